@@ -135,7 +135,7 @@ def test_names_for_a_model_without(model):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (piped(RAkELo(random_state=0)), r"got Pipeline around RAkELo\. Hint: take a method of nearlabel\.lazy"),
+        (piped(RAkELo(random_state=0)), r"got Pipeline around RAkELo\. Hint: use a method of nearlabel\.lazy"),
         (FixedThresholdsClassifier(BinaryRelevance()), "got FixedThresholdsClassifier around BinaryRelevance"),
         (RandomForestClassifier(2), r"explains itself, .*, got RandomForestClassifier\."),
         (

@@ -209,7 +209,7 @@ def test_weights_that_cannot_be_used(model, weighted_problem):
     unweighted = made_of(model, KNeighborsClassifier())
     with pytest.raises(ValueError, match=r"sample_weight must be None .* got weights for KNeighborsClassifier\(\)"):
         unweighted.fit(X, y, sample_weight=weights)
-    with pytest.raises(ValueError, match=r"takes \['groups'\] only if metadata routing is enabled"):
+    with pytest.raises(ValueError, match=r"accepts \['groups'\] only if metadata routing is enabled"):
         clone(model).fit(X, y, groups=weights)
     for bad in (-weights, weights * np.nan, weights * 0, weights[:, np.newaxis]):
         with pytest.raises(ValueError, match="sample_weight must be finite numbers of at least 0"):

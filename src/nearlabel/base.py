@@ -1,7 +1,7 @@
-"""The base classes of the classifiers: checks of X and y, labels with one class, and the form of the answers.
+"""The base classes of the classifiers: checks of X and y, labels with one class, and the form of predictions.
 
-A method that is not lazy needs two or three functions: what it learns, its scores, and its decision where that is not
-a cut of the scores. `nearlabel.lazy` builds on the same classes.
+A method that is not lazy defines two or three functions: learning, scores, and the label sets if these are not scores
+above a threshold. `nearlabel.lazy` uses the same classes.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ from nearlabel.utils.validation import (
 
 
 class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """Fit to checked label sets and predict in the form of y; the subclass learns, scores and decides.
+    """The base class that checks input and returns predictions in the form of y; subclasses learn, score and decide.
 
-    A subclass defines `_learn` and `_score`, and `_decide` unless a label is predicted where its score is at least
-    `_threshold`. All three get checked arrays. They get at least one label, and only labels with both classes: this
-    class removes the other labels before `_learn` and puts them back into the answers, unless the subclass sets
+    A subclass defines `_learn` and `_score`, and `_decide` unless labels with scores of at least `_threshold` are
+    predicted. All three get checked arrays. They get at least one label, and only labels with both classes: this class
+    removes the other labels before `_learn` and inserts them into the predictions, unless the subclass sets
     `_takes_constant_labels`.
     """
 
     _takes_constant_labels: ClassVar[bool] = False
     _takes_unknown: ClassVar[bool] = False  # `_learn` then has an argument `unknown`, see `Problem`
     _threshold: ClassVar[float] = 0.5
-    _label_dtype: ClassVar[LabelType] = np.int64  # of the label sets that `_learn` gets
+    _label_dtype: ClassVar[LabelType] = np.int64  # type of the label sets for `_learn`
 
     classes_: NDArray[Any]
     label_names_: NDArray[Any]
     n_features_in_: int
     _container: LabelContainer
-    _varying: IntArray  # the labels that `_learn` got
-    _carried_by_all: IntArray  # for each label 1 if all training rows have it, else 0
+    _varying: IntArray  # the labels passed to `_learn`
+    _carried_by_all: IntArray  # for each label, 1 if all training samples have it, else 0
 
     def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
         """Fit the classifier to training samples and their label sets.
@@ -66,10 +66,10 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Training samples.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
-            Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
-            label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
-            Or the tags of each row, a list, tuple or set of texts: the labels are the distinct tags.
-            NaN is an unknown cell, and None unknown tags, for methods that learn from known cells.
+            Label sets as an indicator matrix of 0 and 1; labels with one class are allowed. A one-dimensional y is one
+            label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too. Or
+            the tags of each sample, a list, tuple or set of str: the labels are the distinct tags. For methods that
+            learn from known cells, NaN is an unknown cell, and None means unknown tags.
 
         Returns
         -------
@@ -81,14 +81,14 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         ValueError
             If X or y is malformed, their lengths differ, or a parameter is out of range.
         TypeError
-            If a parameter is of a wrong type.
+            If a parameter has the wrong type.
         """
         return self._fit(X, y)
 
     def _fit(self, X: MatrixLike, y: MatrixLike, **params: Any) -> Self:
-        """Check all input and learn; `params`, for instance `sample_weight`, are arguments of the subclass's `_learn`.
+        """Check all input and learn; `params`, such as `sample_weight`, are passed to the subclass's `_learn`.
 
-        A sample of weight 0 is dropped here, so that no method has to think of it.
+        Samples with weight 0 are dropped here, so that methods need not handle them.
         """
         self._check_parameters()
         with self._afresh():
@@ -116,7 +116,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     def predict(self, X: MatrixLike) -> LabelSets:
-        """Return the label set of every query.
+        """Predict the label set of every query.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _learn(self, X: Matrix, labels: Matrix) -> None:
-        """Learn from rows (n_samples, n_features) and label sets (n_samples, n_labels), each dense or CSR."""
+        """Learn from samples (n_samples, n_features) and label sets (n_samples, n_labels), each dense or CSR."""
 
     @abstractmethod
     def _score(self, X: Matrix) -> FloatArray:
@@ -153,16 +153,16 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return cut(self._score(X), self._threshold)
 
     def _check_parameters(self) -> None:
-        """Raise unless the method's own parameters are valid."""
+        """Raise an error unless the method's own parameters are valid."""
 
     def _check_sizes(self, X: Matrix) -> None:
-        """Raise ValueError if features are so large that the method would not end, or would overflow."""
+        """Raise ValueError if features are so large that the method would not terminate, or would overflow."""
 
     @contextmanager
     def _afresh(self) -> Iterator[None]:
-        """Delete what an earlier `fit` learnt, so that no attribute of it survives.
+        """Delete all attributes that an earlier `fit` set.
 
-        Only attributes that `fit` itself set are deleted: scikit-learn may keep others here, such as metadata requests.
+        Other attributes are kept: scikit-learn may store some on the object, such as metadata requests.
         """
         for name in getattr(self, "_learnt", ()):
             self.__dict__.pop(name, None)
@@ -173,19 +173,19 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._learnt = sorted(set(vars(self)) - before)
 
     def _queries(self, X: MatrixLike) -> Matrix:
-        """Check the queries; what is returned goes to `_score` and `_decide`."""
+        """Check the queries, and return them in the form for `_score` and `_decide`."""
         check_is_fitted(self)
         self._check_parameters()
         return check_rows(self, X, reset=False, takes_dask=self._takes_dask)
 
     @property
     def _takes_dask(self) -> bool:
-        """Whether X may be a dask array, which is not gathered."""
+        """Whether X may be a dask array, which is then not gathered."""
         return False
 
     @property
     def _n_labels(self) -> int:
-        """Number of columns of y; `classes_` has two entries where y was one-dimensional."""
+        """Number of columns of y; `classes_` has two entries if y was one-dimensional."""
         return len(self.label_names_)
 
     @property
@@ -205,7 +205,7 @@ def _column_sums(cells: Matrix) -> IntArray:
 
 
 class WeightedClassifier(MultilabelClassifier):
-    """A classifier whose `_learn` takes `sample_weight`, (n_samples,) or None, all above 0."""
+    """A classifier whose `_learn` accepts `sample_weight`, (n_samples,) or None, all above 0."""
 
     def fit(self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from training samples and their label sets.
@@ -215,12 +215,12 @@ class WeightedClassifier(MultilabelClassifier):
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Training samples.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
-            Label sets as an indicator matrix of 0 and 1, or one label of two classes, as scikit-learn's binary
-            classifiers take it. A label with one class is no error. Or the tags of each sample, a list, tuple or set of
-            texts: the labels are the distinct tags.
+            Label sets as an indicator matrix of 0 and 1, or one label of two classes, as in scikit-learn's binary
+            classifiers. Labels with one class are allowed. Or the tags of each sample, a list, tuple or set of str: the
+            labels are the distinct tags.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, at least 0: a sample of weight 2 counts as two samples, one of weight 0 as none.
-            None: all weigh 1.
+            Sample weights, at least 0: a sample with weight 2 counts as two samples, a sample with weight 0 is ignored.
+            None: all weights are 1.
 
         Returns
         -------
@@ -232,35 +232,35 @@ class WeightedClassifier(MultilabelClassifier):
         ValueError
             If X, y or the weights are malformed, their lengths differ, or a parameter is out of range.
         TypeError
-            If a parameter is of a wrong type.
+            If a parameter has the wrong type.
         """
         return self._fit(X, y, sample_weight=sample_weight)
 
 
 class MetaClassifier(MultilabelClassifier):
-    """A classifier made of copies of `estimator`, whose `fit` gets the sample weights and all metadata routed to it.
+    """A classifier built from clones of `estimator`, whose `fit` gets the sample weights and all metadata routed to it.
 
-    `_learn` takes that metadata as keyword arguments, and hands on to each copy the part that belongs to its samples.
+    `_learn` gets the metadata as keyword arguments, and passes the part for its samples to each clone.
     """
 
     estimator: Any
-    # The weights are the base estimator's business: it says by `set_fit_request` whether it wants them.
+    # The base estimator requests weights by `set_fit_request`.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"sample_weight": UNUSED}
 
     def fit(self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
-        """Fit the base estimator to training samples and what is made of their label sets.
+        """Fit clones of the base estimator to training samples and transformed label sets.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Training samples.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
-            Label sets as an indicator matrix of 0 and 1, or one label of two classes, as scikit-learn's binary
-            classifiers take it. A label with one class is no error. Or the tags of each sample, a list, tuple or set of
-            texts: the labels are the distinct tags.
+            Label sets as an indicator matrix of 0 and 1, or one label of two classes, as in scikit-learn's binary
+            classifiers. Labels with one class are allowed. Or the tags of each sample, a list, tuple or set of str: the
+            labels are the distinct tags.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, at least 0, for a base estimator whose `fit` takes them; a sample of weight 0 is
-            left out. None: no weights are passed on.
+            Sample weights, at least 0, for a base estimator whose `fit` supports them; samples with weight 0 are left
+            out. None: no weights are passed.
         **params : dict
             Other metadata, routed to the base estimator if it requested it; scikit-learn's metadata routing must be
             enabled.
@@ -273,10 +273,10 @@ class MetaClassifier(MultilabelClassifier):
         Raises
         ------
         ValueError
-            If X, y or the weights are malformed, their lengths differ, a parameter is out of range, the base estimator
-            takes no weights and some are given, or there is other metadata while routing is disabled.
+            If X, y or the weights are malformed, their lengths differ, a parameter is out of range, weights are given
+            and the base estimator does not support them, or other metadata is given while routing is disabled.
         TypeError
-            If a parameter is of a wrong type.
+            If a parameter has the wrong type.
         """
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
@@ -290,11 +290,11 @@ class MetaClassifier(MultilabelClassifier):
         Returns
         -------
         MetadataRouter
-            `fit` of the base estimator gets what it requested, the default one `sample_weight`.
+            `fit` of the base estimator gets the metadata that it requested; the default estimator gets `sample_weight`.
         """
         estimator = self._base_estimator()
         if self.estimator is None and get_config()["enable_metadata_routing"] and hasattr(estimator, "set_fit_request"):
-            estimator.set_fit_request(sample_weight=True)  # the user has no hold of it
+            estimator.set_fit_request(sample_weight=True)  # users have no access to it
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add_self_request(self).add(estimator=estimator, method_mapping=mapping)
 
@@ -303,11 +303,11 @@ class MetaClassifier(MultilabelClassifier):
 
     @abstractmethod
     def _base_estimator(self) -> Any:
-        """Return `estimator`, or what is taken for None, as it is cloned and fitted."""
+        """Return `estimator`, or the default for None, in the form that is cloned and fitted."""
 
 
 class WithProbabilities(MultilabelClassifier):
-    """A classifier whose scores are probabilities, or shares of votes; by default cut at one half."""
+    """A classifier whose scores are probabilities or shares of votes; the default threshold is one half."""
 
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the score of every label, in [0, 1].
@@ -321,7 +321,7 @@ class WithProbabilities(MultilabelClassifier):
         -------
         scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
             One array, never a list; column l is the score that label l applies, 0 or 1 for a label with one class. For
-            a one-dimensional y, a column for each class.
+            a one-dimensional y, one column per class.
         """
         queries = self._queries(X)
         if self._all_vary:
@@ -355,7 +355,7 @@ class WithOptionalProbabilities(WithProbabilities):
         -------
         scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
             One array, never a list; column l is the probability of label l, 0 or 1 for a label with one class. For a
-            one-dimensional y, a column for each class.
+            one-dimensional y, one column per class.
         """
         return super().predict_proba(X)
 
@@ -367,7 +367,7 @@ class WithOptionalProbabilities(WithProbabilities):
 
 
 class WithDecisions(MultilabelClassifier):
-    """A classifier whose scores are decision values, cut at 0."""
+    """A classifier whose scores are decision values, with threshold 0."""
 
     _threshold = 0.0
 
@@ -382,8 +382,8 @@ class WithDecisions(MultilabelClassifier):
         Returns
         -------
         scores : ndarray of shape (n_queries, n_labels) or (n_queries,)
-            One array, never a list; a label with one class is 1 above or below all others of the row, and 0. For a
-            one-dimensional y, the decision value of its second class.
+            One array, never a list; a label with one class is 1 above or below 0 and all other labels of the query. For
+            a one-dimensional y, the decision value of its second class.
         """
         queries = self._queries(X)
         if self._all_vary:
@@ -391,7 +391,7 @@ class WithDecisions(MultilabelClassifier):
         scores = np.zeros((queries.shape[0], self._n_labels))
         if len(self._varying):
             scores[:, self._varying] = self._score(queries)
-        # Rankings of the labels need finite values: constant labels are first or last in every row.
+        # Label rankings need finite values: constant labels are first or last in every row.
         highest, lowest = scores.max(axis=1, keepdims=True) + 1, scores.min(axis=1, keepdims=True) - 1
         constant = np.setdiff1d(np.arange(self._n_labels), self._varying)
         scores[:, constant] = np.where(self._carried_by_all[constant] == 1, highest, lowest)

@@ -1,7 +1,7 @@
-"""Probabilities of labels that are calibrated on scores of rows held out.
+"""Calibration of label probabilities on held-out scores.
 
-A probability is calibrated if, of the rows that get 0.3 for a label, three in ten carry it. `nearlabel.metrics` has
-what measures it: `brier_score`, `log_loss` and `calibration_bins`.
+Probabilities are calibrated if, for example, three in ten of the samples with probability 0.3 for a label carry it.
+`nearlabel.metrics` measures calibration by `brier_score`, `log_loss` and `calibration_bins`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.decision import cut
 from nearlabel.metrics.inputs import check_weights
 from nearlabel.statistics.score_maps import ScoreMap, fit_score_map
-from nearlabel.thresholds._around import explains_itself  # a classifier around another, as those with thresholds
-from nearlabel.thresholds._held_out import HeldOutScores, HoldsRowsOut  # rows are held out and scored as there
+from nearlabel.thresholds._around import explains_itself  # a classifier around another one, like those with thresholds
+from nearlabel.thresholds._held_out import HeldOutScores, HoldsRowsOut  # samples are scored in the same way
 from nearlabel.utils.available_if import available_if
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
@@ -32,42 +32,43 @@ CALIBRATIONS = ("sigmoid", "isotonic", "beta")
 
 
 class CalibratedLabels(HoldsRowsOut):
-    """A classifier whose probabilities are calibrated, label by label, on scores of rows that it was not trained on.
+    """A classifier whose probabilities are calibrated, label by label, on out-of-sample scores.
 
-    scikit-learn's `CalibratedClassifierCV` (with ``ensemble=False``) for many labels: it scores the rows by
-    leave-one-out or cross-validation, pools the scores, fits a map from scores to probabilities for each label, and
-    fits the classifier to all rows. Around any classifier with probabilities or decision values; a lazy classifier of
-    this library has leave-one-out scores and is fitted once.
+    The counterpart of scikit-learn's `CalibratedClassifierCV` (with ``ensemble=False``) for many labels. It scores the
+    samples by leave-one-out or cross-validation, pools the scores, fits a map from scores to probabilities for each
+    label, and fits the classifier to all samples. It works with any classifier that has probabilities or decision
+    values; a lazy classifier of nearlabel has leave-one-out scores and is fitted only once.
 
     Parameters
     ----------
     estimator : multi-label classifier
-        Any classifier that takes y of shape (n_samples, n_labels) and has `predict_proba` or `decision_function`, of
-        this library or another. Put `BinaryRelevance` around a classifier of one label.
+        Any classifier that supports y of shape (n_samples, n_labels) and has `predict_proba` or `decision_function`,
+        from nearlabel or another library. Wrap a classifier of one label in `BinaryRelevance`.
     method : {"sigmoid", "isotonic", "beta"}, default="sigmoid"
         The map. "sigmoid": a logistic regression on the decision value [1]_, or on the log-odds of the probability.
-        "isotonic": a non-decreasing regression, linear between its steps [2]_. "beta": a logistic regression on
-        ``ln p`` and ``-ln(1 - p)``, for probabilities only [3]_. No map falls as the score rises.
-    cv : int, "loo", "prefit", splitter or iterable of (training, validation) rows, default=5
-        How rows are scored. An int: number of folds, of consecutive rows unless `random_state` is given. "loo": by the
-        leave-one-out scores that a lazy classifier of this library has, alone or as the last step of a pipeline (whose
-        other steps have then seen the row): no refit. "prefit": by the classifier as it is, which must be fitted, on
-        other rows than these; it is not refitted.
+        "isotonic": a non-decreasing regression, linear between its steps [2]_. "beta": a logistic regression on ``ln
+        p`` and ``-ln(1 - p)``, for probabilities only [3]_. All maps are non-decreasing.
+    cv : int, "loo", "prefit", splitter or iterable of (training, validation) indices, default=5
+        How samples are scored. An int: number of folds, of consecutive samples unless `random_state` is given. "loo":
+        leave-one-out scores of a lazy classifier of nearlabel, alone or as the last step of a pipeline (whose other
+        steps were fitted with the sample), without a refit. "prefit": scores of the given classifier, which must
+        already be fitted, to other samples than these; it is not refitted.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        Which scores; "auto" takes probabilities if there are any.
+        The scores to calibrate; "auto" uses probabilities if there are any.
     n_jobs : int, default=None
         Folds fitted at a time; results do not depend on it.
     random_state : int, RandomState or None, default=None
-        Shuffles the rows before they are cut into folds, if `cv` is an int. None: no shuffle, the same folds each time.
+        Shuffles the samples before they are split into folds, if `cv` is an int. None: no shuffle, always the same
+        folds.
 
     Attributes
     ----------
     estimator_ : classifier
         The fitted inner classifier.
     calibrators_ : list of length n_labels
-        The map of each label; its method `predict` takes scores of shape (n_queries,).
+        The map of each label; its method `predict` accepts scores of shape (n_queries,).
     response_method_ : str
-        Which scores are calibrated.
+        Name of the method whose scores are calibrated.
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
@@ -77,23 +78,24 @@ class CalibratedLabels(HoldsRowsOut):
 
     Notes
     -----
-    `predict` chooses a label where its calibrated probability is at least one half, whatever the inner classifier
-    decides. For label sets that are best for a metric, put `TunedThresholdsClassifierCV` around this classifier.
+    `predict` predicts the labels with a calibrated probability of at least one half, independent of the inner
+    classifier's own rule. To optimise label sets for a metric, wrap this classifier in `TunedThresholdsClassifierCV`.
 
-    Of a label with n1 positives and n0 negatives the maps are fitted to (n1 + 1) / (n1 + 2) and 1 / (n0 + 2) in place
-    of 1 and 0, as Platt's: a label of few positives is never certain, and one without any gets 1 / (n0 + 2). A label
-    of which no row is known gets 0. Probabilities of 0 and 1, which have no log-odds, count as halfway to the nearest
-    one between them, or to 0.5.
+    For a label with n1 positives and n0 negatives the maps are fitted to the targets (n1 + 1) / (n1 + 2) and 1 / (n0 +
+    2) instead of 1 and 0, as in Platt's method: a label with few positives is never certain, and a label without
+    positives gets 1 / (n0 + 2). A label that is unknown in all samples gets 0. Probabilities of 0 and 1, which have no
+    log-odds, are replaced by the midpoint to the nearest probability between them, or to 0.5.
 
-    It has no leave-one-out answers of its own: its maps have seen the score of each row. Judge it on folds. Unknown
-    cells of y, NaN, are left out of a label's map; the inner classifier must take them. ``fit(X, y, groups=...)``
-    scores the rows of a group by classifiers that have seen none of them, and ``sample_weight`` weights the rows of the
-    maps. With scikit-learn's metadata routing, `estimator` and the splitter also get what they requested.
+    There are no leave-one-out predictions, since the maps are fitted with the score of each sample: evaluate this
+    classifier by cross-validation. Unknown cells of y (NaN) are left out of a label's map; the inner classifier must
+    support them. With ``fit(X, y, groups=...)`` the samples of a group are scored by classifiers that were not trained
+    on the group, and ``sample_weight`` also weights the fit of the maps. With scikit-learn's metadata routing,
+    `estimator` and the splitter also get the metadata that they requested.
 
     See Also
     --------
     nearlabel.thresholds.TunedThresholdsClassifierCV : Thresholds tuned on the same scores.
-    nearlabel.metrics.calibration_bins : How far probabilities are from the truth.
+    nearlabel.metrics.calibration_bins : Measures the calibration of probabilities.
 
     References
     ----------
@@ -116,7 +118,7 @@ class CalibratedLabels(HoldsRowsOut):
     """
 
     _also_takes: ClassVar[tuple[str, ...]] = ("sample_weight",)
-    # It weights the maps even if nobody inside requests it.
+    # It weights the maps even if no inner estimator requests it.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
 
     calibrators_: list[ScoreMap]
@@ -144,12 +146,12 @@ class CalibratedLabels(HoldsRowsOut):
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Rows.
+            Queries.
 
         Returns
         -------
         probabilities : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
-            One array. For a one-dimensional y, a column for each class.
+            One array; for a one-dimensional y, one column per class.
         """
         check_is_fitted(self)
         return self._container.probabilities(self.calibrated(self._scores(X, self.response_method_)))
@@ -158,24 +160,24 @@ class CalibratedLabels(HoldsRowsOut):
     def explain(
         self, X: MatrixLike, *, thresholds: ArrayLike | None = None, decide: Callable[..., Any] | None = None
     ) -> list[Any]:
-        """Explain the label set of every row, where the inner classifier explains itself, as `nearlabel.lazy` does.
+        """Explain the label set of every query, if the inner classifier has `explain`, as those of `nearlabel.lazy`.
 
-        The scores shown are those of the inner classifier; decisions, and what would turn them, are those of calibrated
+        The displayed scores are those of the inner classifier; decisions and flips are based on calibrated
         probabilities.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Rows.
+            Queries.
         thresholds : float or array-like of shape (n_labels,), default=None
-            Of calibrated probabilities, instead of one half.
+            Thresholds of calibrated probabilities, instead of one half.
         decide : callable, default=None
-            Returns label sets of calibrated probabilities (n_queries, n_labels), instead of thresholds.
+            Function that returns label sets from calibrated probabilities (n_queries, n_labels), instead of thresholds.
 
         Returns
         -------
         list of nearlabel.lazy.Explanation
-            The inner classifier's, with these decisions.
+            The explanations of the inner classifier, with these decisions.
         """
         if decide is None:
             limits = 0.5 if thresholds is None else thresholds
@@ -191,7 +193,8 @@ class CalibratedLabels(HoldsRowsOut):
         Returns
         -------
         MetadataRouter
-            `fit` of the inner classifier and `split` of the splitter get what they requested, `fit` here the weights.
+            `fit` of the inner classifier and `split` of the splitter get the metadata that they requested; `fit` of
+            this classifier gets the weights.
         """
         return super().get_metadata_routing().add_self_request(self)
 
@@ -210,7 +213,7 @@ class CalibratedLabels(HoldsRowsOut):
         self._calibrate(held_out, PartialLabels.of(y), np.ones(y.shape[0]) if weights is None else weights)
 
     def _calibrate(self, held_out: HeldOutScores, truth: PartialLabels, weights: FloatArray) -> None:
-        """Fit the map of each label to the known cells of rows that were held out and have weight."""
+        """Fit the map of each label to the known cells of held-out samples with a weight above 0."""
         rows = np.concatenate(held_out.rows)
         scores = as_score_matrix(np.vstack(held_out.scores)).astype(np.float64)
         labels, unknown = (None if part is None else sparse.csc_array(part[rows]) for part in truth)
@@ -228,14 +231,14 @@ class CalibratedLabels(HoldsRowsOut):
             )
 
     def calibrated(self, scores: NDArray[Any], labels: IntArray | None = None) -> FloatArray:
-        """Return the probabilities that scores of the inner classifier stand for.
+        """Return the calibrated probabilities of scores of the inner classifier.
 
         Parameters
         ----------
         scores : ndarray of shape (n_queries, n_labels)
-            Of the kind `response_method_`.
+            Scores of the kind `response_method_`.
         labels : ndarray of int, default=None
-            The labels that the columns are of, by number; None: all.
+            Label indices of the columns; None: all.
 
         Returns
         -------
@@ -245,17 +248,17 @@ class CalibratedLabels(HoldsRowsOut):
         return np.column_stack([one.predict(scores[:, column]) for column, one in enumerate(maps)])
 
     def label_sets_of(self, scores: NDArray[Any]) -> Matrix:
-        """Return the label sets that scores of the inner classifier give.
+        """Return the label sets predicted from scores of the inner classifier.
 
         Parameters
         ----------
         scores : ndarray of shape (n_queries, n_labels)
-            Of the kind `response_method_`.
+            Scores of the kind `response_method_`.
 
         Returns
         -------
         labels : ndarray of shape (n_queries, n_labels)
-            Indicator matrix: a label is predicted where its calibrated probability is at least one half.
+            Indicator matrix: a label is predicted if its calibrated probability is at least one half.
         """
         return cut(self.calibrated(scores), 0.5)
 

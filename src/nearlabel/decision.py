@@ -1,7 +1,7 @@
-"""From scores to label sets: pure functions, each of one rule.
+"""Decision rules from scores to label sets, as pure functions.
 
-Scores are a dense array or a CSR array (n_samples, n_labels); what a CSR array does not store is a score of 0. Label
-sets come back as an int64 indicator matrix in the same storage.
+Scores are a dense array or a CSR array (n_samples, n_labels); entries that a CSR array does not store are scores of 0.
+Label sets are returned as an int64 indicator matrix in the same storage.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 
 def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) -> Matrix:
-    """Choose the labels whose score reaches the threshold.
+    """Predict the labels whose score reaches the threshold.
 
     Parameters
     ----------
     scores : ndarray or CSR array of shape (n_samples, n_labels)
-        Scores. A threshold that 0 reaches fills the label's column of a CSR array.
+        Scores. A threshold of at most 0 makes the label's column of a CSR array dense.
     thresholds : float or array-like of shape (n_labels,), default=0.5
-        One for all labels or one for each.
+        One threshold for all labels, or one for each.
     strict : bool, default=False
         Whether a score equal to the threshold is below it.
 
@@ -59,19 +59,19 @@ def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) ->
 
 
 def at_least_one(labels: Matrix, scores: Matrix) -> Matrix:
-    """Give each row without a label the label of highest score, the lower index on a tie.
+    """Add the label with the highest score to each empty label set; ties go to the lower index.
 
     Parameters
     ----------
     labels : ndarray or CSR array of shape (n_samples, n_labels)
         Indicator matrix.
     scores : ndarray or CSR array of shape (n_samples, n_labels)
-        Scores, at least 0 where sparse. A row of equal scores gets label 0.
+        Scores, at least 0 if sparse. A row with equal scores gets label 0.
 
     Returns
     -------
     labels : ndarray or CSR array of shape (n_samples, n_labels)
-        Indicator matrix without an empty row.
+        Indicator matrix without empty rows.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def at_least_one(labels: Matrix, scores: Matrix) -> Matrix:
            [1, 0, 0]])
     """
     empty = np.flatnonzero(np.asarray(labels.sum(axis=1)) == 0)
-    best = np.asarray(scores[empty].argmax(axis=1)).ravel()  # older scipy answers with a column
+    best = np.asarray(scores[empty].argmax(axis=1)).ravel()  # older scipy returns a column
     if not sparse.issparse(labels):
         filled = labels.copy()
         filled[empty, best] = 1
@@ -91,14 +91,14 @@ def at_least_one(labels: Matrix, scores: Matrix) -> Matrix:
 
 
 def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
-    """Choose, in each row, the given number of labels of highest score, lower indices on a tie.
+    """Predict a given number of labels with the highest scores for each row; ties go to lower indices.
 
     Parameters
     ----------
     scores : ndarray or CSR array of shape (n_samples, n_labels)
-        Scores; in a CSR array only stored scores can be chosen.
+        Scores; in a CSR array only labels with stored scores can be predicted.
     sizes : int or array-like of int of shape (n_samples,)
-        How many labels; 0 chooses none.
+        Number of labels; 0 predicts none.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
     Raises
     ------
     ValueError
-        If there is not one size for each row.
+        If there is not one size per row.
 
     Examples
     --------
@@ -134,18 +134,18 @@ def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
 
 
 def within_sizes(labels: Matrix, scores: Matrix, *, at_least: int = 0, at_most: int | None = None) -> Matrix:
-    """Bound the number of labels of each row: add those of highest score, or drop those of lowest.
+    """Limit the number of labels of each row: add labels with the highest scores, or drop those with the lowest.
 
     Parameters
     ----------
     labels : ndarray of shape (n_samples, n_labels)
         Indicator matrix.
     scores : ndarray of shape (n_samples, n_labels)
-        Scores; of equal ones the lower label index is kept or added first.
+        Scores; among equal scores the lower label index is kept or added first.
     at_least : int, default=0
-        A row with fewer labels gets the best of the others.
+        Minimum number; a row with fewer labels gets the best of the others.
     at_most : int, default=None
-        A row with more labels keeps the best of them. None: any number.
+        Maximum number; a row with more labels keeps the best of them. None: no limit.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def within_sizes(labels: Matrix, scores: Matrix, *, at_least: int = 0, at_most: 
 
 
 def _filled(scores: CSR, chosen: BoolArray, columns: IntArray) -> CSR:
-    """Return the chosen entries, and those columns full but for entries that are stored and not chosen."""
+    """Return the selected entries, and fill columns except for stored entries that are not selected."""
     n, n_columns = scores.shape[0], len(columns)
     full = (np.ones(n * n_columns, dtype=np.int64), np.tile(columns, n), np.arange(0, n * n_columns + 1, n_columns))
     missed = np.isin(scores.indices, columns) & ~chosen
@@ -192,7 +192,7 @@ def _one_each(name: str, values: Any, n: int, what: str) -> Any:
 
 
 def _best_first(scores: Any) -> FloatArray:
-    """Return what ascends as the scores descend; unsigned scores have no negative of their own type."""
+    """Return a sort key for descending scores; unsigned types have no negative values."""
     negated: FloatArray = np.negative(scores, dtype=np.float64)
     return negated
 

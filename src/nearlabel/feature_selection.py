@@ -1,9 +1,9 @@
-"""Feature selection by what features tell about labels: information gain and symmetrical uncertainty.
+"""Feature selection by the information of features about labels: information gain and symmetrical uncertainty.
 
-Counts of values and labels are sparse products, block by block of features. What is absent, the value 0 of a feature or
-a label, is not counted but is what the present leaves of all rows. Entropies are in nats, from g(x) = x log x of whole
-counts: that of a constant is exactly 0, and gains are held between 0 and the smaller entropy, so that rounding never
-makes a constant feature tell something.
+Counts of values and labels are sparse products, computed in blocks of features. Absent values (0) of features and
+labels are not counted; their number is the number of rows minus the present ones. Entropies are in nats, computed from
+g(x) = x log x of integer counts. The entropy of a constant is exactly 0, and gains are limited to the range from 0 to
+the smaller entropy, so that rounding never makes a constant feature informative.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ __all__ = ["InformationGainSelector", "information_gain", "symmetrical_uncertain
 
 
 def information_gain(X: MatrixLike, y: MatrixLike, *, labels: str = "joint", n_bins: int = 10) -> FloatArray:
-    """Return how much each feature tells about the labels, in nats.
+    """Return the information gain of each feature about the labels, in nats.
 
     IG(f, L) = H(f) + H(L) − H(f, L), the mutual information of feature f and labels L (Chaudhari and Sane 2016,
-    equation 14; the plus that it prints before the joint entropy is an error, as that sum is largest where f tells
-    nothing).
+    equation 14; the plus sign that it prints before the joint entropy is an error, since that sum is largest for
+    uninformative features).
 
     Parameters
     ----------
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
-        Rows. 0 is a value as any other; see `n_bins` for features of many values.
+        Samples. 0 is a value like any other; see `n_bins` for features with many values.
     y : indicator matrix of shape (n_samples, n_labels)
         Label sets.
     labels : {"joint", "sum", "mean"}, default="joint"
-        What L is: one variable whose values are the distinct label sets; or each label for itself, and the gains of
-        all labels are added or averaged. Where nearly every row has a label set of its own, "joint" finds all features
-        informative.
+        Definition of L. "joint": one variable whose values are the distinct label sets. "sum", "mean": each label
+        separately, with the sum or mean of the gains. If nearly every sample has a different label set, all features
+        seem informative with "joint".
     n_bins : int, default=10
-        A feature with more values than that, besides 0, has the others cut into so many bins of equal frequency;
-        equal values share a bin.
+        The values of a feature with more than this many distinct values other than 0 are discretised into this many
+        bins of equal frequency; equal values share a bin.
 
     Returns
     -------
@@ -71,11 +71,11 @@ def information_gain(X: MatrixLike, y: MatrixLike, *, labels: str = "joint", n_b
     ValueError
         If X or y is malformed, their lengths differ, or an option is out of range.
     TypeError
-        If `n_bins` is no integer.
+        If `n_bins` is not an integer.
 
     See Also
     --------
-    symmetrical_uncertainty : The gain in proportion to the entropies.
+    symmetrical_uncertainty : The gain, normalised by the entropies.
 
     References
     ----------
@@ -92,37 +92,37 @@ def information_gain(X: MatrixLike, y: MatrixLike, *, labels: str = "joint", n_b
 
 
 def symmetrical_uncertainty(X: MatrixLike, y: MatrixLike, *, labels: str = "joint", n_bins: int = 10) -> FloatArray:
-    """Return the information gain of each feature in proportion to the mean of the two entropies.
+    """Return the information gain of each feature, divided by the mean of the two entropies.
 
-    IGS(f, L) = 2 IG(f, L) / (H(f) + H(L)) (Chaudhari and Sane 2016, equation 13), and 0 where both entropies are 0.
-    The proportion keeps features of many values, which have large gains by chance, from being preferred.
+    IGS(f, L) = 2 IG(f, L) / (H(f) + H(L)) (Chaudhari and Sane 2016, equation 13), and 0 if both entropies are 0. The
+    normalisation reduces the bias towards features with many values, which have large gains by chance.
 
     Parameters
     ----------
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
-        Rows. 0 is a value as any other; see `n_bins` for features of many values.
+        Samples. 0 is a value like any other; see `n_bins` for features with many values.
     y : indicator matrix of shape (n_samples, n_labels)
         Label sets.
     labels : {"joint", "sum", "mean"}, default="joint"
-        "joint": L is one variable whose values are the distinct label sets. "mean": the mean over labels l of
-        IGS(f, l). "sum": one proportion of sums over the labels, 2 Σ_l IG(f, l) / (H(f) + Σ_l H(l)), in which H(f)
-        is counted once. The paper does not say which it means.
+        "joint": L is one variable whose values are the distinct label sets. "mean": the mean over labels l of IGS(f,
+        l). "sum": one ratio of sums over the labels, 2 Σ_l IG(f, l) / (H(f) + Σ_l H(l)), in which H(f) is counted once.
+        The paper does not define which one it uses.
     n_bins : int, default=10
-        A feature with more values than that, besides 0, has the others cut into so many bins of equal frequency;
-        equal values share a bin.
+        The values of a feature with more than this many distinct values other than 0 are discretised into this many
+        bins of equal frequency; equal values share a bin.
 
     Returns
     -------
     scores : ndarray of float64, shape (n_features,)
-        From 0 to 1, with "sum" below 2 (a feature equal to many labels tells more than it holds); exactly 0 for a
-        constant feature.
+        From 0 to 1, with "sum" below 2 (the gains of many labels may sum to more than the feature's entropy); exactly 0
+        for a constant feature.
 
     Raises
     ------
     ValueError
         If X or y is malformed, their lengths differ, or an option is out of range.
     TypeError
-        If `n_bins` is no integer.
+        If `n_bins` is not an integer.
 
     See Also
     --------
@@ -147,30 +147,31 @@ def symmetrical_uncertainty(X: MatrixLike, y: MatrixLike, *, labels: str = "join
 
 
 class InformationGainSelector(SelectorMixin, BaseEstimator):
-    """Keep the features whose score reaches a threshold, by default the mean score (Chaudhari and Sane 2016).
+    """Select the features whose score reaches a threshold, by default the mean score (Chaudhari and Sane 2016).
 
-    A feature is kept if IGS(f, L) ≥ T, where T is the mean of the scores (equation 15). The paper does not say what
-    becomes of a score equal to T; it is kept, so that equal scores keep all features and not none.
+    A feature is selected if IGS(f, L) ≥ T, where T is the mean of the scores (equation 15). The paper does not define
+    the case of a score equal to T; here the feature is selected, so that with equal scores all features are selected
+    rather than none.
 
     Parameters
     ----------
     threshold : {"mean", "median"} or float, default="mean"
         T: the mean or the median of the scores, each times `factor`, or the number itself, at least 0.
     factor : float, default=1.0
-        What the mean or the median is multiplied with; must be 1 where `threshold` is a number.
+        Factor of the mean or the median; must be 1 if `threshold` is a number.
     labels : {"joint", "sum", "mean"}, default="joint"
-        What L is for several labels, as in `symmetrical_uncertainty`. Not used with `n_subsets`.
+        Definition of L for several labels, as in `symmetrical_uncertainty`. Not used with `n_subsets`.
     n_subsets : int, default=0
-        0: the labels as `labels` says. Otherwise the score of a feature is the mean, over so many random subsets of
-        the labels, of the "joint" score with the labels of the subset. No subset is drawn twice; if there are not more
-        than `n_subsets`, each is used once. RAkEL would take ``2 * n_labels``.
+        0: as defined by `labels`. Otherwise the score of a feature is the mean, over this many random subsets of the
+        labels, of the "joint" score with the labels of the subset. No subset is drawn twice; if there are no more than
+        `n_subsets` subsets, each is used once. RAkEL would use ``2 * n_labels``.
     subset_size : int, default=3
-        Labels in a subset; all where there are fewer.
+        Number of labels in a subset; all labels if there are fewer.
     symmetric : bool, default=True
         Whether scores are those of `symmetrical_uncertainty` or, if False, of `information_gain`.
     n_bins : int, default=10
-        A feature with more values than that, besides 0, has the others cut into so many bins of equal frequency;
-        equal values share a bin. The features kept are not changed.
+        The values of a feature with more than this many distinct values other than 0 are discretised into this many
+        bins of equal frequency; equal values share a bin. The selected features themselves are not changed.
     random_state : int, RandomState or None, default=None
         Draws the subsets.
 
@@ -191,9 +192,9 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
 
     Notes
     -----
-    The paper's first step reads "for each subset calculate information gain", after an ensemble method (Li, Zhang and
-    Duan 2014) of which we could read the abstract only; `n_subsets` is our reading of it. The formulas of the paper
-    need no subsets, hence the default.
+    The paper's first step is "for each subset calculate information gain", following an ensemble method (Li, Zhang and
+    Duan 2014) of which we had only the abstract; `n_subsets` is our interpretation. The formulas of the paper need no
+    subsets, hence the default.
 
     References
     ----------
@@ -243,7 +244,7 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Training samples.
         y : indicator matrix of shape (n_samples, n_labels)
-            Their label sets; or the tags of each row, a list, tuple or set of texts.
+            Their label sets; or the tags of each sample, a list, tuple or set of str.
 
         Returns
         -------
@@ -253,7 +254,7 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X or y is malformed, their lengths differ, a parameter is out of range, or no feature is kept.
+            If X or y is malformed, their lengths differ, a parameter is out of range, or no feature is selected.
         TypeError
             If a parameter is of the wrong type.
         """
@@ -271,7 +272,7 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         _check_threshold(self.threshold)
         if check_positive("factor", self.factor) != 1 and not isinstance(self.threshold, str):
-            raise ValueError(f"factor must be 1 where threshold is a number, got {self.factor}.")
+            raise ValueError(f"factor must be 1 if threshold is a number, got {self.factor}.")
         _check_options(self.labels, self.n_bins)
         check_integer("n_subsets", self.n_subsets, low=0)
         check_flag("symmetric", self.symmetric)
@@ -287,13 +288,13 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         return _joint_scores(X, [_classes(y[:, subset]) for subset in subsets], self.n_bins, symmetric=self.symmetric)
 
     def _threshold_of(self, scores: FloatArray) -> float:
-        """Return T. The mean of equal scores is not left to rounding, nor to the order of the features."""
+        """Return T. The mean of equal scores depends neither on rounding nor on the order of the features."""
         if self.threshold == "mean":
             return float(self.factor * min(fsum(scores) / len(scores), scores.max()))
         return float(self.factor * np.median(scores) if self.threshold == "median" else self.threshold)
 
     def _get_support_mask(self) -> BoolArray:
-        """Tell which features (n_features,) are kept."""
+        """Return which features (n_features,) are selected."""
         check_is_fitted(self, "scores_")
         return np.asarray(self.scores_ >= self.threshold_)
 
@@ -319,7 +320,7 @@ def _check_keeps_a_feature(threshold: float, largest: float) -> None:
     """Raise ValueError if even the largest score is below the threshold."""
     if largest < threshold:
         raise ValueError(
-            f"threshold must be at most the largest score, got {threshold:.6g}: it keeps no feature."
+            f"threshold must be at most the largest score, got {threshold:.6g}: it selects no feature."
             f" Hint: the largest score is {float(largest)!r}; lower threshold, or factor."
         )
 
@@ -331,7 +332,7 @@ def _check_options(labels: object, n_bins: object) -> None:
 
 
 def _scores(X: MatrixLike, y: MatrixLike, labels: str, n_bins: int, *, symmetric: bool) -> FloatArray:
-    """Check what the user passed and return the scores (n_features,)."""
+    """Check the user's arguments, and return the scores (n_features,)."""
     _check_options(labels, n_bins)
     X, y = check_array(X, accept_sparse="csc"), as_label_matrix(y)
     check_consistent_length(X, y)
@@ -343,13 +344,13 @@ def _feature_scores(X: Matrix, y: Matrix, labels: str, n_bins: int, *, symmetric
     if labels == "joint":
         return _joint_scores(X, [_classes(y)], n_bins, symmetric=symmetric)
     y = sparse.csr_array(y)
-    block_bytes = 8 * y.shape[1] * min(n_bins + 1, X.shape[0])  # a feature's counts of values and labels
+    block_bytes = 8 * y.shape[1] * min(n_bins + 1, X.shape[0])  # bytes of a feature's counts of values and labels
     blocks = feature_values(X, n_bins, block_bytes)
     return np.concatenate([_label_scores(block, y, labels, symmetric=symmetric) for block in blocks])
 
 
 def _joint_scores(X: Matrix, partitions: list[IntArray], n_bins: int, *, symmetric: bool) -> FloatArray:
-    """Return the mean over partitions, each the classes of the rows (n_samples,), of the scores (n_features,)."""
+    """Return the mean scores (n_features,) over partitions, each given by the classes of the rows (n_samples,)."""
     means = []
     for block in feature_values(X, n_bins):
         H_f = _feature_entropies(block)
@@ -361,14 +362,14 @@ def _joint_scores(X: Matrix, partitions: list[IntArray], n_bins: int, *, symmetr
 
 
 def _joint_score(block: FeatureValues, H_f: FloatArray, classes: IntArray, *, symmetric: bool) -> FloatArray:
-    """Return the scores (n_features,) with one variable, the classes of the rows: equation 14, sign repaired."""
+    """Return the scores (n_features,) with one variable, the classes of the rows: equation 14, sign corrected."""
     H_L = _entropy(np.bincount(classes))
     gain = _possible(H_f + H_L - _joint_entropies(block, _one_hot(classes)), H_f, H_L)
     return _ratio(2 * gain, H_f + H_L) if symmetric else gain
 
 
 def _label_scores(block: FeatureValues, y: CSR, labels: str, *, symmetric: bool) -> FloatArray:
-    """Return the scores (n_features,) with each label for itself, added or averaged."""
+    """Return the scores (n_features,) with each label separately, summed or averaged."""
     H_f, n_samples = _feature_entropies(block), y.shape[0]
     H_l = _split(y.sum(axis=0), n_samples) / n_samples
     gain = _possible(H_l - _label_entropies_given(block, y), H_f[:, np.newaxis], H_l)
@@ -393,7 +394,8 @@ def _feature_entropies(block: FeatureValues) -> FloatArray:
 def _joint_entropies(block: FeatureValues, classes: CSR) -> FloatArray:
     """Return H(f, L) (n_features,), L the classes of the rows, one-hot (n_samples, n_classes).
 
-    Σ_c g(n_c − n_pc), the absent value's part, is Σ_c g(n_c) but for the classes that have feature p present.
+    Σ_c g(n_c − n_pc), the term of the absent value, equals Σ_c g(n_c) except for the classes in which feature p is
+    present.
     """
     n_samples, sizes = classes.shape[0], classes.sum(axis=0)
     n_vc = block.indicators.T @ classes
@@ -405,7 +407,7 @@ def _joint_entropies(block: FeatureValues, classes: CSR) -> FloatArray:
 
 
 def _label_entropies_given(block: FeatureValues, y: CSR) -> FloatArray:
-    """Return H(l | f) (n_features, n_labels): what the rows of each value of f, the absent one too, leave open."""
+    """Return H(l | f) (n_features, n_labels), over all values of f, including the absent one."""
     n_samples, sizes = y.shape[0], block.indicators.sum(axis=0)
     n_vl = block.indicators.T @ y
     n_v = np.repeat(sizes, np.diff(n_vl.indptr))
@@ -426,17 +428,17 @@ def _g(x: IntArray | int) -> FloatArray:
 
 
 def _possible(gain: FloatArray, H_f: FloatArray, H_L: FloatArray | float) -> FloatArray:
-    """Return gains within 0 ≤ IG(f, L) ≤ min(H(f), H(L)), which rounding may miss."""
+    """Return gains clipped to 0 ≤ IG(f, L) ≤ min(H(f), H(L)), which rounding may violate."""
     return np.clip(gain, 0, np.minimum(H_f, H_L))
 
 
 def _ratio(gain: FloatArray, entropy: FloatArray) -> FloatArray:
-    """Return gain / entropy, 0 where both are."""
+    """Return gain / entropy, 0 if both are 0."""
     return np.divide(gain, entropy, out=np.zeros_like(gain), where=entropy > 0)
 
 
 def _classes(y: Matrix) -> IntArray:
-    """Return the number of each row's label set (n_samples,), in the smallest type: there may be many subsets."""
+    """Return the index of each row's label set (n_samples,), in the smallest type: there may be many subsets."""
     labelsets, inverse, _ = distinct_labelsets(y)
     return inverse.astype(np.min_scalar_type(labelsets.shape[0]))
 
@@ -448,12 +450,12 @@ def _one_hot(classes: IntArray) -> CSR:
 
 
 def _with_data(cells: CSR, data: FloatArray) -> CSR:
-    """Return the stored cells with other values."""
+    """Return a matrix with the same stored cells and other values."""
     return sparse.csr_array((data, cells.indices, cells.indptr), shape=cells.shape)
 
 
 def _label_subsets(n_labels: int, n_subsets: int, size: int, random: RandomState) -> list[list[int]]:
-    """Return distinct random subsets of the labels, or each possible one where there are not more."""
+    """Return distinct random subsets of the labels, or all subsets if there are no more."""
     size = min(size, n_labels)
     if comb(n_labels, size) <= n_subsets:
         return [list(subset) for subset in combinations(range(n_labels), size)]

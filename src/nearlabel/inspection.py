@@ -1,7 +1,7 @@
-"""What a fitted model says, in names: label sets and their reasons, also through pipelines and searches.
+"""Inspect fitted models, also inside pipelines and parameter searches: explanations and predicted label names.
 
-`model.explain(X)` and `model.predict_labels(X)` are methods of the classifiers of this library. scikit-learn's
-`Pipeline` and `GridSearchCV` do not hand them on; the functions here do.
+`model.explain(X)` and `model.predict_labels(X)` are methods of nearlabel's classifiers. scikit-learn's `Pipeline` and
+`GridSearchCV` do not forward them; the functions in this module do.
 """
 
 from __future__ import annotations
@@ -27,49 +27,49 @@ from nearlabel.utils.types import MatrixLike
 __all__ = ["explain", "explains", "novelty_detector", "predict_labels"]
 
 _AROUND = (CalibratedLabels, FixedThresholdsClassifier, TunedThresholdsClassifierCV)
-_N_NEIGHBORS = 10  # of novelty, where the method has no number
+_N_NEIGHBORS = 10  # neighbours for novelty if the method has no number
 _HINTS = {
-    "explain": "take a method of nearlabel.lazy, such as MLkNN",
-    "predict_labels": "take a classifier of nearlabel; BinaryRelevance is one around any binary classifier",
+    "explain": "use a method of nearlabel.lazy, such as MLkNN",
+    "predict_labels": "use a classifier of nearlabel; BinaryRelevance wraps any binary classifier",
 }
 
 
 def explain(model: Any, X: MatrixLike, *, label_names: Sequence[Any] | None = None) -> list[Explanation]:
-    """Explain what a fitted model predicts for each sample.
+    """Explain the prediction of a fitted model for each sample.
 
-    A pipeline is explained by its last step, of the samples as that step sees them; a search of parameters, such as
-    scikit-learn's `GridSearchCV`, by its best model; a classifier with thresholds or calibrated probabilities by
-    these, whatever is inside it.
+    For a pipeline, the last step explains its transformed samples. For a parameter search, such as scikit-learn's
+    `GridSearchCV`, the best model explains. For a classifier with thresholds or calibrated probabilities, the
+    explanation uses these.
 
     Parameters
     ----------
     model : fitted estimator
-        One with `explain`, as all of `nearlabel.lazy` have it; a `Pipeline` that ends in one; an estimator with
-        `best_estimator_`, a `FrozenEstimator`, a classifier of `nearlabel.thresholds` or `CalibratedLabels` around one;
-        or any nesting of these.
+        An estimator with `explain`, such as all classifiers of `nearlabel.lazy`; a `Pipeline` that ends in one; an
+        estimator with `best_estimator_`, a `FrozenEstimator`, a classifier of `nearlabel.thresholds` or
+        `CalibratedLabels` around one; or any nesting of these.
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
-        Samples as `model.predict` takes them.
+        Samples in the form that `model.predict` accepts.
     label_names : sequence of length n_labels, default=None
-        Names of the labels, for a model that was fitted to arrays without names. None: those that the model knows.
+        Names of the labels, for a model that was fitted to arrays without names. None: the names stored in the model.
 
     Returns
     -------
     list of Explanation
-        One for each sample. Features have the names that the steps of a pipeline give them; neighbours are numbers of
-        training samples, which `Explanation.with_kept` names.
+        One for each sample. Features have the names from the steps of a pipeline; neighbours are indices of training
+        samples, which `Explanation.with_kept` replaces by names.
 
     Raises
     ------
     TypeError
-        If no part of the model explains itself.
+        If no part of the model has `explain`.
     ValueError
-        If X does not fit the model, or the names are not one for each label.
+        If X does not match the model, or the number of names is not the number of labels.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
 
     See Also
     --------
-    nearlabel.plots.ExplanationDisplay : The same as a picture.
+    nearlabel.plots.ExplanationDisplay : The same as a plot.
 
     Examples
     --------
@@ -98,12 +98,12 @@ def explains(model: Any) -> bool:
     Returns
     -------
     bool
-        Whether a part of it explains itself.
+        Whether a part of the model has `explain`.
 
     Raises
     ------
     sklearn.exceptions.NotFittedError
-        If the model is not fitted, and so its part is not known.
+        If the model is not fitted, so that its parts are unknown.
 
     Examples
     --------
@@ -122,12 +122,12 @@ def predict_labels(model: Any, X: MatrixLike, *, label_names: Sequence[Any] | No
     Parameters
     ----------
     model : fitted estimator
-        A classifier of this library, or a pipeline, search or thresholds around one, as `explain` takes them;
-        thresholds also around any other classifier.
+        A classifier of nearlabel, or a pipeline, parameter search or threshold classifier around one, as `explain`
+        accepts them; thresholds may also be around any other classifier.
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
-        Samples as `model.predict` takes them.
+        Samples in the form that `model.predict` accepts.
     label_names : sequence of length n_labels, default=None
-        As in `explain`, for instance those on the card of a model that `nearlabel fit` has made.
+        As in `explain`, for instance the names on the card of a model that `nearlabel fit` saved.
 
     Returns
     -------
@@ -138,9 +138,9 @@ def predict_labels(model: Any, X: MatrixLike, *, label_names: Sequence[Any] | No
     Raises
     ------
     TypeError
-        If the model ends in no classifier of this library.
+        If the model does not end in a classifier of nearlabel.
     ValueError
-        If X does not fit the model, or the names are not one for each label.
+        If X does not match the model, or the number of names is not the number of labels.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
 
@@ -160,27 +160,28 @@ def predict_labels(model: Any, X: MatrixLike, *, label_names: Sequence[Any] | No
 
 
 def novelty_detector(model: Any, level: float = 0.01) -> Any:
-    """Return what tells rows that are unlike all training samples of a fitted model by neighbours.
+    """Return a detector of samples that are unlike all training samples of a fitted neighbour-based model.
 
     Parameters
     ----------
     model : fitted estimator
-        A method of `nearlabel.lazy` that has `n_neighbors`, whose number and search are taken, or `MLMLM`, for which 10
-        neighbours are searched; or a pipeline, search of parameters or thresholds around one, as `explain` takes them.
+        A method of `nearlabel.lazy` with `n_neighbors`, whose number and search are used, or `MLMLM`, for which 10
+        neighbours are searched; or a pipeline, parameter search or threshold classifier around one, as `explain`
+        accepts them.
     level : float, default=0.01
-        The largest share of rows like the training samples that is called novel; see
+        Maximum share of samples like the training samples that are classified as novel; see
         `nearlabel.neighbors.NoveltyDetector`.
 
     Returns
     -------
     NoveltyDetector or Pipeline
-        With `predict`, which gives -1 for a novel row and else 1, for samples as the model takes them. It is behind the
-        steps of a pipeline if the model has some.
+        Its `predict` returns -1 for a novel sample and 1 otherwise, for samples in the form that the model accepts. If
+        the model is a pipeline, the detector follows its steps.
 
     Raises
     ------
     TypeError
-        If no part of the model asks a search for so many neighbours, or `level` is no number.
+        If no part of the model searches a number of neighbours, or `level` is not a number.
     ValueError
         If `level` is not between 0 and 1.
     sklearn.exceptions.NotFittedError
@@ -203,7 +204,7 @@ def novelty_detector(model: Any, level: float = 0.01) -> Any:
 
 
 def _novelty_steps(classifier: Any, level: float) -> list[Any]:
-    """Return the detector of a classifier's training samples, behind what the classifier does to features."""
+    """Return the detector for a classifier's training samples, after the classifier's transformation of features."""
     if isinstance(classifier, MLMLM):
         search = ExactNeighbors(classifier.metric, metric_params=classifier.metric_params)
         n_neighbors = max(1, min(_N_NEIGHBORS, classifier._rows.shape[0] - 1))
@@ -213,15 +214,15 @@ def _novelty_steps(classifier: Any, level: float) -> list[Any]:
         known = getattr(classifier, "_training_distances", None)
         return [NoveltyDetector.around(classifier, level, known)]
     raise TypeError(
-        "model must ask for a number of neighbours, as MLkNN does, or be an MLMLM, or a pipeline or thresholds around"
-        f" one, got {type(classifier).__name__}. Hint: nearlabel.neighbors.NoveltyDetector serves any rows."
+        "model must search a number of neighbours, as MLkNN does, or be an MLMLM, or a pipeline or thresholds around"
+        f" one, got {type(classifier).__name__}. Hint: nearlabel.neighbors.NoveltyDetector accepts any samples."
     )
 
 
 class Unwrapped(NamedTuple):
-    """What decides in a model: a classifier, what is around it, outermost first, and pipelines that samples go through.
+    """The parts of a model: a classifier, its wrappers, outermost first, and the pipelines that transform samples.
 
-    Copies of them learn names, so that the model does not change.
+    Names are set on copies, so that the model does not change.
     """
 
     classifier: Any
@@ -230,15 +231,15 @@ class Unwrapped(NamedTuple):
 
     @property
     def decides(self) -> Any:
-        """The outermost of what is around the classifier, or the classifier: what knows the names of the labels."""
+        """The outermost wrapper, or the classifier itself, which has the names of the labels."""
         return self.around[0] if self.around else self.classifier
 
     def can(self, method: str) -> bool:
-        """Return whether it can answer; thresholds and calibration name labels whatever is inside."""
+        """Return whether the model has a method; thresholds and calibration have label names for any classifier."""
         return hasattr(self.classifier, method) or (method == "predict_labels" and bool(self.around))
 
     def named(self, label_names: Sequence[Any] | None) -> Any:
-        """Return the classifier and what is around it, for samples as it sees them, which knows the names."""
+        """Return a copy of the classifier with its wrappers, for transformed samples, with the names set."""
         decides = copy(self.classifier)
         decides._feature_names = self._feature_names()
         for outer in map(copy, reversed(self.around)):
@@ -250,7 +251,7 @@ class Unwrapped(NamedTuple):
         return decides
 
     def transformed(self, X: MatrixLike) -> MatrixLike:
-        """Return samples as the classifier sees them."""
+        """Return the samples after the transformations of the pipelines."""
         for steps in self.before:
             X = steps.transform(X)
         return X
@@ -260,19 +261,19 @@ class Unwrapped(NamedTuple):
         for steps in self.before:
             try:
                 names = steps.get_feature_names_out(names)
-            except (AttributeError, ValueError):  # a step gives no names
+            except (AttributeError, ValueError):  # a step without names
                 return None
         return names
 
 
 def unwrapped(model: Any) -> Unwrapped:
-    """Return what decides in a fitted model: for other rooms, not for users."""
+    """Return the parts of a fitted model, for other modules."""
     if isinstance(model, FrozenEstimator):
         return unwrapped(model.estimator)
     if isinstance(model, Pipeline):
         last = unwrapped(model[-1])
         return last._replace(before=(model[:-1], *last.before)) if len(model) > 1 else last
-    if hasattr(model, "best_estimator_") and not hasattr(model, "predict_labels"):  # a search that is none of ours
+    if hasattr(model, "best_estimator_") and not hasattr(model, "predict_labels"):  # a search of another library
         return unwrapped(model.best_estimator_)
     if isinstance(model, _AROUND):
         check_is_fitted(model)
@@ -282,7 +283,7 @@ def unwrapped(model: Any) -> Unwrapped:
 
 
 def _that_can(model: Any, method: str, does: str) -> Unwrapped:
-    """Return what decides in a fitted model; raise TypeError unless it has the method."""
+    """Return the parts of a fitted model; raise TypeError unless it has the method."""
     found = unwrapped(model)
     if found.can(method):
         return found
@@ -291,7 +292,7 @@ def _that_can(model: Any, method: str, does: str) -> Unwrapped:
     got, inner = type(model).__name__, type(found.classifier).__name__
     hint = "refit=True keeps the best model of a search" if hasattr(found.classifier, "cv_results_") else _HINTS[method]
     raise TypeError(
-        f"model must be a classifier that {does}, or a pipeline, a search of parameters or thresholds around one,"
+        f"model must be a classifier that {does}, or a pipeline, parameter search or threshold classifier around one,"
         f" got {got if got == inner else f'{got} around {inner}'}. Hint: {hint}."
     )
 

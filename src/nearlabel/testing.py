@@ -1,7 +1,7 @@
-"""The contract of a multi-label classifier, as checks that anyone can run on our estimators or on their own.
+"""The requirements for multi-label classifiers, searches, metrics and samplers, as checks for any estimator.
 
-scikit-learn's own checks hold too: `sklearn.utils.estimator_checks.check_estimator` with the few exceptions that
-`expected_failed_checks` lists with their reasons. It passes for the defaults of every public classifier.
+scikit-learn's checks apply too: `sklearn.utils.estimator_checks.check_estimator`, with the few exceptions that
+`expected_failed_checks` lists with reasons. All public classifiers pass it with default parameters.
 
 Examples
 --------
@@ -36,7 +36,7 @@ from nearlabel.utils.validation import as_dense
 
 Check = Callable[[Any], None]
 
-# The checks that fit to few samples, and to how many.
+# Checks with few samples, and their numbers of samples.
 _SAMPLES_OF_CHECKS = {
     "check_classifiers_one_label": 10,
     "check_estimators_nan_inf": 10,
@@ -56,22 +56,23 @@ def expected_failed_checks(
 ) -> dict[str, str]:
     """Return the scikit-learn checks that a multi-label classifier cannot pass, each with its reason.
 
-    Without arguments there are none: a classifier whose scores are probabilities inside (0, 1), rounded by `predict`,
-    passes every check.
+    Without arguments the result is empty: a classifier whose scores are probabilities inside (0, 1), rounded by
+    `predict`, passes every check.
 
     Parameters
     ----------
     min_samples : int, default=1
-        The fewest samples that `fit` takes; a method that counts k neighbours of each training sample takes k + 1.
+        Minimum number of samples for `fit`; a method that counts k neighbours of each training sample needs k + 1.
     scores_reach_0_and_1 : bool, default=False
-        Whether scores may be exactly 0 or 1, as shares of neighbours are.
+        Whether scores may be exactly 0 or 1, like shares of neighbours.
     scores_tie : bool, default=False
-        Whether scores may be exactly one half, where the label is predicted.
+        Whether scores may be exactly one half, for which the label is predicted.
     labels_follow_scores : bool, default=True
-        Whether `predict` rounds `predict_proba`; a method that decides labels together, or otherwise, does not.
+        Whether `predict` rounds `predict_proba`; a method with another rule, such as joint decisions on labels, does
+        not.
     draws_samples : bool, default=False
-        Whether it takes `sample_weight` and draws samples, or assigns them to folds for calibration, at random: then a
-        weight of 2 is not the same as a repeated sample.
+        Whether it supports `sample_weight` and draws samples at random, or assigns them to calibration folds at random:
+        then a weight of 2 differs from a repeated sample.
 
     Returns
     -------
@@ -95,14 +96,14 @@ def expected_failed_checks(
     }
     if scores_reach_0_and_1:
         reasons["check_classifiers_multilabel_output_format_predict_proba"] = (
-            "it wants probabilities strictly between 0 and 1; a share of neighbours may be 0 or 1"
+            "it requires probabilities strictly between 0 and 1; a share of neighbours may be 0 or 1"
         )
     if scores_tie:
         for check in ("check_classifier_multioutput", "check_classifiers_train"):
-            reasons[check] = "it wants a score of exactly one half to mean 0; here it predicts the label"
+            reasons[check] = "it requires a score of exactly one half to mean 0; here it predicts the label"
     if not labels_follow_scores:
         for check in ("check_classifier_multioutput", "check_classifiers_train"):
-            reasons[check] = "it wants predict to round predict_proba; this method decides a label set by another rule"
+            reasons[check] = "it requires predict to round predict_proba; this method has another decision rule"
     if draws_samples:
         for container in ("dense", "sparse"):
             reasons[f"check_sample_weight_equivalence_on_{container}_data"] = (
@@ -112,22 +113,22 @@ def expected_failed_checks(
 
 
 def check_multilabel_estimator(estimator: Any, *, expected_failed_checks: Mapping[str, str] | None = None) -> None:
-    """Run every check of the contract on clones of an estimator.
+    """Run all checks on clones of an estimator.
 
     Parameters
     ----------
     estimator : object
         An unfitted multi-label classifier with `fit`, `predict` and `predict_proba` or `decision_function`.
     expected_failed_checks : mapping of str to str, default=None
-        Names of checks that are not run, each with the reason why the method cannot pass it: one that draws labels at
-        random, for instance, depends on their order.
+        Names of checks to skip, with the reason why the method cannot pass each of them; for instance, a method that
+        draws labels at random depends on their order.
 
     Raises
     ------
     AssertionError
-        If a check fails; the message has the check's name and what it expects.
+        If a check fails; the message contains the name of the check and its requirement.
     ValueError
-        If `expected_failed_checks` has a name that no check has.
+        If `expected_failed_checks` contains an unknown name.
     """
     unknown = set(expected_failed_checks or {}) - {check.__name__ for check in MULTILABEL_CHECKS}
     if unknown:
@@ -142,7 +143,7 @@ def check_multilabel_estimator(estimator: Any, *, expected_failed_checks: Mappin
 
 
 def check_constructor_only_stores(estimator: Any) -> None:
-    """The constructor stores its parameters and nothing else; a clone has the same ones."""
+    """The constructor stores its parameters and nothing else; a clone has the same parameters."""
     assert set(vars(estimator)) == set(estimator.get_params(deep=False))
     assert repr(clone(estimator)) == repr(estimator)
 
@@ -168,7 +169,7 @@ def check_predictions_are_label_sets(estimator: Any) -> None:
 
 
 def check_container_of_labels_is_kept(estimator: Any) -> None:
-    """Predictions come back as y came: array or sparse, and of its type."""
+    """Predictions have the container (array or sparse) and the type of y."""
     X, y = _problem()
     for dtype in (np.int64, np.int8, np.bool_, np.float64):
         labels = estimator.fit(X, y.astype(dtype)).predict(X)
@@ -184,7 +185,7 @@ def check_container_of_labels_is_kept(estimator: Any) -> None:
 
 
 def check_sparse_equals_dense(estimator: Any) -> None:
-    """Sparse X and sparse y, in every combination, give the label sets that dense ones give, and scores to 1e-9."""
+    """Sparse X and sparse y, in every combination, give the same label sets as dense ones, and scores equal to 1e-9."""
     X, y = _problem()
     X[X < 0] = 0
     estimator.fit(X, y)
@@ -200,7 +201,7 @@ def check_sparse_equals_dense(estimator: Any) -> None:
 
 
 def check_labels_with_one_class_are_constant(estimator: Any) -> None:
-    """A label that all or no training samples have is no error, and is predicted for all or no queries."""
+    """A label that all or no training samples have raises no error, and is predicted for all or no queries."""
     X, y = _problem()
     y[:, 1], y[:, 3] = 0, 1
     for targets in (y, sparse.csr_array(y)):
@@ -218,7 +219,7 @@ def check_labels_permute_with_columns(estimator: Any) -> None:
 
 
 def check_each_query_is_answered_by_itself(estimator: Any) -> None:
-    """A query's label set does not depend on the other queries, and its scores not by more than 1e-9."""
+    """A query's label set does not depend on the other queries, nor do its scores, to 1e-9."""
     X, y = _problem()
     estimator.fit(X, y)
     labels, scores = estimator.predict(X), _scores(estimator, X)
@@ -240,7 +241,7 @@ def check_predict_changes_nothing(estimator: Any) -> None:
 
 
 def check_fit_forgets(estimator: Any) -> None:
-    """A second `fit` leaves no trace of the first, even if it has nothing to learn; pickling keeps the answers."""
+    """A second `fit` leaves no trace of the first, even with nothing to learn; pickling preserves predictions."""
     X, y = _problem()
     labels = clone(estimator).fit(X, y).predict(X)
     estimator.fit(X[:30, :2], y[:30, :3])
@@ -248,12 +249,12 @@ def check_fit_forgets(estimator: Any) -> None:
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(estimator)).predict(X), labels)
     same = np.tile(y[:1], (len(y), 1))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a regression may say that there is nothing to learn
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a regression may warn that there is nothing to learn
         assert set(vars(estimator.fit(X, same))) == set(vars(clone(estimator).fit(X, same)))
 
 
 def check_updates_equal_fits(estimator: Any) -> None:
-    """With `partial_fit` and `forget`, it is what a fit of the present samples in their order makes it, bit for bit."""
+    """After `partial_fit` and `forget`, it equals a fit to the current samples in their order, bit for bit."""
     if not (hasattr(estimator, "partial_fit") and hasattr(estimator, "forget")):
         return
     X, y = _problem()
@@ -267,7 +268,7 @@ def check_updates_equal_fits(estimator: Any) -> None:
 
 
 def check_left_out_answers_follow_labels(estimator: Any) -> None:
-    """With `loo_with_neighbors`, its blocks are the leave-one-out answers, and with other label sets those of a fit."""
+    """`loo_with_neighbors` yields the leave-one-out predictions, and with other label sets those of a fit to them."""
     if not hasattr(estimator, "loo_with_neighbors"):
         return
     X, y = _problem()
@@ -282,7 +283,7 @@ def check_left_out_answers_follow_labels(estimator: Any) -> None:
 
 
 def check_one_dimensional_target(estimator: Any) -> None:
-    """A one-dimensional y of two classes is one label, answered as scikit-learn's binary classifiers answer."""
+    """A one-dimensional y of two classes is one label; results have the form of scikit-learn's binary classifiers."""
     X, y = _problem(1)
     for classes in (np.array([0, 1]), np.array([False, True]), np.array([-1.0, 1.0]), np.array(["ham", "spam"])):
         target = classes[y[:, 0]]
@@ -301,7 +302,7 @@ def check_one_dimensional_target(estimator: Any) -> None:
 
 
 def check_data_frames(estimator: Any) -> None:
-    """Data frames are taken, and the columns of y name the labels."""
+    """Data frames are accepted, and the columns of y name the labels."""
     pd = import_optional("pandas", extra="test", purpose="The check of data frames")
     X, y = _problem()
     frame = pd.DataFrame(y, columns=list("abcde"))
@@ -321,19 +322,19 @@ def check_scikit_learn_tools(estimator: Any) -> None:
         assert cross_val_predict(model, X, y, cv=folds, method=_response_method(estimator)).shape == y.shape
         for targets, scorers in (
             (y, _PREDICTION_SCORERS + _SCORE_SCORERS),
-            (sparse.csr_array(y), _PREDICTION_SCORERS),  # scikit-learn's others take no sparse target
+            (sparse.csr_array(y), _PREDICTION_SCORERS),  # scikit-learn's others do not support sparse targets
         ):
             assert cross_val_predict(model, X, targets, cv=folds).shape == y.shape
             search = GridSearchCV(model, {}, scoring=list(scorers), refit=False, cv=folds, error_score="raise")
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UndefinedMetricWarning)  # some rows have no label at all
+                warnings.simplefilter("ignore", UndefinedMetricWarning)  # some samples have no labels
                 results = search.fit(X, targets).cv_results_
             for scorer in scorers:
                 assert np.isfinite(results[f"mean_test_{scorer}"]).all(), scorer
 
 
 def check_bad_input_is_refused(estimator: Any) -> None:
-    """Malformed label matrices, other features and unfitted use raise ValueError."""
+    """Malformed label matrices, different features and use before `fit` raise ValueError."""
     X, y = _problem()
     for bad in (
         np.arange(len(y)) % 3,
@@ -379,7 +380,7 @@ MULTILABEL_CHECKS: tuple[Check, ...] = (
 
 
 def _problem(n_labels: int = 5) -> tuple[Matrix, IntArray]:
-    """Return 60 rows without ties and label sets that depend on them, each label with both classes."""
+    """Return 60 samples without ties, and label sets that depend on them, each label with both classes."""
     rng = np.random.RandomState(0)
     X = rng.standard_normal((60, 5))
     y = (X[:, :n_labels] + 0.3 * rng.standard_normal((60, n_labels)) > 0.2).astype(np.int64)
@@ -387,14 +388,14 @@ def _problem(n_labels: int = 5) -> tuple[Matrix, IntArray]:
 
 
 def _unequal_problem() -> tuple[Matrix, IntArray]:
-    """Return 60 rows and label sets of 5 labels, the first of which many carry, the last few."""
+    """Return 60 samples with 5 labels, from frequent to rare."""
     rng = np.random.RandomState(0)
     X = rng.standard_normal((60, 5))
     return X, (X + 0.3 * rng.standard_normal(X.shape) > [-0.5, 0.0, 0.4, 0.9, 1.3]).astype(np.int64)
 
 
 def _assert_equal_scores(actual: Any, expected: Any) -> None:
-    """Compare to 1e-9: the order of a sum, in a product of matrices or a solver, may change the last bits."""
+    """Compare to 1e-9: the order of summation, in a matrix product or a solver, may change the last bits."""
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-9)
 
 
@@ -411,34 +412,34 @@ def _assert_raises(call: Callable[[], object]) -> None:
         call()
     except ValueError:
         return
-    raise AssertionError("ValueError was expected, but the call went through.")
+    raise AssertionError("ValueError was expected, but the call succeeded.")
 
 
 def check_search(search: Any, *, expected_failed_checks: Mapping[str, str] | None = None) -> None:
-    """Run every check of the contract of a neighbour search on clones of one.
+    """Run all checks of neighbour searches on clones of a search.
 
     A search has `fit(X)` and `kneighbors(X=None, n_neighbors=None)`, which returns distances and training indices, both
-    of shape (n_queries, n_neighbors), nearest first. ``X=None`` stands for the training samples, each without itself,
-    by its number: an equal row is still its neighbour.
+    of shape (n_queries, n_neighbors), nearest first. ``X=None`` means the training samples, each without itself (by
+    index): an equal sample is still its neighbour.
 
     Parameters
     ----------
     search : object
-        An unfitted search. It need not be exact.
+        An unfitted search, exact or approximate.
     expected_failed_checks : mapping of str to str, default=None
-        Names of checks that are not run, each with the reason why the search cannot pass it.
+        Names of checks to skip, with the reason why the search cannot pass each of them.
 
     Raises
     ------
     AssertionError
-        If a check fails; the message begins with the check's name and sentence.
+        If a check fails; the message begins with the name and the requirement of the check.
     ValueError
         If a name in `expected_failed_checks` is not one of `SEARCH_CHECKS`.
 
     Notes
     -----
-    Of rows at equal distances, the searches of nearlabel return those with the smallest training indices first. A
-    search may have another rule, which its docstring should name, as long as every call follows it.
+    At equal distances, nearlabel's searches return the smallest training indices first. A search may use another rule,
+    which its docstring should describe, as long as every call follows it.
 
     Examples
     --------
@@ -450,19 +451,19 @@ def check_search(search: Any, *, expected_failed_checks: Mapping[str, str] | Non
 
 
 def check_metric(metric: Any, *, expected_failed_checks: Mapping[str, str] | None = None) -> None:
-    """Run every check of the contract of a metric.
+    """Run all checks of metrics on a metric.
 
     Parameters
     ----------
     metric : str, Metric or callable
-        What `nearlabel.metrics.get_metric` takes.
+        Any value that `nearlabel.metrics.get_metric` accepts.
     expected_failed_checks : mapping of str to str, default=None
-        Names of checks that are not run, each with the reason why the metric cannot pass it.
+        Names of checks to skip, with the reason why the metric cannot pass each of them.
 
     Raises
     ------
     AssertionError
-        If a check fails; the message begins with the check's name and sentence.
+        If a check fails; the message begins with the name and the requirement of the check.
     ValueError
         If a name in `expected_failed_checks` is not one of `METRIC_CHECKS`, or `metric` is not a metric.
 
@@ -479,22 +480,23 @@ def check_metric(metric: Any, *, expected_failed_checks: Mapping[str, str] | Non
 
 
 def check_sampler(sampler: Any, *, expected_failed_checks: Mapping[str, str] | None = None) -> None:
-    """Run every check of the contract of a sampler on clones of one.
+    """Run all checks of samplers on clones of a sampler.
 
-    A sampler has `fit_resample(X, y)`, which returns rows and label sets, and then `sample_indices_`, for each of them
-    the row of X that it is or -1, and `seed_indices_`, the row that it was made from or -1 if it is no single one.
+    A sampler has `fit_resample(X, y)`, which returns samples and label sets. It then has, for each of them,
+    `sample_indices_`, the row of X that was copied, or -1, and `seed_indices_`, the row from which it was created, or
+    -1 if there is no single one.
 
     Parameters
     ----------
     sampler : object
         An unfitted sampler. A parameter `random_state` is set to 0.
     expected_failed_checks : mapping of str to str, default=None
-        Names of checks that are not run, each with the reason why the sampler cannot pass it.
+        Names of checks to skip, with the reason why the sampler cannot pass each of them.
 
     Raises
     ------
     AssertionError
-        If a check fails; the message begins with the check's name and sentence.
+        If a check fails; the message begins with the name and the requirement of the check.
     ValueError
         If a name in `expected_failed_checks` is not one of `SAMPLER_CHECKS`.
 
@@ -515,18 +517,18 @@ def run_checks(
     *,
     seconds: float = math.inf,
 ) -> list[str]:
-    """Run checks, each on an object of its own; any error in a check means that it fails.
+    """Run checks, each on its own object; any error in a check means that it fails.
 
     Parameters
     ----------
     checks : iterable of callable
-        Checks that take an object and raise an error if it fails; their docstrings are the sentences of the contract.
+        Checks: functions that get an object and raise an error if it fails; their docstrings are the requirements.
     make : callable
-        Returns the object to check.
+        Function that returns the object to check.
     expected_failed_checks : mapping of str to str, default=None
-        Names of checks that are not run, each with a reason.
+        Names of checks to skip, with reasons.
     seconds : float, default=inf
-        No check starts after so much time.
+        No check starts after this time.
 
     Returns
     -------
@@ -536,9 +538,9 @@ def run_checks(
     Raises
     ------
     AssertionError
-        If a check fails; the message begins with the check's name and sentence.
+        If a check fails; the message begins with the name and the requirement of the check.
     ValueError
-        If a name in `expected_failed_checks` is not that of a check.
+        If `expected_failed_checks` contains an unknown name.
     """
     by_name = {check.__name__: check for check in checks}
     expected = expected_failed_checks or {}
@@ -555,7 +557,7 @@ def run_checks(
             continue
         try:
             check(make())
-        except Exception as error:  # a guest may raise anything
+        except Exception as error:  # user code may raise anything
             kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
             raise AssertionError(f"{name}: {check.__doc__} {kind}{error}".rstrip()) from error
     return not_started
@@ -570,7 +572,7 @@ def check_search_returns_two_matrices(search: Any) -> None:
 
 
 def check_search_leaves_a_row_out_of_its_own_list(search: Any) -> None:
-    """``X=None`` means the training samples, each without itself, by its number: an equal row is its neighbour."""
+    """``X=None`` means the training samples, each without itself (by index): an equal sample is its neighbour."""
     X, _ = _points()
     distances, indices = search.fit(X).kneighbors(None, 3)
     _assert_neighbors((distances, indices), len(X), 3, len(X))
@@ -580,7 +582,7 @@ def check_search_leaves_a_row_out_of_its_own_list(search: Any) -> None:
 
 
 def check_search_answers_alike(search: Any) -> None:
-    """A query's neighbours are the same at every call, whatever queries are beside it, equal distances included."""
+    """A query's neighbours, also at equal distances, are the same in every call and for all other queries."""
     X, queries = _points()
     _, indices = search.fit(X).kneighbors(queries, 4)
     np.testing.assert_array_equal(search.kneighbors(queries, 4)[1], indices)
@@ -606,7 +608,7 @@ def check_search_forgets(search: Any) -> None:
 
 
 def check_search_updates_equal_fits(search: Any) -> None:
-    """With `add` and `remove`, it finds what a fit of the present rows in their order finds, bit for bit."""
+    """After `add` and `remove`, it finds the same as a fit to the current samples in their order, bit for bit."""
     if not (hasattr(search, "add") and hasattr(search, "remove")):
         return
     X, queries = _points()
@@ -621,12 +623,12 @@ def check_metric_returns_a_number(metric: Any) -> None:
     """The value is one finite number, also for two labels."""
     for n_labels in (5, 2):
         y, given = _answers(metric, n_labels)
-        value = metric(y, given)  # TypeError if it is no number
+        value = metric(y, given)  # TypeError if it is not a number
         assert np.isfinite(value), f"{value!r} is not finite."
 
 
 def check_metric_is_best_for_the_truth(metric: Any) -> None:
-    """No prediction is better than the truth, and its opposite is worse: `greater_is_better` is right."""
+    """No prediction is better than the true label sets, and their opposite is worse: `greater_is_better` is correct."""
     y, given = _answers(metric)
     sign = 1 if metric.greater_is_better else -1
     truth = y.astype(given.dtype)
@@ -651,7 +653,7 @@ def check_metric_changes_no_input(metric: Any) -> None:
 
 
 def check_metric_weights_of_one_change_nothing(metric: Any) -> None:
-    """If the function takes `sample_weight`, weights of 1 give the value without weights, to 1e-9."""
+    """If the function supports `sample_weight`, weights of 1 give the value without weights, to 1e-9."""
     if "sample_weight" not in inspect.signature(metric.function).parameters:
         return
     y, given = _answers(metric)
@@ -660,7 +662,7 @@ def check_metric_weights_of_one_change_nothing(metric: Any) -> None:
 
 
 def check_sampler_says_where_rows_come_from(sampler: Any) -> None:
-    """`sample_indices_` and `seed_indices_` name a row of X, or -1, for each row; rows of X are taken as they are."""
+    """`sample_indices_` and `seed_indices_` give a row of X, or -1, for each sample; rows of X are copied unchanged."""
     X, y = _unequal_problem()
     made, labels = sampler.fit_resample(X, y)
     source, seed = sampler.sample_indices_, sampler.seed_indices_
@@ -673,7 +675,7 @@ def check_sampler_says_where_rows_come_from(sampler: Any) -> None:
     taken = source >= 0
     np.testing.assert_array_equal(seed[taken], source[taken], err_msg="a row taken is its own seed.")
     np.testing.assert_array_equal(made[taken], X[source[taken]])
-    assert set(np.unique(labels)) <= {0, 1}, "label sets hold more than 0 and 1."
+    assert set(np.unique(labels)) <= {0, 1}, "label sets contain more than 0 and 1."
 
 
 def check_sampler_keeps_the_order(sampler: Any) -> None:
@@ -681,13 +683,13 @@ def check_sampler_keeps_the_order(sampler: Any) -> None:
     sampler.fit_resample(*_unequal_problem())
     source = sampler.sample_indices_
     taken = source[source >= 0]
-    assert (source[: len(taken)] >= 0).all(), "a new row stands before one of X."
+    assert (source[: len(taken)] >= 0).all(), "a new sample comes before a row of X."
     kept = np.unique(taken)
     np.testing.assert_array_equal(taken[: len(kept)], kept)
 
 
 def check_sampler_answers_alike(sampler: Any) -> None:
-    """A second call, another object and a pickled copy give the same rows, whatever was resampled in between."""
+    """A second call, another object and a pickled copy give the same samples, even with other calls in between."""
     X, y = _unequal_problem()
     other = clone(sampler)
     made, labels = sampler.fit_resample(X, y)
@@ -700,7 +702,7 @@ def check_sampler_answers_alike(sampler: Any) -> None:
 
 
 def check_sampler_changes_no_input(sampler: Any) -> None:
-    """Neither X nor y is changed, nor what the constructor stored."""
+    """Neither X nor y is changed, nor are the constructor's parameters."""
     X, y = _unequal_problem()
     X_before, y_before, parameters = X.copy(), y.copy(), repr(sampler)
     sampler.fit_resample(X, y)
@@ -710,7 +712,7 @@ def check_sampler_changes_no_input(sampler: Any) -> None:
 
 
 def check_sampler_keeps_containers(sampler: Any) -> None:
-    """Sparse X and y, in every combination, come back sparse with the rows of dense ones; types of y stay."""
+    """Sparse X and y, in every combination, give sparse results equal to dense ones; the type of y is preserved."""
     X, y = _unequal_problem()
     X[X < 0] = 0
     made, labels = sampler.fit_resample(X, y)
@@ -724,7 +726,7 @@ def check_sampler_keeps_containers(sampler: Any) -> None:
 
 
 def check_sampler_refuses_bad_input(sampler: Any) -> None:
-    """X and y of different length, and y that holds more than 0 and 1, are errors."""
+    """X and y of different lengths, and y that contains more than 0 and 1, raise errors."""
     X, y = _unequal_problem()
     _assert_raises(lambda: sampler.fit_resample(X[:-1], y))
     _assert_raises(lambda: sampler.fit_resample(X, y + 1))
@@ -758,7 +760,7 @@ METRIC_CHECKS: tuple[Check, ...] = (
 
 
 def _points() -> tuple[Matrix, Matrix]:
-    """Return 40 rows, of which the first two are equal, and 7 queries, of which the first is a training sample."""
+    """Return 40 samples, of which the first two are equal, and 7 queries, of which the first is a training sample."""
     rng = np.random.RandomState(0)
     X = rng.standard_normal((40, 5))
     X[1] = X[0]
@@ -777,7 +779,7 @@ def _assert_neighbors(answer: Any, n_queries: int, n_neighbors: int, n_samples: 
 
 
 def _answers(metric: Any, n_labels: int = 5) -> tuple[Matrix, Matrix]:
-    """Return label sets, and predictions or scores that are partly wrong, as the metric needs."""
+    """Return label sets, and partly wrong predictions or scores, whichever the metric needs."""
     _, y = _problem(n_labels)
     scores = 0.6 * y + 0.4 * np.random.RandomState(1).uniform(size=y.shape) * (1 + 0.5 * (1 - y))
     wrong = np.random.RandomState(2).uniform(size=y.shape) < 0.2

@@ -1,7 +1,8 @@
-"""Check whether files are what was written: stores, runs, models and data files, read to their end.
+"""Check stores, runs, models and data files for damage.
 
-Readers check what they read, and the structure of a store is checked whenever it is opened. Here everything is read,
-compared with check sums where there are any, and all damage is told at once, with what killed processes left.
+Readers check only the parts that they read, and opening a store checks its structure. Here every file is read
+completely and compared with its checksums, if there are any. All damage is reported together, with leftovers of killed
+processes.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ _MODEL = ".skops"
 
 
 class Checked(NamedTuple):
-    """A file or folder that was read to its end.
+    """A file or folder that was read completely.
 
     Parameters
     ----------
     path : pathlib.Path
-        Where it is.
+        Its path.
     kind : {"store", "run", "model", "data"}
-        What it is.
+        Its kind.
     is_sound : bool
         Whether no damage was found.
     """
@@ -45,16 +46,16 @@ class Checked(NamedTuple):
 
 @dataclass(frozen=True)
 class Verification:
-    """What was checked, and what was found.
+    """The checked files, and the findings.
 
     Parameters
     ----------
     checked : tuple of Checked
-        In the order of their names.
+        Checked files and folders, sorted by name.
     findings : tuple of Finding
-        Damage, what could not be checked, and what killed processes left.
+        Damage, parts that could not be checked, and leftovers of killed processes.
     n_others : int
-        Number of files that are of no kind that is checked.
+        Number of files of other kinds, which are not checked.
     """
 
     checked: tuple[Checked, ...]
@@ -63,11 +64,11 @@ class Verification:
 
     @property
     def is_sound(self) -> bool:
-        """Whether there is no damage; leftovers are none."""
+        """Whether there is no damage; leftovers do not count as damage."""
         return not any(finding.severity == "damage" for finding in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, as JSON takes it."""
+        """Return plain data that can be written as JSON."""
         return {
             "is_sound": self.is_sound,
             "checked": [of._asdict() | {"path": str(of.path)} for of in self.checked],
@@ -77,23 +78,23 @@ class Verification:
 
 
 class _Part(NamedTuple):
-    """What a walk comes by: something to check, something left over, or another file."""
+    """An item of a folder: something to check, a leftover, or another file."""
 
     path: Path
     kind: str
 
 
 def verify(*paths: str | os.PathLike[str], sweep: bool = False) -> Verification:
-    """Check files and folders, whatever they are: stores, runs, models, data files, and folders of these.
+    """Check files and folders: stores, runs, models, data files, and folders of these.
 
     Parameters
     ----------
     *paths : path-like
-        What to check. A folder that is no store is searched, with the folders in it; links in it are not followed. A
-        data file is read to its end in the format of its name: that its columns are those of some task is not checked.
-        Of a model the parts are compared with the check sums of its archive, and none is built.
+        Paths to check. A folder that is not a store is searched recursively, without following links. A data file is
+        read completely in the format of its suffix; its columns are not checked against a task. The parts of a model
+        are compared with the checksums of its archive, and the model is not built.
     sweep : bool, default=False
-        Whether to remove what killed processes left, where it is known that they are gone.
+        Whether to remove leftovers of processes that are known to have ended.
 
     Returns
     -------
@@ -104,7 +105,7 @@ def verify(*paths: str | os.PathLike[str], sweep: bool = False) -> Verification:
     FileNotFoundError
         If a path does not exist.
     ValueError
-        If a path that is no folder is of no known kind.
+        If a path is not a folder and not of a known kind.
 
     See Also
     --------
@@ -134,7 +135,7 @@ def verify(*paths: str | os.PathLike[str], sweep: bool = False) -> Verification:
 
 
 def _parts(path: Path) -> Iterator[_Part]:
-    """Yield what a path is, or what is in a folder."""
+    """Yield the item of a path, or the items in a folder."""
     if path.is_dir():
         yield from _parts_of_folder(path)
         return
@@ -143,7 +144,7 @@ def _parts(path: Path) -> Iterator[_Part]:
     if _is_model(path):
         yield _Part(path, "model")
     else:
-        check_has_format(path)  # else a file of another kind would be called damaged
+        check_has_format(path)  # otherwise a file of another kind would be reported as damaged
         yield _Part(path, "data")
 
 
@@ -172,7 +173,7 @@ def _kind_of_file(path: Path) -> str:
 
 
 def _is_model(path: Path) -> bool:
-    """Tell by its content whether a file is a model, whatever its name; one that is damaged, by its name."""
+    """Return whether a file is a model, by its content, or, if it is damaged, by its name."""
     if path.suffix == _MODEL:
         return True
     try:
@@ -201,9 +202,11 @@ def _check_file(path: Path, read: Callable[[Path], None]) -> Iterator[Finding]:
 
 
 def _leftover(path: Path, sweep: bool) -> Finding:
-    """Return what is known of a temporary file, or of a lock; remove it if that is wished and nobody needs it."""
+    """Return a finding on a temporary file or a lock; remove it on request if no process uses it."""
     if sweep and remove_abandoned(path):
-        return Finding(path, "leftover", "left by a process that is gone; removed")
+        return Finding(path, "leftover", "left by a process that has ended; removed")
     if is_abandoned(path):
-        return Finding(path, "leftover", "left by a process that is gone")
-    return Finding(path, "unchecked", "another process may be writing it, or it was left less than a day ago elsewhere")
+        return Finding(path, "leftover", "left by a process that has ended")
+    return Finding(
+        path, "unchecked", "another process may be writing it, or another machine left it within the last day"
+    )

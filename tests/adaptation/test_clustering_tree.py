@@ -121,7 +121,7 @@ def test_nothing_to_divide():
     """One label set for all: there is no tree; a constant feature: one leaf."""
     same = PredictiveClusteringTree().fit([[1.0], [2.0]], [[1, 0], [1, 0]])
     assert same.predict([[5.0]]).tolist() == [[1, 0]]
-    assert same.to_text() == "no label differs between rows"
+    assert same.to_text() == "no label differs between samples"
     leaf = PredictiveClusteringTree(1, random_state=0).fit([[1.0], [1.0]], [[1, 0], [0, 0]])
     assert leaf.to_text() == "0 0.50 (2 rows)"
 

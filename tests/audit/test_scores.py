@@ -281,8 +281,8 @@ def test_sparse_blocks_are_never_made_dense():
         (np.empty((2, 0)), np.empty((2, 0)), "labels must have at least one label"),
         ([[0.5, 0.5]], [[1]], r"probabilities must be of the shape of labels, \(1, 1\), got \(1, 2\)"),
         ([[1.5]], [[1]], "probabilities must be from 0 to 1, got values from 1.5 to 1.5"),
-        ([[NAN]], [[1]], "probabilities must not hold NaN"),
-        ([[0.5]], [[2]], "labels must hold 0 and 1 only, got 2"),
+        ([[NAN]], [[1]], "probabilities must not contain NaN"),
+        ([[0.5]], [[2]], "labels must contain 0 and 1 only, got 2"),
     ],
 )
 def test_malformed_evidence_is_refused(call, p, y, message):

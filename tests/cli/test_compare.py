@@ -152,7 +152,7 @@ def test_other_rows_are_other_data(nearlabel, runs, meka, tmp_path):
     )
     answer = nearlabel("compare", runs[0], other)
     assert (answer.code, answer.out) == (2, "")
-    assert "got other rows or split." in answer.err
+    assert "got other samples or split." in answer.err
 
 
 def test_other_scales_are_told_or_refused(nearlabel, runs, meka, tmp_path):
@@ -310,7 +310,7 @@ def test_no_rows_are_a_sentence(nearlabel, rows_of):
         ),
         (
             (*OF_ROWS, "--metrics", "coverage"),
-            "metric must be one of label sets, as no scores of rows are kept, got co",
+            "metric must be one of label sets, since records contain no scores, got co",
         ),
         ((*OF_ROWS, "--test", "t"), "--rows must go without --test and --over, got --test t."),
         ((*OF_ROWS, "--over", "folds"), "--rows must go without --test and --over, got --over folds."),
@@ -331,7 +331,7 @@ def test_results_without_rows(nearlabel, runs):
     code, out, err = nearlabel("compare", runs[0], "--rows")
     assert (code, out) == (2, "")
     assert err.startswith(
-        "nearlabel: results must contain the label sets of rows, got none. Hint: evaluate --per-row --out"
+        "nearlabel: results must contain the label sets of samples, got none. Hint: evaluate --per-row --out"
     )
     for options in ((), ("--out", "x", "--search", "exact:metric=cosine")):
         assert nearlabel("evaluate", "multidigits", "--per-row", *options).err.startswith(

@@ -161,7 +161,7 @@ def test_who_cannot_abstain(nearlabel, many, tmp_path):
     _, out = fit(nearlabel, many[0], tmp_path, "--method", "br:estimator=logistic")
     answer = nearlabel("predict", out, many[1], *CSV, "--abstain", 0.01)
     assert answer.code == 2
-    assert "model must ask for a number of neighbours" in answer.err
+    assert "model must search a number of neighbours" in answer.err
 
 
 @pytest.mark.parametrize("method", [("--method", "mlknn", "--calibrate", "isotonic"), ("--method", "mlknn@isotonic")])

@@ -167,10 +167,10 @@ def test_thresholds_of_one_label(model):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (np.arange(60) % 3, "y must hold two classes if it is one-dimensional, got 3. Only binary .*LabelBinarizer"),
-        (np.linspace(0, 1, 60), "y must hold two classes if it is one-dimensional, got a continuous target"),
-        (np.where(np.arange(60) % 2, np.inf, 1), "y must not hold NaN or infinity, got inf"),
-        (np.array([b"a", "a"] * 30, dtype=object), "y must hold numbers, booleans or strings .*, got .*object"),
+        (np.arange(60) % 3, "y must contain two classes if it is one-dimensional, got 3. Only binary .*LabelBinarizer"),
+        (np.linspace(0, 1, 60), "y must contain two classes if it is one-dimensional, got a continuous target"),
+        (np.where(np.arange(60) % 2, np.inf, 1), "y must not contain NaN or infinity, got inf"),
+        (np.array([b"a", "a"] * 30, dtype=object), "y must contain numbers, booleans or strings .*, got .*object"),
         (np.array([1j] * 60), "Complex data not supported"),
         ([{1}, {2}] * 30, r"y must be an indicator matrix of shape .* Hint: .* sklearn.*MultiLabelBinarizer"),
     ],

@@ -93,10 +93,10 @@ def test_names_of_one_label():
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([["a"], ["b", 3]], "Hint: classifiers take lists of tags if all tags are texts"),
-        ([["a"], ["b", None]], r"unequal length\. Row 1 has a tag that is no text: None\. Hint"),
-        ([["a"], ["b", 3], []], r"unequal length\. Row 1 has a tag that is no text: 3\. Hint"),
-        ([["a", "b"], 3, ["c"]], r"unequal length\. Row 1 is no list of tags: 3\. Hint"),
+        ([["a"], ["b", 3]], "Hint: classifiers accept lists of tags if all tags are str"),
+        ([["a"], ["b", None]], r"unequal length\. Row 1 has a tag that is not a str: None\. Hint"),
+        ([["a"], ["b", 3], []], r"unequal length\. Row 1 has a tag that is not a str: 3\. Hint"),
+        ([["a", "b"], 3, ["c"]], r"unequal length\. Row 1 is not a list of tags: 3\. Hint"),
         ([["a"], None, ["c"]], "inconsistent numbers of samples"),
         ([[1], [2, 3]], "must be an indicator matrix .*, got rows of unequal length"),
         ([[], []], "y must have at least one label"),

@@ -78,7 +78,7 @@ def test_results_of_another_program_meet_ours(form, ours, file):
     assert test.difference == pytest.approx(np.mean(mine) - 0.11)
     (note,) = comparison.notes
     assert "The folds of multidigits in" in note
-    assert note.endswith("nearlabel cannot check their rows.")
+    assert note.endswith("nearlabel cannot check their samples.")
 
 
 def test_missing_cells(file):

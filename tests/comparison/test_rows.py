@@ -100,15 +100,19 @@ def test_one_number_of_neighbours():
 @pytest.mark.parametrize(
     ("records", "options", "message"),
     [
-        (RECORDS[1:2], {}, r"results must contain the label sets of rows, got none. Hint: evaluate --per-row --out"),
+        (RECORDS[1:2], {}, r"results must contain the label sets of samples, got none. Hint: evaluate --per-row --out"),
         (RECORDS, {"methods": ("a", "c")}, "methods must be two of a, b, got a, c"),
         (RECORDS, {"methods": ("a", "a")}, "methods must be two of a, b, got a, a"),
         (RECORDS[:1], {}, "methods must be two of a, got a"),
         ([*RECORDS, record("c", OF_A)], {}, "methods must be two of a, b, c, got a, b, c"),
-        (RECORDS, {"metric": "one_error"}, "metric must be one of label sets, as no scores of rows are kept, got one_"),
+        (
+            RECORDS,
+            {"metric": "one_error"},
+            "metric must be one of label sets, since records contain no scores, got one_",
+        ),
         ([RECORDS[0], record("b", OF_B, fold=1)], {}, "methods must share folds, got none in common of a, b"),
-        ([RECORDS[0], record("b", OF_B, row=[1, 2, 3, 4, 5])], {}, "must have answered the same rows, got others in f"),
-        ([RECORDS[0], record("b", OF_B, true=OF_A)], {}, "must have answered the same rows, got others in fold 0 of t"),
+        ([RECORDS[0], record("b", OF_B, row=[1, 2, 3, 4, 5])], {}, "predictions for the same samples, got others in f"),
+        ([RECORDS[0], record("b", OF_B, true=OF_A)], {}, "for the same samples, got others in fold 0 of t"),
     ],
 )
 def test_what_cannot_be_compared(records, options, message):

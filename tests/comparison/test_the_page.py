@@ -27,4 +27,4 @@ def test_the_programs_of_the_page_run(capsys):
     printed = capsys.readouterr().out
     assert "\n{'mlknn': 90, 'brknn': 44} ('2', '3', '6') ('2', '3')\n" in printed
     assert "brknn right, mlknn wrong: 3 of 44 rows" in PAGE
-    assert "('mlknn', 'CC') 3\nThe folds of multidigits in records are taken for those in records" in printed
+    assert "('mlknn', 'CC') 3\nThe folds of multidigits in records are assumed to be those in records" in printed

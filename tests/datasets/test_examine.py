@@ -319,7 +319,7 @@ def test_tags_that_share_no_part_are_whole():
         ),
         ({"X": np.zeros((0, 3))}, r"X must be of shape .*, got shape \(0, 3\)"),
         ({"X": np.eye(3), "y": np.eye(2)}, "y must have as many rows as X, 3, got 2"),
-        ({"X": np.eye(3), "y": np.full((3, 1), 7)}, "y must hold 0 and 1 only, got 7"),
+        ({"X": np.eye(3), "y": np.full((3, 1), 7)}, "y must contain 0 and 1 only, got 7"),
         ({"X": np.eye(3), "feature_names": ("a",)}, "feature_names must be 3 names, one for each column of X, got 1"),
         (
             {"X": np.eye(3), "y": np.eye(3), "label_names": "ab"},

@@ -266,7 +266,7 @@ def test_seeds_and_jobs(method):
         ({"n_estimators": 0}, ValueError, "n_estimators must be at least 1, got 0"),
         ({"n_estimators": 2.0}, TypeError, "n_estimators must be an integer, got 2.0"),
         ({"max_samples": 0}, ValueError, "max_samples must be a finite number above 0, got 0"),
-        ({"max_samples": 1.5}, ValueError, "max_samples must be a share of the rows, at most 1, got 1.5"),
+        ({"max_samples": 1.5}, ValueError, "max_samples must be a share of the samples, at most 1, got 1.5"),
         ({"bootstrap": 1}, TypeError, "bootstrap must be True or False, got 1"),
         ({"voting": "loud"}, ValueError, r"voting must be one of \['hard', 'soft'\], got 'loud'"),
         ({"threshold": "pcut"}, ValueError, r"threshold must be one of \['cardinality'\], got 'pcut'"),

@@ -408,5 +408,5 @@ def test_bad_votes(estimators, weights, message):
 
 def test_scores_of_nobody():
     """The names that there are."""
-    with pytest.raises(ValueError, match=r"scores must be of parts among \['a', 'b'\], got \['c'\]"):
+    with pytest.raises(ValueError, match=r"scores must have keys among \['a', 'b'\], got \['c'\]"):
         SoftVote([("a", LAZY), ("b", BAYES)]).fit(X[TRAIN], Y[TRAIN], scores={"c": Y[TRAIN]})

@@ -118,16 +118,16 @@ def test_too_few_subsets():
     X, Y = related_labels(40, 7)
     Y[:, 2] = 1
     names = list("abcdefg")
-    with pytest.warns(UserWarning, match="n_estimators=2 subsets of labelset_size=3 cannot hold 7 labels") as caught:
+    with pytest.warns(UserWarning, match="2 subsets of labelset_size=3 cannot cover all 7 labels") as caught:
         model = RAkELo(TREE, n_estimators=2, random_state=0).fit(X, pd.DataFrame(Y, columns=names))
     assert caught[0].filename == __file__
     held = np.concatenate(model.subsets_)
     assert len(set(held.tolist())) == 6
     (left,) = set(range(7)) - set(held.tolist())
-    assert f"['{names[left]}'] are in none" in str(caught[0].message)
+    assert f"['{names[left]}'] are in no subset" in str(caught[0].message)
     assert (model.predict_proba(X)[:, left] == (left == 2)).all()
     for seed in range(20):
-        with pytest.warns(UserWarning, match="are in none"):
+        with pytest.warns(UserWarning, match="are in no subset"):
             model = RAkELo(TREE, labelset_size=1, n_estimators=1, random_state=seed).fit(X, Y)
         assert (model.predict(X)[:, 2] == 1).all()
         assert model.predict(X)[:, np.setdiff1d(np.arange(7), [2, model.subsets_[0][0]])].sum() == 0

@@ -230,7 +230,7 @@ def test_no_time_for_more_than_a_sample(monkeypatch):
     monkeypatch.setattr(module, "items_within", _first(3))
     tuned = Tuning(("brknn", "mlknn", "lpknn"), n_neighbors=(1, 2), sample_rows=20, time_limit=9).run(dataset(60))
     assert (tuned.n_samples, len(tuned.trials)) == (20, 2)
-    assert tuned.measured.endswith("on 20 of the rows, which was all that there was time for")
+    assert tuned.measured.endswith("on 20 of the rows: there was no time for more")
 
 
 def test_a_third_of_the_time_for_the_sample(monkeypatch):

@@ -167,7 +167,7 @@ def test_missing_labels(toy):
     n_unknown = int(toy.Y.sum())
     plan = Plan(**GOOD | {"methods": ("mlknn", "lpknn", "igs+brknn")})
     with pytest.raises(
-        ValueError, match=f"methods must take labels that are unknown, of which toy has {n_unknown}, got .*lpknn, igs"
+        ValueError, match=f"methods must support unknown labels, of which toy has {n_unknown}, got .*lpknn, igs"
     ):
         list(plan.folds({"toy": unknown}))
     assert len(list(plan.folds({"toy": (toy, unknown)}))) == 1

@@ -91,8 +91,8 @@ def test_a_changed_character_is_never_kept(toy, folder, place):
         (b"{\n", "must be JSON, got '"),
         (b"\n", "must be JSON, got '"),
         (b"3\n", "must be an object of JSON, got '3"),
-        (changed(crc="00000000"), "must be what nearlabel wrote, got something else: its check sum is that of another"),
-        (changed(crc=None), "must be what nearlabel wrote"),
+        (changed(crc="00000000"), "must be as nearlabel wrote it, got other content: its check sum is that of another"),
+        (changed(crc=None), "must be as nearlabel wrote it"),
         (changed(n_neighbors=...), "must be a record, got one without n_neighbors"),
         (changed(dataset=1), "dataset must be a name, got 1"),
         (changed(dataset=" "), "dataset must be a name, got ' '"),
@@ -153,7 +153,7 @@ def test_a_line_that_lost_its_sum_is_noticed(toy, folder):
     content.pop("crc")
     file.write_bytes(b"".join([*lines[:2], json.dumps(content).encode() + b"\n", *lines[3:]]))
     for act in (lambda: list(read_records(folder)), lambda: run(PLAN, {"toy": toy}, out=folder)):
-        with pytest.raises(ValueError, match=r"records\.jsonl, line 3: must have a check sum, as the line before"):
+        with pytest.raises(ValueError, match=r"records\.jsonl, line 3: must have a checksum, as the line before"):
             act()
 
 
@@ -243,5 +243,5 @@ def test_a_changed_plan_is_noticed(folder):
     """By its check sum, as a record."""
     text = (folder / "plan.json").read_text()
     (folder / "plan.json").write_text(text.replace('"cv": 3', '"cv": 2'))
-    with pytest.raises(ValueError, match=r"plan\.json, line 1: must be what nearlabel wrote, got something else"):
+    with pytest.raises(ValueError, match=r"plan\.json, line 1: must be as nearlabel wrote it, got other content"):
         read_plan(folder)

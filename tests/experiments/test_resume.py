@@ -164,7 +164,7 @@ def test_records_without_a_plan_are_refused(folder, toy):
     """Nobody can tell what they are of."""
     (folder / "plan.json").unlink()
     before = (folder / "records.jsonl").read_bytes()
-    with pytest.raises(ValueError, match=r"records\.jsonl must stand beside its plan\.json, got none"):
+    with pytest.raises(ValueError, match=r"records\.jsonl must be next to its plan\.json, got none"):
         run(PLAN, {"toy": toy}, out=folder)
     assert (folder / "records.jsonl").read_bytes() == before
 

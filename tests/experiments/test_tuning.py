@@ -235,9 +235,9 @@ def test_bad_data(data):
     """Missing values, too few rows, a measure that is undefined: one line each."""
     with pytest.raises(ValueError, match="X of toy must be finite, got 1 missing"):
         Tuning(("mlknn",)).run(dataset(np.vstack([data.X[:-1], [[np.nan, 0, 0]]]), data.Y))
-    with pytest.raises(ValueError, match="data must have more rows, so that some can be held out, got 2"):
+    with pytest.raises(ValueError, match="data must have more samples, so that some can be held out, got 2"):
         Tuning(("mlknn",)).run(dataset(data.X[:2], data.Y[:2]))
     with pytest.raises(ValueError, match="'toy' must have at least 2 rows for some to be held out, got 1"):
         Tuning(("mlknn",)).run(dataset(data.X[:1], data.Y[:1]))
-    with pytest.raises(ValueError, match="metric must be defined on the rows, got coverage"):
+    with pytest.raises(ValueError, match="metric must be defined on the samples, got coverage"):
         Tuning(("mlknn",), metric="coverage").run(dataset(data.X, np.zeros_like(data.Y)))

@@ -59,14 +59,14 @@ def test_a_selection_sees_the_labels_too():
 def test_refused_before_the_work(holes, container, work):
     """Each names the method, the data and how many labels are unknown."""
     with pytest.raises(
-        ValueError, match=r"methods must take labels that are unknown, of which holes has \d+, got .*nn"
+        ValueError, match=r"methods must support unknown labels, of which holes has \d+, got .*nn"
     ):
         work(replace(holes, Y=container(holes.Y)))
 
 
 def test_other_values_are_no_unknown_labels(holes):
     """What is neither 0, 1 nor NaN is named."""
-    with pytest.raises(ValueError, match=r"Y of holes must hold 0, 1 and NaN only, got -1\. Hint: 0 is a label"):
+    with pytest.raises(ValueError, match=r"Y of holes must contain 0, 1 and NaN only, got -1\. Hint: 0 means"):
         list(Plan(("brknn",), (3,), cv=3).folds({"holes": replace(holes, Y=np.where(holes.Y == 0, -1, holes.Y))}))
 
 

@@ -170,7 +170,7 @@ def _check_answer(problem: Problem, model: Model, fitted: _Fitted) -> None:
     if labels.shape != (len(problem.queries), problem.labels.shape[1]):
         raise WrongError(f"label sets are of shape {labels.shape}.")
     if not np.isin(labels, (0, 1)).all():
-        raise WrongError("label sets hold more than 0 and 1.")
+        raise WrongError("label sets contain more than 0 and 1.")
     if not np.isfinite(scores).all():
         raise WrongError("scores are not finite.")
     if hasattr(fitted.estimator, "predict_proba") and ((scores < 0) | (scores > 1)).any():

@@ -155,8 +155,8 @@ def test_permuted_rows(function):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([[0, 2]], "y must hold 0 and 1 only, got"),
-        ([[-1, 1]], "y must hold 0 and 1 only, got -1"),
+        ([[0, 2]], "y must contain 0 and 1 only, got"),
+        ([[-1, 1]], "y must contain 0 and 1 only, got -1"),
         ([0, 1], "y must be an indicator matrix of shape"),
         (np.zeros((0, 3)), r"y must have at least one row, got shape \(0, 3\)"),
         (sparse.csr_array((0, 3)), r"y must have at least one row, got shape \(0, 3\)"),
@@ -206,7 +206,7 @@ def test_no_row_is_known_whole():
 
 def test_label_sets_with_unknown_cells_are_not_listed():
     """They are none that could be told from others."""
-    with pytest.raises(ValueError, match="y must hold 0 and 1 only, got"):
+    with pytest.raises(ValueError, match="y must contain 0 and 1 only, got"):
         distinct_labelsets(PARTIAL)
 
 

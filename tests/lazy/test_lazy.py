@@ -222,7 +222,7 @@ def test_many_labels_stay_sparse(method):
 @pytest.mark.parametrize(
     ("model", "error", "message"),
     [
-        (MLkNN(9), ValueError, "n_neighbors must be smaller than n_samples=8, got 9. A training row is not"),
+        (MLkNN(9), ValueError, "n_neighbors must be smaller than n_samples=8, got 9: a sample is not"),
         (BRkNN(9), ValueError, "n_neighbors must be at most n_samples=8, got 9"),
         (BRkNN(0), ValueError, "n_neighbors must be at least 1, got 0"),
         (BRkNN(2.5), TypeError, "n_neighbors must be an integer, got 2.5 of type float"),
@@ -245,16 +245,16 @@ def test_bad_parameters(model, error, message):
 @pytest.mark.parametrize(
     ("Y", "message"),
     [
-        ([0, 1, 2], "y must hold two classes if it is one-dimensional, got 3"),
-        ([[0], [1], [2]], "y must hold 0 and 1 only, got 2"),
+        ([0, 1, 2], "y must contain two classes if it is one-dimensional, got 3"),
+        ([[0], [1], [2]], "y must contain 0 and 1 only, got 2"),
         ([[np.nan], [np.nan], [np.nan]], "y must have a known cell, got none in shape"),
-        (np.array([[0], [1], ["no"]], dtype=object), "got NaN or no number in 1 cells"),
+        (np.array([[0], [1], ["no"]], dtype=object), "got NaN or not a number in 1 cells"),
         ([[0], [1], [0.5]], "continuous"),
         ([[0], [1, 0], [1]], "rows of unequal length"),
-        (np.array([["a"], ["b"], ["a"]]), "y must hold 0 and 1 only"),
-        (np.array([[0], [pd.NaT], ["no"]], dtype=object), "got NaN or no number in 2 cells"),
+        (np.array([["a"], ["b"], ["a"]]), "y must contain 0 and 1 only"),
+        (np.array([[0], [pd.NaT], ["no"]], dtype=object), "got NaN or not a number in 2 cells"),
         ([{1}, {2}, {1, 2}], "MultiLabelBinarizer makes an indicator matrix from any labels"),
-        (sparse.csr_array([[0], [1], [3]]), "y must hold 0 and 1 only, got 3"),
+        (sparse.csr_array([[0], [1], [3]]), "y must contain 0 and 1 only, got 3"),
         (np.zeros((3, 0)), "at least one label"),
         (np.eye(4), "inconsistent numbers of samples"),
         (None, "requires y"),

@@ -138,7 +138,7 @@ def test_blocks_change_nothing(problem, monkeypatch):
             np.where(np.arange(40) == 7, np.nan, 1),
             "every row, got nan for row 7, counted from 0. Hint",
         ),
-        (MLkNN(3), [*"ab", None] + ["c"] * 37, "must name the group of every row, got None for row 2"),
+        (MLkNN(3), [*"ab", None] + ["c"] * 37, "must name the group of every sample, got None for row 2"),
         (
             MLkNN(3),
             pd.Series(["a", pd.NA] * 20, dtype="string"),

@@ -317,7 +317,7 @@ def test_who_sees_whole_label_sets_refuses_by_name(model, y):
 
 def test_minus_one_is_refused():
     """Some literature means negative by it."""
-    with pytest.raises(ValueError, match=r"y must hold 0, 1 and NaN only, got -1\. Hint: 0 is a label that does not"):
+    with pytest.raises(ValueError, match=r"y must contain 0, 1 and NaN only, got -1\. Hint: 0 means that"):
         MLkNN(1).fit([[0.0], [1.0], [2.0]], [[0, 1], [-1, NAN], [1, 1]])
 
 

@@ -318,7 +318,7 @@ def test_tags_and_classes():
     assert column.classes_.tolist() == ["no", "yes"]
     assert (column.predict_proba(queries) == expected.predict_proba(queries)).all()
     assert column.predict(queries).tolist() == expected.predict(queries).tolist()
-    with pytest.raises(ValueError, match=r"y must hold two classes if it is one-dimensional, got 3"):
+    with pytest.raises(ValueError, match=r"y must contain two classes if it is one-dimensional, got 3"):
         column.partial_fit([[3.0]], ["perhaps"])
 
 
@@ -328,8 +328,8 @@ WRONG = {
     "lengths": (([[1.0], [2.0]], [[1, 0]]), "inconsistent numbers of samples"),
     "few labels": (([[1.0]], [[1]]), r"y must have at least 2 columns, as in fit, got 1\."),
     "names": (([[1.0]], [["a"]]), "y must be an array without names of labels, as in fit, got names"),
-    "one column": (([[1.0]], [1]), "y must be one-dimensional if that of fit was"),
-    "label sets": (([[1.0]], [[2, 0]]), "y must hold 0 and 1 only"),
+    "one column": (([[1.0]], [1]), "y must be one-dimensional if y of fit was"),
+    "label sets": (([[1.0]], [[2, 0]]), "y must contain 0 and 1 only"),
 }
 
 

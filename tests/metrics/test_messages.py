@@ -47,9 +47,9 @@ def test_no_rows(empty):
 @pytest.mark.parametrize("wrap", [np.array, sparse.csr_array])
 def test_label_sets_hold_something_else(wrap):
     """Anything but 0, 1 and NaN in y_true is refused; -1, which others write for unknown, with a hint."""
-    message = r"y_true must hold 0 and 1 only, got .*2\.0"
+    message = r"y_true must contain 0 and 1 only, got .*2\.0"
     assert_each_refuses(FUNCTIONS, message, wrap([[1.0, 2.0], [0.0, 1.0]]), TRUE)
-    hint = "y_true must hold 0, 1 and NaN only, got -1.* NaN one that is unknown"
+    hint = "y_true must contain 0, 1 and NaN only, got -1.* NaN that it is unknown"
     assert_each_refuses(FUNCTIONS, hint, wrap([[1.0, -1.0], [np.nan, 1.0]]), TRUE)
 
 
@@ -62,18 +62,18 @@ def test_nothing_is_known(wrap):
 @pytest.mark.parametrize("wrap", [np.array, sparse.csr_array])
 def test_predictions_are_unknown(wrap):
     """Only the truth may be."""
-    assert_each_refuses(PREDICTION, r"y_pred must hold 0 and 1 only", TRUE, wrap([[np.nan, 0.0], [0.0, 1.0]]))
+    assert_each_refuses(PREDICTION, r"y_pred must contain 0 and 1 only", TRUE, wrap([[np.nan, 0.0], [0.0, 1.0]]))
 
 
 def test_predictions_hold_scores():
     """Scores passed as predictions are refused."""
-    assert_each_refuses(PREDICTION, r"y_pred must hold 0 and 1 only, got .*0\.7", TRUE, [[0.7, 0.0], [0.0, 1.0]])
+    assert_each_refuses(PREDICTION, r"y_pred must contain 0 and 1 only, got .*0\.7", TRUE, [[0.7, 0.0], [0.0, 1.0]])
 
 
 @pytest.mark.parametrize("wrap", [np.array, sparse.csr_array])
 def test_scores_hold_nan(wrap):
     """The first column with a NaN is named."""
-    message = r"y_score must not hold NaN, got NaN in column 1\."
+    message = r"y_score must not contain NaN, got NaN in column 1\."
     assert_each_refuses(SCORE, message, TRUE, wrap([[0.1, np.nan], [0.3, 0.2]]))
 
 
@@ -86,7 +86,7 @@ def test_scores_have_one_dimension():
 @pytest.mark.parametrize("wrong", [[["a", "b"], ["c", "d"]], [[{}, 1], [2, 3]], [[1j, 1], [1, 1]]])
 def test_scores_are_no_numbers(wrong):
     """Strings, objects and complex numbers are refused."""
-    assert_each_refuses(SCORE, "y_score must hold numbers, got values of type", TRUE, wrong)
+    assert_each_refuses(SCORE, "y_score must contain numbers, got values of type", TRUE, wrong)
 
 
 def test_scores_are_ragged():

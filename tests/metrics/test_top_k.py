@@ -182,7 +182,7 @@ def test_bad_propensities(wrong):
 
 def test_too_few_rows_for_propensities():
     """The logarithm of n must be above 1."""
-    with pytest.raises(ValueError, match="y_train must have at least 3 rows, and 3 that know each label, got 2"):
+    with pytest.raises(ValueError, match="at least 3 samples, and 3 known cells of each label, got 2"):
         label_propensities([[1], [0]])
     with pytest.raises(ValueError, match="a must be a finite number above 0, got 0"):
         label_propensities(TRUE, a=0)

@@ -263,7 +263,7 @@ def test_propensities():
     for label, column in enumerate(true.T):
         assert propensities[label] == metrics.label_propensities(column[~np.isnan(column)][:, np.newaxis])[0]
     true[2:, 3] = np.nan
-    with pytest.raises(ValueError, match="3 that know each label, got 2"):
+    with pytest.raises(ValueError, match="3 known cells of each label, got 2"):
         metrics.label_propensities(true)
 
 
@@ -285,7 +285,7 @@ def test_scorers(name):
 
 def test_weights_of_unknown_rows():
     """Rows that have weight must have a known cell, too."""
-    with pytest.raises(ValueError, match="y_true must have a known cell in some row that has weight, got none"):
+    with pytest.raises(ValueError, match="y_true must have a known cell in a sample with a weight above 0, got none"):
         metrics.micro_f1([[1, 0], [np.nan, np.nan]], [[1, 0], [0, 1]], sample_weight=[0, 1])
     huge = [1e300, 1e-300, 1.0]
     assert metrics.macro_f1([[np.nan, 1], [np.nan, 0], [np.nan, 1]], [[1, 1], [0, 0], [1, 1]], sample_weight=huge) == 1

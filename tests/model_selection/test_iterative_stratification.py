@@ -360,8 +360,8 @@ def test_wrong_parameters(settings, error, message):
     [
         (None, None, r"y must be an indicator matrix of shape \(n_samples, n_labels\), got None"),
         (np.zeros(60, int), None, r"y must be an indicator matrix of shape \(n_samples, n_labels\), got shape \(60,\)"),
-        (np.full((60, 2), 2), None, "y must hold 0 and 1 only, got 2"),
-        (np.full((60, 2), -1), None, "y must hold 0 and 1 only, got -1.* NaN one that is unknown"),
+        (np.full((60, 2), 2), None, "y must contain 0 and 1 only, got 2"),
+        (np.full((60, 2), -1), None, "y must contain 0 and 1 only, got -1.* NaN that it is unknown"),
         (np.zeros((0, 2), int), None, "inconsistent numbers of samples"),
         (label_sets(0, n=59), None, "inconsistent numbers of samples"),
         (label_sets(0), np.arange(59), "inconsistent numbers of samples"),

@@ -133,5 +133,5 @@ def test_wrong_folds(folds, message):
 
 def test_wrong_labels():
     """Y must be an indicator matrix."""
-    with pytest.raises(ValueError, match="y must hold 0 and 1 only, got 3"):
+    with pytest.raises(ValueError, match="y must contain 0 and 1 only, got 3"):
         stratification_quality([[3]], [([], [0])])

@@ -150,7 +150,7 @@ def test_models_without_neighbours():
     """A forest has none; a level out of range is named."""
     X = rows(0)
     with pytest.raises(
-        TypeError, match=r"model must ask for a number of neighbours, .* one, got RandomForestPCT\. Hint"
+        TypeError, match=r"model must search a number of neighbours, .* one, got RandomForestPCT\. Hint"
     ):
         novelty_detector(RandomForestPCT(2).fit(X, X > 0))
     with pytest.raises(ValueError, match=r"level must be between 0 and 1, got 2\."):

@@ -172,9 +172,9 @@ def test_names_that_the_data_lack_are_those_of_the_model(tmp_path):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ((X[:3], Y[:3]), "data must be what the model was fitted to, with rows 4, got 3"),
-        ((X[:, :1], Y), "data must be what the model was fitted to, with features 2, got 1"),
-        ((X, Y[:, :2]), "data must be what the model was fitted to, with labels 3, got 2"),
+        ((X[:3], Y[:3]), "data must be those of the fitted model, with rows 4, got 3"),
+        ((X[:, :1], Y), "data must be those of the fitted model, with features 2, got 1"),
+        ((X, Y[:, :2]), "data must be those of the fitted model, with labels 3, got 2"),
         ((pd.DataFrame(X, columns=["y", "x"]), Y), r"with feature names \('x', 'y'\), got \('y', 'x'\)"),
         (
             Dataset(X, Y, ("x", "y"), ("a", "b", "d"), "toy"),
@@ -197,7 +197,7 @@ def test_data_that_contradict_the_model(tmp_path, data, message):
     [
         ({"data": X}, TypeError, r"data must be a Dataset or a tuple \(X, Y\), got ndarray"),
         ({"data": (X, Y[:2])}, ValueError, "data must have as many rows in X as in Y, got 4 and 2"),
-        ({"data": (X, Y + 1)}, ValueError, "y must hold 0 and 1 only"),
+        ({"data": (X, Y + 1)}, ValueError, "y must contain 0 and 1 only"),
         ({"scores": 3}, TypeError, "scores must map names of metrics to numbers, got 3"),
         ({"scores": {"f": "good"}}, TypeError, "scores must map names of metrics to numbers"),
         ({"scores": {1: 0.5}}, TypeError, "scores must map names of metrics to numbers"),

@@ -76,7 +76,7 @@ def test_the_file_grows_by_what_is_kept(tmp_path):
 @pytest.mark.parametrize(
     ("keep", "error", "message"),
     [
-        ({"id": [1, 2, 3]}, ValueError, "keep must have a value for each of 4 training rows, got 3 of 'id'"),
+        ({"id": [1, 2, 3]}, ValueError, "keep must have a value for each of 4 training samples, got 3 of 'id'"),
         ({"id": "abcd"}, TypeError, "keep must map 'id' to a sequence of texts or numbers, got 'abcd'"),
         ({"id": 7}, TypeError, "keep must map 'id' to a sequence"),
         ({"id": [1, 2, 3, [4]]}, TypeError, r"got \[4\] in it"),

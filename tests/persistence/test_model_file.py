@@ -38,7 +38,7 @@ class TestWhatIsNoModel:
     def test_another_format(self, read, tmp_path, content):
         """Empty, too short, text, zeros."""
         (tmp_path / "m").write_bytes(content)
-        with pytest.raises(ValueError, match="m must be the file of a model, got another format or a part of one"):
+        with pytest.raises(ValueError, match="m must be the file of a model, got another format or an incomplete file"):
             read(tmp_path / "m")
 
     @pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
@@ -46,7 +46,7 @@ class TestWhatIsNoModel:
         """However much is left."""
         content = saved.read_bytes()
         saved.write_bytes(content[: int(share * len(content))])
-        with pytest.raises(ValueError, match="must be the file of a model, got another format or a part of one"):
+        with pytest.raises(ValueError, match="must be the file of a model, got another format or an incomplete file"):
             read(saved)
 
     def test_another_archive(self, read, tmp_path):

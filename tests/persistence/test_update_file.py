@@ -47,13 +47,13 @@ def test_the_model_and_its_card_follow(path):
     assert card == read_card(path)
     assert (card.data.rows, card.changes.added, card.changes.thresholds_stale) == (80, 20, True)
     assert card.data.label_counts == tuple(Y.sum(axis=0))
-    measured = "loo; before rows came or went"
+    measured = "loo; before samples were added or removed"
     assert (card.measured, card.notes, card.scores) == (measured, "ours", {"micro_f1": 0.5})
     assert read_kept(path) == {"title": (*IDS[:60], *[""] * 20), "row id": tuple(IDS)}
     card = forget_rows(path, [0], ids=["id-of-007", "id-of-070"], retune=True)
     left = np.delete(np.arange(80), [0, 7, 70])
     assert (card.data.rows, card.changes.forgotten, card.changes.thresholds_stale) == (77, 3, False)
-    assert card.measured == "loo; before rows came or went"
+    assert card.measured == "loo; before samples were added or removed"
     assert read_kept(path)["row id"] == tuple(IDS[row] for row in left)
     expected = TunedThresholdsClassifierCV(MLkNN(3), cv="loo").fit(X[left], Y[left])
     model = load_model(path)

@@ -70,9 +70,9 @@ def test_trees_however_they_grew(tmp_path, options):
     [
         ({"left_child": (0, 10**9)}, "leads to a node that does not exist"),
         ({"right_child": (0, -7)}, "leads to a node that does not exist"),
-        ({"left_child": (1, 0)}, "or that it leads to elsewhere"),
-        ({"left_child": (0, 0)}, "or that it leads to elsewhere"),
-        ({"right_child": (0, 2)}, "or that it leads to elsewhere"),
+        ({"left_child": (1, 0)}, "does not exist or has another parent"),
+        ({"left_child": (0, 0)}, "does not exist or has another parent"),
+        ({"right_child": (0, 2)}, "does not exist or has another parent"),
         ({"feature": (0, 5)}, "a feature that does not exist"),
         ({"feature": (0, -2)}, "a feature that does not exist"),
         ({"max_depth": 1}, "longer paths than its depth, 1"),

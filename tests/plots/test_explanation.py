@@ -137,7 +137,7 @@ def test_a_title_of_ones_own(tmp_path):
 
 def test_bad_input(tmp_path):
     """What is no explanation, and an unknown ending."""
-    with pytest.raises(ValueError, match=r"must be what Explanation.to_dict returns, .*'novelty'"):
+    with pytest.raises(ValueError, match=r"must be a result of Explanation.to_dict, .*'novelty'"):
         ExplanationDisplay({"labels": []})
     with pytest.raises(ValueError, match="file must end in one of"):
         ExplanationDisplay(explained(MLkNN(3))).write(tmp_path / "f.xyz")
@@ -153,10 +153,10 @@ def test_of_an_estimator(container):
     display = ExplanationDisplay.from_estimator(model, container(X), row=7)
     assert display.explanation == model.explain(container(X)[7:8])[0].to_dict()
     assert [axis.get_title(loc="left") for axis in display.ax_] == ["neighbours", "labels"]
-    with pytest.raises(ValueError, match="row must be below the number of rows 30, got 30"):
+    with pytest.raises(ValueError, match="row must be below the number of samples 30, got 30"):
         ExplanationDisplay.from_estimator(model, container(X), row=30)
     piped = make_pipeline(StandardScaler(), MLkNN(3)).fit(np.asarray(X), Y)
     shown = explain(piped, X[7:8])[0].to_dict()
     assert ExplanationDisplay.from_estimator(piped, X, row=7).explanation == shown
-    with pytest.raises(TypeError, match="estimator must explain itself, as lazy classifiers do, got BinaryRelevance"):
+    with pytest.raises(TypeError, match="estimator must have `explain`, as lazy classifiers do, got BinaryRelevance"):
         ExplanationDisplay.from_estimator(BinaryRelevance(DecisionTreeClassifier()), X)

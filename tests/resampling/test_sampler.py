@@ -136,7 +136,7 @@ def test_features_that_are_not_read_may_be_anything():
     mixed = pd.DataFrame({"a": ["x", None, "y", "z"], "b": pd.Categorical(list("rrst")), "c": [1.0, np.nan, 2, 3]})
     made, _ = Without().fit_resample(mixed, Y)
     assert made.equals(mixed.iloc[[0, 2, 3]])
-    with pytest.raises(ValueError, match="X must hold numbers, got those of kind 'category' in column 'a'"):
+    with pytest.raises(ValueError, match="X must contain numbers, got those of kind 'category' in column 'a'"):
         Halfway().fit_resample(mixed.assign(a=list("xwyz"), c=1.0), Y)
 
 

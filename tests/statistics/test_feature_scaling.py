@@ -19,5 +19,5 @@ def test_deviations_follow_a_power_of_two(container, exponent):
 
 def test_a_range_that_overflows_is_refused():
     """From -1.7e308 to 1.7e308 there is no float64."""
-    with pytest.raises(ValueError, match=r"ranges float64 can hold, got 1\.7e\+308\. Hint: scale"):
+    with pytest.raises(ValueError, match=r"ranges are finite in float64, got 1\.7e\+308\. Hint: scale"):
         FeatureScaling.by_range(np.array([[-1.7e308], [1.7e308]]))

@@ -544,7 +544,7 @@ def test_scores_that_are_not_numbers():
     X, Y = data()
     model = FixedThresholdsClassifier(Weighted()).fit(X, Y)
     X[2, 1] = np.nan
-    with pytest.raises(ValueError, match="scores must not hold NaN, got NaN in column 1"):
+    with pytest.raises(ValueError, match="scores must not contain NaN, got NaN in column 1"):
         model.predict(X)
 
 

@@ -66,7 +66,7 @@ def test_rows_keep_their_mask():
 @pytest.mark.parametrize("y", [[[0, -1], [1, NAN]], sparse.csr_array([[0, -1], [1, NAN]]), [[0, -1], [1, 1]]])
 def test_minus_one_is_refused_with_a_hint(y):
     """Some literature writes -1 for negative."""
-    with pytest.raises(ValueError, match=r"got -1\. Hint: 0 is a label that does not apply, NaN one that is unknown"):
+    with pytest.raises(ValueError, match=r"got -1\. Hint: 0 means that a label does not apply, NaN that it is unknown"):
         PartialLabels.of(y)
 
 

@@ -29,7 +29,7 @@ def test_unknown_cells(wrap, fitted_to):
     assert value == pytest.approx(np.mean(np.array(right)[known]))
     expected = subset_accuracy(y, model.predict(X), sample_weight=weights)
     assert model.score(X, wrap(y), weights) == pytest.approx(expected)
-    with pytest.raises(ValueError, match="y must have a known cell in some row that has weight, got none"):
+    with pytest.raises(ValueError, match="y must have a known cell in a sample with a weight above 0, got none"):
         model.score(X, wrap(y * np.nan))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.score(X[1:], wrap(y))

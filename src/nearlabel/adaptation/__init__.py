@@ -1,4 +1,4 @@
-"""Learning algorithms adapted to label sets: boosting, mixtures, kernels, networks, trees."""
+"""Learning algorithms adapted to label sets: boosting, mixtures, kernel machines, neural networks and trees."""
 
 from nearlabel.adaptation._adaboost_mh import AdaBoostMH
 from nearlabel.adaptation._adtboost_mh import ADTBoostMH

@@ -15,35 +15,35 @@ from nearlabel.utils.validation import as_dense, check_integer
 
 
 class AdaBoostMH(WeightedClassifier, WithDecisions):
-    """Boost stumps that rate every label at once: AdaBoost.MH, the algorithm of BoosTexter.
+    """Boost decision stumps that score all labels at once: AdaBoost.MH, the algorithm of BoosTexter.
 
-    A distribution D over pairs of a row and a label starts uniform, or in proportion to `sample_weight`. With y = ±1
-    for a label that a row carries or lacks, each round chooses the stump, feature <= threshold, and its output for each
-    side and label, by ::
+    A distribution D over pairs of a sample and a label starts uniform, or in proportion to `sample_weight`. With y = ±1
+    for a label that a sample carries or lacks, each round selects the stump, feature <= threshold, and its output for
+    each side and label, by ::
 
         least Z = 2 Σ_labels Σ_sides √(W₊ W₋)
 
         h = ½ ln((W₊ + ε) / (W₋ + ε))        D ← D exp(-y h) / Σ D exp(-y h)
 
-    where W₊ and W₋ are the weights on that side of the rows with and without the label. A label is predicted where its
-    sum of outputs is at least 0.
+    where W₊ and W₋ are the weights, on that side, of the samples with and without the label. A label is predicted if
+    its sum of outputs is at least 0.
 
     Parameters
     ----------
     n_estimators : int, default=500
-        Number of rounds, each of one stump.
+        Number of rounds; each adds one stump.
 
     Attributes
     ----------
     features_ : ndarray of shape (n_rounds,)
         Feature of each stump.
     thresholds_ : ndarray of shape (n_rounds,)
-        Threshold of each stump, the middle between two neighbouring values of the training samples.
+        Threshold of each stump, the midpoint between two neighbouring values in the training samples.
     outputs_ : ndarray of shape (n_rounds, 2, n_varying_labels)
-        Output of each stump for rows whose value is at most the threshold, and for others, for each label that has both
-        classes.
+        Output of each stump for samples whose value is at most the threshold, and for the others, for each label that
+        has both classes.
     z_ : ndarray of shape (n_rounds,)
-        Σ D exp(-y h) of each round. Their product bounds the Hamming loss on the training samples.
+        Σ D exp(-y h) of each round. The product over the rounds bounds the Hamming loss on the training samples.
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
@@ -57,18 +57,19 @@ class AdaBoostMH(WeightedClassifier, WithDecisions):
 
     Notes
     -----
-    ε = 1 / (n_samples · n_labels), as in the paper of 1999; n_samples is the sum of the sample weights where there are
-    some. Features are numbers: BoosTexter's rules on words, which ask for presence, are thresholds between 0 and the
-    least count here if counts are made binary. Its stumps that abstain where a word is missing are left out.
+    ε = 1 / (n_samples · n_labels), as in the paper of 1999; with sample weights, n_samples is their sum. Features are
+    numbers: BoosTexter's rules test whether a word is present; here such a rule is a threshold between 0 and the
+    smallest count, or on counts made binary. BoosTexter's stumps that abstain if a word is missing are not implemented.
 
-    A row whose value is equal to the threshold goes left. Of equal Z, to a part in 10¹⁰, the lowest feature is taken,
-    then the lowest threshold; the papers do not say. Sums of weights are made exact by rounding to multiples of 2⁻⁵² of
-    their total, so the answer depends neither on the order of rows nor on the storage of X. If no feature varies, no
-    stump says more than the frequencies of the labels do: there is one round, with the threshold ∞ and so one output.
+    A sample whose value equals the threshold goes left. If several stumps have equal Z, up to a relative difference of
+    10⁻¹⁰, the lowest feature is taken, then the lowest threshold; the papers do not define ties. Weights are rounded to
+    multiples of 2⁻⁵² of their total, which makes their sums exact, so the result depends neither on the order of the
+    samples nor on the storage of X. If no feature varies, stumps contain no more information than the frequencies of
+    the labels: there is one round, with the threshold ∞ and so one output.
 
-    Of sparse rows only stored values cost. All thresholds of all features are candidates in every round; of features
-    with more than a few, a bound on Z spares most, without changing the answer. Labels that all or no training samples
-    carry take no part.
+    For sparse data the cost depends on the stored values only. All thresholds of all features are candidates in every
+    round; for features with more than a few thresholds, a bound on Z excludes most of them without changing the result.
+    Labels that all or no training samples carry are ignored.
 
     References
     ----------

@@ -13,42 +13,42 @@ from nearlabel.utils.validation import as_dense, check_integer
 
 
 class ADTBoostMH(WeightedClassifier, WithDecisions):
-    """Grow an alternating decision tree that rates every label at once: ADTBoost.MH.
+    """Grow an alternating decision tree that scores all labels at once: ADTBoost.MH.
 
-    The tree is a set of rules. The root rates all rows; each round adds the rule ::
+    The tree is a set of rules. The root scores all samples; each round adds the rule ::
 
         if c₁: if c₂: outputs, else: other outputs; else: 0
 
-    whose precondition c₁, "the row reaches this prediction node", is one of those in the tree, and whose condition c₂
-    is feature <= threshold. Both, and h, the outputs, are chosen by the rule of AdaBoost.MH, with W₊ and W₋ the weights
-    of the rows with and without a label::
+    whose precondition c₁, "the sample reaches this prediction node", is one of those in the tree, and whose condition
+    c₂ is feature <= threshold. Both conditions, and the outputs h, are selected as in AdaBoost.MH, with W₊ and W₋ the
+    weights of the samples with and without a label::
 
         least Z = 2 Σ_labels [√(W₊(c₁ ∧ c₂) W₋(c₁ ∧ c₂)) + √(W₊(c₁ ∧ ¬c₂) W₋(c₁ ∧ ¬c₂))] + W(¬c₁)
 
         h = ½ ln((W₊ + ε) / (W₋ + ε))        D ← D exp(-y h) / Σ D exp(-y h)
 
-    A label is predicted where its sum of outputs, over all prediction nodes that a row reaches, is at least 0.
+    A label is predicted if its sum of outputs, over all prediction nodes that the sample reaches, is at least 0.
 
     Parameters
     ----------
     n_estimators : int, default=50
-        Number of rounds, each of a decision node with two prediction nodes.
+        Number of rounds; each adds a decision node with two prediction nodes.
 
     Attributes
     ----------
     root_ : ndarray of shape (n_varying_labels,)
         Outputs of prediction node 0, for each label that has both classes.
     preconditions_ : ndarray of shape (n_rounds,)
-        Prediction node that the decision node of each round hangs on. Round t, from 0, adds the nodes 2t + 1, for rows
-        whose value is at most the threshold, and 2t + 2.
+        Prediction node to which the decision node of each round is attached. Round t, from 0, adds the prediction nodes
+        2t + 1, for samples whose value is at most the threshold, and 2t + 2, for the others.
     features_ : ndarray of shape (n_rounds,)
         Feature of each round.
     thresholds_ : ndarray of shape (n_rounds,)
-        Threshold of each round, the middle between two neighbouring values of the training samples.
+        Threshold of each round, the midpoint between two neighbouring values in the training samples.
     outputs_ : ndarray of shape (n_rounds, 2, n_varying_labels)
         Outputs of the two prediction nodes of each round.
     z_ : ndarray of shape (n_rounds + 1,)
-        Σ D exp(-y h) of the root and of each round. Their product bounds the Hamming loss on the training samples.
+        Σ D exp(-y h) of the root and of each round. The product bounds the Hamming loss on the training samples.
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
@@ -62,14 +62,14 @@ class ADTBoostMH(WeightedClassifier, WithDecisions):
 
     Notes
     -----
-    Weights are normalised after each round, also those of rows that the rule abstains on, so ε = 1 / (n_samples ·
-    n_labels) has the meaning it has in `AdaBoostMH`. Conditions are thresholds between values of all training samples,
-    not only of those that reach the precondition. Of equal Z, to a part in 10¹⁰, the earliest precondition is taken,
-    then the lowest feature, then the lowest threshold; the paper does not say. If no feature varies the tree is its
-    root.
+    The weights of all samples are normalised after each round, including samples on which the rule abstains, so ε = 1 /
+    (n_samples · n_labels) has the meaning it has in `AdaBoostMH`. Conditions are thresholds between values of all
+    training samples, not only of those that reach the precondition. If several rules have equal Z, up to a relative
+    difference of 10⁻¹⁰, the earliest precondition is taken, then the lowest feature, then the lowest threshold; the
+    paper does not define ties. If no feature varies, the tree consists of its root.
 
-    The cost of a round grows with the tree: every prediction node is a place where the next rule may hang, so the time
-    of a fit grows faster than the number of rounds.
+    The cost of a round grows with the tree: the next rule may be attached to any prediction node, so the time of a fit
+    grows faster than the number of rounds.
 
     References
     ----------
@@ -130,7 +130,7 @@ class ADTBoostMH(WeightedClassifier, WithDecisions):
         return scores
 
     def _sum_of_outputs(self, holds: BoolArray) -> FloatArray:
-        """Return the scores of queries for which conditions hold (n_queries, n_rounds)."""
+        """Return the scores of queries, given which conditions they satisfy (n_queries, n_rounds)."""
         reached = [np.ones(len(holds), dtype=np.bool_)]
         scores = np.tile(self.root_, (len(holds), 1))
         for precondition, condition, outputs in zip(self.preconditions_, holds.T, self.outputs_, strict=True):
@@ -141,26 +141,26 @@ class ADTBoostMH(WeightedClassifier, WithDecisions):
 
 
 class _BestConditions:
-    """The best condition of each precondition, searched for only where the last rule may have changed it.
+    """The best condition of each precondition, searched again only if the last rule may have changed it.
 
     Parameters
     ----------
     search : StumpSearch
-        Of all training samples.
+        The search over all training samples.
     """
 
     def __init__(self, search: StumpSearch) -> None:
         self._search = search
-        self.reached: list[BoolArray] = []  # the rows of each precondition
-        self._stumps: list[Stump | None] = []  # None: to be searched for
+        self.reached: list[BoolArray] = []  # the samples of each precondition
+        self._stumps: list[Stump | None] = []  # None: not yet searched
 
     def add(self, reached: BoolArray) -> None:
-        """Add the precondition that these rows reach."""
+        """Add a precondition, given the samples that reach it."""
         self.reached.append(reached)
         self._stumps.append(None)
 
     def best(self, weights: FloatArray) -> tuple[int, Stump]:
-        """Return the precondition and the condition of least Z, of equal ones the first."""
+        """Return the precondition and the condition with the smallest Z; ties go to the first."""
         stumps = []
         for reached, stump in zip(self.reached, self._stumps, strict=True):
             stumps.append(stump or self._search.best(np.where(reached[:, np.newaxis], weights, 0.0)))
@@ -171,10 +171,10 @@ class _BestConditions:
         return node, stumps[node]
 
     def weights_changed(self, part: IntArray, z: float) -> None:
-        """Keep what still holds after a rule with these parts of rows, its weights divided by z.
+        """Keep the conditions that are still best after a rule with these parts, its weights divided by z.
 
-        Of a precondition whose rows are all in one part, W₊ of a label has changed by the factor exp(-h) / z and W₋ by
-        exp(h) / z: the product that Z is made of is the same for every condition, but for 1 / z².
+        For a precondition whose samples are all in one part, the rule multiplies W₊ of a label by exp(-h) / z and W₋ by
+        exp(h) / z: the product in Z changes by the same factor 1 / z² for every condition.
         """
         for node, (reached, stump) in enumerate(zip(self.reached, self._stumps, strict=True)):
             mixed = len(np.unique(part[reached])) > 1

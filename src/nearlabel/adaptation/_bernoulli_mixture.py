@@ -1,4 +1,4 @@
-"""A mixture of independent Bernoulli variables on label sets, without features: where conditional mixtures start."""
+"""A mixture of independent Bernoulli variables on label sets, without features: the start of conditional mixtures."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from nearlabel.adaptation._label_mixtures import log_sum
 from nearlabel.utils.types import FloatArray, IntArray
 
 _N_STARTS = 10
-_MORE = 1e-9  # by how much a mean log-likelihood must be larger to count as larger
+_MORE = 1e-9  # minimum difference of mean log-likelihoods that counts as an improvement
 _MOST_STEPS = 100
-_LEAST_GAIN = 1e-4  # a row
-_PSEUDO_COUNT = 0.5  # of rows with and without each label in each component, so that no probability is 0
+_LEAST_GAIN = 1e-4  # per row
+_PSEUDO_COUNT = 0.5  # pseudo-counts of rows with and without each label in each component, so that no probability is 0
 
 
 def bernoulli_mixture(Y: FloatArray, n_components: int, random: RandomState) -> FloatArray:
-    """Return the responsibilities (n, K) of components for label sets (n, L), of the likeliest of ten mixtures.
+    """Return the responsibilities (n, K) of components for label sets (n, L), from the most likely of ten mixtures.
 
-    The random numbers choose among rows, never among labels, so the order of labels does not matter.
+    Random numbers select rows, never labels, so the result does not depend on the order of the labels.
     """
     best, reached = _fitted(Y, n_components, random)
     for _ in range(_N_STARTS - 1):
@@ -29,7 +29,7 @@ def bernoulli_mixture(Y: FloatArray, n_components: int, random: RandomState) -> 
 
 
 def _fitted(Y: FloatArray, n_components: int, random: RandomState) -> tuple[FloatArray, float]:
-    """Return responsibilities and mean log-likelihood of one mixture, by expectation-maximisation."""
+    """Return the responsibilities and the mean log-likelihood of one mixture, by expectation-maximisation."""
     responsibilities = np.eye(n_components)[_nearest(Y, _spread_rows(Y, n_components, random), random)]
     reached = -np.inf
     for _ in range(_MOST_STEPS):
@@ -43,7 +43,7 @@ def _fitted(Y: FloatArray, n_components: int, random: RandomState) -> tuple[Floa
 
 
 def _log_joint(Y: FloatArray, responsibilities: FloatArray) -> FloatArray:
-    """Return log π_k Π_l b_kl(y_l), the parameters estimated from responsibilities."""
+    """Return log π_k Π_l b_kl(y_l), with parameters estimated from responsibilities."""
     sizes = responsibilities.sum(axis=0)
     carried = (responsibilities.T @ Y + _PSEUDO_COUNT) / (sizes[:, np.newaxis] + 2 * _PSEUDO_COUNT)
     shares = (sizes + _PSEUDO_COUNT) / (sizes + _PSEUDO_COUNT).sum()
@@ -51,7 +51,7 @@ def _log_joint(Y: FloatArray, responsibilities: FloatArray) -> FloatArray:
 
 
 def _spread_rows(Y: FloatArray, count: int, random: RandomState) -> IntArray:
-    """Draw rows far from each other, the next in proportion to its Hamming distance from those drawn (k-means++)."""
+    """Draw rows far from each other, in proportion to their Hamming distance from those drawn before (k-means++)."""
     rows = [random.randint(len(Y))]
     distance = _hamming(Y, Y[rows[0]])
     while len(rows) < count:
@@ -62,7 +62,7 @@ def _spread_rows(Y: FloatArray, count: int, random: RandomState) -> IntArray:
 
 
 def _nearest(Y: FloatArray, rows: IntArray, random: RandomState) -> IntArray:
-    """Return which of the drawn rows is nearest, equal distances decided at random."""
+    """Return the nearest of the drawn rows; ties are broken at random."""
     distances = np.stack([_hamming(Y, Y[row]) for row in rows], axis=1)
     return np.asarray(np.argmin(distances + 0.5 * random.uniform(size=distances.shape), axis=1))
 

@@ -10,29 +10,29 @@ from nearlabel.adaptation._label_mixtures import LabelMixtures, log_sum
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray
 
-_MORE = 1e-12  # by how much a log-probability must be larger to count as larger
-_NEVER = 1e300  # a cost that makes a probability 0, and logarithms of sums no NaN
-_MOST_NODES = 2**12  # that are open at a time for one query
+_MORE = 1e-12  # minimum difference of log-probabilities that counts as larger
+_NEVER = 1e300  # a cost that makes a probability 0 without NaN in logarithms of sums
+_MOST_NODES = 2**12  # open nodes of one query at a time
 
 
 class Best(NamedTuple):
-    """The best label set (n, L) seen of each query, its log-probability (n,), and whether no other can be better."""
+    """The best label set (n, L) found for each query, its log-probability (n,), and whether it is proven optimal."""
 
     labels: BoolArray
     value: FloatArray
     proven: BoolArray
 
     def improve(self, rows: IntArray, labels: BoolArray, value: FloatArray) -> None:
-        """Take over label sets, at most one a query, that are more probable."""
+        """Replace the best label sets by more probable ones, at most one per query."""
         better = value > self.value[rows] + _MORE
         self.labels[rows[better]], self.value[rows[better]] = labels[better], value[better]
 
 
 def most_probable_labelsets(mixtures: LabelMixtures, allow_empty: bool) -> tuple[BoolArray, BoolArray]:
-    """Return the label set (n, L) of largest Σ_k π_k p_k(y) for each query, and whether it is proven to be (n,).
+    """Return, for each query, the label set (n, L) with the largest Σ_k π_k p_k(y), and whether that is proven (n,).
 
-    Only label sets that are more probable by a factor of 1 + 1e-12 replace another; components' own most probable label
-    sets come first, in the order of components.
+    A label set replaces another only if it is more probable by a factor of 1 + 1e-12; the components' own most probable
+    label sets are compared first, in the order of the components.
     """
     best = _best_mode(mixtures, allow_empty)
     open_queries = np.flatnonzero(_bound_beyond_modes(mixtures) > best.value + _MORE)
@@ -44,7 +44,7 @@ def most_probable_labelsets(mixtures: LabelMixtures, allow_empty: bool) -> tuple
 
 
 def _best_mode(mixtures: LabelMixtures, allow_empty: bool) -> Best:
-    """Return the best of the components' modes and, if the empty set is not allowed, of the sets of one label."""
+    """Return the best of the components' modes and, if the empty set is not allowed, of the sets with one label."""
     modes = mixtures.log_odds > 0
     value = mixtures.log_probability(modes)
     if not allow_empty:
@@ -59,23 +59,23 @@ def _best_mode(mixtures: LabelMixtures, allow_empty: bool) -> Best:
 
 
 def _disputed(mixtures: LabelMixtures) -> BoolArray:
-    """Return the labels (n, L) that some components would give and others not.
+    """Return the labels (n, L) on which the modes of the components differ.
 
-    The others need no search: where all components agree, agreeing with them makes every π_k p_k(y) larger. Only the
-    set of one label may be the best without agreeing, where agreement is the empty set and that is not allowed.
+    The other labels need no search: if all components agree on a label, agreeing with them increases every π_k p_k(y).
+    There is one exception: if they agree on the empty set and it is not allowed, a set with one label may be the best.
     """
     given = mixtures.log_odds > 0
     return np.asarray(given.any(axis=1) & ~given.all(axis=1))
 
 
 def _bound_beyond_modes(mixtures: LabelMixtures) -> FloatArray:
-    """Return a bound on log p(y) of all label sets that are no component's mode: there p_k(y) is the second or less."""
+    """Return a bound on log p(y) over label sets that are no component's mode: p_k(y) is at most the second largest."""
     cheapest = np.where(_disputed(mixtures)[:, np.newaxis], np.abs(mixtures.log_odds), _NEVER).min(axis=2)
     return log_sum(mixtures.joint_of_modes() - cheapest)
 
 
 def _climb(mixtures: LabelMixtures, best: Best, rows: IntArray, allow_empty: bool) -> None:
-    """Flip the label that gains most, until none does: a good label set leaves little to search."""
+    """Flip the label with the largest gain until no flip gains: a good label set shortens the search."""
     while len(rows):
         some, labels = mixtures.some(rows), best.labels[rows]
         sign = np.where(labels, -1.0, 1.0)
@@ -91,13 +91,13 @@ def _climb(mixtures: LabelMixtures, best: Best, rows: IntArray, allow_empty: boo
 
 
 def _search(mixtures: LabelMixtures, best: Best, queries: IntArray, allow_empty: bool) -> None:
-    """Search the label sets of some queries by branch and bound, a disputed label at a time, all queries abreast.
+    """Search the label sets of some queries by branch and bound, one disputed label at a time, all queries in parallel.
 
-    A node has decided some labels and is worth Σ_k π_k max p_k(y), each component choosing the rest for itself: no
-    label set below it is more probable. With all labels decided that is p(y).
+    A node has fixed some labels. Its bound is Σ_k π_k max p_k(y), where each component chooses the remaining labels for
+    itself: no label set below the node is more probable. If all labels are fixed, the bound is p(y).
     """
     some = mixtures.some(queries)
-    cost = np.stack([np.maximum(some.log_odds, 0.0), np.maximum(-some.log_odds, 0.0)])  # of not giving, of giving it
+    cost = np.stack([np.maximum(some.log_odds, 0.0), np.maximum(-some.log_odds, 0.0)])  # of the value 0, of the value 1
     joint, disputed = some.joint_of_modes(), _disputed(some)
     order = _most_decisive_first(joint, cost, disputed)
     n_disputed = disputed.sum(axis=1)
@@ -116,7 +116,7 @@ def _search(mixtures: LabelMixtures, best: Best, queries: IntArray, allow_empty:
 
 
 def _most_decisive_first(joint: FloatArray, cost: FloatArray, disputed: BoolArray) -> IntArray:
-    """Return the disputed labels of each query, that first of which both choices cost most; then the others."""
+    """Return the disputed labels of each query, first those for which both values cost most; then the other labels."""
     value = log_sum(joint[:, np.newaxis] - cost.swapaxes(2, 3)).max(axis=0)
     return np.argsort(np.where(disputed, value, np.inf), axis=1, kind="stable")
 
@@ -124,7 +124,7 @@ def _most_decisive_first(joint: FloatArray, cost: FloatArray, disputed: BoolArra
 def _leaves(
     best: Best, queries: IntArray, row: IntArray, labels: BoolArray, joint: FloatArray, allow_empty: bool
 ) -> None:
-    """Compare label sets with all labels decided with the best so far."""
+    """Compare complete label sets with the best so far."""
     if not allow_empty:
         some = labels.any(axis=1)
         row, labels, joint = row[some], labels[some], joint[some]
@@ -135,7 +135,7 @@ def _leaves(
 
 
 def _promising(value: FloatArray, row: IntArray, queries: IntArray, best: Best) -> IntArray:
-    """Return the nodes that may lead to something better, of one query the most valuable ones if they are too many."""
+    """Return the nodes whose bound exceeds the best so far; those with the largest bounds if a query has too many."""
     nodes = np.flatnonzero(value > best.value[queries[row]] + _MORE)
     counts = np.bincount(row[nodes], minlength=len(queries))
     if counts.max(initial=0) <= _MOST_NODES:

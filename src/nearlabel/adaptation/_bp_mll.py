@@ -22,49 +22,50 @@ _LARGEST_INPUT, _LARGEST_RATE = 0.8, 0.05
 
 
 class BPMLL(WithDecisions):
-    """Score the labels by a neural network with one hidden layer, trained to rank those of a row above the others.
+    """Score labels with a neural network with one hidden layer, trained to rank a sample's labels above the others.
 
-    All units are tanh. The loss of a row with outputs c is, summed over the pairs of a label k of the row and a
+    All units are tanh. The loss of a sample with outputs c is a sum over the pairs of a label k that it carries and a
     label l that it lacks::
 
         1/(|Y||Ȳ|) Σ_{k in Y, l in Ȳ} exp(-(c_k - c_l)) = 1/(|Y||Ȳ|) (Σ_{k in Y} exp(-c_k)) (Σ_{l in Ȳ} exp(c_l))
 
-    It is minimised by gradient descent, a row at a time. The labels whose output reaches a threshold are predicted; the
-    threshold is linear in the outputs of the row, fitted to those that are best for the training samples.
+    It is minimised by gradient descent, one sample at a time. The labels whose output reaches a threshold are
+    predicted; the threshold is linear in the outputs of the sample, fitted to the best thresholds of the training
+    samples.
 
     Parameters
     ----------
     n_hidden : float or int, default=0.2
-        Hidden units: a share of the number of features (rounded, at least one unit), or, as an int, their number.
+        Number of hidden units: a float is a share of the number of features (rounded, at least one unit), an int the
+        number itself.
     n_epochs : int, default=100
-        How often each row is presented.
+        Number of passes over the training samples.
     learning_rate : "auto" or float, default="auto"
-        Step of the gradient descent. "auto": the paper's 0.05, or 1/2 over the mean squared length of the scaled
-        training samples if that is less; see the notes.
+        Step size of the gradient descent. "auto": the paper's 0.05, or 1/2 divided by the mean squared norm of the
+        scaled training samples if that is smaller; see the notes.
     weight_decay : float, default=1e-5
-        Factor of half the squared weights and biases, which are added to the loss of each row.
+        L2 penalty: half the sum of squared weights and biases, times this factor, is added to the loss of each sample.
     scale : {"range", "none"}, default="range"
-        "range": inputs are scaled to [-0.8, 0.8] by the ranges of the training samples, a constant feature being 0.
-        "none": features are the inputs, which should then be small; the better choice for rows of many zeros, see the
-        notes.
+        "range": features are scaled to [-0.8, 0.8] by the ranges of the training samples; a constant feature becomes 0.
+        "none": features are used unchanged, and should then be small; better for sparse data, see the notes.
     random_state : int, RandomState or None, default=None
-        Draws the first weights and the order of the rows in each epoch.
+        Draws the initial weights and the order of the samples in each epoch.
 
     Attributes
     ----------
     coefs_ : list of two ndarrays of shapes (n_features, n_hidden) and (n_hidden, n_labels)
         Weights of the two layers; they apply to the scaled inputs. Labels that all or no training samples carry are
-        left out here and below. Where there is a virtual label, see the notes, it is the last.
+        left out here and below. The virtual label, if there is one (see the notes), is the last.
     intercepts_ : list of two ndarrays of shapes (n_hidden,) and (n_labels,)
         Biases of the two layers.
     learning_rate_ : float
-        The step that was taken.
+        The step size that was used.
     size_coef_ : ndarray of shape (n_labels + 1,)
-        The threshold's coefficients of the outputs, then its constant.
+        Coefficients of the threshold for the outputs, followed by its constant.
     loss_curve_ : list of float
-        Mean loss of the rows in each epoch, each taken before the step that it causes.
+        Mean loss of the samples in each epoch; each loss is computed before the sample's step.
     n_iter_ : int
-        Epochs done.
+        Number of epochs.
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
@@ -74,28 +75,30 @@ class BPMLL(WithDecisions):
 
     Notes
     -----
-    Queries outside the training ranges are scaled alike, not clipped.
+    Queries outside the training ranges are scaled in the same way, without clipping.
 
-    A step moves the sums of the hidden units by the rate times the squared length of the row, so long rows want a lower
-    rate: on image (294 features, mean squared length 118) the loss stays near 1, that of equal outputs, at the rate
-    0.05, and falls at 0.004, the rate of "auto". On yeast (8.6) "auto" is 0.05. Scaling sends the zeros of sparse
-    features to -0.8, which makes all rows long and alike: on yahoo-arts (462 words) unscaled features are better
-    (average precision 0.61 against 0.44 after 20 epochs). See `loss_curve_`.
+    A step changes the inputs of the hidden units in proportion to the rate times the squared norm of the sample, so
+    samples with a large norm need a lower rate. On image (294 features, mean squared norm 118) the loss stays near 1,
+    the value of equal outputs, at the rate 0.05, and falls at 0.004, the rate of "auto". On yeast (8.6) "auto" is 0.05.
+    Scaling maps the zeros of sparse features to -0.8, which gives all samples a large norm and makes them similar: on
+    yahoo-arts (462 words) unscaled features are better (average precision 0.61 against 0.44 after 20 epochs). See
+    `loss_curve_`.
 
-    First weights are uniform within ± 1/sqrt(number of inputs of the unit), which the paper leaves open. Scaling and
-    decay are MULAN's; the authors' program leaves inputs unscaled, takes the rows in the order given, and has a decay
-    of 0.2 over the number of rows. On data of noisy labels 100 epochs may be too many: on yeast test samples are ranked
-    better after 10.
+    Initial weights are uniform within ± 1/sqrt(number of inputs of the unit); the paper does not define them. Scaling
+    and decay are MULAN's; the authors' program leaves inputs unscaled, uses the samples in the given order, and has a
+    decay of 0.2 divided by the number of samples. With noisy labels 100 epochs may be too many: on yeast, test samples
+    are ranked better after 10.
 
-    Rows without labels, or with all labels, have no pair and are not learnt from, but tell their threshold, which the
-    authors leave out. Where no row has a pair, as with one label, the paper has nothing to learn: we add a virtual
-    label that just the rows without labels carry, and predict the labels that are ranked above it.
+    Samples without labels, or with all labels, have no pairs and do not train the network, but they train the
+    threshold; the authors leave them out. If no sample has a pair, as with a single label, the paper's method learns
+    nothing. We then add a virtual label, carried by the samples without labels only, and predict the labels that are
+    ranked above it.
 
-    `fit` takes no sample weights: the rows are presented one at a time, each as often as another.
+    `fit` does not accept sample weights: samples are presented one at a time, all equally often.
 
     See Also
     --------
-    nearlabel.adaptation.RankSVM : A kernel machine for the same ranking, of a hinge loss.
+    nearlabel.adaptation.RankSVM : A kernel machine for the same ranking, with a hinge loss.
 
     References
     ----------
@@ -160,19 +163,19 @@ class BPMLL(WithDecisions):
         return max(1, round(self.n_hidden * n_features))
 
     def _rate(self, X: Matrix) -> float:
-        """Return the paper's rate, or what moves the hidden units' sums by half of a gradient, if that is less."""
+        """Return the paper's rate, or the rate that moves the hidden units' inputs by half a gradient, if smaller."""
         total = sum(float(np.square(self._scale(X[rows])).sum()) for rows in row_blocks(X.shape[0], 8 * X.shape[1]))
         return min(_LARGEST_RATE, X.shape[0] / (2 * total)) if total > 0 else _LARGEST_RATE
 
     def _train(self, X: Matrix, labels: IntArray, random: RandomState) -> None:
-        """Present the rows that have pairs, in a new order each epoch."""
+        """Train on the samples that have pairs, in a new order each epoch."""
         sizes = labels.sum(axis=1)
         paired = np.flatnonzero((sizes > 0) & (sizes < labels.shape[1]))
         self.n_iter_ = self.n_epochs
         self.loss_curve_ = [self._present(X, labels, random.permutation(paired)) for _ in range(self.n_epochs)]
 
     def _present(self, X: Matrix, labels: IntArray, order: IntArray) -> float:
-        """Learn from the rows, one after the other, and return their mean loss."""
+        """Take a step for each sample in turn, and return the mean loss."""
         total = 0.0
         for block in row_blocks(len(order), 8 * X.shape[1]):
             rows = order[block]
@@ -192,34 +195,34 @@ class BPMLL(WithDecisions):
 
 @dataclass(frozen=True)
 class InputScale:
-    """Takes features, dense or sparse, to dense inputs: less `middle`, times `factor`."""
+    """Maps features, dense or sparse, to dense inputs: minus `middle`, times `factor`."""
 
     middle: FloatArray | float
     factor: FloatArray | float
 
     @classmethod
     def none(cls) -> Self:
-        """Leave features as they are."""
+        """Leave features unchanged."""
         return cls(0.0, 1.0)
 
     @classmethod
     def of(cls, X: Matrix) -> Self:
-        """Take the range of each feature to [-0.8, 0.8]; a constant feature becomes 0."""
+        """Map the range of each feature to [-0.8, 0.8]; a constant feature becomes 0."""
         low, high = (as_dense(extreme).ravel().astype(np.float64) for extreme in (X.min(axis=0), X.max(axis=0)))
         with np.errstate(over="ignore"):
             width = high - low
         factor = np.zeros_like(width)
-        with np.errstate(over="ignore"):  # refused below
+        with np.errstate(over="ignore"):  # raises an error below
             np.divide(2 * _LARGEST_INPUT, width, out=factor, where=width > 0)
         odd = width[~np.isfinite(factor) | ~np.isfinite(width)]
         if len(odd):
             raise ValueError(
-                "X must have features whose ranges, and their inverses, float64 can hold, got a range of"
+                "X must have features whose ranges and inverse ranges are finite in float64, got a range of"
                 f" {odd[0]:.3g}. Hint: scale the features."
             )
         return cls(low + width / 2, factor)
 
     def __call__(self, X: Matrix) -> FloatArray:
-        """Scale rows."""
+        """Scale samples."""
         scaled: FloatArray = (as_dense(X).astype(np.float64) - self.middle) * self.factor
         return scaled

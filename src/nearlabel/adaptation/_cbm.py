@@ -34,55 +34,57 @@ from nearlabel.utils.validation import as_dense, check_choice, check_flag, check
 
 
 class ConditionalBernoulliMixture(WithProbabilities):
-    """Predict the label set that is most probable under a mixture in which labels depend on each other.
+    """Predict the most probable label set under a mixture model with dependent labels.
 
-    Within a component labels are independent given the features; the mixture of components makes them dependent::
+    Within each component, labels are independent given the features; the mixture of components makes them dependent::
 
         p(y|x) = Σ_k π_k(x) Π_l b_l(y_l|x, k)
 
-    The gate π is a multinomial logistic regression, every ``b_l(·|x, k)`` a binary one. They are fitted by
-    expectation-maximisation: responsibilities of components for the rows, then regressions on them.
+    The gate π is a multinomial logistic regression, and every ``b_l(·|x, k)`` a binary logistic regression. They are
+    fitted by expectation-maximisation, which alternates between the responsibilities of the components for the samples
+    and regressions on these responsibilities.
 
     Parameters
     ----------
     n_components : int, default=10
-        Number K of components. The authors' program has 50, and tunes it; the time of a fit is proportional to it.
+        Number K of components. The authors' program uses 50 and tunes the number. The time of a fit is proportional to
+        it.
     ridge : float, default=1.0
         Penalty ridge / 2 · Σ w² on the weights of all regressions, not on intercepts: the inverse of the authors' prior
-        variance, 1 in their program too. Worth tuning, as they do.
+        variance, which is also 1 in their program. Tune it, as they do.
     scale : {"standard", "none"}, default="standard"
-        Whether features are divided by their standard deviation, so that the ridge is the same to all whatever their
-        units. "none", as in the authors' program, is often better for words, where it would favour the rare ones; then
-        features should be of size about 1, as the ridge weighs little on large ones, and steps become many.
+        Whether features are divided by their standard deviation, so that the ridge does not depend on their units.
+        "none", as in the authors' program, is often better for word counts, where scaling would favour rare words. Then
+        features should have values of about 1: the ridge has little effect on larger ones, and more steps are needed.
     decision : {"labelset", "marginals", "sampling"}, default="labelset"
-        "labelset": the most probable label set, exactly. "marginals": the labels more probable than one half.
-        "sampling": the most probable of `n_samples` label sets drawn.
+        "labelset": the most probable label set, found exactly. "marginals": the labels with a probability above one
+        half. "sampling": the most probable of `n_samples` random label sets.
     allow_empty : bool, default=None
-        Whether the label set without labels may be predicted; None: if a training sample has it. For "labelset" and
-        "sampling" only.
+        Whether the empty label set may be predicted. None: if a training sample has it. For "labelset" and "sampling"
+        only.
     n_samples : int, default=100
-        Label sets drawn for a query, for "sampling" only.
+        Number of label sets drawn for each query, for "sampling" only.
     max_iter : int, default=200
-        Most steps of expectation-maximisation; a `ConvergenceWarning` tells that they were not enough.
+        Maximum number of steps of expectation-maximisation; a `ConvergenceWarning` reports that they were not enough.
     tol : float, default=0.001
-        Steps end when the penalised log-likelihood grows by less than this for a row.
+        Stop when the penalised log-likelihood per sample grows by less than this.
     n_inner_iter : int, default=10
-        Iterations of each regression in a step; the authors' program has 10 to 15, of L-BFGS.
+        Iterations of each regression in a step; the authors' program uses 10 to 15 iterations of L-BFGS.
     random_state : int, RandomState or None, default=None
-        Chooses where to start, and the label sets of "sampling".
+        Draws the starting point and the label sets of "sampling".
 
     Attributes
     ----------
     gate_coef_ : ndarray of shape (1 + n_features, n_components)
-        Coefficients of the gate, the intercepts first, for features less `mean_` and divided by `scale_`.
+        Coefficients of the gate, intercepts first, for features minus `mean_`, divided by `scale_`.
     label_coef_ : ndarray of shape (n_components, 1 + n_features, n_varying_labels)
         Coefficients of the labels that have both classes, in the same way.
     mean_ : ndarray of shape (n_features,)
         Mean of each feature.
     scale_ : ndarray of shape (n_features,)
-        Standard deviation of each feature; 1 for a constant one, or if `scale` is "none".
+        Standard deviation of each feature; 1 for a constant feature, or if `scale` is "none".
     objective_ : list of float
-        Penalised log-likelihood after each step; it never falls.
+        Penalised log-likelihood after each step; it never decreases.
     n_iter_ : int
         Number of steps.
     classes_ : ndarray of shape (n_labels,)
@@ -94,26 +96,28 @@ class ConditionalBernoulliMixture(WithProbabilities):
 
     Notes
     -----
-    As in the authors' program, steps start from the likeliest of ten mixtures of labels without features, and each step
-    improves the regressions by a few iterations only (generalised expectation-maximisation). Theirs stops early by a
-    validation set, and passes over rows of small responsibility; ours goes on until little is gained, on all rows.
+    As in the authors' program, the fit starts from the most likely of ten mixtures of labels without features, and each
+    step improves the regressions by a few iterations only (generalised expectation-maximisation). The authors' program
+    stops early by a validation set and skips samples with small responsibility; ours uses all samples and continues
+    until the gain is small.
 
-    The regressions take steps that cannot go down, rather than those of L-BFGS, with one factorisation for each
-    component of a matrix as large as features or rows are many, whichever are fewer: the method is made for up to some
-    thousand of these. With r the smaller number, a step costs in the order of K n r (r + n_inner_iter · L); sparse rows
-    are made dense to fit. Where features tell labels apart without doubt, or the ridge is small, coefficients grow for
-    long and steps are many: `tol` and `max_iter` end them.
+    The regressions use steps that never decrease the likelihood, instead of L-BFGS. Each component needs one
+    factorisation of an r × r matrix, where r is the smaller of the numbers of features and samples; the method is
+    suited to r up to a few thousand. A step costs in the order of K n r (r + n_inner_iter · L); `fit` converts sparse
+    data to dense arrays. If features separate the labels perfectly, or the ridge is small, coefficients keep growing
+    and many steps are needed: `tol` and `max_iter` end them.
 
-    The paper finds the most probable label set by enumerating those of each component in falling probability. We take
-    branch and bound on the labels that components disagree on: the same answer, all queries at once, and fewer label
-    sets where components are unsure. Of label sets equally probable, up to a factor of 1 + 1e-12, a component's own
-    most probable one is taken, that of the first component. In the worst case the time would be exponential; a
-    `ConvergenceWarning` tells where the search was cut off, so that the answer is good but may not be the best. That
-    takes dozens of labels that are open in every component.
+    The paper finds the most probable label set by enumerating the label sets of each component in order of decreasing
+    probability. Here branch and bound searches the labels on which components disagree: the result is the same, all
+    queries are processed at once, and fewer label sets are tried if the components are uncertain. If label sets are
+    equally probable, up to a factor of 1 + 1e-12, the first component's own most probable one is taken. In the worst
+    case the time would be exponential; then the search is stopped, and a `ConvergenceWarning` reports the queries whose
+    label sets are good but may not be the most probable ones. That happens only if dozens of labels are uncertain in
+    every component.
 
-    `predict_proba` gives the marginal ``Σ_k π_k(x) b_l(1|x, k)`` of each label, whatever the decision.
+    `predict_proba` returns the marginal ``Σ_k π_k(x) b_l(1|x, k)`` of each label, for every `decision`.
 
-    `fit` takes no sample weights: the steps start from label sets drawn among the rows, all alike.
+    `fit` does not accept sample weights: the starting point is drawn from the samples with equal probability.
 
     References
     ----------
@@ -122,7 +126,7 @@ class ConditionalBernoulliMixture(WithProbabilities):
 
     Examples
     --------
-    One feature that does not tell which of two labels applies, but one of them does:
+    One feature, which does not determine which of two labels applies, although one of them always does:
 
     >>> from nearlabel.adaptation import ConditionalBernoulliMixture
     >>> X, Y = [[0.0]] * 5, [[1, 0], [1, 0], [1, 0], [0, 1], [0, 1]]
@@ -206,7 +210,7 @@ class ConditionalBernoulliMixture(WithProbabilities):
         return Design.of(X.astype(np.float64), self.mean_, self.scale_)
 
     def _mixtures(self, X: Matrix) -> Iterator[LabelMixtures]:
-        """Yield the distributions of label sets of some queries at a time."""
+        """Yield the distributions of label sets, for blocks of queries."""
         model = _Model(self.gate_coef_, self.label_coef_)
         n_components, d, n_labels = model.labels.shape
         for block in row_blocks(X.shape[0], 8 * ((n_components + self.n_samples) * n_labels + d)):
@@ -222,7 +226,7 @@ class ConditionalBernoulliMixture(WithProbabilities):
         return decide(X).astype(np.int64)
 
     def _may_be_empty(self) -> bool:
-        """Tell whether no label may be predicted of those that have both classes."""
+        """Return whether it is allowed to predict none of the labels that have both classes."""
         allowed = self._empty_seen if self.allow_empty is None else self.allow_empty
         return bool(allowed or self._carried_by_all.any())
 
@@ -232,7 +236,7 @@ class ConditionalBernoulliMixture(WithProbabilities):
         if not proven.all():
             warnings.warn(
                 f"The label sets of {(~proven).sum()} of {len(proven)} queries are good, but may not be the most"
-                " probable ones; the search was cut off.",
+                " probable ones; the search was stopped early.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -240,7 +244,7 @@ class ConditionalBernoulliMixture(WithProbabilities):
 
     def _sampled(self, X: Matrix) -> BoolArray:
         draw = partial(sampled_labelsets, n_samples=self.n_samples, allow_empty=self._may_be_empty())
-        seed = self._sampling_seed  # for each block anew, so that blocks do not matter
+        seed = self._sampling_seed  # the same seed for each block, so that results do not depend on blocks
         return np.concatenate([draw(mixtures, random=RandomState(seed)) for mixtures in self._mixtures(X)])
 
 
@@ -252,7 +256,7 @@ class _Model(NamedTuple):
 
     @classmethod
     def start(cls, rows: Reduced, Y: FloatArray, responsibilities: FloatArray) -> Self:
-        """Return regressions without features, each component's smoothed share of rows and of labels as intercepts."""
+        """Return regressions with intercepts only: each component's smoothed shares of rows and of labels."""
         sizes, d = responsibilities.sum(axis=0), rows.rows.shape[1]
         carried = (responsibilities.T @ Y + 0.5) / (sizes[:, np.newaxis] + 1.0)
         gate, labels = np.zeros((1 + d, len(sizes))), np.zeros((len(sizes), 1 + d, Y.shape[1]))
@@ -260,27 +264,27 @@ class _Model(NamedTuple):
         return cls(gate, labels)
 
     def maximised(self, rows: Reduced, Y: FloatArray, responsibilities: FloatArray, effort: Effort) -> Self:
-        """Regress the responsibilities on x, and in each component the labels, rows weighted by responsibilities."""
+        """Regress the responsibilities on x, and in each component the labels, with responsibilities as row weights."""
         gate = fit_gate(rows, responsibilities, self.gate, effort)
         components = zip(responsibilities.T, self.labels, strict=True)
         return type(self)(gate, np.stack([fit_labels(rows, Y, w, start, effort) for w, start in components]))
 
     def log_joint(self, rows: Reduced, Y: FloatArray) -> FloatArray:
-        """Return log π_k(x) Π_l b_l(y_l|x, k) of rows and their label sets (n, K)."""
+        """Return log π_k(x) Π_l b_l(y_l|x, k) for rows and their label sets (n, K)."""
         sign = 1.0 - 2.0 * Y
         losses = [log_one_plus_exp(sign * rows.linear(coef)).sum(axis=1) for coef in self.labels]
         return np.asarray(self._log_weights(rows) - np.stack(losses, axis=1))
 
     def penalty(self, ridge: float) -> float:
-        """Return what the ridge takes off the log-likelihood."""
+        """Return the penalty that is subtracted from the log-likelihood."""
         return float(sum(penalty(coef, ridge) for coef in (self.gate, *self.labels)))
 
     def restored(self, rows: Reduced) -> Self:
-        """Return the coefficients of the features that reduced rows stand for."""
+        """Return the coefficients of the original features."""
         return type(self)(rows.restored(self.gate), np.stack([rows.restored(coef) for coef in self.labels]))
 
     def mixtures(self, design: Design) -> LabelMixtures:
-        """Return the distribution of label sets given each row."""
+        """Return the distribution of the label set of each row."""
         return LabelMixtures(self._log_weights(design), np.stack([design.linear(coef) for coef in self.labels], axis=1))
 
     def _log_weights(self, rows: Design | Reduced) -> FloatArray:

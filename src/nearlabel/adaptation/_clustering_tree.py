@@ -1,4 +1,4 @@
-"""The predictive clustering tree (Blockeel, De Raedt and Ramon 1998) of label sets."""
+"""The predictive clustering tree (Blockeel, De Raedt and Ramon 1998) for label sets."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ _CUT = 0.5
 
 
 class PredictiveClusteringTree(ClusteringTrees):
-    """Divide the rows by a tree that splits on the variance of all labels at once: one tree, to be read.
+    """Decision tree that splits on the variance of all labels at once: a single, readable tree.
 
-    A node is split where the variance of the labels, summed over the labels, falls most, of all features and values,
-    down to leaves of one label set or of few rows; a leaf gives the mean label vector of its rows, which are a cluster
-    of similar label sets. `RandomForestPCT` predicts better by a hundred such trees, which nobody reads.
+    Each split reduces the variance, summed over the labels, as much as possible, among all features and thresholds.
+    Leaves have one label set or few samples. A leaf predicts the mean label vector of its training samples, which form
+    a cluster of similar label sets. `RandomForestPCT`, a forest of a hundred such trees, predicts better but is not
+    readable.
 
     Parameters
     ----------
     min_samples_leaf : int, default=5
-        Least number of training samples in a leaf. 1 grows the tree until each leaf has one label set.
+        Minimum number of training samples in a leaf. 1 grows the tree until each leaf has one label set.
     max_depth : int, default=None
-        Most questions from the root to a leaf. None: no limit.
+        Maximum number of splits from the root to a leaf. None: no limit.
     random_state : int, RandomState or None, default=None
         Breaks ties between equally good splits.
 
@@ -40,7 +41,7 @@ class PredictiveClusteringTree(ClusteringTrees):
         The tree of the labels that have both classes, fitted to features minus `shift_`, divided by `scale_`. These
         three attributes are missing if no label has both classes.
     shift_ : ndarray of shape (n_features,)
-        The end of each feature's training range that is nearer to 0; 0 for a range that contains 0.
+        The limit of each feature's training range that is nearer to 0; 0 if the range contains 0.
     scale_ : ndarray of shape (n_features,)
         Largest distance of training values from `shift_`; 1 for a constant feature.
     classes_ : ndarray of shape (n_labels,)
@@ -52,14 +53,15 @@ class PredictiveClusteringTree(ClusteringTrees):
 
     See Also
     --------
-    nearlabel.ensemble.RandomForestPCT : Many such trees, whose Notes say why Gini splits are those of the variance.
+    nearlabel.ensemble.RandomForestPCT : Many such trees; its Notes explain why Gini splits equal variance splits.
 
     Notes
     -----
-    CLUS, the authors' program, can also stop where an F-test finds the fall of the variance not significant, prune by
-    other rules, and weight the labels; here the size of the leaves stops, and all labels weigh 1.
+    CLUS, the authors' program, can also stop if an F-test finds the reduction in variance not significant, prune by
+    other rules, and weight the labels. Here the minimum leaf size stops the growth, and all labels have weight 1.
 
-    y is made dense, and a node holds two counts for each label: the method is made for some hundred labels.
+    y is converted to a dense array, and each node stores two counts per label: the method is suited to a few hundred
+    labels.
 
     References
     ----------
@@ -94,7 +96,7 @@ class PredictiveClusteringTree(ClusteringTrees):
         self.random_state = random_state
 
     def to_text(self, feature_names: Sequence[Any] | None = None) -> str:
-        """Write the tree down: questions in the units of X, and at each leaf the labels that it predicts.
+        """Return the tree as text: conditions in the units of X, and the labels predicted at each leaf.
 
         Parameters
         ----------
@@ -104,13 +106,13 @@ class PredictiveClusteringTree(ClusteringTrees):
         Returns
         -------
         str
-            A line for each answer and each leaf. Beside a label is its share of the training samples in the leaf, which
-            are counted in brackets. Labels of all training samples are not told, nor those of none.
+            One line for each branch and each leaf. After each label is its share of the training samples in the leaf;
+            their number is in brackets. Labels that all or no training samples carry are not shown.
 
         Raises
         ------
         ValueError
-            If the names are not one for each feature.
+            If the number of names is not the number of features.
         sklearn.exceptions.NotFittedError
             If the tree is not fitted.
         """
@@ -119,7 +121,7 @@ class PredictiveClusteringTree(ClusteringTrees):
         names = list(known if feature_names is None else feature_names)
         if len(names) != self.n_features_in_:
             raise ValueError(f"feature_names must be {self.n_features_in_} names, got {len(names)}.")
-        return "\n".join(self._lines(0, 0, names)) if hasattr(self, "tree_") else "no label differs between rows"
+        return "\n".join(self._lines(0, 0, names)) if hasattr(self, "tree_") else "no label differs between samples"
 
     def _check_parameters(self) -> None:
         check_integer("min_samples_leaf", self.min_samples_leaf, low=1)
@@ -149,13 +151,13 @@ class PredictiveClusteringTree(ClusteringTrees):
             yield from self._lines(child, depth + 1, names)
 
     def _threshold_of(self, feature: int, rescaled: float) -> str:
-        """Return a threshold in the units of X, with so many digits that it tells values of the feature apart."""
+        """Return a threshold in the units of X, with enough digits to separate the feature's values."""
         shift, scale = self.shift_[feature], self.scale_[feature]
-        common = max(0, int(math.log10(max(abs(shift), scale) / scale)))  # digits that all values share
+        common = max(0, int(math.log10(max(abs(shift), scale) / scale)))  # leading digits that all values share
         return f"{rescaled * scale + shift:.{6 + common}g}"
 
     def _leaf(self, node: int) -> str:
-        """Return the labels of a leaf with their shares, and its number of rows."""
+        """Return the labels of a leaf with their shares, and its number of samples."""
         counts = self.tree_.tree_.value[node]
         shares = counts[:, 1] / counts[:, :2].sum(axis=1)
         names = self.label_names_[self._varying]

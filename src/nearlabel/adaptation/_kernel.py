@@ -1,4 +1,4 @@
-"""The kernels of Rank-SVM, the same bit for bit for dense and sparse rows."""
+"""The kernels of Rank-SVM, bit-identical for dense and sparse rows."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Kernel:
     gamma: float
     degree: int
     coef0: float
-    middle: FloatArray | float  # taken from each row: 0 but for "linear", where any would do but for rounding
+    middle: FloatArray | float  # subtracted from each row: 0 except for "linear", where it only reduces rounding errors
 
     @classmethod
     def for_rows(cls, X: Matrix, name: str, gamma: str | float, degree: int, coef0: float) -> Self:
-        """Return a kernel whose "scale" and middle are those of training samples."""
+        """Return the kernel with gamma="scale" and the middle computed from training samples."""
         if name == "linear":
             return cls(name, 1.0, degree, coef0, _mean(X))
         return cls(name, _scale(X) if isinstance(gamma, str) else float(gamma), degree, coef0, 0.0)
@@ -43,12 +43,12 @@ class Kernel:
 
 
 def _squared_distances(rows: FloatArray, others: FloatArray) -> FloatArray:
-    """Return Σ (x - z)², never expanded: that would cancel on rows far from zero."""
+    """Return Σ (x - z)², not expanded, which would cause cancellation for rows far from zero."""
     return np.asarray(cdist(rows, others, "sqeuclidean"))
 
 
 def _of_all_pairs(function: Callable[[FloatArray, FloatArray], FloatArray], X: Matrix, Z: Matrix) -> FloatArray:
-    """Apply a function of two blocks of dense rows to all of them: thousands of steps magnify a last bit."""
+    """Apply a function to all pairs of dense blocks; the last bit must be reproducible, since many steps magnify it."""
     values = np.empty((X.shape[0], Z.shape[0]))
     for block, rows in _dense_blocks(X):
         for others, other_rows in _dense_blocks(Z):
@@ -57,7 +57,7 @@ def _of_all_pairs(function: Callable[[FloatArray, FloatArray], FloatArray], X: M
 
 
 def _dense_blocks(X: Matrix) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield rows in blocks that do not depend on how they are stored."""
+    """Yield dense rows in blocks; the blocks do not depend on the storage."""
     for block in row_blocks(X.shape[0], 8 * X.shape[1]):
         yield block, np.ascontiguousarray(as_dense(X[block]))
 
@@ -68,10 +68,10 @@ def _mean(X: Matrix) -> FloatArray:
 
 
 def _scale(X: Matrix) -> float:
-    """Return 1 / (n_features * variance of all cells), or 1 where that is 0."""
+    """Return 1 / (n_features * variance of all cells), or 1 if the variance is 0."""
     n_cells = X.shape[0] * X.shape[1]
     mean = sum(float(rows.sum()) for _, rows in _dense_blocks(X)) / n_cells
     variance = sum(float(np.square(rows - mean).sum()) for _, rows in _dense_blocks(X)) / n_cells
     deviation = np.sqrt(variance)
-    constant = deviation <= 64 * np.finfo(np.float64).eps * abs(mean)  # what rounding leaves of 0
+    constant = deviation <= 64 * np.finfo(np.float64).eps * abs(mean)  # 0 up to rounding
     return 1.0 if constant else 1.0 / (X.shape[1] * variance)

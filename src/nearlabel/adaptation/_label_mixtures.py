@@ -1,4 +1,4 @@
-"""Mixtures of independent labels, p(y) = Σ_k π_k Π_l b_kl(y_l), one for each query, in logarithms."""
+"""Mixtures of independent labels, p(y) = Σ_k π_k Π_l b_kl(y_l), one per query, computed in logarithms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class LabelMixtures(NamedTuple):
     log_odds: FloatArray
 
     def some(self, chosen: BoolArray | IntArray | slice) -> LabelMixtures:
-        """Return those of some queries."""
+        """Return the mixtures of some queries."""
         return LabelMixtures(self.log_weights[chosen], self.log_odds[chosen])
 
     def marginals(self) -> FloatArray:
@@ -33,7 +33,7 @@ class LabelMixtures(NamedTuple):
         return np.asarray(self.log_weights - log_one_plus_exp(-np.abs(self.log_odds)).sum(axis=2))
 
     def log_probability(self, sets: BoolArray) -> FloatArray:
-        """Return log p(y) (n, c) of c label sets a query (n, c, L)."""
+        """Return log p(y) (n, c) of c label sets per query (n, c, L)."""
         return log_sum(self.joint_of_none()[:, np.newaxis] + sets @ self.log_odds.swapaxes(1, 2))
 
 
@@ -44,5 +44,5 @@ def log_sum(logs: FloatArray) -> FloatArray:
 
 
 def log_one_plus_exp(values: FloatArray) -> FloatArray:
-    """Return log(1 + exp(values)), whatever their size."""
+    """Return log(1 + exp(values)) without overflow."""
     return np.asarray(np.maximum(values, 0.0) + np.log1p(np.exp(-np.abs(values))))

@@ -1,4 +1,4 @@
-"""The pairs of a label that applies to a row and one that does not: what methods that rank labels learn from."""
+"""Pairs of a label that a sample carries and one that it lacks: the training data of methods that rank labels."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from nearlabel.utils.types import BoolArray, FloatArray, IntArray
 class LabelPairs:
     """All pairs (j, l) in Y_i x Ȳ_i of all rows i, by row, then j, then l; rows with no or with all labels have none.
 
-    Labels of rows are cells, counted row by row.
+    A cell is a label of a row; cells are numbered row by row.
     """
 
-    relevant: IntArray  # the cells of all j that are in a pair
-    partners: IntArray  # in how many
+    relevant: IntArray  # the cells of all j in any pair
+    partners: IntArray  # number of pairs of each
     minus: IntArray  # (n_pairs,): the cell of l
     weights: FloatArray  # (n_pairs,): 1 / (|Y_i| |Ȳ_i|)
     n_rows: int
@@ -45,7 +45,7 @@ class LabelPairs:
         return np.repeat(self.relevant, self.partners)
 
     def of_rows(self, values: FloatArray) -> FloatArray:
-        """Return for every pair the value of its row, from one for each row."""
+        """Return the value of each pair's row, from one value per row."""
         return np.repeat(values[self.relevant // self.n_labels], self.partners)
 
     def margins(self, scores: FloatArray) -> FloatArray:
@@ -60,7 +60,7 @@ class LabelPairs:
         return np.asarray(sums.reshape(self.n_rows, self.n_labels))
 
     def count(self, chosen: BoolArray) -> FloatArray:
-        """Return how many of the chosen pairs join two labels, a symmetric matrix (n_labels, n_labels)."""
+        """Return how many of the selected pairs consist of two labels, a symmetric matrix (n_labels, n_labels)."""
         j, l = self.plus[chosen] % self.n_labels, self.minus[chosen] % self.n_labels  # noqa: E741
         counts = np.bincount(j * self.n_labels + l, minlength=self.n_labels**2).reshape(self.n_labels, -1)
         return (counts + counts.T).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Rank-SVM: label ranking by a kernel machine of large margin (Elisseeff and Weston, NIPS 2001)."""
+"""Rank-SVM: label ranking by a large-margin kernel machine (Elisseeff and Weston, NIPS 2001)."""
 
 from __future__ import annotations
 
@@ -21,51 +21,51 @@ _KERNELS = ("linear", "poly", "rbf")
 
 
 class RankSVM(WithDecisions):
-    """Score the labels by a kernel machine that ranks those of a row above the others by a margin.
+    """Score labels with a kernel machine that ranks a sample's labels above the others by a margin.
 
     ::
 
         min  ½ Σ_k |w_k|² + C Σ_i 1/(|Y_i||Ȳ_i|) Σ_{j in Y_i, l in Ȳ_i} ξ_ijl
         with <w_j - w_l, φ(x_i)> + b_j - b_l >= 1 - ξ_ijl,  ξ >= 0
 
-    The labels whose score reaches a threshold are predicted; the threshold is linear in the scores of the row, fitted
-    to those that are best for the training samples (the set size predictor).
+    The labels whose score reaches a threshold are predicted; the threshold is linear in the scores of the sample,
+    fitted to the best thresholds of the training samples (the set size predictor).
 
     Parameters
     ----------
     C : float, default=1.0
-        Cost of a row whose labels are ranked wrongly.
+        Cost of a sample whose labels are ranked wrongly.
     kernel : {"linear", "poly", "rbf"}, default="poly"
         Inner product of φ: ``<x - m, x' - m>``, ``(gamma <x, x'> + coef0)^degree`` or ``exp(-gamma |x - x'|²)``. The
-        mean m of the training samples changes no more than the biases. "poly" does depend on it: centre and scale the
+        mean m of the training samples affects only the biases. "poly" depends on the mean: centre and scale the
         features.
     degree : int, default=8
-        Of the polynomial; 8 is the choice of Zhang and Zhou (2007).
+        Degree of the polynomial; Zhang and Zhou (2007) use 8.
     gamma : "scale" or float, default="scale"
-        Factor of the kernels "poly" and "rbf". "scale": 1 / (n_features * variance of X), as scikit-learn's `SVC`;
-        1 where X is constant. Where rows have unit length and mean zero, as in the yeast data, that is 1.
+        Factor of the kernels "poly" and "rbf". "scale": 1 / (n_features * variance of X), as in scikit-learn's `SVC`; 1
+        if X is constant. If samples have unit norm and mean zero, as in the yeast data, it is 1.
     coef0 : float, default=1.0
         Constant of the polynomial, at least 0.
     tol : float, default=1e-3
-        The duality gap to reach, as a share of the objective.
+        Relative duality gap at which the solver stops, as a share of the objective.
     max_iter : int, default=5000
-        Steps after which the solver gives up, with a warning.
+        Maximum number of steps; the solver then stops with a warning.
 
     Attributes
     ----------
     support_ : ndarray of int, shape (n_support,)
-        Training samples with labels, but not all labels, of weight in the scores.
+        Training samples with a nonzero weight in the scores; each has some but not all labels.
     dual_coef_ : ndarray of shape (n_support, n_labels)
         β: the score of label k is Σ_i β_ik K(x_i, x) + b_k. Labels that all or no training samples carry are left out
-        here and in the attributes below. Where there is a virtual label, see the notes, it is the last.
+        here and in the attributes below. The virtual label, if there is one (see the notes), is the last.
     intercept_ : ndarray of shape (n_labels,)
         b, with sum 0.
     size_coef_ : ndarray of shape (n_labels + 1,)
-        The threshold's coefficients of the scores, then its constant.
+        Coefficients of the threshold for the scores, followed by its constant.
     objective_ : float
-        The minimum that was reached.
+        Value of the objective at the solution.
     duality_gap_ : float
-        Share by which it may exceed the true minimum, proved by a feasible dual point.
+        Share by which the objective may exceed the true minimum, proved by a feasible dual point.
     n_iter_ : int
         Steps of the solver.
     classes_ : ndarray of shape (n_labels,)
@@ -77,31 +77,32 @@ class RankSVM(WithDecisions):
 
     Notes
     -----
-    Only the solver differs from the paper, which takes the Frank-Wolfe method with a linear program in each step; 50
-    of these, as in the authors' program, are far from the minimum. Ours is an alternating direction method of
-    multipliers: each step is a kernel ridge regression of the scores and a clipped update of the dual variables. It
-    needs one eigendecomposition of the kernel, so memory grows with the square and time with the cube of the number of
-    rows. Its answer is of the primal problem, where nearly all β differ from 0.
+    Only the solver differs from the paper, which uses the Frank-Wolfe method with a linear program in each step; 50
+    steps, as in the authors' program, end far from the minimum. Ours is an alternating direction method of multipliers:
+    each step is a kernel ridge regression of the scores and a clipped update of the dual variables. It needs one
+    eigendecomposition of the kernel, so memory grows with the square, and time with the cube, of the number of samples.
+    It solves the primal problem, in which nearly all β differ from 0.
 
-    Memory grows also with the number of pairs, ``Σ_i |Y_i||Ȳ_i|``, at about 90 bytes each: 2,000 rows with 27 of 300
-    labels have 15 million.
+    Memory also grows with the number of pairs, ``Σ_i |Y_i||Ȳ_i|``, by about 90 bytes for each: 2,000 samples with 27 of
+    300 labels have 15 million pairs.
 
-    Rows without labels, or with all labels, are in no pair, but tell their threshold: all rows train the size
-    predictor, where the authors' program leaves those out. Where no row has a pair, as with one label, the paper has
-    nothing to learn. We then add a virtual label that just the rows without labels carry, and predict the labels that
-    are ranked above it: for one label, the binary machine.
+    Samples without labels, or with all labels, have no pairs, but they train the threshold: the size predictor is
+    fitted to all samples, while the authors' program leaves these out. If no sample has a pair, as with a single label,
+    the paper's method learns nothing. We then add a virtual label, carried by the samples without labels only, and
+    predict the labels that are ranked above it: for a single label this is the binary support vector machine.
 
-    Rows that are stored sparse are filled, a block of them at a time.
+    Sparse samples are converted to dense arrays, one block at a time.
 
-    A polynomial of high degree magnifies differences of scale: the length of the rows decides most of all. Degree 8
-    wants rows of mean zero and about unit length; where single rows are far longer, as normal features are in one
-    dimension, `max_iter` may be reached at a gap above `tol`. Scale the features, or take a lower degree or "rbf".
+    A polynomial of high degree magnifies differences of scale, so the norms of the samples dominate the result. Degree
+    8 needs samples with mean zero and about unit norm. If single samples have a far larger norm, as with one normally
+    distributed feature, `max_iter` may be reached at a gap above `tol`. Scale the features, or use a lower degree or
+    "rbf".
 
-    `fit` takes no sample weights; `C` is the same for all rows.
+    `fit` does not accept sample weights; `C` is the same for all samples.
 
     See Also
     --------
-    nearlabel.adaptation.BPMLL : A neural network for a smooth form of the same loss.
+    nearlabel.adaptation.BPMLL : A neural network with a smooth form of the same loss.
 
     References
     ----------
@@ -156,7 +157,7 @@ class RankSVM(WithDecisions):
 
     def _learn(self, X: Matrix, labels: Matrix) -> None:
         X, labels = X.astype(np.float64), as_dense(labels)
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # non-finite values raise an error below
             self._kernel = Kernel.for_rows(X, self.kernel, self.gamma, self.degree, self.coef0)
         ranked = labels if has_pairs(labels) else with_virtual_label(labels)
         self._minimise(X, ranked)
@@ -165,7 +166,7 @@ class RankSVM(WithDecisions):
         )
 
     def _minimise(self, X: Matrix, labels: IntArray) -> None:
-        """Set β, b, and how good they are, from the rows that have pairs."""
+        """Set β, b, the objective and the gap, from the samples that have pairs."""
         sizes = labels.sum(axis=1)
         paired = np.flatnonzero((sizes > 0) & (sizes < labels.shape[1]))
         pairs = LabelPairs.of(labels[paired])

@@ -1,4 +1,4 @@
-"""The network of BP-MLL: one hidden layer, tanh, and a loss of pairs of labels."""
+"""The network of BP-MLL: one hidden layer, tanh units, and a pairwise loss."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from nearlabel.utils.types import FloatArray
 
 
 def pairwise_loss(outputs: FloatArray, labels: FloatArray) -> tuple[float, FloatArray]:
-    """Return the loss of one row, the mean of exp(-(c_k - c_l)) over its pairs, and its gradient in the outputs.
+    """Return the loss of one row, the mean of exp(-(c_k - c_l)) over its pairs, and the gradient by the outputs.
 
-    The sum over all pairs is the product of a sum over the labels that apply and one over those that do not.
+    The sum over all pairs is the product of a sum over the row's labels and a sum over the other labels.
     """
     signs = 2 * labels - 1
     terms = np.exp(-signs * outputs)
@@ -50,7 +50,7 @@ class RankingNetwork:
         return hidden, np.tanh(hidden @ self.coefs[1] + self.intercepts[1])
 
     def gradient(self, x: FloatArray, labels: FloatArray) -> tuple[float, list[FloatArray]]:
-        """Return the loss of one row and its gradient in the weights, then the biases (back-propagation)."""
+        """Return the loss of one row and the gradient by the weights, then by the biases (back-propagation)."""
         hidden, outputs = self.activations(x)
         loss, slope = pairwise_loss(outputs, labels)
         at_outputs = slope * (1 - outputs**2)
@@ -58,7 +58,7 @@ class RankingNetwork:
         return loss, [np.outer(x, at_hidden), np.outer(hidden, at_outputs), at_hidden, at_outputs]
 
     def descend(self, x: FloatArray, labels: FloatArray, rate: float, decay: float) -> float:
-        """Take one step down the gradient of one row, its weights decaying, and return the loss before."""
+        """Take one gradient step for one row, with weight decay, and return the loss before the step."""
         loss, gradient = self.gradient(x, labels)
         for parameter, slope in zip([*self.coefs, *self.intercepts], gradient, strict=True):
             parameter *= 1 - rate * decay

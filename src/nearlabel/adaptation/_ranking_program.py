@@ -11,16 +11,16 @@ from nearlabel.adaptation._balanced import balanced
 from nearlabel.adaptation._label_pairs import LabelPairs
 from nearlabel.utils.types import FloatArray
 
-_RELAXATION = 1.9  # below 2; 1 converges too, in twice the steps on yeast and image
-_CHECK_EVERY = 20  # steps from one duality gap, and one change of the penalty, to the next
-_LEAST_CHANGE, _LARGEST_CHANGE = 1.2, 4.0  # factors by which the penalty changes
-_NEGLIGIBLE = 1e-12  # objective that is as good as 0, as a share of that of no model at all
+_RELAXATION = 1.9  # over-relaxation, below 2; 1 also converges, in twice as many steps on yeast and image
+_CHECK_EVERY = 20  # steps between evaluations of the duality gap and changes of the penalty
+_LEAST_CHANGE, _LARGEST_CHANGE = 1.2, 4.0  # limits of the factor by which the penalty changes
+_NEGLIGIBLE = 1e-12  # objective that counts as 0, as a share of the objective without a model
 _TINY = 1e-150
 
 
 @dataclass(frozen=True)
 class RankingSolution:
-    """A primal point (β, b) with its objective, and the bound below that a dual point proves."""
+    """A primal point (β, b) with its objective, and a lower bound proved by a dual point."""
 
     dual_coef: FloatArray  # β (n_rows, n_labels)
     intercept: FloatArray  # b (n_labels,)
@@ -31,7 +31,7 @@ class RankingSolution:
 
     @property
     def relative_gap(self) -> float:
-        """How far the objective may be above its minimum, as a share of it."""
+        """Share by which the objective may exceed its minimum."""
         return (self.objective - self.bound) / self.objective if self.objective > 0 else 0.0
 
 
@@ -47,13 +47,13 @@ class RankingProgram:
     caps: FloatArray  # (n_pairs,)
 
     def primal(self, dual_coef: FloatArray, intercept: FloatArray) -> float:
-        """Return the objective to minimise."""
+        """Return the primal objective, to be minimised."""
         product = self.kernel @ dual_coef
         slack = np.maximum(0.0, 1.0 - self.pairs.margins(product + intercept))
         return float((dual_coef * product).sum() / 2 + self.caps @ slack)
 
     def dual(self, alpha: FloatArray) -> float:
-        """Return the objective to maximise."""
+        """Return the dual objective, to be maximised."""
         dual_coef = self.pairs.spread(alpha)
         return float(alpha.sum() - (dual_coef * (self.kernel @ dual_coef)).sum() / 2)
 
@@ -61,11 +61,12 @@ class RankingProgram:
 def solve(program: RankingProgram, tol: float, max_iter: int) -> RankingSolution:
     """Minimise until the duality gap is at most `tol` of the objective, or `max_iter` steps are done.
 
-    The scores F of all rows and the margins of all pairs are treated as separate variables; α are the multipliers that
-    make them agree. With a proximal term in place of D'D, whose largest eigenvalue is n_labels (D takes scores to
-    margins), a step is a kernel ridge regression for F and a clipped update of α. Hence an ill-conditioned kernel, the
-    rule with polynomials of degree 8, costs no more steps than another. The penalty of a row is proportional to its
-    pace, so that long rows, of large kernel values and small α, do not hold up the others.
+    The scores F of all rows and the margins of all pairs are separate variables; α are the multipliers of the
+    constraint that they agree. D maps scores to margins, and the largest eigenvalue of D'D is n_labels. With a proximal
+    term in place of D'D, a step is a kernel ridge regression for F and a clipped update of α. So an ill-conditioned
+    kernel, which is usual for polynomials of degree 8, does not need more steps. The penalty of a row is proportional
+    to its pace, so that rows with a large norm, which have large kernel values and small α, do not slow down the
+    others.
     """
     paces = _paces(program)
     smoother = RidgeSmoother.of(program.kernel, paces)
@@ -84,18 +85,18 @@ def solve(program: RankingProgram, tol: float, max_iter: int) -> RankingSolution
 
 
 def _paces(program: RankingProgram) -> FloatArray:
-    """Return of what size α will be in each row: 1, a share of the box, or less where the kernel is large."""
+    """Return the expected size of α in each row, as a share of the box: 1, or less if the kernel is large."""
     means = program.kernel.mean(axis=0)
-    squared_norms = np.maximum(np.diag(program.kernel) - 2 * means + means.mean(), 0)  # from the mean
+    squared_norms = np.maximum(np.diag(program.kernel) - 2 * means + means.mean(), 0)  # relative to the mean
     return np.asarray(1 / (1 + float(program.caps.mean()) * program.pairs.n_labels * squared_norms))
 
 
 @dataclass(frozen=True)
 class _Step:
-    """Where a step leads."""
+    """The result of a step."""
 
     scores: FloatArray  # F (n_rows, n_labels)
-    dual_coef: FloatArray  # the β that give F
+    dual_coef: FloatArray  # the β of F
     alpha: FloatArray  # (n_pairs,)
 
 
@@ -114,9 +115,9 @@ def _step(
 def _better_penalty(
     pairs: LabelPairs, paces: FloatArray, step: _Step, moves: tuple[FloatArray, FloatArray], penalty: float
 ) -> float:
-    """Return the penalty that would make α and the scores miss their optimality conditions by like shares.
+    """Return the penalty that would balance the relative residuals of α and the scores.
 
-    A larger one makes α move faster, a smaller one the scores.
+    A larger penalty makes α move faster, a smaller one makes the scores move faster.
     """
     of_rows, of_pairs = np.sqrt(paces)[:, np.newaxis], np.sqrt(pairs.of_rows(paces))
     in_weights = moves[0] * penalty * pairs.n_labels * of_rows - pairs.spread(moves[1]) / of_rows
@@ -128,12 +129,12 @@ def _better_penalty(
 
 
 def _share(part: FloatArray, whole: FloatArray) -> float:
-    """Return how large one array is, compared to another, kept away from 0."""
+    """Return the size of one array relative to another, bounded away from 0."""
     return max(float(np.linalg.norm(part)), _TINY) / max(float(np.linalg.norm(whole)), _TINY)
 
 
 def _certified(program: RankingProgram, step: _Step, n_iter: int, tol: float) -> RankingSolution:
-    """Return the solution where a step leads, with its objective and its bound."""
+    """Return the solution after a step, with its objective and lower bound."""
     intercept = (step.scores - program.kernel @ step.dual_coef).mean(axis=0)
     objective = program.primal(step.dual_coef, intercept)
     bound = program.dual(balanced(step.alpha, program.pairs, program.caps))
@@ -143,9 +144,10 @@ def _certified(program: RankingProgram, step: _Step, n_iter: int, tol: float) ->
 
 @dataclass(frozen=True)
 class RidgeSmoother:
-    """Kernel ridge regression of weighted rows with a free constant, for any ridge by one eigendecomposition.
+    """Kernel ridge regression of weighted rows with a free constant; one eigendecomposition serves every ridge.
 
-    Of rows times the roots of their weights it is one of equal weights, whose constant is the roots' direction.
+    Rows are multiplied by the square roots of their weights, which gives equal weights; the constant becomes the
+    direction of the roots.
     """
 
     weights: FloatArray  # (n_rows,)
@@ -154,7 +156,7 @@ class RidgeSmoother:
 
     @classmethod
     def of(cls, kernel: FloatArray, weights: FloatArray) -> Self:
-        """Decompose a kernel; what rounding leaves of an eigenvalue 0 is left out."""
+        """Decompose a kernel; eigenvalues that are 0 up to rounding are left out."""
         roots = np.sqrt(weights)
         weighted, constant = roots[:, np.newaxis] * kernel * roots, roots / np.linalg.norm(roots)
         along = weighted @ constant

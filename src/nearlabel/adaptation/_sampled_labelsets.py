@@ -1,4 +1,4 @@
-"""The most probable of label sets drawn from a mixture of independent labels."""
+"""The most probable of random label sets, drawn from a mixture of independent labels."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from nearlabel.utils.types import BoolArray, FloatArray
 
 
 def sampled_labelsets(mixtures: LabelMixtures, n_samples: int, random: RandomState, allow_empty: bool) -> BoolArray:
-    """Return the most probable (n, L) of label sets drawn for each query, the first of equal ones.
+    """Return the most probable (n, L) of the label sets drawn for each query; ties go to the first.
 
-    Every query is given the same uniform numbers, so its answer does not depend on the queries beside it. Where the
-    empty set is drawn but not allowed, the label of largest marginal takes its place.
+    All queries use the same uniform random numbers, so that the result of a query does not depend on the other queries.
+    If the empty set is drawn but not allowed, it is replaced by the label with the largest marginal.
     """
     n_labels = mixtures.log_odds.shape[2]
     sets = _drawn(mixtures, random.uniform(size=n_samples), random.uniform(size=(n_samples, n_labels)))
@@ -25,7 +25,7 @@ def sampled_labelsets(mixtures: LabelMixtures, n_samples: int, random: RandomSta
 
 
 def _drawn(mixtures: LabelMixtures, for_component: FloatArray, for_labels: FloatArray) -> BoolArray:
-    """Return label sets (n, n_samples, L): a component by its weight, then each label by its probability there."""
+    """Return label sets (n, n_samples, L): draw a component by its weight, then each label by its probability there."""
     ends = np.cumsum(np.exp(mixtures.log_weights), axis=1)[:, :-1]
     component = (ends[:, np.newaxis] <= for_component[:, np.newaxis]).sum(axis=2)
     probability = expit(mixtures.log_odds)[np.arange(len(component))[:, np.newaxis], component]

@@ -1,9 +1,9 @@
-"""Logistic regressions with soft targets and weights, a few steps at a time: the maximisation step of a mixture.
+"""Logistic regressions with soft targets and weights, for the maximisation steps of a mixture.
 
-Each step goes to the maximum of a parabola that lies below the penalised log-likelihood and touches it (Böhning and
-Lindsay 1988, Böhning 1992: the curvature of a label is at most 1/4 of the row's weight, of the gate 1/2). So no step
-goes down, no line search is needed, and what rounding did is not blown up, as it is by L-BFGS: on real data from 1e-15
-to 1e-2 in fifty steps of expectation-maximisation.
+Each step goes to the maximum of a parabola that touches the penalised log-likelihood from below (Böhning and Lindsay
+1988, Böhning 1992: the curvature is at most the row's weight times 1/4 for a label, times 1/2 for the gate). So no step
+decreases the likelihood, no line search is needed, and rounding errors do not grow as with L-BFGS, where they grew from
+1e-15 to 1e-2 in fifty steps of expectation-maximisation on real data.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from sklearn.preprocessing import StandardScaler
 from nearlabel.utils.types import FloatArray, Matrix
 from nearlabel.utils.validation import as_dense
 
-_LEAST_EIGENVALUE = 1e-10  # of the largest; below it is what rounding leaves of 0
-_LEAST_RIDGE = 1e-10  # of the largest curvature, so that it can be factored; a larger curvature is a bound as well
+_LEAST_EIGENVALUE = 1e-10  # relative to the largest; smaller values are 0 up to rounding
+_LEAST_RIDGE = 1e-10  # relative to the largest curvature, for a stable factorisation; it remains a bound
 
 
 class Design(NamedTuple):
-    """Rows less their mean and divided by their scale; sparse rows stay sparse, the mean apart."""
+    """Rows minus their mean, divided by their scale; sparse rows stay sparse, with the mean stored separately."""
 
     rows: Matrix  # (n, d)
-    mean: FloatArray  # (d,) what is still to be taken off each row
+    mean: FloatArray  # (d,) still to be subtracted from each row
 
     @classmethod
     def of(cls, X: Matrix, mean: FloatArray, scale: FloatArray) -> Self:
@@ -43,14 +43,14 @@ class Design(NamedTuple):
 
 
 class Reduced(NamedTuple):
-    """Dense rows (n, r), r the smaller of d and n, on which regressions with a ridge are the same as on (n, d)."""
+    """Dense rows (n, r), r the smaller of d and n, with the same ridge regressions as the rows (n, d)."""
 
     rows: FloatArray
-    directions: FloatArray | None  # (d, r), orthonormal; None where the rows are those of the design
+    directions: FloatArray | None  # (d, r), orthonormal; None if the rows are those of the design
 
     @classmethod
     def of(cls, design: Design) -> Self:
-        """Take a basis of the space of the rows where features are many: coefficients outside of it are 0."""
+        """Use a basis of the row space if there are more features than rows: coefficients outside it are 0."""
         n, d = design.rows.shape
         centred = as_dense(design.rows) - design.mean
         if d <= n:
@@ -70,29 +70,29 @@ class Reduced(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """The ridge of a regression, and how many steps it goes at a time."""
+    """The ridge of a regression, and its number of steps per call."""
 
     ridge: float
     n_steps: int
 
 
 def mean_and_deviation(X: Matrix) -> tuple[FloatArray, FloatArray]:
-    """Return mean and standard deviation of each feature, 1 for a constant one."""
+    """Return mean and standard deviation of each feature; 1 for a constant feature."""
     scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X)
     return np.asarray(scaler.mean_), np.asarray(scaler.scale_)
 
 
 def penalty(coef: FloatArray, ridge: float) -> float:
-    """Return ridge / 2 · Σ w², the intercepts (first row) apart."""
+    """Return ridge / 2 · Σ w², without the intercepts (first row)."""
     return 0.5 * ridge * float(np.square(coef[1:]).sum())
 
 
 def fit_labels(
     reduced: Reduced, targets: FloatArray, weights: FloatArray, start: FloatArray, effort: Effort
 ) -> FloatArray:
-    """Improve a logistic regression of each label (n, L), rows weighted (n,); return coefficients (1 + r, L).
+    """Improve a logistic regression of each label (n, L) with row weights (n,); return coefficients (1 + r, L).
 
-    As the weights are shared, one factorisation serves all labels.
+    The labels share the weights, so one factorisation is enough for all.
     """
     bound, coef = _Bound.of(reduced.rows, weights / 4, effort.ridge), start
     for _ in range(effort.n_steps):
@@ -102,7 +102,7 @@ def fit_labels(
 
 
 def fit_gate(reduced: Reduced, targets: FloatArray, start: FloatArray, effort: Effort) -> FloatArray:
-    """Improve a multinomial regression on targets (n, K), probabilities; return coefficients (1 + r, K)."""
+    """Improve a multinomial regression on probabilities (n, K) as targets; return coefficients (1 + r, K)."""
     bound, coef = _Bound.of(reduced.rows, np.full(len(targets), 0.5), effort.ridge), start
     for _ in range(effort.n_steps):
         coef = coef + bound.step(targets - softmax(reduced.linear(coef), axis=1), coef)
@@ -110,7 +110,7 @@ def fit_gate(reduced: Reduced, targets: FloatArray, start: FloatArray, effort: E
 
 
 class _Bound(NamedTuple):
-    """The most that the penalised log-likelihood is curved: Σ_i weight_i (1, x_i)ᵀ(1, x_i), the ridge added."""
+    """A bound on the curvature of the penalised log-likelihood: Σ_i weight_i (1, x_i)ᵀ(1, x_i), plus the ridge."""
 
     rows: FloatArray
     ridge: float
@@ -129,7 +129,7 @@ class _Bound(NamedTuple):
         return cls(rows, ridge, total, center, cho_factor(curvature, overwrite_a=True, check_finite=False))
 
     def step(self, residuals: FloatArray, coef: FloatArray) -> FloatArray:
-        """Return the way to the maximum of the parabola, from the derivative by the linear functions (n, m)."""
+        """Return the step to the maximum of the parabola, from the derivative by the linear functions (n, m)."""
         by_intercept = residuals.sum(axis=0)
         by_slopes = self.rows.T @ residuals - self.ridge * coef[1:] - np.outer(self.center, by_intercept)
         slopes = cho_solve(self.factor, by_slopes, check_finite=False)

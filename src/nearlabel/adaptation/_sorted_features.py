@@ -1,4 +1,4 @@
-"""The stored values of every feature in order: sums over one side of a threshold are running sums."""
+"""The stored values of every feature, sorted, so that sums over one side of a threshold are running sums."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from scipy import sparse
 
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
-BLOCK = 16  # entries of a block
+BLOCK = 16  # entries per block
 
 
 class SortedFeatures(NamedTuple):
-    """Runs of entries: a feature's values below 0 ascending, then those above 0 descending, zeros nowhere.
+    """Runs of entries: a feature's values below 0 ascending, then those above 0 descending, without zeros.
 
-    So each run goes from the far end towards 0, and what is summed up to an entry is one side of a threshold.
+    Each run goes from its extreme value towards 0, so the sum up to an entry is the sum over one side of a threshold.
 
     Attributes
     ----------
     rows : ndarray of shape (n_entries,)
         Row of each entry.
     thresholds : ndarray of shape (n_entries,)
-        Middle between an entry's value and the next different one; NaN where the next is equal, or none.
+        Midpoint between an entry's value and the next one; NaN if the next is equal, or if there is none.
     feature : ndarray of shape (n_entries,)
         Feature of each entry.
     run : ndarray of shape (n_entries,)
@@ -35,14 +35,14 @@ class SortedFeatures(NamedTuple):
     run: IntArray
 
     def of_runs(self, chosen: BoolArray) -> SortedFeatures:
-        """Return the entries of some runs, which are numbered again."""
+        """Return the entries of some runs, renumbered."""
         kept = chosen[self.run]
         run = (np.cumsum(chosen) - 1)[self.run[kept]]
         return SortedFeatures(self.rows[kept], self.thresholds[kept], self.feature[kept], run)
 
 
 class Sides(NamedTuple):
-    """The rows on the far side of every threshold.
+    """The rows on the side of every threshold away from 0.
 
     Attributes
     ----------
@@ -58,12 +58,12 @@ class Sides(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Runs filled up to whole blocks by entries of row n, which is nobody's; each starts with a block of nothing else.
+    """Runs padded to whole blocks with entries of a dummy row n; each run starts with a block of padding only.
 
     Attributes
     ----------
     rows, thresholds : ndarray of shape (n_blocks, BLOCK)
-        Of each entry, as in `SortedFeatures`.
+        Row and threshold of each entry, as in `SortedFeatures`.
     feature : ndarray of shape (n_blocks,)
         Feature of each block.
     starts : ndarray of shape (n_runs,)
@@ -77,7 +77,7 @@ class Blocks(NamedTuple):
 
 
 def stored_columns(X: Matrix) -> Any:
-    """Return CSC of float64 without zeros and without entries in parts; equal for dense and sparse X."""
+    """Return CSC of float64 without stored zeros or duplicate entries; the same for dense and sparse X."""
     columns = sparse.csc_array(X, dtype=np.float64, copy=True)
     columns.sum_duplicates()
     columns.eliminate_zeros()
@@ -122,10 +122,10 @@ def in_blocks(entries: SortedFeatures, n_samples: int) -> Blocks:
 
 
 def _next_values(value: FloatArray, feature: IntArray, first: IntArray, lengths: IntArray, n: int) -> FloatArray:
-    """Return what follows each entry towards 0: the next of its run, then 0, else the least above 0, else itself.
+    """Return the next value of each entry towards 0: the next of its run, then 0, else the least above 0, else itself.
 
-    `feature`, `first` and `lengths` (n_runs,) belong to the runs. Without a 0 the first threshold above the values
-    below 0 is listed once, with them.
+    `feature`, `first` and `lengths` (n_runs,) describe the runs. If a feature has no 0, the threshold between its
+    negative and positive values is listed once, with the negative ones.
     """
     last = first + lengths - 1
     n_stored = np.bincount(feature, weights=lengths, minlength=1)
@@ -138,7 +138,7 @@ def _next_values(value: FloatArray, feature: IntArray, first: IntArray, lengths:
 
 
 def _thresholds(value: FloatArray, following: FloatArray) -> FloatArray:
-    """Return the middle of two neighbours, the lower of them if no number lies between; NaN if they are equal."""
+    """Return the midpoint of two neighbours, or the lower one if no number lies between them; NaN if they are equal."""
     low, high = np.minimum(value, following), np.maximum(value, following)
     middle = low / 2 + high / 2
     return np.where(low == high, np.nan, np.where(middle < high, np.maximum(middle, low), low))

@@ -1,14 +1,14 @@
-"""The stump of least Z: feature <= threshold, with two confidence-rated outputs for each label (Schapire, Singer).
+"""The stump with the smallest Z: feature <= threshold, with two confidence-rated outputs per label (Schapire, Singer).
 
 With W₊ and W₋ the weights of the rows with and without a label on one side of a threshold, ::
 
     Z = 2 Σ_labels Σ_sides √(W₊ W₋)
 
-All thresholds are candidates. Those of features with few, as words that are present or not, are all computed: the sums
-of one side are one sparse product. Of those of other features few are. W₊ and W₋ of a side grow along a run of sorted
-values, and Z is concave in both: between two places of a run, each label's part of it is at least the least at the four
-corners of the rectangle that these places span. Blocks whose bound exceeds a Z already found are left out; the answer
-stays that of the full search.
+All thresholds are candidates. For features with few thresholds, such as words that are present or absent, Z of all of
+them is computed: the sums over one side are one sparse product. For other features, Z of few thresholds is computed. W₊
+and W₋ of a side grow along a run of sorted values, and Z is concave in both: between two positions of a run, each
+label's term of Z is at least the minimum over the four corners of the rectangle between these positions. Blocks whose
+bound exceeds a Z already found are skipped; the result is the same as for the full search.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from nearlabel.adaptation._sorted_features import (
 from nearlabel.utils.blocks import row_blocks, uneven_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
-_CACHE_BYTES = 2**19  # of one temporary array
-_FEW = 4  # thresholds of a run that are all computed
-_PART = 4  # entries of a part of a block
-_N_FIRST = 32  # blocks that are searched before there is a Z to compare with
-TIED = 1 + 1e-10  # labels in another order give other sums
+_CACHE_BYTES = 2**19  # size of one temporary array
+_FEW = 4  # thresholds of a run up to which all are computed
+_PART = 4  # entries per part of a block
+_N_FIRST = 32  # blocks that are searched first, to find a Z for comparison
+TIED = 1 + 1e-10  # the order of the labels changes the rounding of sums
 
 
 class Stump(NamedTuple):
@@ -46,15 +46,15 @@ class Stump(NamedTuple):
 
 
 class StumpSearch:
-    """Finds the best stump for any weights of the rows that it is made of.
+    """Finds the best stump for any weights of the training samples.
 
-    Sums of the weights must be exact (`Weights` sees to it), so that neither the order of the rows nor the storage can
-    decide between stumps.
+    Sums of the weights must be exact, as those of `Weights` are, so that the result does not depend on the order of the
+    rows or on the storage.
 
     Parameters
     ----------
     X : ndarray or CSR array of shape (n_samples, n_features)
-        Rows; only values other than 0 cost.
+        Training samples; the cost depends on the nonzero values only.
     n_labels : int
         Number of labels.
     """
@@ -67,11 +67,11 @@ class StumpSearch:
         self._searches: list[_FullSearch | _BoundedSearch] = []
         if few.any():
             self._searches.append(_FullSearch(entries.of_runs(few), X.shape[0], n_labels))
-        if many.any():  # after the other, whose least Z limits it
+        if many.any():  # second: the smallest Z of the first search is its limit
             self._searches.append(_BoundedSearch(entries.of_runs(many), X.shape[0], n_labels))
 
     def goes_left(self, feature: int, threshold: float) -> BoolArray:
-        """Tell of each row whether its value is at most the threshold."""
+        """Return whether each row's value is at most the threshold."""
         values = np.zeros(self._columns.shape[0])
         stored = slice(*self._columns.indptr[feature : feature + 2])
         values[self._columns.indices[stored]] = self._columns.data[stored]
@@ -83,12 +83,13 @@ class StumpSearch:
         return bool(self._searches)
 
     def best(self, weights: FloatArray) -> Stump:
-        """Return the stump of least Z, of equal ones that of the lowest feature, then that of the lowest threshold.
+        """Return the stump with the smallest Z; ties go to the lowest feature, then to the lowest threshold.
 
         Parameters
         ----------
         weights : ndarray of shape (n_samples, 2 * n_labels)
-            Weights of each row's labels, 0 for those it lacks; then of those it lacks. All 0: the row takes no part.
+            Weights of the labels that each row carries, 0 for the others; then weights of the labels that it lacks. A
+            row with all weights 0 is ignored.
         """
         found, least = [], np.inf
         for search in self._searches:
@@ -107,7 +108,7 @@ class _Candidates(NamedTuple):
 
 
 class _FullSearch:
-    """Computes Z of every threshold of its runs, which have few."""
+    """Computes Z of every threshold, for runs with few thresholds."""
 
     def __init__(self, entries: SortedFeatures, n_samples: int, n_labels: int) -> None:
         self._sides = sides(entries, n_samples)
@@ -115,14 +116,14 @@ class _FullSearch:
         self._parts = [members[part] for part in row_blocks(members.shape[0], 16 * n_labels, _CACHE_BYTES)]
 
     def candidates(self, weights: FloatArray, limit: float) -> _Candidates:
-        """Return all thresholds, whatever the limit."""
+        """Return all thresholds, for every limit."""
         totals = weights.sum(axis=0)
         z = np.concatenate([_z(part @ weights, totals) for part in self._parts])
         return _Candidates(self._sides.feature, self._sides.thresholds, z)
 
 
 class _BoundedSearch:
-    """Computes Z of those thresholds of its runs whose bounds allow less than is known."""
+    """Computes Z only of thresholds whose lower bound is below the smallest Z found so far."""
 
     def __init__(self, entries: SortedFeatures, n_samples: int, n_labels: int) -> None:
         self._blocks = in_blocks(entries, n_samples)
@@ -130,7 +131,7 @@ class _BoundedSearch:
         self._groups = _groups(self._blocks, n_samples, n_labels)
 
     def candidates(self, weights: FloatArray, limit: float) -> _Candidates:
-        """Return the thresholds whose Z may be the least, if that is at most `limit`."""
+        """Return the thresholds whose Z may be the smallest, if it is at most `limit`."""
         padded = np.vstack([weights, np.zeros_like(weights[:1])])
         edges, bounds = self._edges(padded, weights.sum(axis=0))
         first = np.argpartition(bounds, min(_N_FIRST, len(bounds)) - 1)[:_N_FIRST]
@@ -143,7 +144,7 @@ class _BoundedSearch:
         return _Candidates(self._blocks.feature[entries // BLOCK], self._blocks.thresholds.ravel()[entries], z)
 
     def _edges(self, weights: FloatArray, totals: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the weights from the start of its run up to each block's end, and a lower bound of Z in the block."""
+        """Return the weights from the start of the run up to each block's end, and a lower bound on Z in the block."""
         edges = np.empty((len(self._blocks.feature), weights.shape[1]))
         bounds = np.empty(len(edges))
         for group in self._groups:
@@ -156,7 +157,7 @@ class _BoundedSearch:
     def _entries(
         self, blocks: IntArray, edges: FloatArray, weights: FloatArray, limit: float
     ) -> tuple[IntArray, FloatArray]:
-        """Return the thresholds of some blocks whose Z may be at most `limit`, as places of entries, and their Z."""
+        """Return the thresholds of some blocks whose Z may be at most `limit`, as positions of entries, and their Z."""
         totals = weights.sum(axis=0)
         sums = weights[self._blocks.rows[blocks]].reshape(len(blocks), -1, _PART, len(totals))
         parts = np.cumsum(np.hstack([edges[blocks - 1, np.newaxis], sums.sum(axis=2)]), axis=1)
@@ -170,14 +171,14 @@ class _BoundedSearch:
 
 
 class _Group(NamedTuple):
-    """Neighbouring runs whose sums fit the processor's cache."""
+    """Neighbouring runs whose sums fit into the processor's cache."""
 
     blocks: slice
-    members: Any  # CSR (n_blocks, n_samples + 1), which rows belong to a block
+    members: Any  # CSR (n_blocks, n_samples + 1), the rows of each block
     starts: IntArray  # first block of each run, counted within the group
 
     def sums(self, weights: FloatArray) -> FloatArray:
-        """Return the weights of each block; in the empty block that starts a run, minus those of the run before."""
+        """Return the weights of each block; the empty block that starts a run has minus those of the run before."""
         sums: FloatArray = self.members @ weights
         runs = np.add.reduceat(sums, self.starts, axis=0)
         sums[self.starts[1:]] = -runs[:-1]
@@ -206,9 +207,9 @@ def _z(sums: FloatArray, totals: FloatArray) -> FloatArray:
 
 
 def _lower_bounds(edges: FloatArray, totals: FloatArray) -> FloatArray:
-    """Return what Z at least is between neighbours of edges (..., n_edges, 2 * n_labels).
+    """Return a lower bound on Z between neighbouring edges (..., n_edges, 2 * n_labels).
 
-    In single precision, lowered by what that may round up.
+    In single precision, lowered by the possible rounding error.
     """
     n_labels = len(totals) // 2
     side = np.sqrt(edges, dtype=np.float32, casting="same_kind")

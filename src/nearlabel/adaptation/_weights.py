@@ -1,4 +1,4 @@
-"""The weights of AdaBoost.MH on pairs of a row and a label, and the outputs that follow from them."""
+"""The weights of AdaBoost.MH on pairs of a sample and a label, and the outputs computed from them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _PRECISION = 2.0**52
 
 
 class Weights:
-    """A distribution over pairs of a row and a label, at first in proportion to the rows' weights.
+    """A distribution over pairs of a sample and a label, initially in proportion to the sample weights.
 
-    Sums are taken of the weights rounded to multiples of 2⁻⁵². No such sum rounds, so none depends on an order.
+    Sums use weights rounded to multiples of 2⁻⁵². Such sums are exact, so they do not depend on the order.
 
     Parameters
     ----------
     labels : ndarray or CSR array of shape (n_samples, n_labels)
         Indicator matrix.
     sample_weight : ndarray of shape (n_samples,), default=None
-        How often each row counts. None: once.
+        Sample weights. None: all weights are 1.
     """
 
     def __init__(self, labels: Matrix, sample_weight: FloatArray | None = None) -> None:
@@ -33,7 +33,7 @@ class Weights:
         self._by_sign = self._rounded()
 
     def by_sign(self) -> FloatArray:
-        """Return (n_samples, 2 * n_labels): weights of the labels that rows carry, then of those that they lack."""
+        """Return (n_samples, 2 * n_labels): weights of the labels that samples carry, then of those that they lack."""
         return self._by_sign
 
     def _rounded(self) -> FloatArray:
@@ -42,21 +42,22 @@ class Weights:
         return np.hstack([carried, rounded - carried])
 
     def put_rule(self, part: IntArray, n_parts: int = 2) -> tuple[FloatArray, float]:
-        """Give the best outputs to the parts that rows are in, and the weights that follow; return outputs and Z.
+        """Compute the best outputs of the parts and update the weights; return outputs and Z.
 
         Parameters
         ----------
         part : ndarray of shape (n_samples,)
-            Part of each row; rows whose part is `n_parts` abstain.
+            Part of each sample; samples whose part is `n_parts` abstain.
         n_parts : int, default=2
             Number of parts with outputs.
 
         Returns
         -------
         outputs : ndarray of shape (n_parts, n_labels)
-            ½ ln((W₊ + ε) / (W₋ + ε)) with ε = 1 / (n_samples · n_labels), n_samples being the sum of the rows' weights.
+            ½ ln((W₊ + ε) / (W₋ + ε)) with ε = 1 / (n_samples · n_labels), where n_samples is the sum of the sample
+            weights.
         z : float
-            Sum of the weights before they were normalised.
+            Sum of the weights before normalisation.
         """
         sums = np.stack([self._by_sign[part == number].sum(axis=0) for number in range(n_parts + 1)])
         carried, lacking = np.split(sums, 2, axis=1)

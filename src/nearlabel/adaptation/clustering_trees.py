@@ -1,4 +1,4 @@
-"""What predictive clustering trees share, alone or in a forest: scikit-learn's trees, of features in units they see."""
+"""The base class of predictive clustering trees, single or in a forest: scikit-learn's trees on rescaled features."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from nearlabel.utils.validation import as_dense
 
 
 class ClusteringTrees(WeightedClassifier, WithProbabilities):
-    """A classifier by trees of scikit-learn with a label matrix; a subclass says which, and keeps them."""
+    """A classifier with scikit-learn's trees for a label matrix; a subclass defines and stores the trees."""
 
     shift_: FloatArray
     scale_: FloatArray
 
     def _grown(self, model: Any, X: Matrix, labels: Matrix, sample_weight: FloatArray | None) -> Any:
-        """Return scikit-learn's model fitted to rescaled rows; remember how they are rescaled."""
+        """Return scikit-learn's model, fitted to rescaled samples; store the scale."""
         self.shift_, self.scale_ = _shift_and_scale(X)
         return model.fit(self._rescaled(X), _target(as_dense(labels)), sample_weight)
 
     def _shares(self, model: Any, X: Matrix) -> FloatArray:
-        """Return the mean label vectors of the leaves of each row, of the labels that the model knows."""
+        """Return the mean label vectors of each row's leaves, for the labels of the model."""
         return np.asarray(label_scores(model, self._rescaled(X), len(self._varying), "predict_proba"))
 
     def _rescaled(self, X: Matrix) -> Matrix:
-        """Return rows of which the training part lies in [-1, 1]; the others are cut off beyond, as no split is there.
+        """Return rows scaled so that training samples are in [-1, 1]; others are clipped, since no split lies outside.
 
-        scikit-learn's trees see single precision, and no difference below 1e-7.
+        scikit-learn's trees use single precision and ignore differences below 1e-7.
         """
         with np.errstate(over="ignore"):
             if not sparse.issparse(X):
@@ -42,9 +42,9 @@ class ClusteringTrees(WeightedClassifier, WithProbabilities):
 
 
 def _shift_and_scale(X: Matrix) -> tuple[FloatArray, FloatArray]:
-    """Return the end of each feature's range that is nearer to 0, 0 if it holds 0, and the largest distance from it.
+    """Return the limit of each feature's range nearer to 0, or 0 if it contains 0, and the largest distance from it.
 
-    So a sparse feature is shifted only if every row has it, and dense rows come out the same.
+    So a sparse feature is shifted only if every row has it; sparse and dense data give the same result.
     """
     low, high = (as_dense(end).reshape(-1).astype(np.float64) for end in (X.min(axis=0), X.max(axis=0)))
     shift = np.maximum(low, 0.0) + np.minimum(high, 0.0)
@@ -53,10 +53,10 @@ def _shift_and_scale(X: Matrix) -> tuple[FloatArray, FloatArray]:
 
 
 def _equal_rows(row: FloatArray, n: int) -> CSR:
-    """Return n rows that are the same."""
+    """Return n equal rows."""
     return sparse.csr_array(np.ones((n, 1))) @ sparse.csr_array(row[np.newaxis])
 
 
 def _target(labels: Any) -> Any:
-    """Return the labels as scikit-learn wants them: a single one not as a column."""
+    """Return the labels in scikit-learn's form: a single label as a one-dimensional array."""
     return labels[:, 0] if labels.shape[1] == 1 else labels

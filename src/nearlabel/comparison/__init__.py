@@ -1,11 +1,11 @@
-"""Compare methods by statistical tests on the values that they reached on the same folds or data sets.
+"""Compare methods by statistical tests on their results on the same folds or data sets.
 
-`compare` takes the records of `nearlabel.experiments.run`, the folders that it wrote, and results of other programs
-(`read_results` says in which form). The steps of which it is made can be called one by one: `paired_values`, then
-`paired_tests` or `friedman_test`, then `order_methods`. `compare_rows` looks at the answers for single rows.
+`compare` accepts the records of `nearlabel.experiments.run`, the folders that it wrote, and results of other programs
+(`read_results` describes the format). Its steps can be called one by one: `paired_values`, then `paired_tests` or
+`friedman_test`, then `order_methods`. `compare_rows` compares the predictions for single samples.
 """
 
-from nearlabel.comparison._compare import TESTS as TESTS  # these three: choices of the command line
+from nearlabel.comparison._compare import TESTS as TESTS  # these three: for the command line
 from nearlabel.comparison._compare import Comparison, compare
 from nearlabel.comparison._orders import Order, Relation, order_methods
 from nearlabel.comparison._paired import OVER as OVER

@@ -1,4 +1,4 @@
-"""Compare methods: test each pair on each metric, and order the methods by the outcome."""
+"""Compare methods: test each pair on each metric, and rank the methods by their significant wins."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ class Comparison:
     Parameters
     ----------
     test, over : str
-        Which test, and whether its pairs are "folds" or "datasets".
+        Name of the test, and whether it pairs "folds" or "datasets".
     alpha : float
-        Level below which a p-value is significant.
+        Significance level: smaller p-values are significant.
     methods, metrics : tuple of str
-        The pairs that are compared.
+        Names of the compared methods and metrics.
     tests : tuple of PairedTest
-        Each pair of methods, on each metric.
+        One test for each pair of methods and each metric.
     friedman : tuple of FriedmanTest
-        The test of all methods on each metric, if `test` is "friedman"; its pairs are `tests`.
+        The test of all methods on each metric, if `test` is "friedman"; its pairwise tests are in `tests`.
     order : Order
-        What follows. After a Friedman test that rejects nothing its pairs are not looked at.
+        The resulting order of the methods. If a Friedman test is not significant, its pairwise tests are ignored.
     notes : tuple of str
-        Sentences that a reader must know: assumptions that are not met, and results that were left out.
+        Notes for readers: violated assumptions, and results that were left out.
     """
 
     test: str
@@ -73,24 +73,24 @@ def compare(
     methods: Sequence[str] | None = None,
     greater_is_better: Mapping[str, bool] | None = None,
 ) -> Comparison:
-    """Compare the methods of some results by a statistical test.
+    """Compare methods by a statistical test on their results.
 
     Parameters
     ----------
     results : path, DataFrame, list of dict, or list of these
-        What `run` returns or wrote, or another program's results, as in `read_results`. Where a method has several
-        numbers of neighbours, the mean over them is compared.
+        Records that `run` returned or wrote, or another program's results, as in `read_results`. If a method has
+        several numbers of neighbours, the mean over them is compared.
     test : {"t", "corrected-t", "wilcoxon", "bayes", "friedman"}, default=None
-        See `paired_tests` and `friedman_test`. "t" is that of Zhang and Zhou (2007). None: "corrected-t" over folds,
-        "wilcoxon" over data sets.
+        See `paired_tests` and `friedman_test`. "t" is the test of Zhang and Zhou (2007). None: "corrected-t" over
+        folds, "wilcoxon" over data sets.
     over : {"folds", "datasets"}, default=None
-        What is paired. None: data sets if there are several, else folds.
+        The units that are paired. None: data sets if there are several, else folds.
     post_hoc : {"nemenyi", "holm"}, default="nemenyi"
-        The post-hoc test of pairs after Friedman's test.
+        The pairwise test after Friedman's test.
     alpha : float, default=0.05
-        Level.
+        Significance level.
     metrics, methods : sequence of str, default=None
-        Names; None: all that occur.
+        Names to compare; None: all names in the results.
     greater_is_better : mapping of str to bool, default=None
         The direction of metrics that are neither in `nearlabel.metrics.CATALOGUE` nor have the column
         greater_is_better.
@@ -98,14 +98,14 @@ def compare(
     Returns
     -------
     Comparison
-        Tests, relations and order. Only Friedman's post-hoc tests are corrected for the number of pairs, and none for
-        the number of metrics.
+        Tests, relations and order. Only Friedman's post-hoc tests are corrected for the number of pairs; no test is
+        corrected for the number of metrics.
 
     Raises
     ------
     ValueError
-        If a name is unknown, a level out of range, there are too few methods, folds or data sets for the test, no two
-        methods share any, the direction of a metric is unknown, or the results cannot be read or put together.
+        If a name is unknown, `alpha` is out of range, there are too few methods, folds or data sets for the test, no
+        two methods share any of them, the direction of a metric is unknown, or the results cannot be read or combined.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def compare(
             f"methods must share {over} to be compared, got none in common of {', '.join(tables[0].methods)}."
             + (" Hint: the same seed, or over='datasets'." if over == "folds" else "")
         )
-    # Pairs count only where Friedman's test finds that the methods differ at all.
+    # Pairwise tests count only if Friedman's test is significant.
     rejected = {(of.dataset, of.metric) for of in friedman if of.rejects(alpha)}
     seen = [pair for pair in tests if not friedman or (pair.dataset, pair.metric) in rejected]
     names = tables[0].methods
@@ -147,7 +147,7 @@ def compare(
 
 
 def _friedman_tests(tables: Sequence[PairedValues], post_hoc: str, alpha: float) -> tuple[FriedmanTest, ...]:
-    """Test each metric that enough methods have values of; raise ValueError if there is none."""
+    """Test each metric for which enough methods have values; raise ValueError if there is none."""
     enough = [table for table in tables if is_enough_for_friedman(table)]
     for table in tables if enough else ():
         if table not in enough:

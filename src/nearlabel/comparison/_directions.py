@@ -1,4 +1,4 @@
-"""Find out for each metric whether a greater value is better."""
+"""Determine for each metric whether greater values are better."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from nearlabel.metrics import CATALOGUE
 
 
 def metric_directions(metrics: Iterable[str], records: Iterable[Record], given: Mapping[str, bool]) -> dict[str, bool]:
-    """Return for each metric whether a greater value is better: by the catalogue, the records or what is given.
+    """Return, for each metric, whether greater is better, from the catalogue, the records or the argument.
 
     Raises
     ------
     ValueError
-        If none of the three knows a metric, or two contradict each other.
+        If none of the three defines the direction of a metric, or two contradict each other.
     """
     known = {name: (metric.greater_is_better, "the catalogue") for name, metric in CATALOGUE.items()}
     said = [(r["metric"], r["greater_is_better"], "the results") for r in records if "greater_is_better" in r]

@@ -1,4 +1,4 @@
-"""Flat records of any program: files of CSV or JSON lines, pandas frames and lists of dicts, checked cell by cell."""
+"""Flat records of any program, from CSV or JSON lines files, pandas frames or lists of dicts; every cell is checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.
 
 
 class Located(NamedTuple):
-    """A record and its place in its source, for messages: "meka.csv, line 3"."""
+    """A record and its position in its source, for messages: "meka.csv, line 3"."""
 
     place: str
     record: Record
@@ -29,7 +29,7 @@ def read_file(path: Path) -> list[Located]:
     Raises
     ------
     ValueError
-        If the suffix is another, a column is missing, or a cell is not what its column takes.
+        If the file has another suffix, a column is missing, or a cell is invalid for its column.
     OSError
         If the file cannot be read.
     """
@@ -57,10 +57,9 @@ def rows_of_list(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Ma
 
 
 def checked_records(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Located]:
-    """Return the records of some rows; raise ValueError if a field is missing or wrong, or a record comes twice.
+    """Return the records of some rows; raise ValueError if a field is missing or invalid, or a record occurs twice.
 
-    Fields that a record need not have are left out where the row has no such column; columns of other names are
-    ignored.
+    Optional fields are left out if the row has no such column; columns with other names are ignored.
     """
     found: dict[tuple[Any, ...], Located] = {}
     for place, row in rows:
@@ -75,12 +74,12 @@ def checked_records(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Locat
 
 
 def key_of(record: Record) -> tuple[Any, ...]:
-    """Return the values that no two records of a source have in common."""
+    """Return the values that identify a record within a source."""
     return tuple(record.get(name) for name in ("dataset", "seed", "fold", "method", "n_neighbors", "metric"))
 
 
 def described(record: Record) -> str:
-    """Return a record's key in words."""
+    """Return a description of a record's key."""
     names = ("dataset", "seed", "fold", "method", "n_neighbors", "metric")
     return ", ".join(f"{name} {record[name]}" for name in names if record.get(name) is not None)
 
@@ -140,7 +139,7 @@ def _optional(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda cell: None if cell in _BLANK else read(cell)
 
 
-# How each field is read, and what it must be.
+# For each field: how to read it, and a description of valid values.
 _FIELDS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "dataset": (_name, "a name"),
     "seed": (_optional(_whole_number), "a whole number, or empty for a given split"),

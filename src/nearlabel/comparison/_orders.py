@@ -1,4 +1,4 @@
-"""Order methods by the tests that they win and lose, as Zhang and Zhou (2007, section 4.2) do."""
+"""Rank methods by significant wins minus losses, as in Zhang and Zhou (2007, section 4.2)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nearlabel.comparison._significance import PairedTest
 
 @dataclass(frozen=True)
 class Relation:
-    """One method is significantly better than another by a metric.
+    """A significant difference: one method is better than another on a metric.
 
     Parameters
     ----------
@@ -20,9 +20,9 @@ class Relation:
     better, worse : str
         The methods.
     difference : float
-        Mean of the better method minus that of the worse; after a Friedman test, the same of the mean ranks.
+        Mean of the better method minus the mean of the worse; after a Friedman test, the difference of mean ranks.
     p_value : float
-        Of the test.
+        The p-value of the test.
     n_pairs : int
         Number of folds or data sets.
     """
@@ -38,21 +38,21 @@ class Relation:
 
 @dataclass(frozen=True)
 class Order:
-    """Partial orders by each metric, and the total order that results from their sum.
+    """Partial orders by each metric, and the total order from their sum.
 
     Parameters
     ----------
     relations : tuple of Relation
         The partial orders.
     scores : dict of str to int
-        For each method, best first, the relations that it wins minus those that it loses.
+        For each method, best first, its wins minus its losses over all relations.
     """
 
     relations: tuple[Relation, ...]
     scores: dict[str, int]
 
     def by_metric(self) -> dict[str, dict[str, int]]:
-        """Return each method's wins minus its losses by each metric."""
+        """Return each method's wins minus losses for each metric."""
         scores: dict[str, dict[str, int]] = {}
         for relation in self.relations:
             of_metric = scores.setdefault(relation.metric, dict.fromkeys(self.scores, 0))
@@ -66,8 +66,8 @@ class Order:
 
 
 def relation_of(test: PairedTest, alpha: float) -> Relation | None:
-    """Return which method is better if the test is significant at a level, else None."""
-    if not test.p_value < alpha:  # also where it is undefined
+    """Return the relation if the test is significant at a level, else None."""
+    if not test.p_value < alpha:  # also if the p-value is undefined
         return None
     (worse,) = set(test.methods) - {test.better}
     difference = test.difference if test.better == test.methods[0] else -test.difference
@@ -75,16 +75,16 @@ def relation_of(test: PairedTest, alpha: float) -> Relation | None:
 
 
 def order_methods(tests: Iterable[PairedTest], methods: Sequence[str], alpha: float = 0.05) -> Order:
-    """Return the relations that tests show at a level, and the order of the methods by their wins and losses.
+    """Return the significant relations of some tests, and the order of the methods by wins minus losses.
 
     Parameters
     ----------
     tests : iterable of PairedTest
-        Of any metrics.
+        Tests on any metrics.
     methods : sequence of str
-        All methods; of equal scores the earlier comes first.
+        All methods; if scores are equal, the earlier method comes first.
     alpha : float, default=0.05
-        A p-value below it is significant.
+        Significance level.
 
     Examples
     --------

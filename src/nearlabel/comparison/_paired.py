@@ -1,4 +1,4 @@
-"""Pair the values that methods reached on the same folds, or on the same data sets."""
+"""Pair the results of methods on the same folds, or on the same data sets."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from nearlabel.utils.validation import check_choice, each_once
 OVER = ("folds", "datasets")
 
 _DECIMALS = 12
-ROUNDING = 10.0**-_DECIMALS  # smaller differences come from the order in which sums are taken
+ROUNDING = 10.0**-_DECIMALS  # smaller differences are due to the order of summation
 
-# Values of one method on one fold, by the number of neighbours.
+# Values of one method on one fold, by number of neighbours.
 _ByNumber: TypeAlias = dict[int | None, float]
 
 
 @dataclass(frozen=True, eq=False)
 class PairedValues:
-    """The values that methods reached by one metric on the same folds or data sets.
+    """The values of one metric for several methods on the same folds or data sets.
 
     Parameters
     ----------
     dataset : str
-        Name, or "all" where the data sets are the rows.
+        Name, or "all" if the rows are data sets.
     metric : str
         Name of the metric.
     methods : tuple of str
@@ -42,10 +42,10 @@ class PairedValues:
     values : ndarray of shape (n_pairs, n_methods)
         NaN where the metric is undefined.
     overlap : float, default=0.0
-        Test rows for each training row, where the rows are folds whose training parts overlap; 0 where the rows are
-        independent.
+        Number of test samples divided by the number of training samples, if the rows are folds with overlapping
+        training sets; 0 if the rows are independent.
     greater_is_better : bool, default=None
-        The direction of the metric. None: that of `nearlabel.metrics.CATALOGUE`.
+        The direction of the metric. None: the direction in `nearlabel.metrics.CATALOGUE`.
     """
 
     dataset: str
@@ -56,13 +56,13 @@ class PairedValues:
     greater_is_better: bool | None = None
 
     def difference(self, first: str, second: str) -> FloatArray:
-        """Return the values of the first method minus those of the second, where both have a value."""
+        """Return the differences, first method minus second, on the rows where both have a value."""
         of_first, of_second = (self.values[:, self.methods.index(method)] for method in (first, second))
         difference = rounded(of_first - of_second)
         return difference[~np.isnan(difference)]
 
     def complete(self) -> PairedValues:
-        """Return the methods that have any value, on the rows where all of these have one."""
+        """Return the methods that have values, on the rows where all of them have one."""
         known = np.flatnonzero(~np.isnan(self.values).all(axis=0))
         values = rounded(self.values[:, known])
         methods = tuple(self.methods[column] for column in known)
@@ -80,7 +80,7 @@ class PairedValues:
 
 
 def rounded(values: FloatArray) -> FloatArray:
-    """Return values without the digits that depend on the order in which sums are taken."""
+    """Return values without the digits that depend on the order of summation."""
     return np.asarray(np.round(values, _DECIMALS))
 
 
@@ -91,18 +91,19 @@ def paired_values(
     methods: Sequence[str] | None = None,
     greater_is_better: Mapping[str, bool] | None = None,
 ) -> list[PairedValues]:
-    """Return the paired values of each metric: over the folds of each data set, or over the data sets.
+    """Return the paired values of each metric over the folds of each data set, or over the data sets.
 
     Parameters
     ----------
     results : path, DataFrame, list of dict, or list of these
-        As in `read_results`. Where a method has several numbers of neighbours, the mean over them is taken, fold by
-        fold, over those with which all such methods have a value.
+        As in `read_results`. If methods have several numbers of neighbours, the mean on each fold is taken over the
+        numbers for which all these methods have a value.
     over : {"folds", "datasets"}
-        What is a row: a fold, one table for each data set; or a data set, with the means of its folds, those on which
-        all methods that occur there have a value.
+        The rows: "folds" gives one table per data set with a row per fold; "datasets" gives a row per data set, with
+        the means over the folds on which all methods of that data set have a value.
     metrics, methods : sequence of str, default=None
-        Names, in the order wanted; None: all that occur. "empty_predictions" is neither good nor bad, and is left out.
+        Names, in the desired order; None: all names in the results. "empty_predictions" is left out, since it has no
+        direction.
     greater_is_better : mapping of str to bool, default=None
         The direction of metrics that are neither in `nearlabel.metrics.CATALOGUE` nor have the column
         greater_is_better.
@@ -110,13 +111,13 @@ def paired_values(
     Returns
     -------
     list of PairedValues
-        The overlap of folds is 1 / (k - 1), k being the highest number of a fold plus 1.
+        The overlap of folds is 1 / (k - 1), where k is the highest fold number plus 1.
 
     Raises
     ------
     ValueError
-        If there is no value, a metric or method does not occur or comes twice, the direction of a metric is unknown or
-        contradicted, or methods were run with different numbers of neighbours.
+        If there are no values, a metric or method is missing or named twice, the direction of a metric is unknown or
+        contradictory, or methods were run with different numbers of neighbours.
 
     Examples
     --------
@@ -137,7 +138,7 @@ def pair_records(
     methods: Sequence[str] | None,
     greater_is_better: Mapping[str, bool] | None,
 ) -> list[PairedValues]:
-    """Return the paired values of records that were read."""
+    """Return the paired values of checked records."""
     check_choice("over", over, OVER)
     found: Mapping[tuple[str, str], dict[tuple[Any, Any], dict[str, _ByNumber]]]
     found = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
@@ -158,13 +159,13 @@ def pair_records(
 
 
 def _is_judged(metric: str, wanted: Sequence[str]) -> bool:
-    """Tell whether a metric may be compared: one without copies, which would count twice, only if it is wanted."""
+    """Return whether to compare a metric; variants without copies only on request, since they would count twice."""
     known = metric in wanted or not metric.endswith(WITHOUT_COPIES)
     return metric not in (EMPTY_PREDICTIONS, PER_LABEL, PER_ROW) and known
 
 
 def _chosen(name: str, wanted: Sequence[str] | None, found: Iterable[str]) -> tuple[str, ...]:
-    """Return the names that are wanted, or all that occur."""
+    """Return the requested names, or all names that occur."""
     known = tuple(dict.fromkeys(found))
     if not known:
         raise ValueError("results must contain values of metrics that are better or worse, got none.")
@@ -192,7 +193,7 @@ def _of_folds(
 def _check_same_numbers(
     dataset: str, metric: str, methods: Sequence[str], rows: Sequence[Mapping[str, _ByNumber]]
 ) -> None:
-    """Raise unless all methods that have numbers of neighbours have the same."""
+    """Raise an error unless all methods with numbers of neighbours have the same numbers."""
     numbers = {method: frozenset(k for row in rows for k in row.get(method, {}) if k is not None) for method in methods}
     different = {some: method for method, some in numbers.items() if some}
     if len(different) > 1:
@@ -201,7 +202,7 @@ def _check_same_numbers(
 
 
 def _means(methods: Sequence[str], row: Mapping[str, _ByNumber]) -> list[float]:
-    """Return the value of each method on a fold, the mean over the numbers of neighbours that all have in common."""
+    """Return the value of each method on a fold, the mean over the common numbers of neighbours."""
     with_numbers = [set(row[method]) for method in methods if row.get(method) and None not in row[method]]
     common: set[int | None] = set.intersection(*with_numbers) if with_numbers else set()
     means = []
@@ -212,7 +213,7 @@ def _means(methods: Sequence[str], row: Mapping[str, _ByNumber]) -> list[float]:
 
 
 def _of_datasets(tables: Sequence[PairedValues]) -> PairedValues:
-    """Return a row for each data set: the means over the folds on which every method of that data set has a value."""
+    """Return a row per data set: the means over the folds on which every method of that data set has a value."""
     rows = []
     for values in (table.values for table in tables):
         seen = ~np.isnan(values)

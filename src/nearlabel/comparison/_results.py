@@ -1,4 +1,4 @@
-"""Results of several sources, ours and other programs', as one list of records whose folds pair."""
+"""Results of nearlabel and other programs as one list of records with matching folds."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _Fold: TypeAlias = tuple[int | None, int]  # seed, number
 
 @dataclass
 class _Source:
-    """The records of one folder, file, frame or list; the plan of a folder that `run` wrote."""
+    """The records of one folder, file, frame or list, and the plan of a folder that `run` wrote."""
 
     name: str
     records: list[Located]
     plan: dict[str, Any] | None = None
 
     def folds(self) -> dict[str, dict[_Fold, str]]:
-        """Return the folds of each data set, and where each occurs first."""
+        """Return the folds of each data set, and the position at which each occurs first."""
         folds: dict[str, dict[_Fold, str]] = {}
         for place, record in self.records:
             folds.setdefault(record["dataset"], {}).setdefault((record["seed"], record["fold"]), place)
@@ -50,10 +50,10 @@ def read_results(results: Results) -> list[Record]:
     Parameters
     ----------
     results : path, DataFrame, list of dict, or list of these
-        A path names a folder that `run` wrote, a folder of such folders, or a ``.csv`` or ``.jsonl`` file. Files,
-        frames and dicts have the columns dataset, fold, method, metric and value, and may have seed, n_neighbors and
-        greater_is_better; other columns are ignored. Folds are numbered from 0. An empty value means that the metric
-        is undefined on that fold. Results without a seed take that of the other sources, or 0.
+        A path is a folder that `run` wrote, a folder of such folders, or a ``.csv`` or ``.jsonl`` file. Files, frames
+        and dicts have the columns dataset, fold, method, metric and value, and may have seed, n_neighbors and
+        greater_is_better; other columns are ignored. Folds are numbered from 0. An empty value means that the metric is
+        undefined on that fold. Results without a seed get the seed of the other sources, or 0.
 
     Returns
     -------
@@ -63,16 +63,17 @@ def read_results(results: Results) -> list[Record]:
     Raises
     ------
     ValueError
-        If there is no record, a column is missing, a cell is not what its column takes, a record occurs twice in one
-        source or with different values in two, the folds of two sources do not pair, or a folder compares searches.
+        If there are no records, a column is missing, a cell is invalid for its column, a record occurs twice in one
+        source or with different values in two sources, the folds of two sources do not match, or a folder compares
+        searches.
     OSError
         If a file cannot be read.
 
     Warns
     -----
     UserWarning
-        If runs scaled the features differently, a source lacks folds that another has, or the rows of folds cannot be
-        checked because another program made them.
+        If runs scaled the features differently, a source lacks folds that another has, or the samples of folds cannot
+        be checked because another program made them.
 
     Examples
     --------
@@ -99,7 +100,7 @@ def read_results(results: Results) -> list[Record]:
 
 
 def _parts(results: Results) -> list[Any]:
-    """Return the sources: of a list of dicts the list itself."""
+    """Return the sources; a list of dicts is one source."""
     if isinstance(results, (str, os.PathLike)) or hasattr(results, "to_dict"):
         return [results]
     parts = list(results)
@@ -127,7 +128,7 @@ def _read_folder(path: Path) -> _Source:
 
 
 def _fill_in_seeds(sources: Iterable[_Source]) -> None:
-    """Give records without a seed the only seed of their data set, or 0 where there is none."""
+    """Set missing seeds to the only seed of the data set, or to 0 if there is none."""
     records = [record for source in sources for _, record in source.records]
     seeds: dict[str, dict[int | None, None]] = {}
     for record in records:
@@ -139,14 +140,14 @@ def _fill_in_seeds(sources: Iterable[_Source]) -> None:
                 known = list(seeds.get(record["dataset"], {0: None}))
                 if len(known) > 1:
                     raise ValueError(
-                        f"{place}: seed must be given, as {record['dataset']} was cut into folds with the seeds"
+                        f"{place}: seed must be given, as {record['dataset']} was split into folds with the seeds"
                         f" {', '.join(map(str, known))}. Hint: a column seed."
                     )
                 record["seed"] = known[0]
 
 
 def _check_plans(sources: Iterable[_Source]) -> None:
-    """Raise unless our runs have the same rows and folds of the data sets that they share; warn of other scales."""
+    """Raise an error unless our runs have the same samples and folds of common data sets; warn if scaling differs."""
     cuts: dict[str, tuple[str, dict[str, Any]]] = {}
     scales: dict[str, str] = {}
     for source in sources:
@@ -154,7 +155,7 @@ def _check_plans(sources: Iterable[_Source]) -> None:
             continue
         for dataset, digest in source.plan["problems"].items():
             cut = {"folds": source.plan.get("cv"), "stratification": source.plan.get("stratify")}
-            cut["rows or split"] = digest
+            cut["samples or split"] = digest
             name, known = cuts.setdefault(dataset, (source.name, cut))
             different = [what for what, value in cut.items() if value != known[what]]
             if different:
@@ -169,7 +170,7 @@ def _check_plans(sources: Iterable[_Source]) -> None:
 
 
 def _check_folds_from_0(source: _Source) -> None:
-    """Raise unless folds are numbered from 0: the highest number says how many there are."""
+    """Raise an error unless folds are numbered from 0: the highest number determines how many there are."""
     for dataset, folds in source.folds().items():
         least = min(folds, key=lambda fold: fold[1])
         if least[1] != 0:
@@ -177,7 +178,7 @@ def _check_folds_from_0(source: _Source) -> None:
 
 
 def _check_folds_pair(first: _Source, second: _Source) -> None:
-    """Raise if two sources cut a data set into other folds; warn of what cannot be checked."""
+    """Raise an error if two sources have different folds of a data set; warn if that cannot be checked."""
     folds_of_first = first.folds()
     for dataset, folds in second.folds().items():
         known = folds_of_first.get(dataset, folds)
@@ -195,14 +196,14 @@ def _check_folds_pair(first: _Source, second: _Source) -> None:
     shared = [dataset for dataset in second.folds() if dataset in folds_of_first]
     if shared:
         warnings.warn(
-            f"The folds of {', '.join(shared)} in {second.name} are taken for those in {first.name}: nearlabel cannot"
-            " check their rows.",
+            f"The folds of {', '.join(shared)} in {second.name} are assumed to be those in {first.name}: nearlabel"
+            " cannot check their samples.",
             stacklevel=4,
         )
 
 
 def _shown(folds: Iterable[_Fold]) -> str:
-    """Return numbers of folds with their seeds in words."""
+    """Return fold numbers and seeds as text."""
     by_seed: dict[int | None, list[int]] = {}
     for seed, fold in folds:
         by_seed.setdefault(seed, []).append(fold)
@@ -214,9 +215,9 @@ def _shown(folds: Iterable[_Fold]) -> str:
 
 
 def _merged(sources: Iterable[_Source]) -> list[Record]:
-    """Return each record once; raise ValueError if two sources have other values for it."""
+    """Return each record once; raise ValueError if sources have different values for it."""
     scales = dict.fromkeys(str(source.plan.get("scale")) for source in sources if source.plan is not None)
-    hint = "Hint: other names for other methods." if len(scales) < 2 else f"Scales: {', '.join(scales)}."
+    hint = "Hint: use different names for different methods." if len(scales) < 2 else f"Scales: {', '.join(scales)}."
     found: dict[tuple[Any, ...], Located] = {}
     for located in (located for source in sources for located in source.records):
         place, record = located

@@ -1,4 +1,4 @@
-"""Which rows one method answers better than another: a look at single answers, where tests look at means."""
+"""Compare the predictions of two methods for single samples; the tests compare means."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _EXACT = "subset_accuracy"
 
 @dataclass(frozen=True)
 class ComparedRow:
-    """A row that one of two methods answers better.
+    """A sample for which one of two methods predicts better.
 
     Parameters
     ----------
     dataset : str
         Name.
     seed : int or None
-        Of the shuffle; None for a given split.
+        Seed of the shuffle; None for a given split.
     fold, row : int
-        Numbers, from 0; the row's in its data set, of a given split in the test part.
+        Indices from 0; `row` is the sample's row in the data set, or in the test part of a given split.
     better, worse : str
         The methods.
     labels, of_better, of_worse : tuple of str
-        The labels of the row, and those that the methods predict.
+        The true labels of the sample, and the predictions of the two methods.
     unknown : tuple of str
-        Labels of which it is unknown whether the row has them.
+        Labels that are unknown for the sample.
     value_of_better, value_of_worse : float
-        The metric on this row alone.
+        The metric on this sample alone.
     """
 
     dataset: str
@@ -54,20 +54,20 @@ class ComparedRow:
 
 @dataclass(frozen=True)
 class RowComparison:
-    """Two methods compared row by row.
+    """Two methods compared sample by sample.
 
     Parameters
     ----------
     metric : str
-        By what.
+        Name of the metric.
     methods : tuple of str
-        The two.
+        Names of the two methods.
     n_rows : int
-        Number of test samples that both predicted; with several seeds a row counts once for each.
+        Number of test samples that both predicted; with several seeds a sample counts once for each.
     n_better : dict of str to int
-        On how many rows each method is better than the other.
+        Number of samples on which each method is better than the other.
     rows : tuple of ComparedRow
-        These rows: first those on which the first method is better; of each the greatest differences first.
+        These samples: first those on which the first method is better; within each group, largest differences first.
     """
 
     metric: str
@@ -88,34 +88,34 @@ def compare_rows(
     metric: str | Metric = _EXACT,
     n_neighbors: int | None = None,
 ) -> RowComparison:
-    """Return the rows that one method answers better than another.
+    """Return the samples for which one method predicts better than another.
 
-    By default those where one method predicts exactly the labels of the row and the other does not, as the images of
-    figure 4 of Zhang and Zhou (2007).
+    By default these are the samples whose label set one method predicts exactly and the other does not, like the images
+    in figure 4 of Zhang and Zhou (2007).
 
     Parameters
     ----------
     records : iterable of dict
-        Records of a `nearlabel.experiments.Plan` with ``per_row=True``; those without the label sets of rows are passed
-        over.
+        Records of a `nearlabel.experiments.Plan` with ``per_row=True``; records without label sets of samples are
+        ignored.
     methods : sequence of two str, default=None
-        Names; None: the two of the records.
+        Names; None: the two methods in the records.
     metric : str or Metric, default="subset_accuracy"
-        A metric of label sets, taken of each row alone. Where it is undefined, no method is better.
+        A metric of label sets, computed for each sample alone. Where it is undefined, no method is better.
     n_neighbors : int, default=None
-        The number of neighbours, of methods that were run with several.
+        The number of neighbours, for methods that were run with several.
 
     Returns
     -------
     RowComparison
-        Of the rows of the folds that both methods answered.
+        Of the samples in the folds for which both methods have predictions.
 
     Raises
     ------
     ValueError
-        If no record has label sets of rows, a method does not occur, was run with several numbers of neighbours or
-        not with the one asked for, the metric needs scores, or the methods answered different rows, or no fold in
-        common.
+        If no record has label sets of samples, a method is missing, was run with several numbers of neighbours or not
+        with the requested one, the metric needs scores, or the methods have predictions for different samples or no
+        common fold.
 
     References
     ----------
@@ -133,7 +133,7 @@ def compare_rows(
     """
     judge = get_metric(metric)
     if judge.needs != "prediction":
-        raise ValueError(f"metric must be one of label sets, as no scores of rows are kept, got {judge.name}.")
+        raise ValueError(f"metric must be one of label sets, since records contain no scores, got {judge.name}.")
     two, by_fold = _answers(records, methods, n_neighbors)
     rows = [row for fold, tables in by_fold.items() for row in _compared(fold, two, tables, judge)]
     rows.sort(key=lambda row: (two.index(row.better), -abs(row.value_of_better - row.value_of_worse)))
@@ -148,21 +148,21 @@ class _Fold(NamedTuple):
     number: int
 
 
-# What a record says of the rows of a fold: numbers, true and predicted label sets.
+# The samples of a fold in a record: indices, true and predicted label sets.
 _Table: TypeAlias = Mapping[str, Any]
 
 
 def _answers(
     records: Iterable[Record], methods: Sequence[str] | None, n_neighbors: int | None
 ) -> tuple[tuple[str, str], dict[_Fold, tuple[_Table, _Table]]]:
-    """Return the two methods, and their tables on each fold that both answered."""
+    """Return the two methods, and their tables on each fold for which both have predictions."""
     tables: dict[str, dict[int | None, dict[_Fold, _Table]]] = defaultdict(lambda: defaultdict(dict))
     for r in records:
         if r["metric"] == PER_ROW:
             tables[r["method"]][r["n_neighbors"]][_Fold(r["dataset"], r["seed"], r["fold"])] = r["table"]
     if not tables:
         raise ValueError(
-            "results must contain the label sets of rows, got none. Hint: evaluate --per-row --out FOLDER, in Python"
+            "results must contain the label sets of samples, got none. Hint: evaluate --per-row --out FOLDER, in Python"
             " Plan(..., per_row=True)."
         )
     names = tuple(tables if methods is None else methods)
@@ -178,7 +178,7 @@ def _answers(
 def _with_number(
     method: str, by_number: Mapping[int | None, dict[_Fold, _Table]], n_neighbors: int | None
 ) -> dict[_Fold, _Table]:
-    """Return the tables of a method with a number of neighbours, or its only ones."""
+    """Return the tables of a method for a number of neighbours, or its only ones."""
     if len(by_number) == 1 and (n_neighbors is None or None in by_number):
         (only,) = by_number.values()
         return only
@@ -191,17 +191,17 @@ def _with_number(
 def _compared(
     fold: _Fold, methods: tuple[str, str], tables: tuple[_Table, _Table], metric: Metric
 ) -> Iterator[ComparedRow]:
-    """Yield the rows of a fold on which one of the methods is better."""
+    """Yield the samples of a fold on which one of the methods is better."""
     first, second = tables
     if any(first.get(what) != second.get(what) for what in ("label", "row", "true", "unknown")):
         raise ValueError(
-            f"methods must have answered the same rows, got others in fold {fold.number} of {fold.dataset}."
+            f"methods must have predictions for the same samples, got others in fold {fold.number} of {fold.dataset}."
         )
     sign = 1 if metric.greater_is_better else -1
     for place, predicted in enumerate(zip(first["predicted"], second["predicted"], strict=True)):
         if predicted[0] != predicted[1]:
             values = [_value(metric, first, place, labels) for labels in predicted]
-            # Where a value is NaN, neither is greater.
+            # With a NaN, neither method is better.
             for better, worse in ((0, 1), (1, 0)):
                 if sign * values[better] > sign * values[worse]:
                     yield ComparedRow(
@@ -223,7 +223,7 @@ def _names(table: _Table, labels: Iterable[int]) -> tuple[str, ...]:
 
 
 def _value(metric: Metric, table: _Table, place: int, predicted: Sequence[int]) -> float:
-    """Return a metric of one row alone, for the labels that a method predicts."""
+    """Return a metric of one sample alone, for the labels that a method predicts."""
     y_true, y_pred = np.zeros((2, 1, len(table["label"])))
     y_true[0, table["true"][place]] = 1
     y_pred[0, predicted] = 1

@@ -1,4 +1,4 @@
-"""Test on paired values whether methods differ by more than chance."""
+"""Statistical tests on paired values of methods."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from nearlabel.comparison._paired import ROUNDING, PairedValues
 from nearlabel.utils.types import FloatArray
 from nearlabel.utils.validation import check_choice
 
-_LEAST_FOR_BAYES = 5  # pairs: with fewer the prior decides
-_FEW_ROWS = 6  # for Friedman's approximations
-_N_SAMPLES = 50_000  # of the posterior
+_LEAST_FOR_BAYES = 5  # pairs; with fewer the prior dominates
+_FEW_ROWS = 6  # rows, for Friedman's approximations
+_N_SAMPLES = 50_000  # samples of the posterior
 
 
 class OverlappingFoldsWarning(UserWarning):
-    """A test that assumes independent folds is run on folds whose training parts overlap."""
+    """A test that assumes independent folds is used on folds with overlapping training sets."""
 
 
 @dataclass(frozen=True)
@@ -33,20 +33,20 @@ class PairedTest:
     Parameters
     ----------
     dataset : str
-        Name, or "all" where the data sets are the pairs.
+        Name, or "all" if the pairs are data sets.
     metric : str
         Name of the metric.
     methods : tuple of str
         The two methods.
     difference : float
-        Mean of the first minus that of the second.
+        Mean of the first method minus the mean of the second.
     statistic : float
-        What the test computes, positive where the first method is better: t; Wilcoxon's sum of signed ranks; z of the
-        mean ranks; of the Bayesian test the probability that the first is better minus that of the second. NaN
-        where it is undefined: no difference at all, one pair only, for t the same difference everywhere, and for the
-        Bayesian test fewer than five pairs.
+        The test statistic, positive if the first method is better: t; Wilcoxon's sum of signed ranks; z of the mean
+        ranks; for the Bayesian test, the probability that the first method is better minus the probability that the
+        second is. NaN if undefined: without any difference, with a single pair, for t with the same difference
+        everywhere, and for the Bayesian test with fewer than five pairs.
     p_value : float
-        Two-tailed; of the Bayesian test the probability that the method that seems better is the worse one.
+        Two-tailed p-value; for the Bayesian test, the probability that the method that appears better is the worse one.
     n_pairs : int
         Number of pairs.
     """
@@ -67,26 +67,26 @@ class PairedTest:
 
 @dataclass(frozen=True)
 class FriedmanTest:
-    """Methods ranked on each fold or data set, and whether the mean ranks differ by more than chance.
+    """Friedman's test: methods are ranked on each fold or data set, and their mean ranks are compared.
 
     Parameters
     ----------
     dataset, metric : str
         As in `PairedTest`.
     mean_ranks : dict of str to float
-        For each method the mean of its ranks, 1 for the best; equal values share their mean rank.
+        For each method, the mean of its ranks, 1 for the best; equal values share their mean rank.
     statistic, p_value : float
-        Of Friedman's chi-squared test.
+        Friedman's chi-squared statistic and its p-value.
     f_statistic, f_p_value : float
-        Of Iman and Davenport's form of it, which is less conservative.
+        Iman and Davenport's F statistic and its p-value, a less conservative form of the test.
     n_pairs : int
         Number of folds or data sets.
     critical_difference : float
-        How far two mean ranks must be apart in Nemenyi's test.
+        Smallest significant difference of two mean ranks in Nemenyi's test.
     post_hoc : str
         "nemenyi" or "holm".
     tests : tuple of PairedTest
-        Each pair of methods, by the post-hoc test; differences are those of mean ranks.
+        The post-hoc test of each pair of methods; differences are of mean ranks.
     """
 
     dataset: str
@@ -102,11 +102,11 @@ class FriedmanTest:
     tests: tuple[PairedTest, ...]
 
     def rejects(self, alpha: float = 0.05) -> bool:
-        """Return whether the methods differ by Iman and Davenport's F; if not, their pairs do not count."""
+        """Return whether Iman and Davenport's F test is significant; if not, the pairwise tests do not count."""
         return self.f_p_value < alpha
 
     def not_different(self, alpha: float = 0.05) -> list[list[str]]:
-        """Return the largest groups of neighbours in rank whose first and last do not differ significantly."""
+        """Return the maximal groups of methods, adjacent in rank, whose first and last do not differ significantly."""
         methods = sorted(self.mean_ranks, key=lambda method: self.mean_ranks[method])
         if not self.rejects(alpha):
             return [methods]
@@ -129,12 +129,12 @@ _UNDEFINED = _Outcome(float("nan"), float("nan"))
 
 
 def _t(difference: FloatArray, overlap: float) -> _Outcome:
-    """Student's t on the differences, as Zhang and Zhou (2007)."""
+    """Student's t-test on the differences, as in Zhang and Zhou (2007)."""
     return _t_with_variance(difference, 1 / len(difference))
 
 
 def _corrected_t(difference: FloatArray, overlap: float) -> _Outcome:
-    """Nadeau and Bengio's (2003): σ² (1/n + n_test/n_train) in place of σ²/n."""
+    """Nadeau and Bengio's corrected t-test (2003): σ² (1/n + n_test/n_train) in place of σ²/n."""
     return _t_with_variance(difference, 1 / len(difference) + overlap)
 
 
@@ -146,13 +146,13 @@ def _t_with_variance(difference: FloatArray, factor: float) -> _Outcome:
 
 
 def _wilcoxon(difference: FloatArray, overlap: float) -> _Outcome:
-    """Wilcoxon's signed ranks; pairs without a difference keep their ranks and count for neither side (Demšar 2006).
+    """Wilcoxon's signed-rank test; pairs without a difference are ranked and count for neither side (Demšar 2006).
 
-    The distribution over all signs is exact, also where ranks are tied: they are halves of whole numbers.
+    The distribution over all signs is exact, also with tied ranks, which are multiples of 1/2.
     """
     ranks = np.rint(2 * stats.rankdata(np.abs(difference))).astype(np.int64)
     observed = int(np.sign(difference) @ ranks)
-    shares = np.ones(1)  # of the signs, by the sum of signed ranks
+    shares = np.ones(1)  # combinations of signs, by their sum of signed ranks
     for rank in ranks[difference != 0]:
         shares = (np.pad(shares, (0, 2 * rank)) + np.pad(shares, (2 * rank, 0))) / 2
     sums = np.arange(len(shares)) - len(shares) // 2
@@ -160,10 +160,10 @@ def _wilcoxon(difference: FloatArray, overlap: float) -> _Outcome:
 
 
 def _bayesian(difference: FloatArray, overlap: float) -> _Outcome:
-    """Benavoli et al. (2014): a Dirichlet process, with half a pair of equals as prior, in place of a null hypothesis.
+    """The Bayesian signed-rank test of Benavoli et al. (2014): a Dirichlet process with a prior of half a tied pair.
 
-    The probability that the first method is better is the share of posterior samples in which the mean of two
-    differences drawn is rather above 0 than below.
+    The probability that the first method is better is the share of posterior samples in which the mean of two drawn
+    differences is more often above 0 than below.
     """
     if len(difference) < _LEAST_FOR_BAYES:
         return _UNDEFINED
@@ -184,28 +184,28 @@ ENOUGH_FOR_FRIEDMAN = "must have values of 3 methods on the same 2 folds or data
 
 
 def paired_tests(values: PairedValues, test: str, pairs: Sequence[tuple[str, str]] | None = None) -> list[PairedTest]:
-    """Compare methods in pairs.
+    """Compare methods pairwise.
 
     Parameters
     ----------
     values : PairedValues
-        Of one metric.
+        Paired values of one metric.
     test : {"t", "corrected-t", "wilcoxon", "bayes"}
-        Student's paired t-test; the same with the variance corrected for training parts that overlap (Nadeau and
-        Bengio 2003; it is "t" where they do not); Wilcoxon's signed ranks; the Bayesian signed-rank test (Benavoli et
-        al. 2014).
+        Student's paired t-test; the same with the variance corrected for overlapping training sets (Nadeau and Bengio
+        2003; equal to "t" if they do not overlap); Wilcoxon's signed-rank test; the Bayesian signed-rank test (Benavoli
+        et al. 2014).
     pairs : sequence of (str, str), default=None
-        The methods to compare; None: all pairs. A pair without a row on which both have a value is left out.
+        The methods to compare; None: all pairs. A pair without common rows is left out.
 
     Raises
     ------
     ValueError
-        If there is no such test.
+        If the test is unknown.
 
     Warns
     -----
     OverlappingFoldsWarning
-        If training parts overlap and the test takes the folds as independent: its p-values are too small.
+        If training sets overlap and the test assumes independent folds: its p-values are too small.
 
     References
     ----------
@@ -230,7 +230,7 @@ def paired_tests(values: PairedValues, test: str, pairs: Sequence[tuple[str, str
 
 
 def warn_of_overlap(values: PairedValues) -> None:
-    """Warn if the rows are folds whose training parts overlap."""
+    """Warn if the rows are folds with overlapping training sets."""
     if values.overlap:
         warnings.warn(
             "Folds share training samples, so this test's p-values are too small. Hint: the corrected t-test"
@@ -252,33 +252,34 @@ def _test_of(
 
 
 def is_enough_for_friedman(values: PairedValues) -> bool:
-    """Return whether three methods have a value on each of two rows."""
+    """Return whether at least three methods have values on at least two common rows."""
     n, k = values.complete().values.shape
     return bool(n >= 2 and k >= 3)
 
 
 def friedman_test(values: PairedValues, post_hoc: str = "nemenyi", alpha: float = 0.05) -> FriedmanTest:
-    """Rank the methods on each row and test whether their mean ranks differ.
+    """Rank the methods on each fold or data set, and test whether their mean ranks differ.
 
     Parameters
     ----------
     values : PairedValues
-        Of one metric. Methods without any value, and rows on which one of the others has none, are left out.
+        Paired values of one metric. Methods without values are left out, and so are rows on which another method has no
+        value.
     post_hoc : {"nemenyi", "holm"}, default="nemenyi"
-        How pairs are compared. "nemenyi": by the studentized range, for all pairs. "holm": by the normal distribution,
-        with Holm's correction for the number of pairs.
+        The pairwise test. "nemenyi": by the studentized range, for all pairs. "holm": by the normal distribution, with
+        Holm's correction for the number of pairs.
     alpha : float, default=0.05
-        Level of the critical difference.
+        Significance level of the critical difference.
 
     Raises
     ------
     ValueError
-        If fewer than three methods or two rows are left, or there is no such post-hoc test.
+        If fewer than three methods or two rows are left, or the post-hoc test is unknown.
 
     Warns
     -----
     OverlappingFoldsWarning
-        If the rows are folds whose training parts overlap.
+        If the rows are folds with overlapping training sets.
 
     References
     ----------
@@ -314,7 +315,7 @@ def friedman_test(values: PairedValues, post_hoc: str = "nemenyi", alpha: float 
 
 
 def _warn_of_rows(values: PairedValues, n_rows: int) -> None:
-    """Warn if rows are left out, or are so few that p-values are rough."""
+    """Warn if rows are left out, or if there are too few rows for accurate p-values."""
     undefined, n_all = np.isnan(values.values), len(values.values)
     rows = "data sets" if values.dataset == "all" else "folds"
     if n_rows < n_all:
@@ -332,10 +333,10 @@ def _warn_of_rows(values: PairedValues, n_rows: int) -> None:
 def _friedman(ranks: FloatArray) -> tuple[float, float, float, float]:
     """Return Friedman's chi-squared, corrected for ties, and Iman and Davenport's F, each with its p-value."""
     n, k = ranks.shape
-    if np.ptp(ranks) == 0:  # all equal everywhere
+    if np.ptp(ranks) == 0:  # all values equal on every row
         return 0.0, 1.0, 0.0, 1.0
     chi2, p_value = stats.friedmanchisquare(*ranks.T)
-    largest = n * (k - 1)  # every row ranks alike
+    largest = n * (k - 1)  # the same ranks on every row
     f = np.inf if chi2 >= largest * (1 - 1e-12) else (n - 1) * chi2 / (largest - chi2)
     return float(chi2), float(p_value), float(f), float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
 
@@ -345,7 +346,7 @@ def _nemenyi(z: FloatArray, n_methods: int) -> FloatArray:
 
 
 def _holm(p_values: FloatArray) -> FloatArray:
-    """Return p-values multiplied by the number of hypotheses not yet rejected, from the smallest on (Holm 1979)."""
+    """Return Holm's p-values: from the smallest on, times the number of hypotheses not yet rejected (Holm 1979)."""
     order = np.argsort(p_values, kind="stable")
     steps = np.maximum.accumulate(p_values[order] * np.arange(len(order), 0, -1))
     adjusted = np.empty(len(order))

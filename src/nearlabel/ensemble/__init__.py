@@ -1,4 +1,4 @@
-"""Many multi-label models, one answer."""
+"""Ensembles: multi-label classifiers that combine the predictions of several models."""
 
 from nearlabel.ensemble._binary_relevance import EnsembleOfBinaryRelevance
 from nearlabel.ensemble._chains import EnsembleOfClassifierChains

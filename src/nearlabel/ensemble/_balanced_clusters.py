@@ -1,4 +1,4 @@
-"""Balanced k-means: clusters of points none of which outgrows its share (Tsoumakas, Katakis and Vlahavas 2008)."""
+"""Balanced k-means: clusters of points with a limited size (Tsoumakas, Katakis and Vlahavas 2008)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def balanced_clusters(
     points : CSR array of shape (n_points, n_dimensions)
         Points.
     weights : ndarray of shape (n_dimensions,)
-        What each dimension counts in the squared Euclidean distance.
+        Weight of each dimension in the squared Euclidean distance.
     n_clusters : int
-        At most n_points; fewer clusters come back if some stay empty.
+        At most n_points; fewer clusters are returned if some stay empty.
     max_iter : int
-        How often centres are moved at most; it ends before where nothing changes.
+        Maximum number of iterations; it stops earlier if nothing changes.
     random : RandomState
         Draws the points that are the first centres.
 
@@ -50,9 +50,9 @@ def balanced_clusters(
 def balanced_assignment(distances: FloatArray, capacity: int) -> IntArray:
     """Return the cluster of each point, from distances (n_points, n_clusters).
 
-    One point after the other goes to the nearest cluster; one that is too full then evicts its farthest point, which
-    goes to the nearest of those that have not evicted it. Of equal distances the lower cluster is nearer, and the
-    higher point is farther.
+    Points go to the nearest cluster, one after the other. A cluster that exceeds its size then evicts its farthest
+    point, which goes to the nearest cluster that has not evicted it. Ties: the lower cluster index counts as nearer,
+    the higher point index as farther.
     """
     preferences = np.argsort(distances, axis=1, kind="stable")
     evictions = [0] * len(distances)

@@ -12,10 +12,10 @@ from nearlabel.utils.types import IntArray
 
 
 class EnsembleOfBinaryRelevance(ResampledEnsemble):
-    """Let several binary relevance models vote, each trained on random rows (EBR).
+    """Combine the votes of binary relevance models, each trained on a random subset of the samples (EBR).
 
-    The same as `EnsembleOfClassifierChains`, but each label is decided without the others: what is between the two
-    comes from the chains.
+    The same as `EnsembleOfClassifierChains`, but each label is predicted independently of the others: any difference
+    between the two is due to the chains.
 
     Parameters
     ----------
@@ -24,26 +24,27 @@ class EnsembleOfBinaryRelevance(ResampledEnsemble):
     n_estimators : int, default=10
         Number of models.
     max_samples : float, default=0.67
-        Share of the rows that a model is trained on.
+        Share of the samples on which each model is trained.
     bootstrap : bool, default=False
-        Whether the rows are drawn with replacement.
+        Whether the samples are drawn with replacement.
     voting : {"hard", "soft"}, default="hard"
-        "hard": the score of a label is the share of models that predict it. "soft": the mean of their probabilities; a
-        classifier without `predict_proba` gets its decision values calibrated by Platt's sigmoid on a five-fold
+        "hard": the score of a label is the share of models that predict it. "soft": the mean of their probabilities; if
+        a classifier has no `predict_proba`, its decision values are calibrated by Platt's sigmoid in five-fold
         cross-validation.
     threshold : float or "cardinality", default=0.5
-        A label is predicted if its score is at least this, above 0 and at most 1. "cardinality": the one that predicts,
-        on the training samples, as many labels as they have, or as near to that as equal scores allow.
+        A label is predicted if its score is at least this, above 0 and at most 1. "cardinality": the threshold at which
+        the number of labels predicted for the training samples equals the true number, or is as near to it as equal
+        scores allow.
     random_state : int, RandomState or None, default=None
-        Draws rows, deals them out for calibration, and is given to the estimator if that has none of its own.
+        Draws samples, splits them into folds for calibration, and is passed to the estimator if it has none of its own.
     n_jobs : int, default=None
         Number of models fitted in parallel.
 
     Attributes
     ----------
     estimators_ : list of length n_estimators
-        The fitted models, see `nearlabel.transformation.BinaryRelevance`. Their labels are those with both classes, so
-        column l of their y is the l-th of these.
+        The fitted models, see `nearlabel.transformation.BinaryRelevance`. They are fitted to the labels that have both
+        classes: column l of their y is the l-th of these.
     threshold_ : float
         The threshold.
     classes_ : ndarray of shape (n_labels,)
@@ -55,13 +56,13 @@ class EnsembleOfBinaryRelevance(ResampledEnsemble):
 
     See Also
     --------
-    EnsembleOfClassifierChains : The same with chains; its notes hold here too.
-    nearlabel.transformation.BinaryRelevance : A single model, on all rows.
+    EnsembleOfClassifierChains : The same with chains; its notes apply here too.
+    nearlabel.transformation.BinaryRelevance : A single model, trained on all samples.
 
     Notes
     -----
-    The default classifier wants features near zero and of similar scale; give
-    ``make_pipeline(StandardScaler(), LinearSVC(dual=False))`` where they are not.
+    The default classifier needs features centred near zero and of similar scale; pass ``make_pipeline(StandardScaler(),
+    LinearSVC(dual=False))`` if they are not.
 
     References
     ----------

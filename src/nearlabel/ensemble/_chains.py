@@ -13,10 +13,10 @@ from nearlabel.utils.types import IntArray
 
 
 class EnsembleOfClassifierChains(ResampledEnsemble):
-    """Let several classifier chains vote, each with labels in a random order and trained on random rows (ECC).
+    """Combine the votes of classifier chains, each with a random label order and a random subset of samples (ECC).
 
-    A chain decides one label after the other by a binary classifier that sees the labels before as features: the true
-    ones in training, those it predicted itself when it predicts.
+    A chain predicts one label after the other with a binary classifier that gets the earlier labels as features: the
+    true labels in training, its own predictions in prediction.
 
     Parameters
     ----------
@@ -25,27 +25,28 @@ class EnsembleOfClassifierChains(ResampledEnsemble):
     n_estimators : int, default=10
         Number of chains.
     max_samples : float, default=0.67
-        Share of the rows that a chain is trained on.
+        Share of the samples on which each chain is trained.
     bootstrap : bool, default=False
-        Whether the rows are drawn with replacement.
+        Whether the samples are drawn with replacement.
     voting : {"hard", "soft"}, default="hard"
-        "hard": the score of a label is the share of chains that predict it. "soft": the mean of their probabilities; a
-        classifier without `predict_proba` gets its decision values calibrated by Platt's sigmoid on a five-fold
-        cross-validation. In both, what a chain passes on as a feature is a predicted label.
+        "hard": the score of a label is the share of chains that predict it. "soft": the mean of their probabilities; if
+        a classifier has no `predict_proba`, its decision values are calibrated by Platt's sigmoid in five-fold
+        cross-validation. In both cases the features that a chain adds are predicted labels.
     threshold : float or "cardinality", default=0.5
-        A label is predicted if its score is at least this, above 0 and at most 1. "cardinality": the one that predicts,
-        on the training samples, as many labels as they have, or as near to that as equal scores allow.
+        A label is predicted if its score is at least this, above 0 and at most 1. "cardinality": the threshold at which
+        the number of labels predicted for the training samples equals the true number, or is as near to it as equal
+        scores allow.
     random_state : int, RandomState or None, default=None
-        Draws rows and orders, deals rows out for calibration, and is given to the estimator if that has none of its
-        own.
+        Draws samples and orders, splits the samples into folds for calibration, and is passed to the estimator if it
+        has none of its own.
     n_jobs : int, default=None
         Number of chains fitted in parallel.
 
     Attributes
     ----------
     estimators_ : list of length n_estimators
-        The fitted chains, see `nearlabel.transformation.ClassifierChain`. Their labels are those with both classes, so
-        column l of their y is the l-th of these.
+        The fitted chains, see `nearlabel.transformation.ClassifierChain`. They are fitted to the labels that have both
+        classes: column l of their y is the l-th of these.
     threshold_ : float
         The threshold.
     classes_ : ndarray of shape (n_labels,)
@@ -58,21 +59,21 @@ class EnsembleOfClassifierChains(ResampledEnsemble):
     See Also
     --------
     EnsembleOfBinaryRelevance : The same without chains.
-    nearlabel.transformation.ClassifierChain : A single chain, on all rows, in a given order.
+    nearlabel.transformation.ClassifierChain : A single chain, trained on all samples, in a given order.
 
     Notes
     -----
-    The defaults are those of MEKA, but for the threshold, which MEKA calibrates; MULAN draws as many rows as there are,
-    with replacement, and averages confidences (``max_samples=1.0, bootstrap=True, voting="soft"``).
+    The defaults are those of MEKA, except for the threshold, which MEKA calibrates. MULAN draws a bootstrap sample of
+    the full size and averages confidences (``max_samples=1.0, bootstrap=True, voting="soft"``).
 
-    Read et al. bring the cardinality of the predictions for the test samples to that of the training samples; here the
-    threshold is learnt in training, so that each query is answered by itself. A classifier that learns its training
-    samples by heart makes the training cardinality say little: then give a number.
+    Read et al. choose the threshold so that the label cardinality of all test predictions matches that of the training
+    samples. Here the threshold is learnt in training, so that predictions do not depend on the other queries. If the
+    classifier memorises its training samples, "cardinality" is not informative: pass a number instead.
 
-    A label that has one class in the rows of a chain is left out of that chain, which votes for that class.
+    A label that has one class in the samples of a chain is left out of that chain, which votes for that class.
 
-    The default classifier wants features near zero and of similar scale; give
-    ``make_pipeline(StandardScaler(), LinearSVC(dual=False))`` where they are not.
+    The default classifier needs features centred near zero and of similar scale; pass ``make_pipeline(StandardScaler(),
+    LinearSVC(dual=False))`` if they are not.
 
     References
     ----------

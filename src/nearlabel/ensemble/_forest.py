@@ -12,25 +12,25 @@ from nearlabel.utils.validation import check_flag, check_integer
 
 
 class RandomForestPCT(ClusteringTrees):
-    """Let trees vote that split on the variance of all labels at once: a random forest of predictive clustering trees.
+    """Random forest of predictive clustering trees, which split on the variance of all labels at once.
 
-    A tree splits where the variance of the labels, summed over the labels, falls most, among a few features drawn at
-    each node, down to leaves of one label set; a leaf gives the mean label vector of its rows. The score is the mean
-    over trees, each grown on a bootstrap sample.
+    Each split reduces the variance, summed over the labels, as much as possible, among a few features drawn at each
+    node. Trees grow until each leaf has one label set; a leaf predicts the mean label vector of its training samples.
+    The score is the mean over the trees, each grown on a bootstrap sample.
 
     Parameters
     ----------
     n_estimators : int, default=100
         Number of trees.
     max_features : int, float, {"sqrt", "log2"} or None, default=None
-        Features drawn at each node, as scikit-learn counts them, a float being a share. None: a tenth of the features,
-        rounded down, plus 1, as Madjarov et al. (2012).
+        Number of features drawn at each node, as in scikit-learn, where a float is a share. None: a tenth of the
+        features, rounded down, plus 1, as in Madjarov et al. (2012).
     bootstrap : bool, default=True
-        Whether each tree is grown on as many rows drawn with replacement; else on all rows.
+        Whether each tree is grown on a bootstrap sample; otherwise on all samples.
     random_state : int, RandomState or None, default=None
-        Draws rows and features.
+        Draws samples and features.
     n_jobs : int, default=None
-        Trees grown at a time.
+        Number of trees grown in parallel.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class RandomForestPCT(ClusteringTrees):
         The forest of the labels that have both classes, fitted to features minus `shift_`, divided by `scale_`. These
         three attributes are missing if no label has both classes.
     shift_ : ndarray of shape (n_features,)
-        The end of each feature's training range that is nearer to 0; 0 for a range that contains 0.
+        The limit of each feature's training range that is nearer to 0; 0 if the range contains 0.
     scale_ : ndarray of shape (n_features,)
         Largest distance of training values from `shift_`; 1 for a constant feature.
     classes_ : ndarray of shape (n_labels,)
@@ -51,18 +51,19 @@ class RandomForestPCT(ClusteringTrees):
     Notes
     -----
     The forest is scikit-learn's `RandomForestClassifier` with a label matrix. Its Gini impurity is the mean over labels
-    of 1 - p² - (1 - p)² = 2 p (1 - p), where p is the share of rows that carry the label, and p (1 - p) is the label's
-    variance: the impurity is 2 / n_labels times the summed variance, and the same splits are best. Splits that are
-    equally good are told apart by the order in which features are drawn.
+    of 1 - p² - (1 - p)² = 2 p (1 - p), where p is the share of positive samples, and p (1 - p) is the label's variance:
+    the impurity is 2 / n_labels times the summed variance, so the same splits are best. Ties between splits are broken
+    by the order in which features are drawn.
 
-    scikit-learn's trees know features in single precision, and take one of range below 1e-7 for constant. So features
-    are brought to [-1, 1] before, in double precision, which changes no order.
+    scikit-learn's trees convert features to single precision and treat a feature with a range below 1e-7 as constant.
+    So features are first scaled to [-1, 1] in double precision, which keeps the order of their values.
 
     `nearlabel.adaptation.PredictiveClusteringTree` is a single such tree.
 
-    CLUS, the authors' program, can weight the labels; here all weigh 1.
+    CLUS, the authors' program, can weight the labels; here all labels have weight 1.
 
-    y is made dense, and a node of a tree holds two counts for each label: the method is made for some hundred labels.
+    y is converted to a dense array, and each node stores two counts per label: the method is suited to a few hundred
+    labels.
 
     References
     ----------
@@ -111,7 +112,7 @@ class RandomForestPCT(ClusteringTrees):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-        # A forest adds up in the order in which its threads finish; one thread keeps the sum the same to the last bit.
+        # A forest sums its trees in the order in which the threads finish; with one thread the sum is reproducible.
         self.forest_ = self._grown(forest, X, labels, sample_weight).set_params(n_jobs=None)
 
     def _score(self, X: Matrix) -> FloatArray:

@@ -24,27 +24,27 @@ from nearlabel.utils.validation import as_dense, check_integer
 
 
 class HOMER(MetaClassifier, WithOptionalProbabilities):
-    """Predict groups of labels first, then the labels within the predicted groups, in a tree.
+    """Predict groups of labels first, then the labels within the predicted groups, along a tree.
 
-    A tree has the labels as leaves. The labels below a node are dealt out to its children by balanced k-means on their
-    columns of y, so that labels of the same rows come together. A row carries a node's meta-label if it has any label
-    below it. Each inner node has a multi-label classifier for the meta-labels of its children, trained on the rows that
-    carry its own (the root's on all rows); a query descends to those children that are predicted.
+    The leaves of the tree are the labels. Balanced k-means on the columns of y splits the labels of a node among its
+    children, so that labels that occur together share a child. A sample carries a node's meta-label if it has any label
+    below the node. Each inner node has a multi-label classifier for the meta-labels of its children, trained on the
+    samples that carry its own meta-label (all samples for the root). A query descends to the predicted children.
 
     Parameters
     ----------
     estimator : multi-label classifier, default=None
-        Cloned and fitted to each inner node; has `predict_proba` unless `probability` is False. A binary classifier
-        serves as ``BinaryRelevance(classifier)``. None: `BinaryRelevance()`.
+        Cloned and fitted to each inner node; must have `predict_proba` unless `probability` is False. Wrap a binary
+        classifier in ``BinaryRelevance(classifier)``. None: `BinaryRelevance()`.
     n_clusters : int, default=3
-        Number of children of a node, at least 2. If it is at least the number of labels, the method equals the
-        estimator.
+        Number of children of a node, at least 2. If it is not below the number of labels, the method is the same as the
+        estimator alone.
     max_iter : int, default=20
-        Largest number of iterations of k-means.
+        Maximum number of iterations of k-means.
     probability : bool, default=True
-        Whether there is a `predict_proba`. False: any multi-label classifier that has `predict` serves.
+        Whether there is a `predict_proba`. False: any multi-label classifier with `predict` can be used.
     random_state : int, RandomState or None, default=None
-        Draws the first centres, and is given to the estimator if that has none of its own.
+        Draws the initial centres, and is passed to the estimator if it has none of its own.
     n_jobs : int, default=None
         Number of nodes fitted in parallel.
 
@@ -53,7 +53,7 @@ class HOMER(MetaClassifier, WithOptionalProbabilities):
     root_ : Node
         The tree: `labels` are the columns of y below a node, `children` its nodes in the order of their first label,
         none for a leaf, `model` the fitted classifier of an inner node, whose labels are the children's meta-labels.
-        Labels of one class are in no node; not there if no label has both.
+        Labels with one class are in no node; the attribute is missing if no label has both classes.
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
@@ -67,17 +67,17 @@ class HOMER(MetaClassifier, WithOptionalProbabilities):
 
     Notes
     -----
-    The score of a label is the product of the probabilities of the meta-labels on its path: of each given the one
-    above, as they are trained. The authors give label sets only. `predict` takes each node's own decision, which need
-    not be where the score exceeds one half.
+    The score of a label is the product of the probabilities of the meta-labels on its path, each conditional on the one
+    above, as they are trained. The authors' method predicts label sets only. `predict` uses each node's own
+    predictions, which may differ from a score above one half.
 
-    A meta-label may have one class in the rows of a node: `BinaryRelevance` and most others take that; an estimator
-    that does not cannot be used.
+    A meta-label may have one class in the samples of a node. `BinaryRelevance` and most other methods support that; an
+    estimator that does not cannot be used.
 
-    A cluster that stays empty, which a bucket size rounded up allows, is no child.
+    An empty cluster, which is possible because the cluster size is rounded up, does not become a child.
 
-    The classifier within the default wants features near zero and of similar scale; give
-    ``BinaryRelevance(make_pipeline(StandardScaler(), LinearSVC(dual=False)))`` where they are not.
+    The default's binary classifier needs features centred near zero and of similar scale; pass
+    ``BinaryRelevance(make_pipeline(StandardScaler(), LinearSVC(dual=False)))`` if they are not.
 
     References
     ----------
@@ -142,7 +142,7 @@ class HOMER(MetaClassifier, WithOptionalProbabilities):
             node.model = model
 
     def _columns_of_all(self, labels: Matrix) -> CSR:
-        """Return the label matrix as CSC with every label of y; those of one class are empty."""
+        """Return the label matrix as CSC with every label of y; labels with one class are empty columns."""
         known = sparse.coo_array(labels)
         shape = (labels.shape[0], len(self.label_names_))
         return sparse.csc_array((known.data, (known.row, self._varying[known.col])), shape=shape)
@@ -167,7 +167,7 @@ class HOMER(MetaClassifier, WithOptionalProbabilities):
 
 
 def _descend(node: Node, X: Matrix, rows: IntArray) -> Iterator[tuple[int, IntArray]]:
-    """Yield the label of each leaf that is reached, and the queries that reach it."""
+    """Yield the label of each leaf that is reached, with the queries that reach it."""
     decided = as_dense(node.model.predict(X[rows])).reshape(len(rows), -1)
     for child, positive in zip(node.children, decided.T, strict=True):
         reached = rows[positive == 1]

@@ -1,4 +1,4 @@
-"""A model's probabilities interpolated with the scores of neighbours."""
+"""Interpolation of a model's probabilities with the scores of a neighbour method."""
 
 from __future__ import annotations
 
@@ -29,41 +29,42 @@ def _explains(self: Any) -> bool:
     lazy = _steps_and_last(self._parts()[NEIGHBORS][1])[1]
     if hasattr(lazy, "explain"):
         return True
-    raise AttributeError(f"neighbors must explain itself, got {type(lazy).__name__}. Hint: a method of nearlabel.lazy.")
+    raise AttributeError(f"neighbors must have `explain`, got {type(lazy).__name__}. Hint: a method of nearlabel.lazy.")
 
 
 class NeighborInterpolation(Mixture):
-    """Mix the probabilities of a model with the scores of neighbours, by a weight that suits the thresholds.
+    """Mix the probabilities of a model with the scores of neighbours; weight and thresholds are tuned together.
 
-    For those who have a good model, and want it to remember the training samples and to be explained by neighbours::
+    For users who have a good model and want it to use the training samples directly and to be explained by neighbours::
 
-        score = weight_ · model + (1 - weight_) · neighbours        chosen: score >= threshold
+        score = weight_ · model + (1 - weight_) · neighbours        predicted: score >= threshold
 
-    The weight is the best of 0, 0.05, ..., 1 by `scoring`, each with its best thresholds, on scores of rows that
-    neither has seen: the model's by cross-validation, the neighbours' by leaving one out. Then both are fitted to all
-    rows.
+    The weight is the best of 0, 0.05, ..., 1 by `scoring`, each with its best thresholds. It is selected on
+    out-of-sample scores: the model's by cross-validation, the neighbours' by leave-one-out. Then both are fitted to all
+    samples.
 
     Parameters
     ----------
     estimator : multi-label classifier, default=None
-        The model: any classifier that takes y of shape (n_samples, n_labels) and has `predict_proba`. Put
-        `BinaryRelevance` around a classifier of one label. None: logistic regression for each label.
+        The model: any classifier that accepts y of shape (n_samples, n_labels) and has `predict_proba`. Wrap a
+        classifier of one label in `BinaryRelevance`. None: logistic regression for each label.
     neighbors : multi-label classifier, default=None
-        A method of `nearlabel.lazy`, or any other classifier with `predict_proba`; one without leave-one-out scores is
-        cross-validated like the model. None: `MLMLM()`, which was the better partner on all five sets we tried.
+        A method of `nearlabel.lazy`, or any other classifier with `predict_proba`; a classifier without leave-one-out
+        scores is cross-validated like the model. None: `MLMLM()`, which gave better results on all five data sets we
+        tried.
     weight : float, "auto" or "per_label", default="auto"
-        Of the model, from 0 to 1. "auto": the best for all labels; of equally good ones the nearest to 1/2, then the
-        larger. "per_label": for each label the one of least log loss, and that of "auto" for labels with fewer than 50
-        positives or negatives; it mostly lost on the sets we tried.
+        Weight of the model, from 0 to 1. "auto": the best common weight for all labels; ties go to the weight nearest
+        to 1/2, then to the larger one. "per_label": for each label the weight with the lowest log loss, and the weight
+        of "auto" for labels with fewer than 50 positives or negatives; it was mostly worse on the data sets we tried.
     space : {"probability", "logit"}, default="probability"
-        What is averaged. Logits: of probabilities that are clipped to 1 / (2 n_samples) from 0 and 1; the average is
-        turned back into probabilities.
+        The values that are averaged. For "logit", probabilities are first clipped to 1 / (2 n_samples) from 0 and 1,
+        and the average is converted back to probabilities.
     scoring : str, callable or Metric, default="micro_f1"
-        What the weight is chosen by: what `nearlabel.metrics.get_metric` takes.
+        Metric by which the weight is selected: any value that `nearlabel.metrics.get_metric` accepts.
     strategy : ThresholdStrategy, default=None
-        Learns the thresholds, for each weight. None: the one that is made for `scoring`.
-    cv : int, splitter or iterable of (training, validation) rows, default=5
-        How rows are scored by a part without leave-one-out scores. An int: number of folds, of consecutive rows unless
+        Learns the thresholds for each weight. None: the strategy that matches `scoring`.
+    cv : int, splitter or iterable of (training, validation) indices, default=5
+        Cross-validation for a part without leave-one-out scores. An int: number of folds, of consecutive samples unless
         `random_state` is given.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
@@ -73,25 +74,26 @@ class NeighborInterpolation(Mixture):
     Attributes
     ----------
     weight_ : float or ndarray of shape (n_labels,)
-        Of the model; that of each label with "per_label".
+        Weight of the model; one for each label with "per_label".
     weights_ : ndarray of shape (2,) or (n_labels, 2)
-        Of the model and of the neighbours.
+        Weights of the model and of the neighbours.
     estimators_ : list of classifier
-        The model and the neighbours, fitted to all rows.
+        The model and the neighbours, fitted to all samples.
     strategy_ : ThresholdStrategy
         The fitted strategy.
     thresholds_ : ndarray of shape (n_labels,)
         Its thresholds, if it has any.
     objective_ : float
-        The value of `scoring` that weight and thresholds reach on the scores that they were chosen by: optimistic.
+        The value of `scoring` on the scores used for selecting weight and thresholds. It is optimistic.
     cv_results_ : dict of str to ndarray
-        "weights" (21, 2), and the value of `scoring` for each, with the best thresholds. Empty if the weight is given.
+        "weights" (21, 2), and the value of `scoring` for each of them with its best thresholds. Empty if the weight is
+        given.
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
-        Number of features, if the parts know it.
+        Number of features, if the parts define it.
 
     See Also
     --------
@@ -99,14 +101,14 @@ class NeighborInterpolation(Mixture):
 
     Notes
     -----
-    A pipeline is cross-validated even if it ends in a lazy method, since its other steps may have learnt from the row
-    that is left out. If neighbours are searched in an embedding that was trained with the labels of these rows, their
-    leave-one-out scores are optimistic: put the embedding into the pipeline.
+    A pipeline is cross-validated even if it ends in a lazy method, since its other steps may have learnt from the
+    sample that is left out. If neighbours are searched in an embedding that was trained with the labels of these
+    samples, their leave-one-out scores are optimistic: put the embedding into the pipeline.
 
-    A model that is fitted already comes in scikit-learn's `FrozenEstimator`, with its scores in
-    ``fit(X, y, model_scores=...)``: never those of rows it was trained on, by which it would get all the weight.
+    To use a fitted model, wrap it in scikit-learn's `FrozenEstimator` and pass its scores in ``fit(X, y,
+    model_scores=...)``. Never pass scores of samples on which it was trained: it would get all the weight.
 
-    The cost is that of both parts, one more fit of the model for each fold, and 21 times that of finding thresholds.
+    The cost is that of fitting both parts, one more fit of the model for each fold, and 21 searches for thresholds.
 
     References
     ----------
@@ -159,20 +161,21 @@ class NeighborInterpolation(Mixture):
         groups: ArrayLike | None = None,
         model_scores: Any = None,
     ) -> Self:
-        """Fit model and neighbours, and choose weight and thresholds.
+        """Fit model and neighbours, and select weight and thresholds.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training samples, as both parts take them.
+            Training samples, in a form that both parts accept.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
             label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
             Or the tags of each row, a list, tuple or set of texts: the labels are the distinct tags.
         groups : array-like of shape (n_samples,), default=None
-            Group of each sample: a row is scored by fits to other groups.
+            Group of each sample: the scores of a sample come from fits to other groups.
         model_scores : array-like of shape (n_samples, n_labels), default=None
-            Probabilities of these rows by a fit of the model that has not seen them. None: by cross-validation.
+            Probabilities of these samples from a fit of the model that was not trained on them. None: by
+            cross-validation.
 
         Returns
         -------
@@ -183,7 +186,7 @@ class NeighborInterpolation(Mixture):
         ------
         ValueError
             If X or y is malformed, their lengths differ, a parameter is out of range, a part has no `predict_proba` or
-            takes one label only, or a model that is fitted already has no scores.
+            supports one label only, or a fitted model comes without scores.
         TypeError
             If a parameter is of a wrong type.
         """
@@ -198,24 +201,25 @@ class NeighborInterpolation(Mixture):
     def explain(
         self, X: MatrixLike, *, thresholds: ArrayLike | None = None, decide: Callable[..., Any] | None = None
     ) -> list[Explanation]:
-        """Explain the label set of every query by its neighbours, and by what the model adds.
+        """Explain the label set of every query by its neighbours and the model's contribution.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_queries, n_features)
             Queries.
         thresholds : float or array-like of shape (n_labels,), default=None
-            Decide by these instead.
+            Use these thresholds instead.
         decide : callable, default=None
-            Decides instead: takes mixed scores (n, n_labels) and returns label sets of that shape.
+            Predict with this function instead: it gets mixed scores (n, n_labels) and returns label sets of that shape.
 
         Returns
         -------
         list of Explanation
-            That of the neighbours, with the columns `model_weight`, `model_score`, `neighbors_score`, and the mixed
-            `score`. A flip is the change of votes that turns the decision while the model's score stays.
+            The explanations of the neighbours, with the columns `model_weight`, `model_score`, `neighbors_score`, and
+            the mixed `score`. A flip is the smallest change in votes that would change the prediction, with the model's
+            score unchanged.
         """
-        n_queries = len(self._score(X))  # first, for it checks that all is fitted
+        n_queries = len(self._score(X))  # first: it checks that the estimator is fitted
         steps, lazy = _steps_and_last(self.estimators_[NEIGHBORS])
         queries = X
         for step in steps:
@@ -225,7 +229,7 @@ class NeighborInterpolation(Mixture):
         return [explainer.explain(query, terms) for query, terms in zip(each, self._terms(MODEL, X), strict=True)]
 
     def _explainer(self, lazy: Any, thresholds: ArrayLike | None, decide: Callable[..., Any] | None) -> MixedExplainer:
-        """Return what explains by the neighbours, and decides as asked; by the learnt thresholds if nothing is."""
+        """Return the explainer, with the given thresholds or rule, or else the learnt thresholds."""
         is_rule = decide is not None
         if decide is None and thresholds is None:
             decide, thresholds = self.strategy_.predict, getattr(self, "thresholds_", None)
@@ -233,7 +237,7 @@ class NeighborInterpolation(Mixture):
         values = np.nan if thresholds is None else np.asarray(thresholds, dtype=np.float64)
         shown = np.broadcast_to(values, len(self.label_names_))
         named = copy(lazy)
-        named.label_names_ = self.label_names_  # it was fitted to an array, which has none
+        named.label_names_ = self.label_names_  # fitted to an array, without column names
         return MixedExplainer(
             method=type(self).__name__,
             lazy=named,
@@ -247,7 +251,7 @@ class NeighborInterpolation(Mixture):
     def _parts(self) -> list[tuple[str, Any]]:
         model, neighbors = self.estimator, self.neighbors
         if model is None:
-            # Its solver is quick on sparse rows, and needs no random numbers.
+            # This solver is fast on sparse data and needs no random numbers.
             model = BinaryRelevance(LogisticRegression(solver="liblinear"))
         return [("estimator", model), ("neighbors", MLMLM() if neighbors is None else neighbors)]
 
@@ -261,7 +265,7 @@ class NeighborInterpolation(Mixture):
 
 
 def _steps_and_last(part: Any) -> tuple[list[Any], Any]:
-    """Return the steps of pipelines, one inside another, that rows go through, and what they go to."""
+    """Return the transformers of nested pipelines, in order, and the final estimator."""
     steps: list[Any] = []
     while hasattr(part, "steps"):
         steps += [step for _, step in part.steps[:-1] if step not in (None, "passthrough")]

@@ -1,4 +1,4 @@
-"""A tree with labels as leaves, and what the rows know of its nodes: their meta-labels."""
+"""A tree with labels as leaves, and the meta-labels of its nodes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from nearlabel.utils.types import CSR, FloatArray, IntArray
 
 @dataclass
 class Node:
-    """Some labels; an inner node deals them out to children, a leaf has one label and no child."""
+    """A set of labels; an inner node splits it among its children, a leaf has one label and no children."""
 
     labels: IntArray
     children: list[Node]
-    model: Any = None  # fitted, of an inner node
+    model: Any = None  # fitted classifier of an inner node
 
     def inner_nodes(self) -> Iterator[Node]:
-        """Yield this node and those below it that are no leaves, each before its children."""
+        """Yield the inner nodes from this one down, each before its children."""
         if self.children:
             yield self
         for child in self.children:
@@ -48,7 +48,7 @@ def label_tree(
 
 
 def meta_labels(children: list[Node], columns: CSR) -> CSR:
-    """Return which rows carry any label below each child (n_samples, n_children)."""
+    """Return which samples carry any label below each child (n_samples, n_children)."""
     below = np.concatenate([child.labels for child in children])
     ends = np.cumsum([0, *(len(child.labels) for child in children)])
     shape = (columns.shape[1], len(children))
@@ -56,7 +56,7 @@ def meta_labels(children: list[Node], columns: CSR) -> CSR:
 
 
 def _points(columns: CSR, weights: FloatArray) -> tuple[CSR, FloatArray]:
-    """Return the labels as points (n_labels, n_rows) of those rows that have any, and the weights of these rows."""
+    """Return the labels as points (n_labels, n_rows) over the rows with any label, and the weights of these rows."""
     rows, place = np.unique(columns.indices, return_inverse=True)
     points = sparse.csr_array((columns.data, place, columns.indptr), shape=(columns.shape[1], len(rows)))
     return points, weights[rows]

@@ -1,4 +1,4 @@
-"""The explanation of a model and neighbours together: that of the neighbours, with the model's part in each score."""
+"""Explanations of mixed scores: those of the neighbours, with the model's contribution to each score."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from nearlabel.ensemble._weighted_mean import WeightedMean
 from nearlabel.lazy import Explanation
 from nearlabel.utils.types import FloatArray, Matrix, Table
 
-MODEL, NEIGHBORS = 0, 1  # places of the parts
+MODEL, NEIGHBORS = 0, 1  # positions of the parts
 BY_THRESHOLDS, BY_RULE = "score >= threshold", "by a rule on all scores of the query"
 _MIXED = {
     "probability": "score = model_weight * model_score + (1 - model_weight) * neighbors_score",
-    "logit": "score = model_weight * model_score + (1 - model_weight) * neighbors_score, of all three the logit",
+    "logit": "score = model_weight * model_score + (1 - model_weight) * neighbors_score, each as a logit",
 }
 
 
 class MixedExplainer(NamedTuple):
-    """What explains the mixed scores of a query.
+    """Explains the mixed scores of a query.
 
     Parameters
     ----------
     method : str
         Name of the mixture.
     lazy : classifier
-        The fitted neighbours, which explain themselves.
+        The fitted neighbour method, which has `explain`.
     mean : WeightedMean
         Mixes the scores.
     weights : ndarray of shape (2,) or (n_labels, 2)
         Of the model and of the neighbours.
     decide : callable
-        Takes mixed scores (n, n_labels) and returns label sets.
+        Gets mixed scores (n, n_labels) and returns label sets.
     thresholds : ndarray of shape (n_labels,)
-        Thresholds to show; NaN where it decides otherwise.
+        Thresholds to show; NaN if another rule is used.
     words : str
-        How it decides.
+        Description of the decision rule.
     """
 
     method: str
@@ -50,7 +50,7 @@ class MixedExplainer(NamedTuple):
     words: str
 
     def explain(self, query: Matrix, model: FloatArray) -> Explanation:
-        """Explain one query (1, n_features), of which the model's terms are (n_labels,)."""
+        """Explain one query (1, n_features), given the model's terms (n_labels,)."""
         explained: Explanation = self.lazy.explain(
             query, decide=lambda scores: self.decide(self._mixed(model, scores))
         )[0]
@@ -67,7 +67,7 @@ class MixedExplainer(NamedTuple):
         )
 
     def _columns(self, of_neighbors: Table, model: FloatArray) -> dict[str, Any]:
-        """Return the columns of the listed labels that are other ones than the neighbours'."""
+        """Return the columns of the listed labels that replace or extend the neighbours' columns."""
         listed = of_neighbors["label"]
         columns = {
             "model_weight": np.broadcast_to(self.weights[..., MODEL], model.shape)[listed],

@@ -1,4 +1,4 @@
-"""The base class of mixtures: probabilities of several classifiers, weighted by what they reach out of sample."""
+"""The base class of mixtures: probabilities of several classifiers, with weights tuned out of sample."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nearlabel.ensemble._weighted_mean import WeightedMean
 from nearlabel.metrics import MetricLike, get_metric, score_all
 from nearlabel.out_of_sample import Needs, left_out_answer, of_groups, prefit_answer, splits_of, splitter_of
 from nearlabel.thresholds import ThresholdStrategy, strategy_for
-from nearlabel.thresholds._cross_val import Scorer, score_folds  # parts are fitted and scored as there
+from nearlabel.thresholds._cross_val import Scorer, score_folds  # parts are fitted and scored in the same way
 from nearlabel.utils.response_methods import as_label_scores
 from nearlabel.utils.scoring import score
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
@@ -37,14 +37,14 @@ from nearlabel.utils.validation import (
 
 AUTO, PER_LABEL = "auto", "per_label"
 _METHOD = "predict_proba"
-_LEAST_EACH = 50  # positives and negatives of a label that gets weights of its own
+_LEAST_EACH = 50  # minimum of positives and of negatives for a label to get its own weights
 _LEAST_PROBABILITY = 1e-15  # in the log loss
 
 
 class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
-    """Mix the probabilities of several classifiers, its parts, and cut them; weights and thresholds are learnt.
+    """Mix the probabilities of several classifiers (parts) and apply thresholds; weights and thresholds are learnt.
 
-    A subclass names the parts and says which weights its user gave.
+    A subclass defines the parts and returns the weights that the user gave.
     """
 
     space: str
@@ -54,7 +54,7 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     n_jobs: int | None
     random_state: int | RandomState | None
 
-    # Declared for type checkers, which do not see what is set by other functions.
+    # Declared for type checkers: other functions set these attributes.
     estimators_: list[Any]
     weights_: FloatArray
     strategy_: ThresholdStrategy
@@ -68,12 +68,12 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     _container: LabelContainer
 
     def predict(self, X: MatrixLike) -> LabelSets:
-        """Return the label set of every row: the mixed probabilities, cut at the thresholds.
+        """Predict the label set of every sample from the mixed probabilities and the thresholds.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Rows.
+            Queries.
 
         Returns
         -------
@@ -92,12 +92,12 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Rows. A part of weight 0 for all labels is not asked.
+            Queries. A part with weight 0 for all labels is not called.
 
         Returns
         -------
         scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
-            One array. For a one-dimensional y, a column for each class.
+            One array; for a one-dimensional y, one column per class.
         """
         return self._container_of_fit.probabilities(self._score(X))
 
@@ -107,7 +107,7 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _given_weights(self) -> FloatArray | str:
-        """Return weights (n_parts,) that sum to 1, "auto" or "per_label"; raise if they are none of these."""
+        """Return weights (n_parts,) that sum to 1, "auto" or "per_label"; raise an error for anything else."""
 
     def _fit(self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None, scores: Mapping[str, Any]) -> Self:
         target = check_target(self, y)
@@ -116,7 +116,7 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         given = self._given_weights()
         own = _own_scores(self._parts(), scores, target.labels.shape)
         remember_target(self, target)
-        # One label from a one-dimensional y is one column inside; only the answers are one-dimensional.
+        # Internally a one-dimensional y is one column; only the predictions are one-dimensional.
         y = target.labels if self._container.classes is not None else self._container.wrap(target.labels)
         names = None if groups is None else check_groups(groups, y.shape[0])
         self._least = 0.5 / max(y.shape[0], 1)
@@ -128,7 +128,7 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     def _fit_parts(
         self, own: Mapping[str, FloatArray], X: MatrixLike, y: Matrix, groups: IntArray | None
     ) -> tuple[IntArray, list[FloatArray]]:
-        """Fit the parts to all rows; return rows, and what each part gives them by fits that have not seen them."""
+        """Fit the parts to all samples; return sample indices, and each part's out-of-sample scores of them."""
         parts = self._parts()
         splits = self._splits(X, y, groups) if any(_needs_folds(*part, own) for part in parts) else []
         self.estimators_ = [Scorer.fit(part, _METHOD, X, y, {}).classifier for _, part in parts]
@@ -144,12 +144,12 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         return rows, unseen
 
     def _splits(self, X: MatrixLike, y: Matrix, groups: IntArray | None) -> list[tuple[IntArray, IntArray]]:
-        """Return the folds: the same for all parts."""
+        """Return the folds, the same for all parts."""
         splitter = splitter_of(self.cv, y.shape[0], self.random_state, groups)
         return splits_of(splitter, X, y, **of_groups(groups))
 
     def _learn(self, terms: list[FloatArray], labels: Matrix, given: FloatArray | str) -> None:
-        """Choose weights, then thresholds."""
+        """Select weights, then thresholds."""
         self.cv_results_ = {}
         if isinstance(given, str):
             metric = get_metric(self.scoring)
@@ -166,7 +166,7 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
             self.thresholds_ = self.strategy_.thresholds_
 
     def _value(self, mixed: FloatArray, labels: Matrix) -> float:
-        """Return what the mixture reaches with the best thresholds, the larger the better."""
+        """Return the metric of the mixture with its best thresholds, with the sign that makes larger values better."""
         reached = self._reached(self._new_strategy().fit(mixed, labels), mixed, labels)
         return reached if get_metric(self.scoring).greater_is_better else -reached
 
@@ -175,7 +175,7 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         return score_all(labels, strategy.predict(mixed), mixed, [metric])[metric.name]
 
     def _weights_per_label(self, terms: list[FloatArray], labels: Matrix, otherwise: FloatArray) -> FloatArray:
-        """Return weights (n_labels, n_parts) by the log loss of each label; others where it has few rows of a class."""
+        """Return weights (n_labels, n_parts) by each label's log loss; common weights for labels with few samples."""
         weights = np.tile(otherwise, (labels.shape[1], 1))
         n_positive = np.asarray(labels.sum(axis=0)).reshape(-1)
         for label in np.flatnonzero(np.minimum(n_positive, labels.shape[0] - n_positive) >= _LEAST_EACH):
@@ -203,7 +203,7 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         return self._mean([self._terms(place, X) for place in used], self.weights_[..., used])
 
     def _terms(self, place: int, X: MatrixLike) -> FloatArray:
-        """Return what one part adds to the mean, (n_queries, n_labels)."""
+        """Return the terms of one part in the mean, (n_queries, n_labels)."""
         needs, n_labels = Needs(labels=False), len(self.label_names_)
         return self._mean.terms(prefit_answer(self.estimators_[place], X, n_labels, needs, _METHOD).scores)
 
@@ -222,12 +222,12 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
             if not hasattr(part, _METHOD):
                 raise ValueError(
                     f"{name} must have predict_proba, got {type(part).__name__}. Hint:"
-                    " nearlabel.transformation.BinaryRelevance around a classifier of one label calibrates its"
-                    " decision values."
+                    " nearlabel.transformation.BinaryRelevance calibrates the decision values of classifiers of one"
+                    " label."
                 )
 
     def _take_features(self) -> None:
-        """Copy what the parts know of the features, and forget what an earlier fit knew."""
+        """Copy the parts' attributes of the features, and delete those of an earlier fit."""
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             for part in self.estimators_:
@@ -236,7 +236,7 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
                     break
 
     def __sklearn_tags__(self) -> Tags:
-        """Declare the target, and that X may be what all parts take."""
+        """Declare the target, and the kinds of X that all parts accept."""
         tags = super().__sklearn_tags__()
         inputs = [get_tags(part).input_tags for _, part in self._parts()]
         tags.input_tags.sparse = all(part.sparse for part in inputs)
@@ -245,7 +245,7 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
 
 
 def _needs_folds(name: str, part: Any, own: Mapping[str, FloatArray]) -> bool:
-    """Whether a part is scored by folds: a pipeline is, since its other steps may have learnt from a row left out."""
+    """Whether a part is cross-validated. A pipeline is: its other steps may have learnt from a sample left out."""
     return name not in own and not hasattr(part, "loo_predict_proba")
 
 
@@ -257,11 +257,11 @@ def _left_out(fitted: Any, n_labels: int, groups: IntArray | None) -> FloatArray
 def _own_scores(
     parts: Sequence[tuple[str, Any]], scores: Mapping[str, Any], shape: tuple[int, int]
 ) -> dict[str, FloatArray]:
-    """Return the user's scores, checked; raise for those of no part, and for a part fitted before that has none."""
+    """Return the user's scores, checked; raise for unknown parts, and for a fitted part without scores."""
     names = [name for name, _ in parts]
     unknown = sorted(set(scores) - set(names))
     if unknown:
-        raise ValueError(f"scores must be of parts among {names}, got {unknown}.")
+        raise ValueError(f"scores must have keys among {names}, got {unknown}.")
     for name, part in parts:
         if isinstance(part, FrozenEstimator) and name not in scores:
             raise ValueError(
@@ -272,7 +272,7 @@ def _own_scores(
 
 
 def _checked_scores(name: str, scores: Any, part: Any, shape: tuple[int, int]) -> FloatArray:
-    """Return a user's scores as an array of probabilities (n_samples, n_labels)."""
+    """Return scores given by the user as an array of probabilities (n_samples, n_labels)."""
     matrix: FloatArray = as_score_matrix(as_label_scores(scores, part, shape[1], _METHOD), name=f"scores of {name}")
     if matrix.shape != shape:
         raise ValueError(f"scores of {name} must be of the {shape[0]} rows of X, got {matrix.shape[0]}.")

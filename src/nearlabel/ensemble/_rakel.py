@@ -22,7 +22,7 @@ from nearlabel.utils.validation import as_dense, check_choice, check_integer
 
 
 class _OnLabelSubsets(MetaClassifier, WithProbabilities):
-    """Label powersets on subsets of the labels; a label's score is the mean prediction of its models."""
+    """Label powersets on subsets of the labels; the score of a label is the mean prediction of its models."""
 
     labelset_size: int
     voting: str
@@ -65,7 +65,7 @@ class _OnLabelSubsets(MetaClassifier, WithProbabilities):
 
 
 class RAkELo(_OnLabelSubsets):
-    """Predict each label by the votes of label powersets on overlapping random subsets of k labels.
+    """Predict labels by the votes of label powersets on overlapping random subsets of k labels.
 
     Each of M distinct random subsets gets its own label powerset. The score of a label is the share of votes for it
     among the models whose subset contains it; the label is predicted if the share is at least one half.
@@ -80,8 +80,8 @@ class RAkELo(_OnLabelSubsets):
     n_estimators : int, default=None
         Number of subsets M; all subsets if there are fewer. None: twice the number of labels.
     voting : {"hard", "soft"}, default="hard"
-        What a model gives to each of its labels: "hard", a vote, 0 or 1, by the label set that it predicts, as in the
-        paper; "soft", its probability of the label.
+        A model's vote for each of its labels: "hard", 0 or 1, by the label set that it predicts, as in the paper;
+        "soft", its probability of the label.
     random_state : int, RandomState or None, default=None
         Draws the subsets; passed to the label powersets.
     n_jobs : int, default=None
@@ -106,19 +106,19 @@ class RAkELo(_OnLabelSubsets):
 
     Notes
     -----
-    The paper draws all subsets alike, so a label may be in none; Mulan then never predicts it. Here the labels are
-    first dealt out, in random order, k to a subset, the last subset filled up with the first labels dealt; each of
-    these subsets holds a label that no other of them holds, so all are distinct. The others are drawn at random, one
-    like an earlier one is drawn again. So each label is covered as soon as ``M * k >= n_labels``. With fewer subsets, a
-    warning names the labels in none; they are predicted only if all training samples carry them.
+    The paper draws all subsets at random, so a label may be in no subset; Mulan then never predicts it. Here the labels
+    are first assigned in random order, k to a subset; the last subset is filled up with the labels that were assigned
+    first. Each of these subsets contains a label that no other of them contains, so all are distinct. The remaining
+    subsets are drawn at random; duplicates are drawn again. So each label is covered if ``M * k >= n_labels``. With
+    fewer subsets, a warning names the labels in no subset; they are predicted only if all training samples carry them.
 
-    A tie of votes speaks for the label, as in Mulan.
+    With tied votes the label is predicted, as in Mulan.
 
-    Soft votes of a classifier without `predict_proba`, such as the default, cost about six times hard ones: each model
-    is fitted five times more, to calibrate it.
+    If the classifier has no `predict_proba`, as the default, soft votes take about six times as long as hard votes:
+    each model is fitted five more times for calibration.
 
-    The default classifier wants features near zero and of similar scale; give
-    ``make_pipeline(StandardScaler(), LinearSVC(dual=False))`` where they are not.
+    The default classifier needs features centred near zero and of similar scale; pass ``make_pipeline(StandardScaler(),
+    LinearSVC(dual=False))`` if they are not.
 
     References
     ----------
@@ -168,8 +168,8 @@ class RAkELo(_OnLabelSubsets):
         uncovered = np.setdiff1d(np.arange(n_labels), np.concatenate(subsets))
         if len(uncovered):
             warnings.warn(
-                f"n_estimators={n_subsets} subsets of labelset_size={self.labelset_size} cannot hold {n_labels} labels:"
-                f" {self.label_names_[uncovered].tolist()} are in none and are not learned.",
+                f"n_estimators={n_subsets} subsets of labelset_size={self.labelset_size} cannot cover all"
+                f" {n_labels} labels: {self.label_names_[uncovered].tolist()} are in no subset and are not learned.",
                 UserWarning,
                 stacklevel=5,
             )
@@ -177,7 +177,7 @@ class RAkELo(_OnLabelSubsets):
 
 
 class RAkELd(_OnLabelSubsets):
-    """Predict the labels by label powersets on the parts of a random partition into parts of k labels.
+    """Predict labels by label powersets on a random partition of the labels into parts of k labels.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class RAkELd(_OnLabelSubsets):
         Number of labels k in a part; all labels if there are fewer.
     voting : {"hard", "soft"}, default="hard"
         "hard": the label sets that the models predict, as in the paper; scores are 0 and 1. "soft": scores are the
-        models' probabilities of their labels, and labels of at least one half are predicted.
+        models' probabilities of their labels, and labels with at least one half are predicted.
     random_state : int, RandomState or None, default=None
         Draws the partition; passed to the label powersets.
     n_jobs : int, default=None
@@ -213,14 +213,14 @@ class RAkELd(_OnLabelSubsets):
 
     Notes
     -----
-    Where k does not divide the number of labels, the last part has fewer; a single label that is left over joins the
-    last part, as in Mulan (the paper gives it a part of its own).
+    If k does not divide the number of labels, the last part has fewer labels; a single remaining label joins the last
+    part, as in Mulan (in the paper it forms its own part).
 
-    Soft votes of a classifier without `predict_proba`, such as the default, cost about six times hard ones: each model
-    is fitted five times more, to calibrate it.
+    If the classifier has no `predict_proba`, as the default, soft votes take about six times as long as hard votes:
+    each model is fitted five more times for calibration.
 
-    The default classifier wants features near zero and of similar scale; give
-    ``make_pipeline(StandardScaler(), LinearSVC(dual=False))`` where they are not.
+    The default classifier needs features centred near zero and of similar scale; pass ``make_pipeline(StandardScaler(),
+    LinearSVC(dual=False))`` if they are not.
 
     References
     ----------
@@ -256,9 +256,9 @@ class RAkELd(_OnLabelSubsets):
 
 
 def _covering_subsets(n_labels: int, size: int, n_subsets: int, random: RandomState) -> list[IntArray]:
-    """Return distinct random subsets, all where there are no more; they cover all labels if they are enough."""
+    """Return distinct random subsets, at most all there are; if there are enough, they cover all labels."""
     n_subsets = min(n_subsets, comb(n_labels, size))
-    dealt = np.resize(random.permutation(n_labels), (ceil(n_labels / size), size))  # begins anew where labels run out
+    dealt = np.resize(random.permutation(n_labels), (ceil(n_labels / size), size))  # repeats once all labels are used
     subsets = dict.fromkeys(tuple(sorted(subset)) for subset in dealt[:n_subsets].tolist())
     while len(subsets) < n_subsets:
         drawn = sample_without_replacement(n_labels, size, random_state=random)
@@ -267,8 +267,8 @@ def _covering_subsets(n_labels: int, size: int, n_subsets: int, random: RandomSt
 
 
 def _partition(n_labels: int, size: int, random: RandomState) -> list[IntArray]:
-    """Return random disjoint parts that hold each label once."""
+    """Return random disjoint parts that contain each label once."""
     starts = np.arange(size, n_labels, size)
     if n_labels % size == 1:
-        starts = starts[:-1]  # a single label left over joins the last part
+        starts = starts[:-1]  # a single remaining label joins the last part
     return [np.sort(part) for part in np.split(random.permutation(n_labels), starts)]

@@ -1,4 +1,4 @@
-"""Models of resampled rows that vote on each label: what ensembles of chains and of binary relevance share."""
+"""The base class of ensembles of chains and of binary relevance: models of resampled data vote on each label."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _VOTES = {"hard": "predict", "soft": "predict_proba"}
 
 
 class ResampledEnsemble(MetaClassifier, WithProbabilities):
-    """Several multi-label models, each of its own random rows; the score of a label is the mean of their votes.
+    """Multi-label models, each fitted to its own random samples; the score of a label is the mean of their votes.
 
-    A subclass defines `_model`: the kind of model.
+    A subclass defines the kind of model in `_model`.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class ResampledEnsemble(MetaClassifier, WithProbabilities):
     def _check_parameters(self) -> None:
         check_integer("n_estimators", self.n_estimators, low=1)
         if check_positive("max_samples", self.max_samples) > 1:
-            raise ValueError(f"max_samples must be a share of the rows, at most 1, got {self.max_samples}.")
+            raise ValueError(f"max_samples must be a share of the samples, at most 1, got {self.max_samples}.")
         check_flag("bootstrap", self.bootstrap)
         check_choice("voting", self.voting, _VOTES)
         _check_threshold(self.threshold)
@@ -63,7 +63,7 @@ class ResampledEnsemble(MetaClassifier, WithProbabilities):
 
     @abstractmethod
     def _model(self, estimator: Any, labels: IntArray, seed: int, random: RandomState) -> Any:
-        """Return an unfitted model of label sets (n_rows, n_labels), made of a binary classifier."""
+        """Return an unfitted multi-label model, made of a binary classifier."""
 
     def _learn(self, X: Matrix, labels: Matrix, **params: Any) -> None:
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_estimators)
@@ -73,7 +73,7 @@ class ResampledEnsemble(MetaClassifier, WithProbabilities):
         self.threshold_ = self._fitted_threshold(X, labels, params.get("sample_weight"))
 
     def _fitted_model(self, X: Matrix, labels: Matrix, seed: int, params: Mapping[str, Any]) -> Any:
-        """Fit one model to rows of its own; a label of one class there is constant to it."""
+        """Fit one model to its own random samples; a label with one class among them is constant for the model."""
         random = RandomState(seed)
         rows = self._rows(X.shape[0], random)
         known = as_dense(labels[rows])
@@ -84,7 +84,7 @@ class ResampledEnsemble(MetaClassifier, WithProbabilities):
     def _rows(self, n_samples: int, random: RandomState) -> IntArray:
         n_rows = max(1, round(self.max_samples * n_samples))
         drawn = random.randint(n_samples, size=n_rows) if self.bootstrap else random.permutation(n_samples)[:n_rows]
-        return np.sort(drawn)  # all rows drawn are the rows as they came
+        return np.sort(drawn)  # all samples, in their original order
 
     def _fitted_threshold(self, X: Matrix, labels: Matrix, sample_weight: FloatArray | None) -> float:
         if self.threshold != "cardinality":

@@ -1,4 +1,4 @@
-"""The best weights of some scores, among multiples of 1/20 that sum to 1."""
+"""A search for the best weights, among multiples of 1/20 that sum to 1."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 from nearlabel.utils.types import FloatArray
 
 STEPS = 20
-_COARSE = 4  # a step of 1/4 for more than two weights
+_COARSE = 4  # a step of 1/4, for more than two weights
 
 
 class WeightSearch:
-    """Values of weights that were tried, and the best of them.
+    """The weights that were tried, their values, and the best of them.
 
-    Of equal values the weights nearest to equal ones win, then those with more for the first. Weights are kept as whole
-    twentieths, so that this is exact.
+    Ties go to the weights that are nearest to equal, then to those with more weight on the first. Weights are stored as
+    integer numbers of twentieths, so that comparisons are exact.
 
     Parameters
     ----------
     value : callable
-        Takes weights (n_weights,) and returns what is to be as large as possible. NaN is worse than all else.
+        Gets weights (n_weights,) and returns the value to maximise. NaN is worse than any number.
     n_weights : int
-        At least 2. Two weights are tried at each twentieth. For more, the multiples of 1/4; then, from the best,
-        each move of 1/20 from one weight to another, as long as one makes it better.
+        At least 2. With two weights, all multiples of 1/20 are tried. With more, the multiples of 1/4; then, from the
+        best, moves of 1/20 from one weight to another, until no move improves the value.
     """
 
     def __init__(self, value: Callable[[FloatArray], float], n_weights: int) -> None:
@@ -69,14 +69,14 @@ class WeightSearch:
 
 
 def _simplex(n_weights: int, n_steps: int) -> Iterator[tuple[int, ...]]:
-    """Yield all weights that are multiples of 1 / n_steps, in twentieths: bars between stars."""
+    """Yield all weights that are multiples of 1 / n_steps, in twentieths (stars and bars)."""
     for bars in combinations(range(n_steps + n_weights - 1), n_weights - 1):
         ends = np.array([-1, *bars, n_steps + n_weights - 1])
         yield tuple(((np.diff(ends) - 1) * (STEPS // n_steps)).tolist())
 
 
 def _moves(weights: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Yield the weights with a twentieth moved from one to another."""
+    """Yield the weights with one twentieth moved from one weight to another."""
     for giving, taking in permutations(range(len(weights)), 2):
         if weights[giving]:
             moved = list(weights)

@@ -19,30 +19,30 @@ from nearlabel.utils.types import FloatArray, MatrixLike
 class SoftVote(Mixture, _BaseComposition):
     """Average the probabilities of several multi-label classifiers, with jointly tuned weights and thresholds.
 
-    scikit-learn's `VotingClassifier` takes one label only. This classifier also learns the weights: it tries several,
-    each with its best thresholds, and uses the best by `scoring` on held-out scores.
+    scikit-learn's `VotingClassifier` supports one label only. This classifier also learns the weights: it tries
+    several, each with its best thresholds, and uses the best by `scoring` on held-out scores.
 
     Parameters
     ----------
     estimators : list of (str, multi-label classifier) pairs
-        At least two, each with `predict_proba`, by names of your choice. Put `BinaryRelevance` around a classifier of
-        one label.
+        At least two, each with `predict_proba`, under names of your choice. Wrap a classifier of one label in
+        `BinaryRelevance`.
     weights : {"auto", "per_label"} or array-like of shape (n_estimators,), default="auto"
-        "auto": multiples of 1/20 that sum to 1, the same for all labels; of two classifiers all 21, of more those in
-        steps of 1/4 and then, from the best, moves of 1/20 as long as they make it better. Of equally good weights
-        those nearest to equal ones, then those with more for the first classifier. "per_label": for each label those of
-        least log loss, and the weights of "auto" for labels with fewer than 50 positives or negatives; this rarely
-        pays. Numbers: at least 0, in proportion.
+        "auto": multiples of 1/20 that sum to 1, the same for all labels. For two classifiers all 21 are tried; for
+        more, steps of 1/4 and then, from the best, moves of 1/20 until none improves the metric. Ties go to the weights
+        that are nearest to equal, then to those with more weight on the first classifier. "per_label": for each label
+        the weights with the lowest log loss, and the weights of "auto" for labels with fewer than 50 positives or
+        negatives; this rarely improves the predictions. Numbers: at least 0; they are normalised to sum to 1.
     space : {"probability", "logit"}, default="probability"
         What is averaged. Logits: of probabilities that are clipped to 1 / (2 n_samples) from 0 and 1; the average is
         turned back into probabilities.
     scoring : str, callable or Metric, default="micro_f1"
-        Metric by which weights are selected: any value that `nearlabel.metrics.get_metric` takes.
+        Metric by which weights are selected: any value that `nearlabel.metrics.get_metric` accepts.
     strategy : ThresholdStrategy, default=None
-        Learns the thresholds, for each choice of weights. None: the one that is made for `scoring`.
-    cv : int, splitter or iterable of (training, validation) rows, default=5
-        How rows are scored by classifiers without leave-one-out scores: the same folds for all of them. An int: number
-        of folds, of consecutive rows unless `random_state` is given.
+        Learns the thresholds for each choice of weights. None: the strategy that matches `scoring`.
+    cv : int, splitter or iterable of (training, validation) indices, default=5
+        Cross-validation for classifiers without leave-one-out scores, with the same folds for all of them. An int:
+        number of folds, of consecutive samples unless `random_state` is given.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
     random_state : int, RandomState or None, default=None
@@ -51,9 +51,9 @@ class SoftVote(Mixture, _BaseComposition):
     Attributes
     ----------
     estimators_ : list of classifier
-        Fitted to all rows.
+        The classifiers, fitted to all samples.
     weights_ : ndarray of shape (n_estimators,) or (n_labels, n_estimators)
-        The weights, which sum to 1; those of each label with "per_label".
+        The weights, which sum to 1; one row per label with "per_label".
     strategy_ : ThresholdStrategy
         The fitted strategy.
     thresholds_ : ndarray of shape (n_labels,)
@@ -62,8 +62,8 @@ class SoftVote(Mixture, _BaseComposition):
         The value of `scoring` that weights and thresholds reach on the scores on which they were tuned. This value is
         optimistic.
     cv_results_ : dict of str to ndarray
-        "weights" (n_tried, n_estimators), and the value of `scoring` for each, with the best thresholds. Empty if
-        weights are given.
+        "weights" (n_tried, n_estimators), and the value of `scoring` for each of them with its best thresholds. Empty
+        if weights are given.
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
@@ -73,13 +73,13 @@ class SoftVote(Mixture, _BaseComposition):
 
     See Also
     --------
-    NeighborInterpolation : A model and neighbours, which also explains itself.
+    NeighborInterpolation : A model and neighbours, with explanations.
 
     Notes
     -----
-    A classifier with `loo_predict_proba`, as `nearlabel.lazy` has them, is scored by leave-one-out; any other one, also
-    a pipeline, is fitted once more for each fold. A classifier that is fitted already comes in scikit-learn's
-    `FrozenEstimator`, and its scores in ``fit(X, y, scores=...)``.
+    A classifier with `loo_predict_proba`, such as those of `nearlabel.lazy`, is scored by leave-one-out; any other
+    classifier, and every pipeline, is fitted once more for each fold. To use a fitted classifier, wrap it in
+    scikit-learn's `FrozenEstimator` and pass its scores in ``fit(X, y, scores=...)``.
 
     References
     ----------
@@ -127,21 +127,21 @@ class SoftVote(Mixture, _BaseComposition):
         groups: ArrayLike | None = None,
         scores: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Fit all classifiers and choose weights and thresholds.
+        """Fit all classifiers, and select weights and thresholds.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training samples, as all classifiers take them.
+            Training samples, in a form that all classifiers accept.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
             label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
             Or the tags of each row, a list, tuple or set of texts: the labels are the distinct tags.
         groups : array-like of shape (n_samples,), default=None
-            Group of each sample: a row is scored by fits to other groups.
+            Group of each sample: the scores of a sample come from fits to other groups.
         scores : dict of str to array-like of shape (n_samples, n_labels), default=None
-            By names of classifiers, probabilities of these rows by a fit that has not seen them. Such a classifier is
-            not cross-validated.
+            Probabilities of these samples, by name of classifier, from a fit that was not trained on them. Such a
+            classifier is not cross-validated.
 
         Returns
         -------
@@ -152,14 +152,14 @@ class SoftVote(Mixture, _BaseComposition):
         ------
         ValueError
             If X or y is malformed, their lengths differ, a parameter is out of range, a classifier has no
-            `predict_proba` or takes one label only, or one that is fitted already has no scores.
+            `predict_proba` or supports one label only, or a fitted classifier comes without scores.
         TypeError
             If a parameter is of a wrong type.
         """
         return self._fit(X, y, groups, scores or {})
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, with those of the classifiers.
+        """Return the parameters, including those of the classifiers.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class SoftVote(Mixture, _BaseComposition):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also those of classifiers.
+        """Set parameters, including those of the classifiers.
 
         Parameters
         ----------

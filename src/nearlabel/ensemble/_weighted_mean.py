@@ -17,9 +17,9 @@ class WeightedMean(NamedTuple):
     Parameters
     ----------
     space : {"probability", "logit"}
-        What the terms are.
+        Kind of the terms.
     least : float
-        Probabilities are clipped to this distance from 0 and 1 before their logits are taken, so that all are finite.
+        Probabilities are clipped to this distance from 0 and 1 before the logit, so that logits are finite.
     """
 
     space: str
@@ -32,9 +32,10 @@ class WeightedMean(NamedTuple):
         return np.asarray(logit(np.clip(probabilities, self.least, 1 - self.least)))
 
     def __call__(self, terms: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
-        """Return the probabilities that the terms of all parts make.
+        """Return the probabilities, the mean of the terms of all parts.
 
-        The last axis of `weights` is that of the parts. One whose weights are all 0 adds nothing, whatever it says.
+        The last axis of `weights` is that of the parts. A part whose weights are all 0 is ignored, even if its terms
+        are not finite.
         """
         total: Any = sum(weights[..., place] * part for place, part in enumerate(terms) if weights[..., place].any())
         return np.asarray(total if self.space == "probability" else expit(total))

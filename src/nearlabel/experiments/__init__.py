@@ -1,4 +1,4 @@
-"""Run plans of experiments to records, and summarise the records."""
+"""Run experiments by plans, record the results, and summarise them."""
 
 from nearlabel.experiments._attempt import Cost, LeftOut, Line, Trial
 from nearlabel.experiments._automatic import ChosenNeighbors, NeighborsChoice

@@ -1,4 +1,4 @@
-"""Advice of a single fit that is noise if many fits are compared."""
+"""Warnings with advice on a single fit, which are hidden when many fits are compared."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _OF_ONE_FIT = (
-    "formulas='printed' predicts almost no label",  # whoever compares methods sees in the table what they do
-    ".*which are never neighbours",  # rows without a known label, in every fold anew
+    "formulas='printed' predicts almost no label",  # a comparison shows the effect in its table
+    ".*which are never neighbours",  # samples without known labels, in every fold
 )
 
 
 @contextmanager
 def without_advice() -> Iterator[None]:
-    """Ignore the advice that a classifier gives on its fit, which is for users who fit it alone."""
+    """Ignore warnings with advice for users who fit a single classifier."""
     with warnings.catch_warnings():
         for message in _OF_ONE_FIT:
             warnings.filterwarnings("ignore", message=message)

@@ -1,4 +1,4 @@
-"""What a tuning has found so far: trials of candidates, costs of lines, and what was left out."""
+"""The results of a tuning so far: trials of candidates, costs of lines, and lines that were left out."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from nearlabel.experiments._candidate import Candidate
 
 
 class Line(NamedTuple):
-    """A method, a scaling and a search: the candidates that differ in their numbers of neighbours only.
+    """A method, a scaling and a search: a set of candidates that differ only in the number of neighbours.
 
     Parameters
     ----------
     method : str
         Name of the method.
     scale : {"none", "minmax", "standard", "tfidf"}
-        How the features are scaled.
+        Scaling of the features.
     search : str or None
-        Name of the search; None for a method that shares none.
+        Name of the search; None for a method that does not share a search.
     """
 
     method: str
@@ -35,18 +35,18 @@ class Line(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """What a candidate reached on samples held out.
+    """The results of a candidate on held-out samples.
 
     Parameters
     ----------
     candidate : Candidate
         The model.
     value : float
-        The metric, of all samples together.
+        The metric on all samples together.
     held_out : str
-        How the samples were held out, in words.
+        Description of how the samples were held out.
     values : tuple of float
-        The metric on each of the parts of the samples; NaN where it is undefined.
+        The metric on each part of the samples; NaN where it is undefined.
     """
 
     candidate: Candidate
@@ -56,14 +56,14 @@ class Trial(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What the best candidate of a line costs, without thresholds, measured once.
+    """The cost of the best candidate of a line, without thresholds, measured once.
 
     Parameters
     ----------
     fit_seconds, predict_seconds : float
-        To prepare the features and fit the samples outside the first part, and to predict those in it.
+        Time to prepare the features and fit to the samples outside the first part, and time to predict the first part.
     n_bytes : int or None
-        Size of the fitted model; None if it is unknown.
+        Size of the fitted model; None if unknown.
     """
 
     fit_seconds: float
@@ -72,14 +72,14 @@ class Cost(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A line that was not tried, or not to the end.
+    """A line that was not tried, or not completely.
 
     Parameters
     ----------
     line : Line
-        What was left out.
+        The line.
     reason : str
-        In words.
+        Description of the reason.
     """
 
     line: Line
@@ -87,7 +87,7 @@ class LeftOut(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """Of each part the loss on the others, and the answers for it, of the best there; and the best of all."""
+    """For each part, the best candidate on the other parts (its loss and its predictions), and the best overall."""
 
     losses: tuple[float, ...]
     answers: tuple[Any, ...]
@@ -96,12 +96,12 @@ class Chosen(NamedTuple):
 
     @classmethod
     def none(cls, n_parts: int) -> Chosen:
-        """Return what is chosen of nothing."""
+        """Return the empty selection."""
         return cls((np.inf,) * n_parts, (None,) * n_parts)
 
 
 class Step(NamedTuple):
-    """What was found at once: trials of a fit, or the cost of lines; `on_sample`: on a sample of the rows."""
+    """The results of one step: trials of a fit, or the cost of lines; `on_sample`: on a random sample of the rows."""
 
     trials: tuple[Trial, ...] = ()
     chosen: Chosen | None = None
@@ -112,7 +112,7 @@ class Step(NamedTuple):
 
 @dataclass
 class Attempt:
-    """All that was found, on all rows, and before on a sample of them."""
+    """All results, on all rows, and before on a random sample of them."""
 
     trials: list[Trial] = field(default_factory=list)
     chosen: Chosen | None = None
@@ -121,7 +121,7 @@ class Attempt:
     sample: Attempt | None = None
 
     def take(self, step: Step) -> None:
-        """Add what was found."""
+        """Add the results of a step."""
         if step.on_sample:
             self.sample = self.sample or Attempt()
             self.sample.take(step._replace(on_sample=False))

@@ -1,4 +1,4 @@
-"""The file of the results of a tuning so far, so that nothing is tried twice."""
+"""The state file of a tuning, so that an interrupted tuning continues without repeating work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _JSON = "tuning"
 
 
 def write_attempt(path: str | os.PathLike[str], attempt: Attempt, about: Mapping[str, Any]) -> None:
-    """Write what was found atomically, and of which data and options."""
+    """Write the results, with a description of the data and options, atomically."""
     stages = [stage for stage in (attempt, attempt.sample) if stage is not None]
     arrays = {f"{number}_{name}": array for number, stage in enumerate(stages) for name, array in _arrays(stage)}
     sums = {name: _sum_of(array) for name, array in arrays.items()}
@@ -33,12 +33,12 @@ def write_attempt(path: str | os.PathLike[str], attempt: Attempt, about: Mapping
 def read_attempt(
     path: str | os.PathLike[str], about: Mapping[str, Any], candidate_of: Callable[..., Candidate]
 ) -> Attempt:
-    """Return what was found before; nothing if there is no such file.
+    """Return the earlier results; empty if the file does not exist.
 
     Raises
     ------
     ValueError
-        If it is of other data or options, or no such file.
+        If the file is for other data or options, or is not a state file.
     """
     if not Path(path).exists():
         return Attempt()
@@ -53,16 +53,16 @@ def read_attempt(
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"state must be a file that tuning wrote, got {path}: {error}") from error
     if not is_same:
-        raise ValueError(f"state must be of the same data and options, got {path} of others. Hint: another file.")
+        raise ValueError(f"state must be of the same data and options, got {path} of others. Hint: use another file.")
     attempt = stages[0]
     attempt.sample = stages[1] if len(stages) > 1 else None
     return attempt
 
 
 def _checked(file: Mapping[str, Any]) -> tuple[Any, bool]:
-    """Return the text of a file, and whether this version may have written it: earlier ones wrote no check sum.
+    """Return the text of a file, and whether it may be from this version: earlier versions wrote no checksum.
 
-    Raises ValueError unless text and arrays are what was written.
+    Raises ValueError if text or arrays differ from what was written.
     """
     known, has_sum = without_sum(json.loads(str(file[_JSON])))
     if has_sum and any(_sum_of(file[name]) != known_sum for name, known_sum in known["sums"].items()):
@@ -71,7 +71,7 @@ def _checked(file: Mapping[str, Any]) -> tuple[Any, bool]:
 
 
 def _sum_of(array: Any) -> list[Any]:
-    """Return type, shape and check sum of an array."""
+    """Return type, shape and checksum of an array."""
     return [str(array.dtype), list(array.shape), zlib.crc32(np.ascontiguousarray(array).tobytes())]
 
 
@@ -100,7 +100,7 @@ def _stage(plain: Any, file: Any, number: int, candidate_of: Callable[..., Candi
 
 
 def _arrays(stage: Attempt) -> Iterator[tuple[str, Any]]:
-    """Yield the answers that are chosen; of the best of all there is none where the metric is undefined."""
+    """Yield the selected predictions; without the best overall if the metric is undefined."""
     if stage.chosen is None:
         return
     for name, pair in (*enumerate(stage.chosen.answers), ("best", stage.chosen.best)):

@@ -1,4 +1,4 @@
-"""What `NeighborsClassifierCV` chooses for a data set, as a `Candidate`, which is tuned, fitted and saved like any."""
+"""The selection by `NeighborsClassifierCV` as a `Candidate`, which can be fitted and saved like any other."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from nearlabel.experiments._problems import as_dataset
 from nearlabel.experiments._tuning import Tuning
 from nearlabel.experiments._unknown_labels import check_takes_unknown
 from nearlabel.model_selection import NeighborsClassifierCV
-from nearlabel.model_selection._neighbors_classifier_cv import NUMBERS  # that it tries
-from nearlabel.model_selection._spaces import spaces_of  # the scalings that NeighborsClassifierCV tries
+from nearlabel.model_selection._neighbors_classifier_cv import NUMBERS  # methods that it tries
+from nearlabel.model_selection._spaces import spaces_of  # scalings that NeighborsClassifierCV tries
 from nearlabel.out_of_sample import largest_group
 from nearlabel.preprocessing import SCALES
 from nearlabel.thresholds import CyclicAscent, GlobalCut, MicroFOptimum, SCut, ThresholdStrategy, strategy_for
@@ -26,7 +26,7 @@ from nearlabel.utils.partial_labels import has_unknown
 from nearlabel.utils.validation import check_choice, check_integer, each_once
 
 _METHODS = {"mlmlm": "mlmlm:scale=none"}  # the candidate scales the features
-_METHODS_OF_KNOWN = ("brknn", "mlknn", "brknn:weights=distance")  # those of NeighborsClassifierCV but mlmlm
+_METHODS_OF_KNOWN = ("brknn", "mlknn", "brknn:weights=distance")  # the methods of NeighborsClassifierCV without mlmlm
 _THRESHOLDS: dict[type, str] = {
     MicroFOptimum: "micro-f",
     SCut: "macro-f:metric={}",
@@ -36,18 +36,19 @@ _THRESHOLDS: dict[type, str] = {
 
 
 class ChosenNeighbors(NamedTuple):
-    """The best candidate, and what it was chosen by.
+    """The best candidate, with the scores of the selection.
 
     Parameters
     ----------
     candidate : Candidate
-        The best.
+        The best candidate.
     score : float
-        Its value on the leave-one-out scores that it was chosen by: optimistic.
+        Its value on the leave-one-out scores used for the selection: optimistic.
     crossfit_score : float
-        The value if each fifth of the samples is predicted by the choice that is best on the others.
+        The value if each fifth of the samples is predicted by the candidate that is best on the others (nested
+        cross-validation).
     n_candidates : int
-        How many were tried.
+        Number of candidates that were tried.
     """
 
     candidate: Candidate
@@ -58,27 +59,27 @@ class ChosenNeighbors(NamedTuple):
 
 @dataclass(frozen=True)
 class NeighborsChoice:
-    """Choose method, distance, number of neighbours and thresholds together, for a data set.
+    """Select method, distance, number of neighbours and thresholds jointly for a data set.
 
-    `nearlabel.model_selection.NeighborsClassifierCV` chooses; the answer is a `Candidate`. What ``nearlabel fit`` does
-    where no method is named. Where labels of some rows are unknown, a `Tuning` chooses among the methods that
-    take that.
+    `nearlabel.model_selection.NeighborsClassifierCV` makes the selection; the result is a `Candidate`. ``nearlabel
+    fit`` uses this if no method is named. If labels of some samples are unknown, a `Tuning` selects among the methods
+    that support unknown labels.
 
     Parameters
     ----------
     metric : str, callable or Metric, default="micro_f1"
-        What is to be best: what `nearlabel.metrics.get_metric` takes, or a ``package.module:name``.
+        Metric to optimise: any value that `nearlabel.metrics.get_metric` accepts, or a ``package.module:name``.
     n_neighbors : tuple of int, default=None
-        Numbers of neighbours to try. None: those of `NeighborsClassifierCV`.
-    scales : tuple of {"none", "minmax", "standard", "tfidf"}, default=None
-        How features may be scaled. None: as `NeighborsClassifierCV` scales features such as these.
+        Numbers of neighbours to try. None: those of `NeighborsClassifierCV`. scales : tuple of {"none", "minmax",
+        "standard", "tfidf"}, default=None Scalings to try. None: the scaling that `NeighborsClassifierCV` uses for such
+        features.
     distances : tuple of str, default=None
         Metrics of `ExactNeighbors` to try. None: those of `NeighborsClassifierCV`.
     thresholds : str, default=None
-        How thresholds are found: a key of `THRESHOLDS` with options. None: by what
-        `nearlabel.thresholds.strategy_for` returns for the metric.
+        Threshold strategy: a key of `THRESHOLDS` with options. None: the result of `nearlabel.thresholds.strategy_for`
+        for the metric.
     impute : {None, "mean", "median", "most_frequent"}, default=None
-        What takes the place of missing features, as in `Plan`.
+        Replacement of missing features, as in `Plan`.
 
     Raises
     ------
@@ -94,7 +95,7 @@ class NeighborsChoice:
     ('none', 'exact', 36)
     """
 
-    metric: Any = "micro_f1"  # from here on a Metric
+    metric: Any = "micro_f1"  # a Metric after __post_init__
     n_neighbors: tuple[int, ...] | None = None
     scales: tuple[str, ...] | None = None
     distances: tuple[str, ...] | None = None
@@ -113,12 +114,12 @@ class NeighborsChoice:
         check_impute(self.impute)
 
     def run(self, data: Any) -> ChosenNeighbors:
-        """Choose.
+        """Select the best candidate.
 
         Parameters
         ----------
         data : Dataset, pair (X, y), or str
-            As `Tuning.run` takes it. Rows of a group (`Dataset.groups`) are left out together.
+            As in `Tuning.run`. Samples of a group (`Dataset.groups`) are left out together.
 
         Returns
         -------
@@ -128,8 +129,8 @@ class NeighborsChoice:
         Raises
         ------
         ValueError
-            If there are fewer than two samples or groups, too few for the numbers of neighbours, X has values that are
-            missing and not imputed, or the metric is undefined.
+            If there are fewer than two samples or groups, or too few for the numbers of neighbours, X has missing
+            values that are not imputed, or the metric is undefined.
         """
         data = as_dataset("data", data)
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
@@ -147,7 +148,7 @@ class NeighborsChoice:
         return ChosenNeighbors(candidate, chooser.best_score_, chooser.crossfit_score_, chooser.n_candidates_)
 
     def _of_known_labels(self, data: Dataset) -> ChosenNeighbors:
-        """Choose among the methods that take unknown labels, by a `Tuning` of the same spaces."""
+        """Select among the methods that support unknown labels, by a `Tuning` with the same options."""
         methods = {method: MethodSpec.of(method) for method in _METHODS_OF_KNOWN}
         check_takes_unknown(data.name, data.Y, methods)
         spaces = spaces_of(data.X, self.scales or "auto", self.distances or "auto")
@@ -177,7 +178,7 @@ class NeighborsChoice:
         return MethodSpec("brknn", thresholds=self.thresholds).thresholds
 
     def _preparations(self, data: Dataset) -> Any:
-        """Return what is done to the features, by the name of the scaling, as a `Candidate` does it."""
+        """Return the preparations of the features, by name of scaling, as in `Candidate`."""
         columns = Columns.of(data)
         has_categories = "category" in columns.kinds
         if not columns.hold_cells and not has_categories and self.impute is None:

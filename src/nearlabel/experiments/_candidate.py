@@ -1,4 +1,4 @@
-"""A model that may be chosen among many."""
+"""A candidate model of a selection."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ EXACT = "exact"
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model that may be chosen.
+    """A candidate model of a selection.
 
     Parameters
     ----------
     method : str
-        Name of the method; what `make_method` takes, unless `method_object` is given.
+        Name of the method; a specification for `make_method`, unless `method_object` is given.
     n_neighbors : int or None
-        Number of neighbours; None for a method without.
+        Number of neighbours; None for a method without one.
     scale : {"none", "minmax", "standard", "tfidf"}
         How the features are scaled.
     search : str or None
-        Name of the search; what `make_search` takes, unless `search_object` is given. None for a method that shares no
-        search.
+        Name of the search; a specification for `make_search`, unless `search_object` is given. None for a method that
+        does not share a search.
     method_object : estimator or MethodSpec, default=None
-        The object of the method's name.
+        The method itself, if its name is not a specification.
     search_object : search, default=None
-        The object of the search's name.
+        The search itself, if its name is not a specification.
     impute : {None, "mean", "median", "most_frequent"}, default=None
         What takes the place of missing features, as in `Plan`.
     """
@@ -52,14 +52,13 @@ class Candidate:
     impute: str | None = None
 
     def make(self, data: Dataset | None = None) -> Any:
-        """Return the unfitted model: the method, behind an imputer and a `FeatureScaler` where they are asked for.
+        """Return the unfitted model: the method, after an imputer and a `FeatureScaler` if requested.
 
         Parameters
         ----------
         data : Dataset, default=None
-            What it is to be fitted to. If X holds cells of several kinds, the method is behind a
-            `MixedFeaturesEncoder`, which imputes and scales numbers; categories are not scaled in any X. None: all
-            features are numbers.
+            Training data. If X contains cells of several kinds, a `MixedFeaturesEncoder` comes before the method and
+            imputes and scales numbers; categories are never scaled. None: all features are numbers.
 
         Returns
         -------
@@ -76,7 +75,7 @@ class Candidate:
         Parameters
         ----------
         data : Dataset, pair (X, y), or str
-            As `Tuning.run` takes it.
+            As in `Tuning.run`.
 
         Returns
         -------
@@ -86,8 +85,8 @@ class Candidate:
         Raises
         ------
         ValueError
-            If X has infinite values, or missing ones that are not imputed, or the labels are no indicator matrix
-            or unknown where the method does not take that.
+            If X has infinite values, or missing values that are not imputed, or the labels are not an indicator matrix
+            or are unknown and the method does not support that.
         """
         data = as_dataset("data", data)
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
@@ -102,7 +101,7 @@ def make_untuned(candidate: Candidate, data: Dataset) -> Pipeline:
 
 
 def _parts(candidate: Candidate, data: Dataset | None) -> tuple[MethodSpec, Any, list[Any]]:
-    """Return the method, the search or None for the usual one, and the steps before the method."""
+    """Return the method, the search (None for the default), and the steps before the method."""
     search = None
     if candidate.search not in (None, EXACT) or candidate.search_object is not None:
         search = make_search(candidate.search if candidate.search_object is None else candidate.search_object)
@@ -112,7 +111,7 @@ def _parts(candidate: Candidate, data: Dataset | None) -> tuple[MethodSpec, Any,
 
 
 def _fit_with_groups(model: Any, data: Dataset) -> Any:
-    """Fit a model; one that holds rows out, alone or behind other steps, holds out groups where there are some."""
+    """Fit a model; if it holds out samples, alone or in a pipeline, it holds out groups if there are any."""
     prefix, last = (f"{model.steps[-1][0]}__", model[-1]) if isinstance(model, Pipeline) else ("", model)
     takes_groups = data.groups is not None and isinstance(last, TunedThresholdsClassifierCV | CalibratedLabels)
     return model.fit(data.X, data.Y, **({f"{prefix}groups": data.groups} if takes_groups else {}))

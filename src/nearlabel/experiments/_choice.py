@@ -1,4 +1,4 @@
-"""The best of many answers: on all rows, and for each part of the rows by the other parts."""
+"""Nested selection: the best candidate on all samples, and for each part of the samples the best on the other parts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from nearlabel.utils.validation import as_dense
 
 
 class Choice:
-    """Values of what is offered, and the best of it on all rows, and for each part of the rows by the other parts.
+    """The best candidate on all samples, and for each part of the samples the best on the other parts.
 
-    Of each part only the answer of the best so far is kept, so any number of candidates may be offered, whatever their
-    label sets come from. `nearlabel.model_selection.NeighborsClassifierCV` finds thresholds once a candidate instead of
-    once a part: it must keep the scores of the best few, and judge only these part by part.
+    For each part only the predictions of the best candidate so far are stored, so the number of candidates is not
+    limited. `nearlabel.model_selection.NeighborsClassifierCV` tunes thresholds once per candidate instead of once per
+    part: it must store the scores of the best few, and evaluates only these part by part.
     """
 
     def __init__(self, Y: Matrix, parts: Sequence[IntArray], metric: Metric, chosen: Chosen | None = None) -> None:
@@ -27,7 +27,7 @@ class Choice:
         self.chosen = Chosen.none(len(parts)) if chosen is None else chosen
 
     def offer(self, labels: Any, scores: Any) -> tuple[float, tuple[float, ...]]:
-        """Take answers of a candidate for all samples; return the value of the metric, and those on each part."""
+        """Add the predictions of a candidate for all samples; return the metric on all samples and on each part."""
         losses, answers = list(self.chosen.losses), list(self.chosen.answers)
         for number, (part, others) in enumerate(zip(self.parts, self._others, strict=True)):
             loss = loss_of(self._metric, self._value(labels, scores, others))
@@ -41,13 +41,13 @@ class Choice:
         return value, tuple(self._value(labels, scores, part) for part in self.parts)
 
     def scores(self) -> dict[str, float]:
-        """Return all metrics of the choices made without each part, on that part."""
+        """Return all metrics of the nested selection: the best on the other parts predicts each part."""
         answers = [answer for answer in self.chosen.answers if answer is not None]
         labels, scores = (np.vstack(arrays) for arrays in zip(*answers, strict=True))
         return self.metrics_of(np.concatenate(self.parts), labels, scores)
 
     def metrics_of(self, rows: Any, labels: Any, scores: Any) -> dict[str, float]:
-        """Return all metrics of the label sets and scores of some rows; those that are defined."""
+        """Return all metrics of the label sets and scores of some samples, as far as they are defined."""
         metrics = {**CATALOGUE, self._metric.name: self._metric}.values()
         values = score_all(as_dense(self.Y)[rows], labels, scores, metrics)
         return {name: float(value) for name, value in values.items() if np.isfinite(value)}
@@ -57,7 +57,7 @@ class Choice:
 
 
 def loss_of(metric: Metric, value: float) -> float:
-    """Return what is smaller the better a value of a metric is, and infinite where the metric is undefined."""
+    """Return a loss, which is smaller for better values of a metric, and infinite if the metric is undefined."""
     if not np.isfinite(value):
         return np.inf
     return -value if metric.greater_is_better else value

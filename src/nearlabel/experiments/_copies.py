@@ -1,4 +1,4 @@
-"""Exact copies: rows that equal others, by which figures of rows held out are too good."""
+"""Exact copies of samples, which make metrics on held-out samples optimistic."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from nearlabel.datasets import Dataset, duplicate_groups
 from nearlabel.experiments._folds import Problem, stacked
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 
-_MOST_LISTED = 2**24  # neighbours in all lists, and at least so many of each row, for the sake of its copies
+_MOST_LISTED = 2**24  # maximum of neighbours in all lists, and minimum per row, because of copies
 _LEAST_OF_ROW = 30
 
 
 def share_of_copies(problem: Problem) -> float:
-    """Return the share of rows that equal a row before them, empty rows apart.
+    """Return the share of samples that equal an earlier sample; empty samples do not count.
 
     Parameters
     ----------
     problem : Dataset or (Dataset, Dataset)
-        A data set, or its given training and test part, whose rows are taken together.
+        A data set, or its given training and test parts, whose samples are combined.
 
     Returns
     -------
     float
-        From 0 to below 1; 0.5 if every row occurs twice.
+        From 0 to below 1; 0.5 if every sample occurs twice.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def share_of_copies(problem: Problem) -> float:
 
 
 def copied_rows(training: Dataset, test: Dataset) -> BoolArray:
-    """Return which test samples equal a training sample, empty ones apart.
+    """Return which test samples equal a training sample; empty samples do not count.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def copied_rows(training: Dataset, test: Dataset) -> BoolArray:
     Returns
     -------
     ndarray of bool of shape (n_test_samples,)
-        True where a training row is the same.
+        True if an equal training sample exists.
 
     Examples
     --------
@@ -63,9 +63,10 @@ def copied_rows(training: Dataset, test: Dataset) -> BoolArray:
 
 
 def groups_of_copies(X: Matrix) -> IntArray:
-    """Number the rows so that equal ones have one number; rows without any value but 0 are alone.
+    """Return group numbers, equal for equal samples; samples with only zeros form their own groups.
 
-    Empty rows say nothing, so equal ones are no copies of each other; there may be so many that none could be judged.
+    Empty samples carry no information, so they do not count as copies; otherwise there may be too many copies for any
+    evaluation.
     """
     groups = duplicate_groups(X)
     empty = np.flatnonzero(_empty_rows(X))
@@ -81,14 +82,14 @@ def _empty_rows(X: Matrix) -> BoolArray:
 
 
 def have_copies(groups: IntArray, training: IntArray, rows: IntArray) -> BoolArray:
-    """Return which of some samples equal a training sample."""
+    """Return which samples equal a training sample."""
     return np.isin(groups[rows], groups[training])
 
 
 def in_small_groups(groups: IntArray) -> tuple[IntArray, BoolArray]:
-    """Return groups with the rows of the largest ones alone, and which rows are not of these.
+    """Return groups, with the largest ones split into single rows, and which rows are not in the largest ones.
 
-    A row of a group needs as many more neighbours as the group has rows: the lists of all rows are kept within bounds.
+    A row needs as many additional neighbours as its group has rows; this limits the size of all lists.
     """
     of_row = np.bincount(groups)[groups]
     small = of_row <= max(_LEAST_OF_ROW, _MOST_LISTED // len(groups))

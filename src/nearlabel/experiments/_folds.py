@@ -1,4 +1,4 @@
-"""Split data sets into training and test parts, and identify them: for all kinds of plans."""
+"""Training and test parts of data sets, and digests that identify data sets, for all kinds of plans."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import first_not_finite, numbers_of, without_missing
 
-# A data set to be cut into folds, or its given training and test part.
+# A data set to split into folds, or its given training and test parts.
 Problem: TypeAlias = Dataset | tuple[Dataset, Dataset]
 
 
@@ -24,24 +24,24 @@ class Fold(NamedTuple):
     """A training and a test part of a data set."""
 
     dataset: str
-    seed: int | None  # None: the split is given
+    seed: int | None  # None: given split
     number: int
     X: Matrix
     Y: Matrix
     training: IntArray
     test: IntArray
-    groups: IntArray | None = None  # of the training rows
+    groups: IntArray | None = None  # groups of the training samples
     columns: Columns = Columns((), ())  # of X
-    copied: BoolArray | None = None  # which test rows equal a training row, if metrics are asked for without these
+    copied: BoolArray | None = None  # which test samples equal a training sample, for metrics without copies
     label_names: Sequence[str] = ()
 
     def label(self) -> dict[str, Any]:
-        """Return the fields of a record that say which fold it belongs to."""
+        """Return the fields of a record that identify its fold."""
         return {"dataset": self.dataset, "seed": self.seed, "fold": self.number}
 
 
 def given_fold(name: str, training: Dataset, test: Dataset) -> Fold:
-    """Return the given split as a fold; raise ValueError if the parts do not fit each other."""
+    """Return the given split as a fold; raise ValueError if the parts do not match."""
     for what in ("feature_names", "label_names", "feature_kinds"):
         if getattr(training, what) != getattr(test, what):
             raise ValueError(f"training and test part of {name} must have the same {what}, in the same order.")
@@ -53,36 +53,36 @@ def given_fold(name: str, training: Dataset, test: Dataset) -> Fold:
 
 
 def check_matrices(name: str, X: Matrix, Y: Matrix, *, impute: str | None = None) -> None:
-    """Raise ValueError unless X is finite, missing values that are imputed apart, and Y holds 0, 1 and NaN only."""
+    """Raise ValueError unless X is finite (apart from imputed missing values) and Y contains only 0, 1 and NaN."""
     X = numbers_of(X) if impute is None else without_missing(numbers_of(X))
     bad = np.count_nonzero(~np.isfinite(X.data if sparse.issparse(X) else X))
     first = first_not_finite(X) if bad else None
     if first is not None:
         raise ValueError(
             f"X of {name} must be finite, got {bad} missing or infinite values, the first in row {first.row}, column"
-            f" {first.column}, counted from 0. Hint: impute missing ones."
+            f" {first.column}, counted from 0. Hint: impute missing values."
         )
     PartialLabels.of(Y, name=f"Y of {name}", dtype=None)
 
 
 def stacked(upper: Matrix, lower: Matrix) -> Matrix:
-    """Return one matrix of the rows of both, in CSR if either is sparse."""
+    """Return both matrices stacked, as CSR if either is sparse."""
     either_sparse = sparse.issparse(upper) or sparse.issparse(lower)
     return sparse.vstack([upper, lower], format="csr") if either_sparse else np.vstack([upper, lower])
 
 
 def problem_digest(problem: Problem) -> str:
-    """Return a hash of samples and label sets, by which the plan of a run identifies its data.
+    """Return a hash of samples and label sets, which identifies the data in the plan of a run.
 
     Parameters
     ----------
     problem : Dataset or (Dataset, Dataset)
-        A data set, or its given training and test part.
+        A data set, or its given training and test parts.
 
     Returns
     -------
     str
-        Equal for equal values, dense or sparse storage apart; names do not count.
+        Equal for equal values, but different for dense and sparse storage; names do not count.
     """
     parts = problem if isinstance(problem, tuple) else (problem,)
     groups = [part.groups for part in parts if part.groups is not None]
@@ -90,7 +90,7 @@ def problem_digest(problem: Problem) -> str:
 
 
 def _content(matrix: Matrix) -> Any:
-    """Return what the matrix holds, without what scipy remembers of it: that changes while it is used."""
+    """Return the contents of the matrix, without scipy's cached attributes, which change with use."""
     if not sparse.issparse(matrix):
         return np.ascontiguousarray(matrix)
     rows = sparse.csr_array(matrix, copy=True)
@@ -101,11 +101,10 @@ def _content(matrix: Matrix) -> Any:
 def description(
     settings: Mapping[str, Any], problems: Mapping[str, Problem], objects: Mapping[str, Mapping[str, str]]
 ) -> dict[str, Any]:
-    """Return what decides the records of a plan: its settings, the library's version and a digest of each problem.
+    """Return the inputs that determine a plan's records: settings, the library's version and a digest of each problem.
 
-    `objects` are descriptions of what the names in the settings stand for, by setting. Cells are compared by the kinds
-    of their columns, of which digests know nothing, so the kinds are described, too. If there are none of either, no
-    place is taken for them.
+    `objects` are descriptions of the objects behind names, by setting. Cells are compared by the kinds of their
+    columns, which digests do not include, so the kinds are described too. Both are left out if empty.
     """
     described: dict[str, Any] = {"objects": dict(objects)} if any(objects.values()) else {}
     kinds = {name: of_columns for name, problem in problems.items() if (of_columns := _kinds_of_cells(problem))}
@@ -115,7 +114,7 @@ def description(
 
 
 def _kinds_of_cells(problem: Problem) -> dict[str, str]:
-    """Return the kind of each column of cells that is no number; none if X is an array of numbers."""
+    """Return the kinds of the non-numeric columns; empty if X is an array of numbers."""
     data = problem[0] if isinstance(problem, tuple) else problem
     named = zip(data.feature_names, data.feature_kinds, strict=True) if data.X.dtype.kind == "O" else ()
     return {name: kind for name, kind in named if kind != "number"}

@@ -1,4 +1,4 @@
-"""What a tuning tries: methods with numbers of neighbours, scalings and searches, and which of them need one fit."""
+"""The grid of a tuning: methods with numbers of neighbours, scalings and searches, and which of them share a fit."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from nearlabel.out_of_sample import largest_group
 from nearlabel.utils.types import Matrix
 
 _COSINE = "exact:metric=cosine"
-_FEW = 3  # numbers of neighbours, of a range, of methods that are fitted for each
+_FEW = 3  # numbers of neighbours tried from a range, for methods that need a fit for each
 _BY_FEATURE = ("none", "minmax", "standard")  # scalings that shift and divide each feature
 
 
 class Fitting(NamedTuple):
-    """A method to fit, with some numbers of neighbours, and those that differ from it in their thresholds only.
+    """Methods that share a fit (they differ only in thresholds), with some numbers of neighbours.
 
     Parameters
     ----------
     specs : dict of str to MethodSpec
         The methods, by name.
     numbers : sequence of int, or (None,)
-        Numbers of neighbours.
+        Numbers of neighbours to try.
     scale, search : str, str or None
         Names of the scaling and of the search.
     search_object : object
         The object of the search's name.
     by : HoldingOut
-        How rows are held out.
+        How samples are held out.
     copy_of : str
-        Why it need not be fitted; empty if it must.
+        Reason why it is skipped as a copy of another one; empty if it must be fitted.
     """
 
     specs: dict[str, MethodSpec]
@@ -56,18 +56,18 @@ class Fitting(NamedTuple):
 
     @property
     def lines(self) -> list[Line]:
-        """A line for each method."""
+        """One line for each method."""
         return [Line(name, self.scale, self.search) for name in self.specs]
 
     def answer(self, by: HoldingOut, n_neighbors: int | None) -> Answer:
-        """Return the predictions for held-out rows, without thresholds."""
+        """Return the predictions for held-out samples, without thresholds."""
         spec = next(iter(self.specs.values()))
         return by.answer(spec, n_neighbors, self.search_object, self.search or EXACT)
 
 
 @dataclass(frozen=True)
 class Grid:
-    """All candidates of a `Tuning`; its fields are those of the same name there, each name with its object."""
+    """All candidates of a `Tuning`; the fields are as there, with an object for each name."""
 
     methods: dict[str, Any]
     n_neighbors: int | tuple[int, ...]
@@ -78,11 +78,11 @@ class Grid:
 
     @cached_property
     def specs(self) -> dict[str, MethodSpec]:
-        """The methods, read."""
+        """The methods as specifications."""
         return {name: MethodSpec.of(method) for name, method in self.methods.items()}
 
     def candidate(self, method: str, n_neighbors: int | None, scale: str, search: str | None) -> Candidate:
-        """Return a candidate, with the objects of those names that are not nearlabel's own."""
+        """Return a candidate, with the objects of names that are not nearlabel's own."""
         of_method = self.methods[method]
         of_search = None if search is None else self.searches[search]
         return Candidate(
@@ -96,7 +96,7 @@ class Grid:
         )
 
     def fittings(self, samples: Samples) -> list[Fitting]:
-        """Return what has to be fitted, method by method; methods that differ in their thresholds share a fit."""
+        """Return the necessary fits, method by method; methods that differ only in their thresholds share a fit."""
         held_out = {scale: self._held_out(samples, scale) for scale in self.scales}
         copies = _copied_scales({scale: left_out for scale, (left_out, _) in held_out.items()})
         fittings = []
@@ -117,15 +117,15 @@ class Grid:
         largest = max(self.n_neighbors) if isinstance(self.n_neighbors, tuple) else self.n_neighbors
         steps = preparation(Columns.of(data), self.impute, scale)
         left_out = LeaveOneOut(data.X, Y, steps, largest + n_more, data.groups)
-        # Only calibration leaves groups out inside a fold, which takes more neighbours.
+        # Only calibration leaves groups out inside a fold, which needs more neighbours.
         groups = data.groups if any(spec.calibration for spec in self.specs.values()) else None
         return left_out, Folds(data.X, Y, steps, parts, largest, groups)
 
     def _numbers(self, by: HoldingOut, n_rows: int) -> Sequence[int]:
-        """Return the numbers of neighbours to try; of a range fewer where each costs a fit."""
+        """Return the numbers of neighbours to try; fewer of a range if each needs a fit."""
         most = by.most_neighbors
         if most < 1:
-            raise ValueError(f"data must have more rows, so that some can be held out, got {n_rows}.")
+            raise ValueError(f"data must have more samples, so that some can be held out, got {n_rows}.")
         if isinstance(self.n_neighbors, tuple):
             if max(self.n_neighbors) > most:
                 raise ValueError(
@@ -138,24 +138,24 @@ class Grid:
         return range(step, last + 1, step)
 
     def _copied_by_method(self, spec: MethodSpec, scale: str, search: str | None, left_out: LeaveOneOut) -> str:
-        """Return why a method gives the same with another scaling or search; empty if it does not."""
+        """Return the reason why a method gives the same result with another scaling or search; empty if it does not."""
         first = next((one for one in self.scales if one in _BY_FEATURE), scale)
         if isinstance(spec.method.prototype, ClusteringTrees) and scale in _BY_FEATURE and scale != first:
-            return f"as with scaling {first}: trees see the order of values only"
+            return f"as with scaling {first}: trees depend on the order of values only"
         if _scales_itself(spec.method.prototype) and scale in _BY_FEATURE and scale != first:
             return f"as with scaling {first}: the method divides features by their ranges"
         if search == _COSINE and EXACT in self.searches and left_out.has_unit_rows:
-            return "as with the Euclidean distance: all rows are of length 1"
+            return "as with the Euclidean distance: all samples have norm 1"
         return ""
 
 
 def _scales_itself(method: Any) -> bool:
-    """Return whether a method divides features by their ranges and minds no shift."""
+    """Return whether a method divides features by their ranges and is invariant to shifts."""
     return isinstance(method, MLMLM) and (method.scale, method.metric) == ("minmax", "euclidean")
 
 
 def _copied_scales(left_out: Mapping[str, LeaveOneOut]) -> dict[str, str]:
-    """Return for each scaling why it is left out: an earlier one gives the same features; empty if none does."""
+    """Return why each scaling is left out (an earlier one gives the same features); empty if it is not."""
     copied: dict[str, str] = {}
     for scale, rows in left_out.items():
         same = (other for other in copied if not copied[other] and _are_equal(left_out[other].prepared, rows.prepared))

@@ -1,8 +1,8 @@
-"""Objects of users in the place of names: what records call them, what a plan stores of them, and their contract.
+"""User objects in plans: their names in records, their description in plans, and their checks.
 
-A *guest* is an estimator, a search or a metric that is not nearlabel's own. A plan takes it if it passes the checks of
-`nearlabel.testing`. A check that it cannot pass is named, with the reason, in an attribute `expected_failed_checks` (a
-dict) of the guest's class or function: the command line, which only knows the name of the class, sees it there too.
+A *guest* is an estimator, a search or a metric that is not nearlabel's own. A plan accepts it if it passes the checks
+of `nearlabel.testing`. A check that it cannot pass is listed, with the reason, in an attribute `expected_failed_checks`
+(a dict) of the guest's class or function, where the command line can also find it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from nearlabel.utils.validation import each_once
 
 _logger = logging.getLogger(__name__)
 
-# No check starts later. The longest ones take as long again, so a guest costs about 2 seconds at most.
+# No check starts later. The longest checks take about as long, so a guest takes at most about 2 seconds.
 _SECONDS = 1.0
 _LONG_CHECKS = (
     "check_sparse_equals_dense",
@@ -37,26 +37,26 @@ _LONG_CHECKS = (
 )
 _NO_PLAN_DOES_THAT = {"check_one_dimensional_target": "y is an indicator matrix in every plan"}
 _WITHOUT_PANDAS = {"check_data_frames": "pandas is not installed"}
-_passed: set[tuple[str, str]] = set()  # kind and description of the guests that this process has checked
+_passed: set[tuple[str, str]] = set()  # kind and description of the guests checked in this process
 
 
 def by_name(what: str, values: Any) -> dict[str, Any]:
-    """Return what a user listed, by the name that records have of it.
+    """Return the user's objects by their names in records.
 
     Parameters
     ----------
     what : str
         Name of the parameter, for messages.
     values : mapping of str to str or object, or iterable of str or object
-        In a mapping the user sets the names. In a list a text is its own name, a function has its ``__name__``, an
-        object its representation: ``MyClassifier(alpha=2)``.
+        In a mapping the user sets the names. In a list the name is the text itself, the ``__name__`` of a function, or
+        the representation of an object, such as ``MyClassifier(alpha=2)``.
 
     Raises
     ------
     TypeError
-        If it is neither, or a name is not a text.
+        If it is neither, or a name is not a str.
     ValueError
-        If there is no value, a name comes twice, or a function has no name.
+        If it is empty, a name occurs twice, or a function has no name.
     """
     if not isinstance(values, Mapping):
         values = each_once(what, values)
@@ -81,7 +81,7 @@ def _name_of(what: str, value: Any) -> str:
 
 
 def describe_object(value: Any) -> str:
-    """Return in one line which object it is: its class and its parameters, in the same words in every process."""
+    """Return a one-line description of an object, its class and parameters, which is the same in every process."""
     if isinstance(value, Metric):
         return f"{describe_object(value.function)}, needs={value.needs}, greater_is_better={value.greater_is_better}"
     if isinstance(value, partial):
@@ -98,7 +98,7 @@ def describe_object(value: Any) -> str:
     path = f"{type(value).__module__}.{type(value).__qualname__}"
     if hasattr(value, "get_params"):
         return f"{path}({', '.join(_settings(value.get_params(deep=False)))})"
-    return f"{path} {joblib.hash(value)}"  # arrays, and whatever has no parameters
+    return f"{path} {joblib.hash(value)}"  # arrays, and objects without parameters
 
 
 def _settings(values: Mapping[Any, Any]) -> list[str]:
@@ -106,7 +106,7 @@ def _settings(values: Mapping[Any, Any]) -> list[str]:
 
 
 def described(given: Mapping[str, Any], descriptions: Mapping[str, str]) -> dict[str, str]:
-    """Return what a plan on disk records of names that are not nearlabel's own."""
+    """Return the descriptions of names that are not nearlabel's own, for the plan on disk."""
     return {
         name: value if isinstance(value, str) and not names_an_import(value) else descriptions[name]
         for name, value in given.items()
@@ -115,12 +115,12 @@ def described(given: Mapping[str, Any], descriptions: Mapping[str, str]) -> dict
 
 
 def check_classifier(name: str, classifier: Any, n_neighbors: int | None) -> None:
-    """Refuse a guest that does not keep the contract of `check_multilabel_estimator`.
+    """Raise an error unless a guest passes `check_multilabel_estimator`.
 
-    `n_neighbors` replaces the number of neighbours of a guest that has one: the checks have 30 training rows.
+    `n_neighbors` replaces the guest's number of neighbours, since the checks have 30 training samples.
     """
     if isinstance(classifier, Pipeline):
-        classifier = classifier[-1]  # the steps before it see features only
+        classifier = classifier[-1]  # the steps before it use features only
     if _is_ours(classifier):
         return
     given = {} if n_neighbors is None else {"n_neighbors": n_neighbors}
@@ -130,13 +130,13 @@ def check_classifier(name: str, classifier: Any, n_neighbors: int | None) -> Non
 
 
 def check_search(name: str, search: Any) -> None:
-    """Refuse a guest that does not keep the contract of `nearlabel.testing.check_search`."""
+    """Raise an error unless a guest passes `nearlabel.testing.check_search`."""
     if not _is_ours(search):
         _check("search", name, search, SEARCH_CHECKS, lambda: clone(search, safe=False))
 
 
 def check_metric(metric: Metric) -> None:
-    """Refuse a guest that does not keep the contract of `nearlabel.testing.check_metric`."""
+    """Raise an error unless a guest passes `nearlabel.testing.check_metric`."""
     if not _is_ours(metric.function):
         _check("metric", metric.name, metric, METRIC_CHECKS, lambda: metric)
 
@@ -149,7 +149,7 @@ def _check(
     make: Callable[[], Any],
     excused: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Run the checks that the guest has not passed yet, but for those that it or we excuse."""
+    """Run the checks that the guest has not passed yet, without the expected failures."""
     key = kind, describe_object(guest)
     if key in _passed:
         return
@@ -168,7 +168,7 @@ def _check(
 
 
 def _is_ours(guest: Any) -> bool:
-    """Tell whether an object, and each estimator inside it, is tested by nearlabel or scikit-learn."""
+    """Return whether an object, and each estimator inside it, is tested by nearlabel or scikit-learn."""
     if not hasattr(guest, "get_params"):
         return _root(guest) == "nearlabel"
     inside = [value for value in guest.get_params().values() if hasattr(value, "get_params")]

@@ -1,4 +1,4 @@
-"""Label sets and scores of rows by models that have not seen them: leave-one-out, or by folds."""
+"""Out-of-sample label sets and scores, by leave-one-out or by folds."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from nearlabel.utils.validation import as_dense
 
 
 class Answer(NamedTuple):
-    """The predictions for every row by a model without it: dense arrays (n_samples, n_labels)."""
+    """The out-of-sample predictions of every sample: dense arrays (n_samples, n_labels)."""
 
     labels: Any
     scores: Any
 
     def decided(self, thresholds: ThresholdStrategy | float | None, Y: Matrix, parts: Sequence[IntArray]) -> Any:
-        """Return the label sets by the method's own rule, one threshold, or a strategy tuned without each part."""
+        """Return label sets by the method's own rule, by one threshold, or by a strategy tuned without each part."""
         if thresholds is None:
             return self.labels
         if not isinstance(thresholds, ThresholdStrategy):
@@ -44,30 +44,30 @@ class Answer(NamedTuple):
 
 
 class HoldingOut(Protocol):
-    """A way to hold out rows of one data set, its features in one scaling."""
+    """A way to hold out samples of a data set, with one scaling of its features."""
 
     name: str
     most_neighbors: int
 
     def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
-        """Answer for every row by a method without thresholds that has not seen the row.
+        """Return out-of-sample predictions for every sample, by a method without thresholds.
 
-        What a search finds is kept under its name.
+        The neighbours that a search finds are stored under its name.
         """
         ...
 
     def without_copies(self, copies: IntArray) -> tuple[HoldingOut, BoolArray]:
-        """Return what answers for rows without their copies, which may be this object, and for which rows it can.
+        """Return the way to hold out samples together with their copies, and for which samples it is possible.
 
-        `copies` (n_samples,) gives equal rows the same number.
+        `copies` (n_samples,) has the same number for equal samples.
         """
         ...
 
 
 class LeaveOneOut:
-    """Each row is answered for by all others, or all of other groups, without a refit.
+    """Each sample is predicted from all others, or from all other groups, without a refit.
 
-    What is done to features is fitted to all rows.
+    The preparation of features is fitted to all samples.
     """
 
     def __init__(
@@ -80,12 +80,12 @@ class LeaveOneOut:
 
     @property
     def prepared(self) -> Matrix:
-        """The features, prepared by all rows."""
+        """The features, prepared by a fit to all samples."""
         return self._rows.X
 
     @cached_property
     def has_unit_rows(self) -> bool:
-        """Whether all rows are of length 1, so that the cosine orders neighbours as the Euclidean distance does."""
+        """Whether all samples have norm 1, so that cosine and Euclidean distance give the same order."""
         X = self.prepared
         squares = X.multiply(X) if sparse.issparse(X) else np.square(X)
         return bool(np.allclose(np.asarray(squares.sum(axis=1)), 1.0, rtol=0, atol=1e-12))
@@ -95,12 +95,12 @@ class LeaveOneOut:
         return out_of_sample.LeaveOneOut(prepared_by(self._steps, self._X)[0], self._Y, self._groups)
 
     def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
-        """Answer by the method's own leave-one-out label sets and scores."""
+        """Return the method's own leave-one-out label sets and scores."""
         known = _neighbors(self._rows, spec, search, search_name, self._to_find)
         return _dense_answer(self._rows, spec.classifier(n_neighbors, known))
 
     def without_copies(self, copies: IntArray) -> tuple[LeaveOneOut, BoolArray]:
-        """Return the same with the copies of each row left out, too, by the neighbours that are known."""
+        """Return the same with the copies of each sample left out too, using the neighbours already found."""
         groups, rows = in_small_groups(copies)
         other = LeaveOneOut(self._X, self._Y, self._steps, 0, groups)
         other._rows = self._rows.by_groups(groups)
@@ -108,7 +108,7 @@ class LeaveOneOut:
 
 
 class Folds:
-    """Each row is answered for by a fit to the rows of other folds, what is done to features included."""
+    """Each sample is predicted by a fit to the other folds, including the preparation of features."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Folds:
         self._folds: dict[Part | None, list[out_of_sample.Fold]] = {}
 
     def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
-        """Answer by a fit for each fold."""
+        """Return the predictions from a fit for each fold."""
         if spec.selection not in self._folds:
             self._folds[spec.selection] = [self._fold(spec, part) for part in self._parts]
         folds = self._folds[spec.selection]
@@ -140,14 +140,14 @@ class Folds:
         return Answer(labels, scores)
 
     def without_copies(self, copies: IntArray) -> tuple[Folds, BoolArray]:
-        """Return the same for rows that have no copy in another fold: no row of its own was in their fits."""
+        """Return the same object for samples that have no copy in another fold: their fits did not include a copy."""
         rows = np.ones(len(copies), dtype=bool)
         for part in self._parts:
             rows[part] = ~have_copies(copies, np.delete(np.arange(len(copies)), part), part)
         return self, rows
 
     def _held_out_groups(self, spec: MethodSpec, part: IntArray) -> dict[str, Any]:
-        """Return the groups of the rows that are fitted, for a method that holds some out meanwhile."""
+        """Return the groups of the training samples, for a method that holds some out during its fit."""
         if spec.calibration is None or self._groups is None:
             return {}
         return out_of_sample.of_groups(np.delete(self._groups, part))
@@ -163,15 +163,15 @@ class Folds:
 
 
 def _neighbors(rows: Any, spec: MethodSpec, search: Any, name: str, to_find: int) -> Any:
-    """Return what a search finds, if the method asks one: it serves every method and every smaller number.
+    """Return the neighbours found by a shared search, for all methods and all smaller numbers of neighbours.
 
-    Where labels are unknown the method searches itself.
+    If labels are unknown, the method searches itself.
     """
     return rows.neighbors(make_search(search), to_find, name) if spec.has_neighbors else None
 
 
 def _dense_answer(rows: Any, classifier: Any, **params: Any) -> Answer:
-    """Ask for the answers of a classifier that has not seen the rows."""
+    """Return the predictions of a classifier for samples on which it was not trained."""
     with without_advice():
         labels, scores = rows.answer(classifier, **params)
     return Answer(as_dense(labels), scores)

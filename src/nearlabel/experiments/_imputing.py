@@ -1,4 +1,4 @@
-"""Missing features replaced by statistics of the training samples."""
+"""Imputation of missing features by statistics of the training samples."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ IMPUTATIONS = ("mean", "median", "most_frequent")
 
 
 def check_impute(impute: str | None) -> None:
-    """Raise ValueError unless it is None or the name of a statistic."""
+    """Raise ValueError unless `impute` is None or the name of a statistic."""
     if impute is not None:
         check_choice("impute", impute, IMPUTATIONS)
 
 
 def make_imputer(impute: str) -> SimpleImputer:
-    """Return scikit-learn's imputer; a feature without a value in the training data becomes 0 rather than vanish."""
+    """Return scikit-learn's imputer; a feature without training values becomes 0 instead of being removed."""
     return SimpleImputer(strategy=impute, keep_empty_features=True)
 
 
 def imputed(impute: str | None, training: Matrix, *others: Matrix) -> list[Matrix]:
-    """Return training and other samples, with a statistic of the training samples for missing values of a feature.
+    """Return training and other samples with missing values replaced by a statistic of the training samples.
 
     Parameters
     ----------
     impute : {None, "mean", "median", "most_frequent"}
-        The statistic; None: no imputation. In sparse rows a value that is not stored is 0, not missing.
+        The statistic; None: no imputation. In sparse data a value that is not stored is 0, not missing.
     training, *others : ndarray or CSR array of shape (n_rows, n_features)
-        Rows; NaN is a missing value.
+        Samples; NaN is a missing value.
 
     Returns
     -------
     list of ndarray or CSR array
-        The rows, in the same storage.
+        The samples, in the same storage.
     """
     if impute is None:
         return [training, *others]

@@ -1,8 +1,9 @@
-"""Methods of plans, from text or from objects.
+"""Methods of plans, from specifications or objects.
 
-A text is ``[selection+][sampler+]method[@calibration][@thresholds]``, and each but the calibration, which is a mere
-name, ``name[:parameter=value]...``: ``mlknn``, ``lpknn:ties=first``, ``mlknn@micro-f:beta=2``,
-``brknn@isotonic@micro-f``, ``igs:labels=sum+cmlknn``, ``mlsmote+mlknn``, ``package.module:MyClassifier@0.3``.
+A specification is ``[selection+][sampler+]method[@calibration][@thresholds]``. Each part is
+``name[:parameter=value]...``, except the calibration, which is only a name: ``mlknn``, ``lpknn:ties=first``,
+``mlknn@micro-f:beta=2``, ``brknn@isotonic@micro-f``, ``igs:labels=sum+cmlknn``, ``mlsmote+mlknn``,
+``package.module:MyClassifier@0.3``.
 """
 
 from __future__ import annotations
@@ -76,11 +77,11 @@ from nearlabel.utils.guests import import_object, split_import
 from nearlabel.utils.types import NeighborSearch
 from nearlabel.utils.validation import check_choice
 
-N_FOLDS = 5  # of the cross-validation that stands in for leave-one-out scores
+N_FOLDS = 5  # folds, for methods without leave-one-out scores
 
 
 def _homer(*, estimator: Any = None, n_clusters: int = 3, max_iter: int = 20, random_state: Any = None) -> HOMER:
-    """Return HOMER of binary relevance, so that `estimator` is here too a classifier of a single label."""
+    """Return HOMER with binary relevance, so that `estimator` is a classifier of a single label here too."""
     nodes = BinaryRelevance(estimator, random_state=random_state)
     return HOMER(nodes, n_clusters=n_clusters, max_iter=max_iter, random_state=random_state)
 
@@ -95,7 +96,7 @@ def _interpolation(
     cv: int = N_FOLDS,
     random_state: Any = None,
 ) -> NeighborInterpolation:
-    """Return it with `estimator` as a classifier of a single label, and the neighbours by the name of their method."""
+    """Return the classifier with `estimator` as a classifier of a single label, and the neighbours by name."""
     model = None if estimator is None else BinaryRelevance(estimator, random_state=random_state)
     others = {name: METHODS[name] for name in METHODS if hasattr(METHODS[name], "loo_predict_proba")}
     lazy = from_text("neighbors of 'interpolation'", others, str(neighbors))
@@ -134,12 +135,12 @@ METHODS: Mapping[str, Any] = MappingProxyType(
     }
 )
 
-# Those that one search serves, for every number of neighbours.
+# Methods that share one search for every number of neighbours.
 NEIGHBOR_METHODS = tuple(
     name for name, method in METHODS.items() if "n_neighbors" in inspect.signature(method).parameters
 )
 
-# What `Tuning` and ``nearlabel tune`` try by default: methods by neighbours, and strong others; cheap ones first.
+# Default methods of `Tuning` and ``nearlabel tune``: neighbour-based methods and strong others, cheap ones first.
 LEADERBOARD_METHODS = (
     "brknn@micro-f",
     "brknn:weights=distance@micro-f",
@@ -147,17 +148,17 @@ LEADERBOARD_METHODS = (
     "br:estimator=logistic@micro-f",
     "mlmlm@micro-f",
     "iblr@micro-f",
-    "nldd:estimator=logistic",  # whose scores are those of the regressions: its own decision is what is new
+    "nldd:estimator=logistic",  # its scores are those of the regressions; only its decision rule is new
     "rfpct@micro-f",
     "ecc:estimator=logistic@micro-f",
-    "interpolation:estimator=logistic",  # which learns its thresholds with its weight
+    "interpolation:estimator=logistic",  # learns thresholds and weight together
 )
 
 SELECTIONS: Mapping[str, Any] = MappingProxyType(
     {"igs": InformationGainSelector, "ig": partial(InformationGainSelector, symmetric=False)}
 )
 
-# What changes the training rows of each fit.
+# Samplers change the training samples of each fit.
 SAMPLERS: Mapping[str, Any] = MappingProxyType(
     {
         "mlros": MLROS,
@@ -173,7 +174,7 @@ SAMPLERS: Mapping[str, Any] = MappingProxyType(
         "mchen": MChen,
     }
 )
-_OF_SAMPLERS = ("n_neighbors",)  # an option of theirs, not the plan's
+_OF_SAMPLERS = ("n_neighbors",)  # their own option, not the plan's
 
 
 def _fbr(variant: int, *, fbr: float | str = "auto", beta: float = 1.0, cv: int = 5, random_state: Any = None) -> FBR:
@@ -182,11 +183,11 @@ def _fbr(variant: int, *, fbr: float | str = "auto", beta: float = 1.0, cv: int 
 
 
 def _risk(measure: str = "recall", level: float = 0.9, confidence: float | None = None) -> RiskControl:
-    """Return it with what a word or a number says; on left-out scores its promise is approximate."""
+    """Return the strategy with options from text; on leave-one-out scores its guarantee is approximate."""
     return RiskControl(measure, level, confidence=confidence)
 
 
-# Names in F start from the metric that takes beta; at its default, 1, it is F1.
+# Names with F use the metric with beta; with its default, 1, it is F1.
 THRESHOLDS: Mapping[str, Callable[..., ThresholdStrategy]] = MappingProxyType(
     {
         "micro-f": MicroFOptimum,
@@ -212,32 +213,33 @@ def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearc
     Parameters
     ----------
     spec : str, estimator or MethodSpec
-        A text is ``[selection+][sampler+]method[@calibration][@thresholds]``, each part a name and any number of
+        A text is ``[selection+][sampler+]method[@calibration][@thresholds]``; each part is a name with any number of
         ``:parameter=value``. The method is a key of `METHODS`; its option `estimator` is a key of `ESTIMATORS` or
-        ``package.module.Name``. The selection is a key of `SELECTIONS`: the method sees the features that it selects.
-        The sampler is a key of `SAMPLERS`: the method is fitted to the rows that it makes. The calibration is one of
+        ``package.module.Name``. The selection is a key of `SELECTIONS`: the method gets the selected features. The
+        sampler is a key of `SAMPLERS`: the method is fitted to the resampled data. The calibration is one of
         `nearlabel.calibration.CALIBRATIONS`, without options. Thresholds are a number from 0 to 1 for all labels, or a
-        key of `THRESHOLDS`: a strategy that is tuned on leave-one-out scores, or on those of a five-fold
-        cross-validation for methods without leave-one-out scores. Each name may be a
-        ``package.module:Name`` or ``./file.py:Name`` instead, which is imported: **this executes the code of that
-        module**. Random numbers come from the seed 0 unless the option `random_state` sets another.
+        key of `THRESHOLDS`: a strategy that is tuned on leave-one-out scores, or on scores from five-fold
+        cross-validation for methods without leave-one-out scores. Instead of a name you can write
+        ``package.module:Name`` or ``./file.py:Name``, which is imported: **this executes the code of that module**. The
+        random seed is 0 unless the option `random_state` sets another one.
     n_neighbors : int, default=None
         Number of neighbours, for a method that has one. None: its default.
     search : object with `fit` and `kneighbors`, default=None
-        Finds the neighbours, for a method that has a parameter `search` which is None.
+        Finds the neighbours, for a method whose parameter `search` is None.
 
     Returns
     -------
     estimator
-        A classifier, inside a `ResampledClassifier` if there is a sampler, and inside `CalibratedLabels` if it is
-        calibrated, alone or in a pipeline behind the selection, inside a classifier with thresholds if some are set.
+        The classifier. With a sampler it is wrapped in `ResampledClassifier`, with a calibration in `CalibratedLabels`;
+        with a selection it is in a pipeline after the selection; with thresholds all of this is wrapped in a threshold
+        classifier.
 
     Raises
     ------
     ValueError
         If there is no such method, selection, sampler, strategy or option.
     TypeError
-        If it is neither text nor an estimator.
+        If it is neither a str nor an estimator.
     ImportError
         If a module cannot be imported.
 
@@ -262,13 +264,13 @@ def make_sampler(spec: str) -> Any:
     Parameters
     ----------
     spec : str
-        A key of `SAMPLERS`, or ``package.module:Name``, which is imported, and any number of ``:parameter=value``.
-        Random numbers come from the seed 0 unless the option `random_state` sets another.
+        A key of `SAMPLERS`, or ``package.module:Name``, which is imported, with any number of ``:parameter=value``. The
+        random seed is 0 unless the option `random_state` sets another one.
 
     Returns
     -------
     sampler
-        With `fit_resample`.
+        A sampler with `fit_resample`.
 
     Raises
     ------
@@ -294,9 +296,9 @@ def _sampler_part(sampler: Any) -> Part:
 
 
 class MethodSpec:
-    """A method of a plan: a classifier, the features that it sees, its calibration, and how its thresholds are set.
+    """A method of a plan: a classifier with selection of features, sampler, calibration and thresholds.
 
-    Methods of one plan that differ in their thresholds only share a fit.
+    Methods of one plan that differ only in their thresholds share a fit.
 
     Parameters
     ----------
@@ -308,16 +310,16 @@ class MethodSpec:
         A key of `SAMPLERS` with options, or an unfitted sampler with `fit_resample`. None: no sampler.
     thresholds : str, float or ThresholdStrategy, default=None
         A key of `THRESHOLDS` with options, a number from 0 to 1 for all labels, or an unfitted strategy. None: the
-        method decides.
+        method's own rule.
     calibration : {None, "sigmoid", "isotonic", "beta"}, default=None
-        How probabilities are calibrated on scores of rows held out. None: scores are the method's own.
+        Calibration of probabilities on held-out scores. None: no calibration.
 
     Raises
     ------
     ValueError
         If there is no such name or option, or the number is out of range.
     TypeError
-        If an object is of the wrong kind.
+        If an object has the wrong type.
 
     Examples
     --------
@@ -352,7 +354,7 @@ class MethodSpec:
 
     @classmethod
     def of(cls, spec: Any) -> MethodSpec:
-        """Read what `make_method` takes: a text of its parts, an estimator, or a specification."""
+        """Return the specification of a text, an estimator, or a specification, as `make_method` accepts them."""
         if isinstance(spec, MethodSpec):
             return spec
         if not isinstance(spec, str):
@@ -373,7 +375,7 @@ class MethodSpec:
 
     @property
     def description(self) -> str:
-        """The classes and parameters of its parts, in one line."""
+        """One line with the classes and parameters of the parts."""
         selection = "" if self.selection is None else f"{describe_object(self.selection.prototype)} + "
         sampler = "" if self.sampler is None else f"{describe_object(self.sampler.prototype)} + "
         thresholds = "" if self.thresholds is None else f" @ {describe_object(self.thresholds)}"
@@ -382,15 +384,15 @@ class MethodSpec:
 
     @property
     def fit_key(self) -> tuple[Part | None, Part | None, Part, str | None]:
-        """What methods have in common that differ in their thresholds only."""
+        """A key that is equal for methods that differ only in their thresholds."""
         return self.selection, self.sampler, self.method, self.calibration
 
     @property
     def has_left_out_scores(self) -> bool:
-        """Whether leave-one-out answers, of groups too, need no refit.
+        """Whether leave-one-out predictions, also for groups, need no refit.
 
-        A selection or calibration has seen the row, so it needs refits; so does a sampler that may delete some rows of
-        a group, or makes one of several.
+        A selection or calibration is fitted with the sample, so it needs refits. So does a sampler that may remove some
+        samples of a group, or merges several samples into one.
         """
         return self.selection is None and self.calibration is None and self._leaves_one_out
 
@@ -408,31 +410,31 @@ class MethodSpec:
 
     @property
     def is_lazy(self) -> bool:
-        """Whether it predicts by near training samples: a method of `nearlabel.lazy`, or one with neighbours."""
+        """Whether it predicts from neighbours: a method of `nearlabel.lazy`, or one with a number of neighbours."""
         return self.has_neighbors or type(self.method.prototype).__module__.startswith("nearlabel.lazy")
 
     @property
     def mixes_neighbors(self) -> bool:
-        """Whether it mixes a method by neighbours with another one."""
+        """Whether it mixes a neighbour-based method with another one."""
         return isinstance(self.method.prototype, NeighborInterpolation)
 
     @property
     def shares_search(self) -> bool:
-        """Whether the method takes neighbours that were found once for all methods.
+        """Whether the method can use neighbours from a search shared by all methods.
 
-        It needs a search that is None, a number of neighbours and the rows as they are: a search without a number, as
-        that of NLDD, may find the neighbours of other rows than the training rows, and a sampler makes other rows.
+        It needs a parameter search that is None, a number of neighbours and the original training samples: a search
+        without a number, as in NLDD, may find neighbours of other samples, and a sampler changes the samples.
         """
         takes_a_search = "search" in self.method.parameters and self.method.prototype.search is None
         return self.sampler is None and self.has_neighbors and takes_a_search
 
     @property
     def is_tuned(self) -> bool:
-        """Whether thresholds are tuned, on scores of rows that were left out."""
+        """Whether thresholds are tuned on held-out scores."""
         return isinstance(self.thresholds, ThresholdStrategy)
 
     def check(self, name: str) -> None:
-        """Raise unless the parameters make sense, and a guest keeps the contract of `nearlabel.testing`."""
+        """Raise an error unless the parameters are valid and guests pass the checks of `nearlabel.testing`."""
         sampler = None if self.sampler is None else self.sampler.prototype
         parts: list[Any] = [self.selector(), sampler, self._uncalibrated(1), self.thresholds]
         for part in parts:
@@ -442,7 +444,7 @@ class MethodSpec:
         if isinstance(self.thresholds, float) and not has_probabilities:
             whose = type(self.method.prototype).__name__
             raise ValueError(
-                f"thresholds of {whose} must be tuned, got {self.thresholds}: its scores are no probabilities."
+                f"thresholds of {whose} must be tuned, got {self.thresholds}: its scores are not probabilities."
             )
         check_classifier(name, self.method.prototype, 3 if self.has_neighbors else None)
 
@@ -452,7 +454,7 @@ class MethodSpec:
         Parameters
         ----------
         n_neighbors : int, default=None
-            Number of neighbours, for a method that has one. None: its own.
+            Number of neighbours, for a method that has one. None: its default.
         search : object with `fit` and `kneighbors`, default=None
             Finds the neighbours, for a method that shares its search.
 
@@ -467,17 +469,17 @@ class MethodSpec:
         if isinstance(self.thresholds, ThresholdStrategy):
             if self.has_left_out_scores:
                 return TunedThresholdsClassifierCV(classifier, self.thresholds, cv="loo")
-            # Rows in a file are often sorted, so the folds are shuffled.
+            # Samples in files are often sorted, so the folds are shuffled.
             return TunedThresholdsClassifierCV(classifier, self.thresholds, cv=N_FOLDS, random_state=0)
         return FixedThresholdsClassifier(classifier, self.thresholds)
 
     def make_untuned(self, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
-        """Return the unfitted method, behind its selection and sampler if it has them, without thresholds."""
+        """Return the unfitted method, with its selection and sampler if it has them, without thresholds."""
         classifier, selector = self.classifier(n_neighbors, search), self.selector()
         return classifier if selector is None else make_pipeline(selector, classifier)
 
     def classifier(self, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
-        """Return the unfitted method, with its sampler, calibrated if it is to be, without selection and thresholds."""
+        """Return the unfitted method, with its sampler and calibration, without selection and thresholds."""
         method = self._uncalibrated(n_neighbors, search)
         if self.calibration is None:
             return method
@@ -498,7 +500,7 @@ class MethodSpec:
 
 
 def sharing_a_fit(specs: Mapping[str, MethodSpec]) -> list[dict[str, MethodSpec]]:
-    """Return groups of methods that differ in their thresholds only."""
+    """Return groups of methods that differ only in their thresholds."""
     groups: dict[Any, dict[str, MethodSpec]] = {}
     for name, spec in specs.items():
         groups.setdefault(spec.fit_key, {})[name] = spec
@@ -506,14 +508,14 @@ def sharing_a_fit(specs: Mapping[str, MethodSpec]) -> list[dict[str, MethodSpec]
 
 
 def _is_sampler(text: str) -> bool:
-    """Return whether what stands before a method is a sampler: one of ours, perhaps misspelt, or an object that is."""
+    """Return whether the part before a method is a sampler: one of ours, possibly misspelt, or a sampler object."""
     name, found = text.split(":")[0], split_import(text)
     if found is not None:
         return hasattr(import_object(found[0]), "fit_resample")
     return name not in SELECTIONS and hint(name, SAMPLERS) != ""
 
 
-# A plus sign parts a selection, a sampler and a method if a name follows it, not a digit as in 1e+2.
+# A plus sign separates parts if a name follows it, but not a digit as in 1e+2.
 _PLUS = re.compile(r"\+(?=[A-Za-z_./~])")
 
 
@@ -540,7 +542,7 @@ def _strategy(value: Any) -> ThresholdStrategy:
 
 
 def _threshold(number: Any, given: object) -> float:
-    """Return a number from 0 to 1; `given` goes into the message if it is none."""
+    """Return a number from 0 to 1; the error message shows `given`."""
     if not isinstance(number, int | float | np.number) or not 0 <= number <= 1:
         known = f"a number from 0 to 1 or one of {sorted(THRESHOLDS)}"
         raise ValueError(f"thresholds must be {known}, got {given!r}.{hint(str(given), THRESHOLDS)}")

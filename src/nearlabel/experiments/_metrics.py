@@ -17,7 +17,7 @@ from nearlabel.utils.guests import import_object, split_import
 
 
 def read_metrics(values: Mapping[str, Any]) -> dict[str, Metric | str]:
-    """Return the metrics by the names that records have of them; "empty_predictions", which is none, is unchanged."""
+    """Return the metrics by their names in records; "empty_predictions", which is not a metric, is unchanged."""
     return {
         name: EMPTY_PREDICTIONS if value == EMPTY_PREDICTIONS else read_metric(name, value)
         for name, value in values.items()
@@ -25,9 +25,9 @@ def read_metrics(values: Mapping[str, Any]) -> dict[str, Metric | str]:
 
 
 def read_metric(name: str | None, value: Any) -> Metric:
-    """Return the metric of a name of the catalogue, a function, a `Metric` or a ``module:function:parameter=value``.
+    """Return a metric from a catalogue name, a function, a `Metric` or a ``module:function:parameter=value``.
 
-    `name` is what the user calls it; None: by its own name.
+    `name` is the user's name of the metric; None: its own name.
 
     Raises
     ------
@@ -38,24 +38,24 @@ def read_metric(name: str | None, value: Any) -> Metric:
     """
     metric = _imported(value) if isinstance(value, str) and split_import(value) else _given(name, value)
     if name not in (None, metric.name):
-        metric = get_metric(replace(metric, name=name, title=""))  # it refuses another metric's name
+        metric = get_metric(replace(metric, name=name, title=""))  # raises an error for another metric's name
     check_metric(metric)
     return metric
 
 
 def make_metric(metric: MetricLike) -> Metric:
-    """Return a metric, given by name, with options, or as an object, after the checks that a plan makes.
+    """Return a metric, given by name with options or as an object, after the checks of a plan.
 
     Parameters
     ----------
     metric : str, Metric or callable
-        What `nearlabel.metrics.get_metric` takes, or ``package.module:function`` or ``./file.py:function``, with
-        values of its further parameters behind colons. **The code of that module is executed.**
+        Any value that `nearlabel.metrics.get_metric` accepts, or ``package.module:function`` or ``./file.py:function``,
+        followed by values of further parameters after colons. **This executes the code of that module.**
 
     Returns
     -------
     Metric
-        The metric; one of a module has the whole text as its name.
+        The metric; for a metric from a module, the whole text is its name.
 
     Raises
     ------
@@ -74,14 +74,14 @@ def make_metric(metric: MetricLike) -> Metric:
 
 
 def direction_of(metric: Metric | str) -> dict[str, bool]:
-    """Return the field of a record that its readers cannot know of a metric: whether greater is better."""
+    """Return the field `greater_is_better` of a record, for metrics that are not in the catalogue."""
     if isinstance(metric, str) or metric.name in CATALOGUE:
         return {}
     return {"greater_is_better": metric.greater_is_better}
 
 
 def skipped_on(metric: Metric | str, fold: Fold) -> dict[str, int]:
-    """Return the field of a record for a metric that leaves out labels, or rows: how many on its fold."""
+    """Return the field of a record with the number of labels, or samples, that a metric leaves out on its fold."""
     if isinstance(metric, str) or not may_leave_out(metric):
         return {}
     skipped = count_left_out(metric, fold.Y[fold.test])
@@ -91,7 +91,7 @@ def skipped_on(metric: Metric | str, fold: Fold) -> dict[str, int]:
 def _given(name: str | None, value: Any) -> Metric:
     if name is None or isinstance(value, str | Metric) or getattr(value, "__name__", "").isidentifier():
         return get_metric(value)
-    return get_metric(Metric(name, value))  # a partial function, a lambda or an object that can be called
+    return get_metric(Metric(name, value))  # a partial function, a lambda or a callable object
 
 
 def _imported(text: str) -> Metric:

@@ -1,4 +1,4 @@
-"""Estimators from text: ``name:parameter=value``, or ``package.module:Name:parameter=value`` for those of users."""
+"""Estimators from text: ``name:parameter=value``, or ``package.module:Name:parameter=value`` for users' estimators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from nearlabel.utils.guests import import_object, split_import
 from nearlabel.utils.options import read_value, split_option
 
-# What the option `estimator` may be: classifiers of a single label.
+# Values of the option `estimator`: classifiers of a single label.
 ESTIMATORS: Mapping[str, Callable[[], Any]] = MappingProxyType(
     {
         "svm": partial(LinearSVC, dual=False),
@@ -32,7 +32,7 @@ ESTIMATORS: Mapping[str, Callable[[], Any]] = MappingProxyType(
 )
 
 _FROM_THE_PLAN = {"n_neighbors", "search"}
-# The name of a strategy says the first, that of a selection the second; the others cannot be written as text.
+# The name of a strategy implies the first, the name of a selection the second; the others cannot be text.
 _NO_OPTIONS = _FROM_THE_PLAN | {"per_label", "symmetric", "similarity", "metric_params"}
 
 
@@ -43,12 +43,11 @@ class Part:
     Parameters
     ----------
     key : str
-        The text that it comes from, or what identifies the object; parts of one key are equal, and share what is
-        computed from them.
+        Its text, or an identifier of the object; parts with the same key are equal and share computed results.
     prototype : object
         The estimator; it draws random numbers from the seed 0 unless another is set.
     source : object, default=None
-        The user's object, kept so that no other object can get its identity.
+        The user's object, stored so that its id is not reused.
     """
 
     key: str
@@ -57,9 +56,9 @@ class Part:
 
     @classmethod
     def of(cls, what: str, known: Mapping[str, Any], value: Any, *, settable: Collection[str] = ()) -> Self:
-        """Read a name with its options, or take an object; `what` it is goes into messages.
+        """Create the part from a name with options, or from an object; `what` is its description in messages.
 
-        `settable` are options that only the plan may set of a method.
+        `settable` are options that only the plan may set for a method.
         """
         if isinstance(value, str):
             return cls(value, from_text(what, known, value, seed=0, settable=settable))
@@ -72,7 +71,7 @@ class Part:
 
     @property
     def parameters(self) -> set[str]:
-        """Names of the parameters of the estimator."""
+        """Parameter names of the estimator."""
         return parameters_of(self.prototype)
 
     def make(self, **parameters: Any) -> Any:
@@ -82,7 +81,7 @@ class Part:
 
 
 def parameters_of(thing: Any) -> set[str]:
-    """Return the names of the parameters of an estimator; of what is none, no names."""
+    """Return the parameter names of an estimator; empty for other objects."""
     return set(thing.get_params(deep=False)) if hasattr(thing, "get_params") else set()
 
 
@@ -94,20 +93,20 @@ def from_text(
     seed: int | None = None,
     settable: Collection[str] = (),
 ) -> Any:
-    """Return the unfitted object of a name or of a ``package.module:Name``, with its options.
+    """Return the unfitted object of a name or a ``package.module:Name``, with its options.
 
     Parameters
     ----------
     what : str
-        What it is, for messages.
+        Its description in messages.
     known : mapping of str to callable
-        The names, and what makes the objects.
+        Factories by name.
     text : str
         Name and options.
     seed : int, default=None
-        Parameter `random_state` of what has one, unless an option sets it; None: its default.
+        Value of the parameter `random_state`, if there is one and no option sets it; None: its default.
     settable : collection of str, default=()
-        Options that are taken though the plan sets those of a method.
+        Options that are allowed although the plan sets those of a method.
 
     Raises
     ------
@@ -128,7 +127,7 @@ def from_text(
 
 
 def _made(whose: str, thing: Any, options: Iterable[str], no_options: set[str], seed: int | None) -> Any:
-    """Call a class or a function with options; or set those of an object."""
+    """Call a class or a function with options, or set the parameters of an object."""
     parameters = set(inspect.signature(thing).parameters) if callable(thing) else parameters_of(thing)
     known = sorted(parameters - no_options)
     settings = read_options(whose, known, options)
@@ -141,7 +140,7 @@ def _made(whose: str, thing: Any, options: Iterable[str], no_options: set[str], 
 
 
 def read_options(whose: str, known: list[str], options: Iterable[str]) -> dict[str, Any]:
-    """Return the values of ``parameter=value`` by the parameters, which must be known."""
+    """Return the values of ``parameter=value`` by parameter; unknown parameters raise an error."""
     return dict(_read_option(whose, known, option) for option in options)
 
 
@@ -151,7 +150,7 @@ def _read_option(whose: str, known: list[str], option: str) -> tuple[str, Any]:
 
 
 def _read_estimator(whose: str, text: str) -> Any:
-    """Return the classifier of a name of `ESTIMATORS`, or of ``package.module.Name``: a colon begins an option."""
+    """Return the classifier of a key of `ESTIMATORS` or a ``package.module.Name``: a colon would begin an option."""
     if text in ESTIMATORS:
         return ESTIMATORS[text]()
     module, _, name = text.rpartition(".")
@@ -162,6 +161,6 @@ def _read_estimator(whose: str, text: str) -> Any:
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """Return the known name that is nearest to a wrong one, as the end of a message."""
+    """Return a suggestion of the most similar known name, to end a message."""
     near = difflib.get_close_matches(name.lower(), known, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""

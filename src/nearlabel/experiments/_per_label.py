@@ -1,9 +1,9 @@
-"""The figures of each label over the folds of a run: kept fold by fold as tables, and put together.
+"""Metrics of each label over the folds of a run, recorded as tables per fold and then combined.
 
-Which means are over what is a choice (Forman and Scholz 2010): counts are summed over the folds, and precision, recall
-and F1 taken of the sums, since a rare label has no positive in many folds, where these ratios say nothing. Areas are
-means over the folds in which the label has both classes: scores of different models are not to be ranked together.
-Losses are means over all rows.
+There are several ways to average over folds (Forman and Scholz 2010). Here counts are summed over the folds, and
+precision, recall and F1 are computed from the sums, since a rare label has no positives in many folds, where these
+ratios are not informative. Areas are means over the folds in which the label has both classes: scores of different
+models must not be ranked together. Losses are means over all samples.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from nearlabel.utils.types import FloatArray, IntArray, Matrix
 def table_of_fold(label_names: Iterable[str], truth: Matrix, labels: Matrix, scores: Matrix) -> dict[str, Any]:
     """Return the metrics of each label on the test samples of a fold as lists; undefined values are None.
 
-    Where some labels are unknown, they are of the rows that know the label; how many these are stands there, too.
+    If some labels are unknown, a label's metrics are computed on the samples in which it is known; the table has their
+    number.
     """
     table = label_table(truth, labels, scores)
     figures = {name: [None if np.isnan(cell) else cell for cell in table[name].tolist()] for name in FIGURES_OF_LABELS}
@@ -38,24 +39,24 @@ def table_of_fold(label_names: Iterable[str], truth: Matrix, labels: Matrix, sco
 
 
 def summarise_labels(records: Iterable[Record]) -> list[dict[str, Any]]:
-    """Return the figures of each label over all folds, for each data set, method and number of neighbours.
+    """Return the metrics of each label over all folds, for each data set, method and number of neighbours.
 
     Parameters
     ----------
     records : iterable of dict
-        Records of a `Plan` with ``per_label=True``; others are passed over.
+        Records of a `Plan` with ``per_label=True``; other records are ignored.
 
     Returns
     -------
     list of dict
-        For each label dataset, method, n_neighbors, label and these figures, what is undefined as nan:
+        For each label: dataset, method, n_neighbors, label and these metrics, with nan for undefined values:
 
         - support, true_positives, false_positives, false_negatives: sums over the folds;
-        - precision, recall, f1: of these sums;
+        - precision, recall, f1: computed from these sums;
         - roc_auc, average_precision: means over the folds in which the label has both classes;
-        - log_loss, brier_score: means over the test samples where the label is known; nan unless all scores are in [0,
-          1];
-        - folds, skipped_folds: number of folds, and of those in which the label has one class, as far as is known.
+        - log_loss, brier_score: means over the test samples in which the label is known; nan unless all scores are in
+          [0, 1];
+        - folds, skipped_folds: number of folds, and of those in which the known values of the label have one class.
 
     References
     ----------
@@ -96,7 +97,7 @@ def _check_same_labels(key: tuple[Any, ...], tables: list[Mapping[str, Any]]) ->
 
 
 def _over_folds(tables: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
-    """Return the figures over folds, arrays (n_labels,), of the tables of one method."""
+    """Return the metrics over folds, arrays (n_labels,), from the tables of one method."""
     folds = {name: np.array([table[name] for table in tables], dtype=np.float64) for name in FIGURES_OF_LABELS}
     sums = {name: folds[name].sum(axis=0).astype(np.int64) for name in COUNTS_OF_LABELS}
     n_labels = len(tables[0]["label"])
@@ -115,7 +116,7 @@ def _over_folds(tables: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
 
 
 def _mean_over_rows(values: FloatArray, sizes: IntArray) -> FloatArray:
-    """Return the means over the first axis, of values that are means of so many rows; nan where there is no row."""
+    """Return the means over the first axis of values that are means over given numbers of rows; nan without rows."""
     totals = sizes.sum(axis=0)
     means: FloatArray = np.full(values.shape[1], np.nan)
     np.divide((np.where(sizes > 0, values, 0) * sizes).sum(axis=0), totals, out=means, where=totals > 0)
@@ -123,7 +124,7 @@ def _mean_over_rows(values: FloatArray, sizes: IntArray) -> FloatArray:
 
 
 def _mean_of_defined(values: FloatArray) -> FloatArray:
-    """Return the means over the first axis of what is not nan; nan where all is, without a warning."""
+    """Return the means over the first axis, ignoring nan; nan if all values are nan, without a warning."""
     defined = ~np.isnan(values)
     n_defined = defined.sum(axis=0)
     means: FloatArray = np.full(values.shape[1], np.nan)

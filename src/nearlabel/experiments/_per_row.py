@@ -13,10 +13,9 @@ from nearlabel.utils.types import Matrix
 
 
 def rows_of_fold(fold: Fold, labels: Matrix) -> dict[str, Any]:
-    """Return numbers, true and predicted label sets of the test rows, label sets as ascending numbers of labels.
+    """Return indices, true and predicted label sets of the test samples; label sets are ascending label indices.
 
-    A row is numbered in its data set; of a given split, in the test part. Where it is unknown whether some rows have a
-    label, these are listed, too.
+    A sample's index is its row in the data set, or in the test part of a given split. Unknown labels are listed too.
     """
     truth = PartialLabels.of(fold.Y[fold.test])
     first = len(fold.training) if fold.seed is None else 0

@@ -1,4 +1,4 @@
-"""A comparison of methods over numbers of neighbours: the methods that are run, and the metrics that evaluate them."""
+"""A comparison of methods over numbers of neighbours."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from nearlabel.model_selection import IterativeStratifiedKFold
 from nearlabel.model_selection._iterative_stratification import check_order
 from nearlabel.out_of_sample import largest_group, of_groups, splitter_of
 from nearlabel.preprocessing import SCALES
-from nearlabel.preprocessing._feature_scaler import check_scale  # as FeatureScaler
+from nearlabel.preprocessing._feature_scaler import check_scale  # as in FeatureScaler
 from nearlabel.thresholds import ThresholdStrategy, cross_val_scores
 from nearlabel.utils.partial_labels import has_unknown
 from nearlabel.utils.response_methods import label_scores, response_method_of
@@ -50,57 +50,58 @@ class Plan:
     Parameters
     ----------
     methods : tuple of str or estimator, or mapping of str to them
-        What `make_method` takes: texts such as "mlknn@micro-f", multi-label classifiers, or `MethodSpec`. In a mapping
-        you choose the names that records have; in a tuple an object is named by its representation. A classifier with a
-        parameter `n_neighbors` is run with each of the numbers; if it also has a parameter `search` that is None, it
-        gets the neighbours that are found once for all methods; others are fitted as they are. A classifier that is not
+        Methods as `make_method` accepts them: texts such as "mlknn@micro-f", multi-label classifiers, or `MethodSpec`.
+        In a mapping you choose the names in the records; in a tuple the name of an object is its representation. A
+        classifier with a parameter `n_neighbors` is run with each number. If its parameter `search` is None, it uses
+        the neighbours of one search for all methods. Other classifiers are fitted unchanged. A classifier that is not
         nearlabel's own must pass `nearlabel.testing.check_multilabel_estimator`.
     n_neighbors : tuple of int
-        Numbers of neighbours; one search per fold, and per selection of features, serves all. A method without such a
-        number is run once a fold; its records have None.
+        Numbers of neighbours; one search per fold, and per selection of features, is enough for all. A method without a
+        number of neighbours is run once per fold; its records have None.
     cv : int, default=10
         Number of shuffled folds; not used for a data set with a given split.
     scale : {"none", "minmax", "standard", "tfidf"}, default="none"
-        How the features are scaled, by the training part. With "tfidf" methods that share a search find neighbours by
-        the cosine, else by the Euclidean distance: see `usual_search`.
+        Scaling of the features, fitted to the training part. With "tfidf", methods that share a search use the cosine
+        distance, otherwise the Euclidean distance: see `usual_search`.
     seeds : tuple of int, default=(0,)
-        One shuffle, hence one whole cross-validation, for each.
+        Seeds of the shuffles; each gives one complete cross-validation.
     metrics : tuple of str, callable or Metric, or mapping of str to them, default: all of the catalogue
-        What `nearlabel.metrics.get_metric` takes, and "empty_predictions", the share of samples that get no label. A
-        text may be a ``package.module:name`` too. A metric that is not nearlabel's own must pass
-        `nearlabel.testing.check_metric`; its records say whether `greater_is_better`.
+        Metrics as `nearlabel.metrics.get_metric` accepts them, and "empty_predictions", the share of samples without
+        predicted labels. A text may also be a ``package.module:name``. A metric that is not nearlabel's own must pass
+        `nearlabel.testing.check_metric`; its records contain `greater_is_better`.
     first_folds : int, default=None
-        Run only that many folds of each shuffle, for a first look; None: all.
+        Run only that many folds of each shuffle, for a quick preview; None: all.
     stratify : {None, 1, 2}, default=None
-        Order of `IterativeStratifiedKFold`: folds with equal parts of labels (1), or of pairs of them (2); not used for
-        a data set with a given split. None: `KFold`.
+        Order of `IterativeStratifiedKFold`: folds with balanced labels (1), or balanced pairs of labels (2); not used
+        for a data set with a given split. None: `KFold`.
     impute : {None, "mean", "median", "most_frequent"}, default=None
-        Statistic of the training part that takes the place of missing features, before they are scaled. None: missing
-        features are an error.
+        Statistic of the training part that replaces missing features before scaling. None: missing features raise an
+        error.
     without_copies : bool, default=None
-        Whether each metric is also taken over the test samples that equal no training sample, by the same predictions.
-        Its records follow with "_without_copies" at the end of the metric's name; None where there is no such sample.
+        Whether each metric is also computed on the test samples that are not equal to a training sample, with the same
+        predictions. In these records the metric's name ends with "_without_copies"; the value is None if there is no
+        such sample.
     per_label : bool, default=None
-        Whether the figures of each label are kept, too: a record more for each method and number of neighbours, whose
-        metric is "per_label", and which has a table in place of a value. `summarise_labels` reads them.
+        Whether to save the metrics of each label too: one more record for each method and number of neighbours, with
+        the metric "per_label" and a table in place of a value. `summarise_labels` reads them.
     per_row : bool, default=None
-        Whether the label sets of the test samples are saved, too: a record more for each method and number of
-        neighbours, whose metric is "per_row", and which has a table in place of a value.
-        `nearlabel.comparison.compare_rows` reads them.
+        Whether to save the label sets of the test samples too: one more record for each method and number of
+        neighbours, with the metric "per_row" and a table in place of a value. `nearlabel.comparison.compare_rows` reads
+        them.
 
     Raises
     ------
     ValueError, TypeError
-        If a name is unknown, a number is out of range, or an object fails a check of `nearlabel.testing`; the message
-        begins with the check's name.
+        If a name is unknown, a number is out of range, or an object fails a check of `nearlabel.testing`; in the last
+        case the message begins with the name of the check.
     ImportError
         If a module in a text cannot be imported.
 
     Notes
     -----
-    The checks of a user's object run once a process, when the plan is made. No check starts after 1 second: run
-    `check_multilabel_estimator` in your own tests for all of them. An attribute `expected_failed_checks` of your class
-    or function, a dict of names of checks and reasons, skips checks.
+    The checks of a user's object run once per process, when the plan is created. No check starts after 1 second; run
+    `check_multilabel_estimator` in your own tests to run all checks. To skip checks, set an attribute
+    `expected_failed_checks` of your class or function, a dict from names of checks to reasons.
 
     Examples
     --------
@@ -115,14 +116,14 @@ class Plan:
     [('smooth', 'agreeing'), ('mlknn', 'agreeing')]
     """
 
-    methods: Any  # from here on a dict: what each name stands for
+    methods: Any  # after __post_init__ a dict: the object of each name
     n_neighbors: Sequence[int]
     cv: int = 10
     scale: str = "none"
     seeds: Sequence[int] = (0,)
     metrics: Any = (*CATALOGUE, EMPTY_PREDICTIONS)
     first_folds: int | None = None
-    stratify: int | None = None  # None in records made before it was a choice, too
+    stratify: int | None = None  # also None in older records, from before this option
     impute: str | None = None  # as stratify
     without_copies: bool | None = None  # as stratify
     per_label: bool | None = None  # as stratify
@@ -132,7 +133,7 @@ class Plan:
         object.__setattr__(self, "methods", by_name("methods", self.methods))
         object.__setattr__(self, "metrics", by_name("metrics", self.metrics))
         for name, low in (("n_neighbors", 1), ("seeds", 0)):
-            # Python's own integers: numpy's cannot be written as JSON.
+            # Python integers: numpy's cannot be written as JSON.
             numbers = (check_integer(name, number, low=low) for number in each_once(name, getattr(self, name)))
             object.__setattr__(self, name, tuple(numbers))
         object.__setattr__(self, "cv", check_integer("cv", self.cv, low=2))
@@ -144,7 +145,7 @@ class Plan:
             spec.check(name)
         check_choice("scale", self.scale, SCALES)
         check_impute(self.impute)
-        self._metrics  # noqa: B018 - refuses what is no metric
+        self._metrics  # noqa: B018 - raises an error unless it is a metric
 
     def folds(self, problems: Mapping[str, Problem]) -> Iterator[Fold]:
         """Yield every fold of every problem, in a fixed order.
@@ -152,8 +153,8 @@ class Plan:
         Raises
         ------
         ValueError
-            If a problem has too few rows for the plan, missing values or no indicator matrix, or its training rows have
-            unknown labels that a method does not take.
+            If a problem has too few samples for the plan, missing values or no indicator matrix, or its training
+            samples have unknown labels and a method does not support them.
         """
         for name, problem in problems.items():
             folds = [given_fold(name, *problem)] if isinstance(problem, tuple) else self._shuffled(name, problem)
@@ -166,7 +167,7 @@ class Plan:
             yield from self._with_copies(folds) if self.without_copies else folds
 
     def _with_copies(self, folds: Sequence[Fold]) -> Iterator[Fold]:
-        """Yield the folds of one problem with those of their test rows that equal a training row."""
+        """Yield the folds of one problem, with the test samples that equal a training sample."""
         groups = groups_of_copies(folds[0].X)
         for fold in folds:
             yield fold._replace(copied=have_copies(groups, fold.training, fold.test))
@@ -176,7 +177,7 @@ class Plan:
         return {name: MethodSpec.of(method) for name, method in self.methods.items()}
 
     def spec_of(self, method: str) -> MethodSpec:
-        """Return the object of a name of the methods."""
+        """Return the specification of a method by its name."""
         return self._specs[method]
 
     @cached_property
@@ -184,11 +185,11 @@ class Plan:
         return read_metrics(self.metrics)
 
     def _numbers(self, spec: MethodSpec) -> Sequence[int | None]:
-        """Return the numbers of neighbours that a method is run with."""
+        """Return the numbers of neighbours of a method."""
         return self.n_neighbors if spec.has_neighbors else (None,)
 
     def _check_n_neighbors(self, name: str, n_rows: int, largest: int) -> None:
-        """Raise unless the smallest training part has enough rows, less those that are left out for tuning."""
+        """Raise an error unless the smallest training part has enough samples, without those left out for tuning."""
         for method, spec in self._specs.items():
             left_out = 0
             if spec.is_tuned:
@@ -226,21 +227,21 @@ class Plan:
         return splits
 
     def describe(self, problems: Mapping[str, Problem]) -> dict[str, Any]:
-        """Return what decides the records: the plan, the library's version and a digest of each problem."""
+        """Return the inputs that determine the records: plan, library version and a digest of each problem."""
         settings = {field.name: getattr(self, field.name) for field in fields(self)}
         names = {"methods": list(self.methods), "metrics": list(self.metrics)}
         return description(settings | names, problems, self.objects)
 
     @property
     def objects(self) -> dict[str, dict[str, str]]:
-        """The objects of names that are not nearlabel's own, for the plan on disk: another object is another plan."""
+        """Descriptions of objects that are not nearlabel's own, for the plan on disk."""
         methods = {name: spec.description for name, spec in self._specs.items()}
         metrics = {name: describe_object(metric) for name, metric in self._metrics.items()}
         found = {"methods": described(self.methods, methods), "metrics": described(self.metrics, metrics)}
         return {kind: of_kind for kind, of_kind in found.items() if of_kind}
 
     def settings(self, fold: Fold) -> Iterator[Record]:
-        """Yield the records of a fold in their order, still without values."""
+        """Yield the records of a fold in order, without values."""
         told = {name: direction_of(metric) | skipped_on(metric, fold) for name, metric in self._metrics.items()}
         for method, spec in self._specs.items():
             for k in self._numbers(spec):
@@ -253,15 +254,15 @@ class Plan:
                         yield fold.label() | {"method": method, "n_neighbors": k, "metric": name}
 
     def values(self, fold: Fold) -> Iterator[Any]:
-        """Yield the values of a fold's records, or the table of one that has none.
+        """Yield the values of a fold's records, or the table of a record without a value.
 
-        One search serves every method and number of neighbours on the same features, one fit all thresholds of a
-        method.
+        One search is enough for all methods and numbers of neighbours on the same features, and one fit for all
+        thresholds of a method.
         """
         yield from self.values_by(Finder(make_search(usual_search(self.scale))), fold)
 
     def values_by(self, finder: Finder, fold: Fold) -> Iterator[Any]:
-        """Yield what `values` does, with the neighbours that a given search finds."""
+        """Yield the values as `values` does, with the neighbours from a given search."""
         X, X_test = self.prepared(fold, fold.X[fold.training], fold.X[fold.test])
         Y, Y_test = fold.Y[fold.training], fold.Y[fold.test]
         found: dict[tuple[str, int | None], list[Any]] = {}
@@ -271,7 +272,7 @@ class Plan:
             if any(spec.shares_search for spec in specs.values()):
                 n_neighbors = self._n_neighbors_to_find(X.shape[0], fold.groups)
                 neighbors = finder.find(selection, *selected, n_neighbors)
-            if has_unknown(Y):  # each label has neighbours of its own, which may be farther than those found
+            if has_unknown(Y):  # each label has its own neighbours, which may be farther than those found
                 neighbors = finder.search
             answers = self._label_sets(*selected, X, Y, specs, finder.search, neighbors, fold.groups)
             for method, k, labels, fitted in answers:
@@ -292,14 +293,14 @@ class Plan:
         return rows, test_rows
 
     def _by_selection(self) -> dict[Part | None, dict[str, MethodSpec]]:
-        """Return the methods by the features that they see."""
+        """Return the methods by selection of features."""
         groups: dict[Part | None, dict[str, MethodSpec]] = {}
         for method, spec in self._specs.items():
             groups.setdefault(spec.selection, {})[method] = spec
         return groups
 
     def _n_neighbors_to_find(self, n_rows: int, groups: IntArray | None) -> int:
-        """Return as many more neighbours than are asked for, if there are, as leaving out a row or a group needs."""
+        """Return the number of neighbours to find, with as many more as leaving out a sample or a group needs."""
         return min(max(self.n_neighbors) + largest_group(groups), n_rows - 1)
 
     def _label_sets(
@@ -315,7 +316,7 @@ class Plan:
     ) -> Iterator[tuple[str, int | None, Matrix, _Fitted]]:
         """Yield the predictions of methods that share selected features, each with every number of neighbours.
 
-        `neighbors` are those of X and X_test by the search, or the search itself.
+        `neighbors` are the neighbours of X and X_test, or the search itself.
         """
         for sharing in sharing_a_fit(specs):
             spec = next(iter(sharing.values()))
@@ -328,7 +329,7 @@ class Plan:
     def _scores(
         self, labels: Matrix, fitted: _Fitted, Y: Matrix, rows: BoolArray | slice = slice(None)
     ) -> Iterator[float | None]:
-        """Yield the value of each metric, in order, on rows of the test part of a fold; None where it is undefined."""
+        """Yield the value of each metric, in order, on samples of a fold's test part; None if it is undefined."""
         metrics = list(self._metrics.values())
         if not isinstance(rows, slice) and not rows.any():
             yield from [None] * len(metrics)
@@ -342,7 +343,7 @@ class Plan:
 
 
 def _selected(selection: Part | None, X: Matrix, Y: Matrix, X_test: Matrix) -> tuple[Matrix, Matrix]:
-    """Return the training and test rows with the features that are selected by the training rows."""
+    """Return training and test samples with selected features; the selection is fitted to the training samples."""
     if selection is None:
         return X, X_test
     selector = selection.make().fit(X, Y)
@@ -350,7 +351,7 @@ def _selected(selection: Part | None, X: Matrix, Y: Matrix, X_test: Matrix) -> t
 
 
 class _Fitted:
-    """A fitted classifier, with what rows of a table that differ in their thresholds only take from it."""
+    """A fitted classifier, with the scores shared by methods that differ only in thresholds."""
 
     def __init__(
         self,
@@ -361,27 +362,27 @@ class _Fitted:
         left_out: tuple[Any, Matrix] | None,
         groups: IntArray | None,
     ) -> None:
-        # What holds rows out while it is fitted holds groups out, too.
+        # A classifier that holds samples out while it is fitted also holds groups out.
         held_out = of_groups(groups) if isinstance(classifier, CalibratedLabels) else {}
         with without_advice():
             self.classifier = classifier.fit(X, Y, **held_out)
         self.Y, self.X_test, self._groups = Y, X_test, groups
-        self._left_out = left_out  # what is fitted to some training rows, and all of them, where a refit is needed
+        self._left_out = left_out  # the unfitted classifier and the training data, if a refit is needed
 
     @cached_property
     def test_scores(self) -> Any:
-        """Scores of the test rows."""
+        """Scores of the test samples."""
         method = response_method_of(self.classifier)
         return label_scores(self.classifier, self.X_test, self.Y.shape[1], method)
 
     @cached_property
     def propensities(self) -> FloatArray:
-        """Propensities of the labels, from the training samples."""
+        """Propensities of the labels, from the training label sets."""
         return label_propensities(self.Y)
 
     @cached_property
     def left_out(self) -> tuple[Any, Matrix]:
-        """Scores of the training samples by fits without them, leave-one-out or five-fold, and their label sets."""
+        """Out-of-sample scores of the training samples, by leave-one-out or five folds, and their label sets."""
         if self._left_out is None:
             return self.classifier.loo_predict_proba(**of_groups(self._groups)), self.Y
         estimator, X = self._left_out
@@ -392,7 +393,7 @@ class _Fitted:
         return scores, self.Y[rows]
 
     def labels(self, thresholds: ThresholdStrategy | float | None) -> Matrix:
-        """Return the label sets of the test samples: by the method's own rule, by one threshold, or by tuned ones."""
+        """Return the label sets of the test samples, by the method's own rule, one threshold, or tuned thresholds."""
         if thresholds is None:
             return self.classifier.predict(self.X_test)
         if isinstance(thresholds, ThresholdStrategy):

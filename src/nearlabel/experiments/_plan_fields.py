@@ -1,4 +1,4 @@
-"""The fields of a `plan.json` that readers of records rely on, checked, since a file may be anybody's."""
+"""Checks of the fields of a `plan.json` that readers of records need, since a file may be untrusted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST_FOLDS = 1_000_000
 
 
 def check_plan(plan: Mapping[str, Any], file: Path) -> None:
-    """Raise ValueError unless a plan has what readers of its records ask it for."""
+    """Raise ValueError unless a plan has the fields that readers of its records need."""
     if not isinstance(plan.get("problems"), dict):
         raise ValueError(f"{file} must be a plan that nearlabel wrote, got one without problems.")
     for name, (is_right, expected) in _FIELDS.items():

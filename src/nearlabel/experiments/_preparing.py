@@ -1,4 +1,4 @@
-"""The preparation of features for a method: imputed and scaled, or encoded, by statistics of the training samples."""
+"""The preparation of features for a method: imputation and scaling, or encoding, fitted to the training samples."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from nearlabel.datasets import Dataset
 from nearlabel.experiments._imputing import imputed, make_imputer
 from nearlabel.experiments._scaling import scale_features
 from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
-from nearlabel.preprocessing._feature_scaler import check_scale  # as FeatureScaler
+from nearlabel.preprocessing._feature_scaler import check_scale  # as in FeatureScaler
 from nearlabel.utils.types import Matrix
 
 
 class Columns(NamedTuple):
-    """The names and kinds of the columns of X; `hold_cells`: they are to be encoded."""
+    """The names and kinds of the columns of X; `hold_cells`: whether they must be encoded."""
 
     names: Sequence[str]
     kinds: Sequence[str]
@@ -25,27 +25,26 @@ class Columns(NamedTuple):
 
     @classmethod
     def of(cls, data: Dataset) -> Columns:
-        """Return those of a data set."""
+        """Return the columns of a data set."""
         return cls(data.feature_names, data.feature_kinds, data.X.dtype.kind == "O")
 
 
 def preparation(columns: Columns, impute: str | None, scale: str) -> list[Any]:
-    """Return the unfitted steps of a pipeline that come before the method.
+    """Return the unfitted steps of a pipeline before the method.
 
     Parameters
     ----------
     columns : Columns
-        Of the training samples.
+        Columns of the training samples.
     impute : {None, "mean", "median", "most_frequent"}
-        What takes the place of missing numbers and dates; None: they stay missing, so that the method refuses them.
+        Replacement of missing numbers and dates; None: they stay missing, so that the method raises an error.
     scale : {"none", "minmax", "standard", "tfidf"}
-        How numbers and dates are scaled.
+        Scaling of numbers and dates.
 
     Returns
     -------
     list of transformers
-        A `MixedFeaturesEncoder` if columns contain cells, else an imputer and a `FeatureScaler` where they are asked
-        for.
+        A `MixedFeaturesEncoder` if columns contain cells, otherwise an imputer and a `FeatureScaler` if requested.
 
     Raises
     ------
@@ -62,22 +61,22 @@ def preparation(columns: Columns, impute: str | None, scale: str) -> list[Any]:
 
 
 def make_preparation(data: Dataset, *, impute: str | None = None, scale: str = "none") -> Pipeline | None:
-    """Return what `Candidate.fit` does to the features of a data set before the method sees them.
+    """Return the transformer that `Candidate.fit` applies to the features of a data set before the method.
 
     Parameters
     ----------
     data : Dataset
-        Whose columns are prepared, by their kinds.
+        The data set; its columns are prepared by their kinds.
     impute : {None, "mean", "median", "most_frequent"}, default=None
-        What takes the place of missing numbers and dates.
+        Replacement of missing numbers and dates.
     scale : {"none", "minmax", "standard", "tfidf"}, default="none"
-        How numbers and dates are scaled; categories are not.
+        Scaling of numbers and dates; categories are not scaled.
 
     Returns
     -------
     Pipeline or None
-        Unfitted: a `nearlabel.preprocessing.MixedFeaturesEncoder` if X contains cells, else an imputer and a
-        `FeatureScaler` on request. None: features are unchanged.
+        An unfitted `nearlabel.preprocessing.MixedFeaturesEncoder` if X contains cells, otherwise an imputer and a
+        `FeatureScaler` if requested. None: features are unchanged.
 
     Raises
     ------
@@ -96,9 +95,9 @@ def make_preparation(data: Dataset, *, impute: str | None = None, scale: str = "
 
 
 def prepared(columns: Columns, impute: str | None, scale: str, training: Matrix, test: Matrix) -> list[Matrix]:
-    """Return training and test samples as `preparation` prepares them; parameters as there.
+    """Return training and test samples prepared as by `preparation`, with the same parameters.
 
-    Numbers are rounded as scikit-learn's scalers round them, for which records of plans are known to the bit.
+    Numbers are rounded as by scikit-learn's scalers, so that records of plans stay bit-identical.
     """
     if columns.hold_cells:
         return prepared_by(preparation(columns, impute, scale), training, test)
@@ -107,7 +106,7 @@ def prepared(columns: Columns, impute: str | None, scale: str, training: Matrix,
 
 
 def prepared_by(steps: list[Any], training: Matrix, *others: Matrix) -> list[Matrix]:
-    """Return training and other samples, prepared by steps that are fitted to the training samples."""
+    """Return training and other samples, prepared by steps fitted to the training samples."""
     rows = [training, *others]
     for step in steps:
         rows = [step.fit_transform(rows[0]), *map(step.transform, rows[1:])]

@@ -1,4 +1,4 @@
-"""Data of experiments: data sets by name, by path, as pairs of arrays, or as objects."""
+"""Data for experiments: data sets by name, by path, as pairs of arrays, or as objects."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _EMBEDDED = "multidigits"
 
 
 def as_problems(problems: Mapping[str, Any] | Iterable[Any]) -> dict[str, Problem]:
-    """Return data sets, each with its name, as `run` takes them.
+    """Return data sets with their names, as `run` accepts them.
 
     Raises
     ------
     TypeError
-        If they are neither a mapping nor a list, or something is no data set.
+        If they are neither a mapping nor a list, or an item is not a data set.
     ValueError
-        If a name comes twice, or data are malformed.
+        If a name occurs twice, or data are malformed.
     """
     if isinstance(problems, Mapping):
         return {name: as_problem(name, problem) for name, problem in problems.items()}
@@ -34,7 +34,7 @@ def as_problems(problems: Mapping[str, Any] | Iterable[Any]) -> dict[str, Proble
     named: dict[str, Problem] = {}
     for problem in problems:
         if not isinstance(problem, str | os.PathLike | Dataset):
-            raise TypeError(f"problems must be a mapping where data have no name, got {type(problem).__name__}.")
+            raise TypeError(f"problems must be a mapping if data have no names, got {type(problem).__name__}.")
         dataset = as_dataset("", problem)
         if dataset.name in named:
             raise ValueError(f"problems must have distinct names, got {dataset.name!r} twice. Hint: a mapping.")
@@ -43,7 +43,7 @@ def as_problems(problems: Mapping[str, Any] | Iterable[Any]) -> dict[str, Proble
 
 
 def as_problem(name: str, problem: Any) -> Problem:
-    """Return a data set, or a given training and test part: a pair of data sets, each of any kind but a bare array."""
+    """Return a data set, or a given split: a pair of data sets of any kind except bare arrays."""
     if isinstance(problem, tuple) and len(problem) == 2 and all(map(_is_whole, problem)):
         training, test = (as_dataset(name, part) for part in problem)
         return training, test
@@ -51,12 +51,12 @@ def as_problem(name: str, problem: Any) -> Problem:
 
 
 def _is_whole(part: Any) -> bool:
-    """Tell whether a part of a pair is a data set itself, not the X or the y of one."""
+    """Return whether an item of a pair is a data set, and not the X or the y of one."""
     return isinstance(part, Dataset | str | os.PathLike | tuple)
 
 
 def as_dataset(name: str, data: Any) -> Dataset:
-    """Return a data set from one, a name, a path, or a pair (X, y) of arrays, data frames, sparse matrices, or tags."""
+    """Return a data set from a `Dataset`, a name, a path, or a pair (X, y) of arrays, frames or sparse matrices."""
     if isinstance(data, Dataset):
         return data.with_arrays()
     if isinstance(data, str) and data == _EMBEDDED:

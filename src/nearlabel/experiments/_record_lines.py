@@ -1,6 +1,6 @@
-"""One record as a line of JSON with a check sum; lines may come from anybody, and are checked field by field.
+"""Records as lines of JSON with a checksum; lines may be untrusted, and every field is checked.
 
-A file is read as bytes and cut into lines before anything is decoded, so that each error names its line.
+A file is read as bytes and split into lines before decoding, so that each error names its line.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ Record: TypeAlias = dict[str, Any]
 
 COUNTS_OF_LABELS = ("support", "true_positives", "false_positives", "false_negatives")
 FIGURES_OF_LABELS = (*COUNTS_OF_LABELS, "roc_auc", "average_precision", "log_loss", "brier_score")
-MADE_AGAIN = "Hint: remove this line and those behind it; the command that wrote them makes them again."
+MADE_AGAIN = "Hint: remove this line and all later lines; the command that wrote them creates them again."
 _REQUIRED = ("dataset", "seed", "fold", "method", "n_neighbors", "metric", "value")
 _KEY = (*_REQUIRED[:-1], "search")
-_SHOWN = 60  # characters of a wrong line
+_SHOWN = 60  # characters shown of an invalid line
 _LARGEST = 2**63 - 1
 
 
 class Line(NamedTuple):
-    """A line of a file that is an object of JSON: its number, from 1, its content, and whether a sum was checked."""
+    """A JSON object in a line of a file: the line number, from 1, its content, and whether its checksum was checked."""
 
     number: int
     content: Record
@@ -35,12 +35,12 @@ class Line(NamedTuple):
 
 
 def line_of(content: Mapping[str, Any]) -> bytes:
-    """Return a line, with its check sum as the last field."""
+    """Return a line, with its checksum as the last field."""
     return json.dumps(with_sum(content)).encode("ascii") + b"\n"
 
 
 def lines_in(file: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file with their numbers; none that does not end, since its writer was killed."""
+    """Yield the lines of a file with their numbers, without an unfinished last line of a killed process."""
     with file.open("rb") as opened:
         for number, line in enumerate(opened, 1):
             if line.endswith(b"\n"):
@@ -48,7 +48,7 @@ def lines_in(file: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def records_in(file: Path) -> Iterator[Line]:
-    """Yield the records of a file, each checked; raise ValueError for one that is damaged or comes twice."""
+    """Yield the checked records of a file; raise ValueError for a damaged or repeated record."""
     found: dict[tuple[Any, ...], int] = {}
     for line in records_of(lines_in(file), file):
         first = found.setdefault(tuple(line.content.get(name) for name in _KEY), line.number)
@@ -60,7 +60,7 @@ def records_in(file: Path) -> Iterator[Line]:
 
 
 def records_of(lines: Iterable[tuple[int, bytes]], file: Path) -> Iterator[Line]:
-    """Yield the records in numbered lines, each checked; raise ValueError for one that is damaged."""
+    """Yield the checked records of numbered lines; raise ValueError for a damaged record."""
     have_sums = False
     for number, text in lines:
         line = record_of(text, file, number)
@@ -70,10 +70,10 @@ def records_of(lines: Iterable[tuple[int, bytes]], file: Path) -> Iterator[Line]
 
 
 def check_has_sum(line: Line, have_sums: bool, file: Path) -> None:
-    """Raise ValueError if a line lacks a sum though those before have one: an earlier nearlabel wrote none of these."""
+    """Raise ValueError if a line has no checksum although earlier lines have one."""
     if have_sums and not line.has_sum:
         raise ValueError(
-            f"{file}, line {line.number}: must have a check sum, as the line before, got none. {MADE_AGAIN}"
+            f"{file}, line {line.number}: must have a checksum, as the line before, got none. {MADE_AGAIN}"
         )
 
 
@@ -83,7 +83,7 @@ def record_of(text: bytes, file: Path, number: int) -> Line:
     Raises
     ------
     ValueError
-        If it is damaged, lacks a field or has a wrong one; the message names the file and the line.
+        If the record is damaged, or a field is missing or invalid; the message names the file and the line.
     """
     line = object_of(text, file, number)
     missing = [name for name in _REQUIRED if name not in line.content]
@@ -98,7 +98,7 @@ def record_of(text: bytes, file: Path, number: int) -> Line:
 
 
 def _check_table(line: Line, file: Path) -> None:
-    """Raise ValueError unless a record has the table that its metric stands for, or none if it is a metric."""
+    """Raise ValueError unless a record has a table if its metric requires one, and no table otherwise."""
     where, has_table = f"{file}, line {line.number}", "table" in line.content
     if line.content["metric"] not in _TABLES:
         if has_table:
@@ -112,12 +112,12 @@ def _check_table(line: Line, file: Path) -> None:
 
 
 def object_of(text: bytes, file: Path, number: int) -> Line:
-    """Return the object of JSON in some lines of a file that begin with this one, without its check sum.
+    """Return the JSON object in lines of a file from this line on, without its checksum.
 
     Raises
     ------
     ValueError
-        If it is none, or its check sum is that of another one.
+        If it is not a JSON object, or its checksum does not match.
     """
     shown = _shown(text[: _SHOWN + 1].decode("utf-8", "backslashreplace"))
     try:
@@ -125,7 +125,7 @@ def object_of(text: bytes, file: Path, number: int) -> Line:
     except json.JSONDecodeError as error:
         line = number + error.lineno - 1
         raise ValueError(f"{file}, line {line}: must be JSON, got {shown!r}. {MADE_AGAIN}") from error
-    except (ValueError, RecursionError) as error:  # no UTF-8, a number of thousands of digits, thousands of brackets
+    except (ValueError, RecursionError) as error:  # not UTF-8, a number with thousands of digits, thousands of brackets
         raise ValueError(f"{file}, line {number}: must be JSON in UTF-8, got {shown!r}. {MADE_AGAIN}") from error
     if not isinstance(value, dict):
         raise ValueError(f"{file}, line {number}: must be an object of JSON, got {shown!r}.")
@@ -133,7 +133,7 @@ def object_of(text: bytes, file: Path, number: int) -> Line:
         return Line(number, *without_sum(value))
     except ValueError as error:
         raise ValueError(
-            f"{file}, line {number}: must be what nearlabel wrote, got something else: {error}. {MADE_AGAIN}"
+            f"{file}, line {number}: must be as nearlabel wrote it, got other content: {error}. {MADE_AGAIN}"
         ) from error
 
 
@@ -146,7 +146,7 @@ def _shown(text: str) -> str:
 
 
 def _is_name(value: object) -> bool:
-    """Tell whether a value is text, not blank, that can be written as UTF-8; JSON also has halves of characters."""
+    """Return whether a value is non-blank text that can be encoded as UTF-8; JSON also allows lone surrogates."""
     return (
         isinstance(value, str)
         and bool(value.strip())
@@ -176,7 +176,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _is_table(value: object) -> bool:
-    """Tell whether a value is the figures of each label on a fold."""
+    """Return whether a value is a table of the metrics of each label on a fold."""
     if not isinstance(value, dict) or not _is_count(value.get("rows")) or not isinstance(value.get("label"), list):
         return False
     columns = {name: of for name, of in value.items() if name != "rows"}
@@ -190,7 +190,7 @@ def _is_table(value: object) -> bool:
 
 
 def _is_table_of_rows(value: object) -> bool:
-    """Tell whether a value is the label sets of the test rows of a fold."""
+    """Return whether a value is a table of the label sets of a fold's test samples."""
     if not isinstance(value, dict) or not {"label", "row", "true", "predicted"} <= value.keys():
         return False
     labels, rows = value["label"], value["row"]
@@ -203,7 +203,7 @@ def _is_table_of_rows(value: object) -> bool:
 
 
 def _is_label_set(value: object, n_labels: int) -> bool:
-    """Tell whether a value is ascending numbers of labels."""
+    """Return whether a value is a list of ascending label indices."""
     if not isinstance(value, list) or not all(map(_is_count, value)):
         return False
     return all(before < after for before, after in pairwise([*value, n_labels]))

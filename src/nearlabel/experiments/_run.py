@@ -1,4 +1,4 @@
-"""Run a plan fold by fold, on any number of processes, and keep its records."""
+"""Run a plan fold by fold, on any number of processes, and save its records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nearlabel.utils.progress import Progress
 
 
 class AnyPlan(Protocol):
-    """What `run` takes: folds, the records of each without values, and their values in the same order."""
+    """The interface of plans for `run`: folds, the records of each fold without values, and their values in order."""
 
     def folds(self, problems: Mapping[str, Problem]) -> Iterator[Fold]:
         """Yield every fold of every problem, in a fixed order."""
@@ -30,11 +30,11 @@ class AnyPlan(Protocol):
         ...
 
     def values(self, fold: Fold) -> Iterator[Any]:
-        """Yield the values of a fold's records, or, of a record without value, a table: a dict of columns."""
+        """Yield the values of a fold's records, or, for a record without a value, its table: a dict of columns."""
         ...
 
     def describe(self, problems: Mapping[str, Problem]) -> dict[str, Any]:
-        """Return what decides the records."""
+        """Return the inputs that determine the records."""
         ...
 
 
@@ -51,43 +51,44 @@ def run(
     Parameters
     ----------
     plan : Plan, SearchPlan or ThresholdPlan
-        What to run.
+        The plan to run.
     problems : mapping of str to data, or iterable of data
-        Data are a `Dataset`, a name of `nearlabel.datasets.catalogue`, a path that `load_dataset` reads, or a pair
-        (X, y) of arrays, data frames or sparse matrices. A pair (training, test) of data is run on this given split. In
-        a list, which can have no bare arrays, data sets are called by their own names.
+        Data are a `Dataset`, a name in `nearlabel.datasets.catalogue`, a path that `load_dataset` reads, or a pair (X,
+        y) of arrays, data frames or sparse matrices. For a pair (training, test) of data this given split is used. A
+        list must not contain bare arrays; its data sets have their own names.
     out : str or path, default=None
         Folder for ``plan.json``, ``records.jsonl`` and ``made_with.jsonl``, which has a line for each environment that
-        made some of the records: versions, machine, level of the kernels. If the folder contains records of the same
-        plan, they are kept and the rest is run; an interruption loses at most the folds that are running. None: nothing
-        is written.
+        wrote records: versions, machine, level of the kernels. If the folder contains records of the same plan, they
+        are reused and only the rest is run; an interruption loses at most the folds in progress. None: nothing is
+        written.
     n_workers : int, default=1
-        Processes. Records and their order do not depend on it.
+        Number of processes. The records and their order do not depend on it.
     progress : callable, default=None
-        Called with the number of folds done and of all folds.
+        Function called with the numbers of finished and of all folds.
 
     Returns
     -------
     list of dict
         Flat records: dataset, seed (None for a given split), fold, method, n_neighbors, metric, value (None where the
-        metric is undefined on that fold). Those of a metric that is not in `nearlabel.metrics.CATALOGUE` have
-        greater_is_better, too, and those of one that leaves out labels (or rows) of one class say how many, skipped,
-        where there are some in the test part. One with a table of all labels (`Plan.per_label`) has per_label as its
-        metric, None as its value, and table, which `summarise_labels` reads; one with the label sets of all test rows
-        (`Plan.per_row`) likewise per_row, and `nearlabel.comparison.compare_rows` reads it.
+        metric is undefined on that fold). Records of a metric that is not in `nearlabel.metrics.CATALOGUE` also have
+        greater_is_better. Records of a metric that leaves out labels (or samples) with one class have their number,
+        skipped, if there are any in the test part. A record with the metrics of all labels (`Plan.per_label`) has
+        per_label as its metric, None as its value, and a table, which `summarise_labels` reads. A record with the label
+        sets of all test samples (`Plan.per_row`) has per_row as its metric, and `nearlabel.comparison.compare_rows`
+        reads its table.
 
     Warns
     -----
     UserWarning
-        What the methods warned of, each sentence once, when all folds are run.
+        The warnings of the methods, each text once, after all folds are run.
 
     Raises
     ------
     ValueError
-        If `out` holds records of another plan, or of one where a name stood for another object, a data set has too few
+        If `out` contains records of another plan, or of a plan with another object for a name, a data set has too few
         samples or missing values, or `n_workers` is 0.
     TypeError
-        If something is no data set.
+        If an item is not a data set.
 
     Examples
     --------
@@ -130,7 +131,7 @@ def _run_folds(
 
 @contextmanager
 def _closing(work: Any) -> Iterator[Any]:
-    """Drop the folds in work when the caller stops, without joblib's warning that it does so."""
+    """Drop the folds in progress when the caller stops, without joblib's warning."""
     try:
         yield work
     finally:
@@ -140,9 +141,9 @@ def _closing(work: Any) -> Iterator[Any]:
 
 
 def _run_fold(plan: AnyPlan, fold: Fold) -> tuple[list[Record], list[Warning], dict[str, str]]:
-    """Return the records of a fold, what was warned of and the environment.
+    """Return the records of a fold, its warnings and the environment.
 
-    A process would print warnings in its own way, and may use another level of the kernels than the one that asks it.
+    A worker process would print warnings itself, and may use another level of the kernels than its parent.
     """
     with kept_warnings() as kept:
         values = list(plan.values(fold))

@@ -1,4 +1,4 @@
-"""The samples that a tuning evaluates candidates on, and the parts that they are split into."""
+"""The samples on which a tuning evaluates candidates, and their split into parts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ LOO = "loo"
 
 
 class Samples(NamedTuple):
-    """A data set, its label sets, NaN where unknown, and the parts on which selections and thresholds are evaluated.
+    """A data set, its label sets with NaN in unknown cells, and the parts for evaluating selections and thresholds.
 
-    `copies` (n_samples,) gives equal rows the same number; None where no figures without copies are asked for.
+    `copies` (n_samples,) has the same number for equal samples; None if no metrics without copies are requested.
     """
 
     data: Dataset
@@ -30,14 +30,14 @@ class Samples(NamedTuple):
 
     @classmethod
     def of(cls, data: Dataset, cv: str | int, *, without_copies: bool) -> Self:
-        """Return a data set, cut into parts; groups are never cut, so their copies are not looked for."""
+        """Return a data set split into parts; groups are never split, so copies are not searched then."""
         Y = PartialLabels.of(data.Y).with_nan()
         copies = groups_of_copies(data.X) if without_copies and data.groups is None else None
         return cls(data, Y, parts_of(data.name, Y.shape[0], data.groups, cv), copies)
 
 
 def parts_of(name: str, n_rows: int, groups: IntArray | None, cv: str | int) -> list[IntArray]:
-    """Return the rows of each fold; selections and thresholds are evaluated by the same parts."""
+    """Return the sample indices of each fold; selections and thresholds are evaluated on the same parts."""
     n_units, units = (n_rows, "rows") if groups is None else (len(np.unique(groups)), "groups")
     if n_units < 2:
         raise ValueError(f"{name!r} must have at least 2 {units} for some to be held out, got {n_units}.")
@@ -49,7 +49,7 @@ def parts_of(name: str, n_rows: int, groups: IntArray | None, cv: str | int) -> 
 
 
 def drawn(data: Dataset, n_rows: int) -> Dataset:
-    """Return some rows, the same whenever it is asked for."""
+    """Return a random sample of the rows, always the same."""
     rows = np.sort(np.random.default_rng(0).permutation(data.X.shape[0])[:n_rows])
     groups = None if data.groups is None else np.unique(data.groups[rows], return_inverse=True)[1]
     return replace(data, X=rows_of(data.X, rows), Y=rows_of(data.Y, rows), groups=groups)

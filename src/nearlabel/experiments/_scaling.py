@@ -1,4 +1,4 @@
-"""Features scaled by statistics of the training samples."""
+"""Scaling of features by statistics of the training samples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, StandardScaler, normalize
 from sklearn.utils.sparsefuncs import min_max_axis
 
-from nearlabel.preprocessing._feature_scaler import are_categories, check_scale  # one list of scalings
+from nearlabel.preprocessing._feature_scaler import are_categories, check_scale  # the only list of scalings
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 
 
@@ -21,16 +21,16 @@ def scale_features(
     Parameters
     ----------
     scale : {"none", "minmax", "standard", "tfidf"}
-        "minmax": to [0, 1] on the training rows, test values may leave it; "standard": mean 0, deviation 1. A constant
-        feature is only shifted. Sparse rows are divided but not shifted, which would fill them: distances that depend
-        on differences, as Euclidean and Manhattan do, are the same; what is 0, which CML-kNN and the selection of
-        features look at, is not. "tfidf": counts of terms times log(D / D_t), where
-        D_t of the D training rows have term t, then rows divided by their Euclidean length; a term that no training row
-        has gets weight 0, and the rows are sparse.
+        "minmax" scales to [0, 1] on the training samples; test values may be outside. "standard" scales to mean 0 and
+        deviation 1. A constant feature is only shifted. Sparse data are divided but not shifted, which would make them
+        dense: distances that depend on differences, such as Euclidean and Manhattan, are the same; the positions of
+        zeros, which CML-kNN and feature selection use, are not. "tfidf" multiplies counts of terms by log(D / D_t),
+        where D_t of the D training samples have term t, and divides each sample by its Euclidean norm; a term that no
+        training sample has gets weight 0, and the result is sparse.
     training, test : ndarray or CSR array of shape (n_rows, n_features)
-        Rows.
+        Samples.
     feature_kinds : sequence of str of length n_features, default=()
-        As `Dataset.feature_kinds`: categories are unchanged. Empty: all are numbers.
+        As in `Dataset.feature_kinds`; categories are unchanged. Empty: all features are numbers.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def scale_features(
     if scale == "minmax" and sparse.issparse(training):
         low, high = min_max_axis(training, axis=0)
         width = high - low
-        width[width < 10 * np.finfo(np.float64).eps] = 1.0  # as MinMaxScaler does for dense rows
+        width[width < 10 * np.finfo(np.float64).eps] = 1.0  # as MinMaxScaler does for dense data
         inverse = sparse.diags_array(1.0 / width)
         return (training @ inverse).tocsr(), (test @ inverse).tocsr()
     if scale == "tfidf":
@@ -58,7 +58,7 @@ def scale_features(
 def _scaled_beside_categories(
     scale: str, training: Matrix, test: Matrix, is_category: BoolArray
 ) -> tuple[Matrix, Matrix]:
-    """Scale the other features."""
+    """Scale all features except categories."""
     numbers, categories = np.flatnonzero(~is_category), np.flatnonzero(is_category)
     if not len(numbers):
         return training, test

@@ -1,4 +1,4 @@
-"""What another search than the exact one costs: neighbours that it misses, and what methods lose by that."""
+"""Comparison of searches with the exact search: missed neighbours, effect on metrics, and time."""
 
 from __future__ import annotations
 
@@ -18,32 +18,31 @@ from nearlabel.experiments.records import Record
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.utils.types import FloatArray, IntArray
 
-# Metrics of a search, beside the metrics of a plan.
+# Metrics of a search, in addition to the metrics of a plan.
 RECALL, SECONDS = "neighbor_recall", "search_seconds"
 
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """A comparison that is run with other searches, and with the exact search by the same metric.
+    """A comparison of methods with several searches, and with the exact search by the same distance.
 
-    Its records have a key "search" in addition to those of a `Plan`, and two metrics more: "neighbor_recall", the mean
-    share of the test samples' true neighbours that the search finds, and "search_seconds", the time that it takes to
-    fit the training samples and to find the neighbours of training and test samples. Seconds are the one value that
-    differs from run to run.
+    Its records have a key "search" in addition to those of a `Plan`, and two more metrics: "neighbor_recall", the mean
+    share of the test samples' true neighbours that the search finds, and "search_seconds", the time to fit the training
+    samples and to find the neighbours of training and test samples. Only the seconds differ from run to run.
 
     Parameters
     ----------
     plan : Plan
-        The comparison; each of its methods has a number of neighbours and no search of its own.
+        The comparison; each of its methods must have a number of neighbours and no search of its own.
     searches : tuple of str or search, or mapping of str to them
-        What `make_search` takes. In a mapping you choose the names that records have. A search that is not nearlabel's
-        own must pass `nearlabel.testing.check_search`.
+        Searches as `make_search` accepts them. In a mapping you choose the names in the records. A search that is not
+        nearlabel's own must pass `nearlabel.testing.check_search`.
 
     Raises
     ------
     ValueError, TypeError
-        If a name is unknown, a number is out of range, a method has no neighbours to share, or a search fails a check;
-        the message begins with the check's name.
+        If a name is unknown, a number is out of range, a method cannot share neighbours, or a search fails a check; in
+        the last case the message begins with the name of the check.
     ImportError
         If a search needs a library that is not installed, or a module cannot be imported.
     """
@@ -66,7 +65,7 @@ class SearchPlan:
 
     @property
     def _run(self) -> dict[str, Any]:
-        """The searches by name, the exact one that each is compared to before it."""
+        """The searches by name, each after the exact search with which it is compared."""
         run: dict[str, Any] = {}
         for name, search in self.searches.items():
             exact = exact_search_for(search)
@@ -79,7 +78,7 @@ class SearchPlan:
         return self.plan.folds(problems)
 
     def describe(self, problems: Mapping[str, Problem]) -> dict[str, Any]:
-        """Return what decides the records, but for the seconds."""
+        """Return the inputs that determine the records, except for the seconds."""
         descriptions = {name: describe_object(make_search(search)) for name, search in self.searches.items()}
         searches = described(self.searches, descriptions)
         plan = self.plan.describe(problems)
@@ -100,7 +99,7 @@ class SearchPlan:
         """Yield the values of a fold's records."""
         first = fold.X[fold.training[:64]]
         _, some = self.plan.prepared(fold, fold.X[fold.training], first)
-        # The first search of a process loads libraries: that time is not to count against the first one measured.
+        # The first search of a process loads libraries; that time must not count for the first measurement.
         Finder(ExactNeighbors()).find(None, some, some, 1)
         finders: dict[str, Finder] = {}
         for name, search in self._run.items():
@@ -116,10 +115,10 @@ class SearchPlan:
 
 
 def _recall(true: tuple[FloatArray, IntArray], found: tuple[FloatArray, IntArray]) -> float:
-    """Return the mean share of the true neighbours that are found; one as near as the last of them counts as found.
+    """Return the mean share of true neighbours that are found; a neighbour as near as the last one counts as found.
 
-    Takes distances and indices (n_queries, n_neighbors) of both. The distances of a user's search may be rounded
-    otherwise than ours, so a true neighbour is known by its index, too.
+    The arguments are distances and indices (n_queries, n_neighbors) of both. Distances of a user's search may be
+    rounded differently, so a true neighbour is also recognised by its index.
     """
     as_near = found[0] <= true[0][:, -1:]
     among_true = (found[1][:, :, np.newaxis] == true[1][:, np.newaxis]).any(axis=2)
@@ -128,7 +127,7 @@ def _recall(true: tuple[FloatArray, IntArray], found: tuple[FloatArray, IntArray
 
 @dataclass(frozen=True)
 class SearchCost:
-    """What a search costs and saves a method, mean over the folds.
+    """The effect of a search on a method: metric, recall and time, as means over the folds.
 
     Parameters
     ----------
@@ -139,11 +138,12 @@ class SearchCost:
     metric : str
         Name of the metric.
     exact, value, difference : float
-        The metric with the exact search by the same distance, with the search, and the latter less the former.
+        The metric with the exact search by the same distance, with this search, and their difference, this search minus
+        exact.
     recall : float
         Share of the test samples' true neighbours that the search finds.
     exact_seconds, seconds : float
-        Time of the exact search and of the search, in a fold, whatever the number of neighbours.
+        Time of the exact search and of this search per fold, for all numbers of neighbours.
     """
 
     dataset: str
@@ -160,12 +160,12 @@ class SearchCost:
 
 
 def search_costs(plan: SearchPlan, records: Iterable[Record]) -> list[SearchCost]:
-    """Return a line for each data set, method, search, number of neighbours, and their mean, and metric.
+    """Return the costs for each data set, method, search, number of neighbours (and their mean), and metric.
 
     Parameters
     ----------
     plan : SearchPlan
-        What was run.
+        The plan that was run.
     records : iterable of dict
         Its records.
 
@@ -184,7 +184,7 @@ def search_costs(plan: SearchPlan, records: Iterable[Record]) -> list[SearchCost
         _cost(key, search, exact[search], cells)
         for search in plan.searches
         for key in keys
-        if key in cells[search] and key in cells[exact[search]]  # metrics may be undefined
+        if key in cells[search] and key in cells[exact[search]]  # values may be undefined
     ]
     place = {method: number for number, method in enumerate(plan.plan.methods)}
     return sorted(lines, key=lambda line: (line.dataset, place[line.method]))

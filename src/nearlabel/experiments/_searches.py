@@ -29,7 +29,7 @@ SEARCHES: Mapping[str, Any] = MappingProxyType(
     }
 )
 
-_OF_THE_EXACT = ("metric", "n_jobs")  # options that the exact search has in common with the search it is compared to
+_OF_THE_EXACT = ("metric", "n_jobs")  # options that the exact search shares with the search that is compared with it
 
 
 def make_search(spec: Any) -> Any:
@@ -39,7 +39,7 @@ def make_search(spec: Any) -> Any:
     ----------
     spec : str or object with `fit` and `kneighbors`
         A key of `SEARCHES`, followed by any number of ``:parameter=value``; or ``package.module:Name`` with options,
-        which is imported: **this executes the code of that module**; or a search, of which a clone is returned.
+        which is imported: **this executes the code of that module**; or a search, which is cloned.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def make_search(spec: Any) -> Any:
     Raises
     ------
     ValueError
-        If there is no such search or option, or a value makes no sense.
+        If there is no such search or option, or a value is invalid.
     TypeError
         If an object is not a search.
     ImportError
@@ -70,10 +70,10 @@ def make_search(spec: Any) -> Any:
 
 
 def usual_search(scale: str) -> str:
-    """Return the name of the default search for features scaled in a way.
+    """Return the name of the default search for a scaling of the features.
 
-    Rows of length one are in the same order by the cosine and by the Euclidean distance. But a row without any word
-    keeps length 0, so by the Euclidean distance it is nearer to every text than texts that share little are to each
+    For samples with norm 1, cosine and Euclidean distance give the same order. But a text without any known word has
+    norm 0, so by the Euclidean distance it is nearer to every text than two texts with few common words are to each
     other.
 
     Parameters
@@ -95,13 +95,13 @@ def usual_search(scale: str) -> str:
 
 
 def check_searches(searches: Mapping[str, Any]) -> None:
-    """Raise unless each can be made, and guests keep the contract of `nearlabel.testing.check_search`."""
+    """Raise an error unless each search can be created, and guests pass `nearlabel.testing.check_search`."""
     for name, search in searches.items():
         check_search(name, make_search(search))
 
 
 def exact_search_for(spec: Any) -> str:
-    """Return the specification of the exact search by the same metric, on as many threads."""
+    """Return the specification of the exact search with the same distance and number of threads."""
     if isinstance(spec, str):
         given = dict(option.partition("=")[::2] for option in spec.split(":"))
     else:
@@ -111,12 +111,12 @@ def exact_search_for(spec: Any) -> str:
 
 
 class Finder:
-    """Find, once, the neighbours that methods on the same features share; keep them, and the seconds it took.
+    """Finds the neighbours shared by methods on the same features once, and stores them and the time taken.
 
     Parameters
     ----------
     search : object with `fit` and `kneighbors`
-        Is cloned for each selection of features.
+        The search; cloned for each selection of features.
     """
 
     def __init__(self, search: NeighborSearch) -> None:
@@ -125,9 +125,9 @@ class Finder:
         self.seconds: dict[Part | None, float] = {}
 
     def find(self, selection: Part | None, X: Matrix, X_test: Matrix, n_neighbors: int) -> PrecomputedNeighbors:
-        """Return the neighbours, among the training samples, of the training samples and of the test samples.
+        """Return the nearest training samples of the training samples and of the test samples.
 
-        `selection` is what selected the features of the rows; None: all features.
+        `selection` identifies the selection of features; None: all features.
         """
         search = clone(self.search, safe=False)
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The steps of a tuning: every line on a sample of the rows, if there are many, then the better half on all rows."""
+"""The steps of a tuning: all lines on a random sample of large data, then the better half on all rows."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ SizeOf: TypeAlias = Callable[[Any], int | None]
 
 @dataclass(frozen=True)
 class Stages:
-    """A stage on a sample of the rows, if there are enough, and one on all of them.
+    """A stage on a random sample of the rows, if there are enough, and a stage on all of them.
 
     Parameters
     ----------
     grid : Grid
-        What is tried.
+        The candidates.
     metric : Metric
-        What the best is best in.
+        The metric to optimise.
     sample_rows : int or None
         Size of the sample; None for no such stage.
     sample_seconds : float
-        What may be spent on it.
+        Time limit of that stage.
     size_of : callable or None
-        Returns the size of a fitted model; None if no costs are measured.
+        Function that returns the size of a fitted model; None if no costs are measured.
     one_scaling : bool
-        Whether methods around the same classifier are tried in the scaling only that was best for the first of them.
+        Whether methods around the same classifier are tried only with the scaling that was best for the first of them.
     """
 
     grid: Grid
@@ -68,7 +68,7 @@ class Stages:
         yield from self._steps_on(samples, tried, attempt, self.size_of)
 
     def _steps_on_sample(self, samples: Samples, n_rows: int, attempt: Attempt) -> Iterator[Step]:
-        """Yield what is found on some rows, until the time for it is over."""
+        """Yield the results on some rows, until the time limit."""
         some = Samples.of(drawn(samples.data, n_rows), self.grid.cv, without_copies=samples.copies is not None)
         stop = time.monotonic() + self.sample_seconds
         fittings = [fitting for fitting in self.grid.fittings(some) if not fitting.copy_of]
@@ -78,7 +78,7 @@ class Stages:
                 return
 
     def _best_first(self, trials: Iterable[Trial]) -> list[Line]:
-        """Return the lines of trials, the one with the best trial first."""
+        """Return the lines of trials, ordered by their best trial."""
         least: dict[Line, float] = {}
         for trial in trials:
             line = Line.of(trial.candidate)
@@ -86,14 +86,14 @@ class Stages:
         return sorted(least, key=lambda line: least[line])
 
     def _worse_half(self, order: Sequence[Line]) -> list[Line]:
-        """Return the worse half of the lines, which come best first, but for the best of each kind."""
+        """Return the worse half of the lines (ordered best first), except for the best of each kind."""
         first_of_kind = {self.grid.specs[line.method].is_lazy: line for line in reversed(order)}
         return [line for line in order[(len(order) + 1) // 2 :] if line not in first_of_kind.values()]
 
     def _steps_on(
         self, samples: Samples, fittings: Iterable[Fitting], attempt: Attempt, size_of: SizeOf | None = None
     ) -> Iterator[Step]:
-        """Yield the trials of each number of neighbours, then the cost of the best of them."""
+        """Yield the trials of all numbers of neighbours, then the cost of the best of them."""
         choice = Choice(samples.Y, samples.parts, self.metric, attempt.chosen)
         tried = {trial.candidate for trial in attempt.trials}
         for fitting in fittings:
@@ -113,7 +113,7 @@ class Stages:
                 yield Step(costs=dict.fromkeys(fitting.lines, _cost(best, samples, size_of)))
 
     def _better_scaling(self, fitting: Fitting, attempt: Attempt) -> str:
-        """Return which scaling is better for the same classifier in an earlier method; empty if this one is, or any."""
+        """Return the scaling that is better for the same classifier in an earlier method; empty if there is none."""
         classifier = _classifier_in(fitting.specs)
         if not (self.one_scaling and classifier):
             return ""
@@ -127,7 +127,7 @@ class Stages:
 
 
 def _classifier_in(specs: Mapping[str, MethodSpec]) -> str:
-    """Return which classifier of one label a method that is not by neighbours has inside; empty if it has none."""
+    """Return the single-label classifier inside a method that is not neighbour-based; empty if there is none."""
     spec = next(iter(specs.values()))
     inner = spec.method.prototype
     while getattr(inner, "estimator", None) is not None:
@@ -138,7 +138,7 @@ def _classifier_in(specs: Mapping[str, MethodSpec]) -> str:
 def _trials(
     fitting: Fitting, number: int | None, candidates: Mapping[str, Candidate], choice: Choice, samples: Samples
 ) -> Iterator[Trial]:
-    """Yield what methods reach that differ in their thresholds only."""
+    """Yield the trials of methods that differ only in their thresholds."""
     answer = fitting.answer(fitting.by, number)
     for name, spec in fitting.specs.items():
         labels = answer.decided(spec.thresholds, samples.Y, samples.parts)
@@ -147,7 +147,7 @@ def _trials(
 
 
 def _cost(candidate: Candidate, samples: Samples, size_of: SizeOf) -> Cost:
-    """Fit the untuned model to the rows outside the first part, and predict those in it."""
+    """Fit the untuned model to the samples outside the first part, and predict the first part."""
     X, held_out = samples.data.X, samples.parts[0]
     others = np.delete(np.arange(samples.Y.shape[0]), held_out)
     model = make_untuned(candidate, samples.data)
@@ -165,7 +165,7 @@ def _left_out(lines: Iterable[Line], reason: str) -> Step:
 
 
 def progress_of(fittings: Sequence[Fitting], attempt: Attempt) -> tuple[int, int]:
-    """Return the number of fits that are done and of all, those that are left out not counted."""
+    """Return the numbers of finished and of all fits, without those that are left out."""
     to_do = [fitting for fitting in fittings if not attempt.left_out.keys() >= set(fitting.lines)]
     tried = {(*Line.of(trial.candidate), trial.candidate.n_neighbors) for trial in attempt.trials}
     fits = [(*fitting.lines[0], number) for fitting in to_do for number in fitting.numbers]

@@ -1,4 +1,4 @@
-"""Average records over folds: the figures that tables print."""
+"""Means of records over folds, for tables."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from nearlabel.experiments.records import Record
 
 @dataclass(frozen=True)
 class Cell:
-    """A mean over folds: one figure of a table.
+    """A mean over folds, for one cell of a table.
 
     Parameters
     ----------
     dataset, method : str
         Names, as in the records.
     n_neighbors : int, "mean" or None
-        Number of neighbours; "mean" for the mean over all of them, None where the plan has no such number.
+        Number of neighbours; "mean" for the mean over all of them, None if the method has no such number.
     metric : str
         Name of the metric.
     mean : float
-        Over the folds of a shuffle, then over the shuffles.
+        Mean over the folds of a shuffle, then over the shuffles.
     std : float
         Standard deviation over the folds of a shuffle (n - 1), averaged over the shuffles; nan for a single fold.
     spread : float
@@ -41,10 +41,10 @@ class Cell:
 
 
 def summarise(records: Iterable[Record]) -> list[Cell]:
-    """Return a cell for each data set, method, number of neighbours and metric, and one for the mean over the numbers.
+    """Return a cell for each data set, method, number of neighbours and metric, and for the mean over the numbers.
 
-    Data sets and methods come in the order of the records, the numbers of each ascending. The mean over them comes last
-    and has ``n_neighbors="mean"``: in each fold the values of all numbers of neighbours are averaged first, as in
+    Data sets and methods are in the order of the records, and numbers of neighbours ascend. The mean over them comes
+    last and has ``n_neighbors="mean"``: in each fold the values of all numbers of neighbours are averaged first, as in
     Tables 2 and 3 of Spyromitros et al. (2008). A value that is None (a metric undefined on that fold) is left out.
     """
     values: dict[tuple[str, str, int | str | None, str], dict[tuple[int | None, int], list[float]]]
@@ -58,7 +58,7 @@ def summarise(records: Iterable[Record]) -> list[Cell]:
 
 
 def _place(n_neighbors: int | str | None) -> tuple[bool, int]:
-    """Return what sorts numbers of neighbours, behind them the mean."""
+    """Return a sort key of numbers of neighbours, with the mean last."""
     return isinstance(n_neighbors, str), n_neighbors if isinstance(n_neighbors, int) else 0
 
 

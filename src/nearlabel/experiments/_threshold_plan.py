@@ -1,4 +1,4 @@
-"""The protocol by which Pillai, Fumera and Roli (ICPR 2012) evaluate thresholds."""
+"""The protocol of Pillai, Fumera and Roli (ICPR 2012) for the evaluation of thresholds."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from nearlabel.experiments.records import Record
 from nearlabel.lazy import BRkNN
 from nearlabel.metrics import micro_f1
 from nearlabel.preprocessing import SCALES
-from nearlabel.preprocessing._feature_scaler import check_scale  # as FeatureScaler
+from nearlabel.preprocessing._feature_scaler import check_scale  # as in FeatureScaler
 from nearlabel.thresholds import FBR, MicroFOptimum, PillaiAscent, SCut, cross_val_scores
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_choice, check_integer, check_positive, each_once
 
-# Binary relevance by these. The score of kNN is the share of the neighbours that carry the label.
+# Binary relevance with these. The score of kNN is the share of neighbours that carry the label.
 CLASSIFIERS: Mapping[str, Callable[[ThresholdPlan], Any]] = MappingProxyType(
     {
-        # The seed: where there are more features than rows, liblinear takes the rows in random order.
+        # The seed: with more features than samples, liblinear uses the samples in random order.
         "svm-linear": lambda plan: OneVsRestClassifier(LinearSVC(C=plan.C, random_state=plan.seed)),
         "svm-rbf": lambda plan: OneVsRestClassifier(SVC(C=plan.C, gamma="scale")),
         "knn": lambda plan: BRkNN(plan.n_neighbors),
@@ -51,27 +51,28 @@ METRICS = (
 
 @dataclass(frozen=True)
 class ThresholdPlan:
-    """Tune thresholds on the pooled scores of a cross-validation, and evaluate them on the test samples; several runs.
+    """Tune thresholds on pooled cross-validation scores, and evaluate them on the test samples, in several runs.
 
-    The training samples are split into disjoint parts, and each run uses some of them. A cross-validation of these
-    gives scores, on which thresholds are tuned; a classifier that is fitted to all of them scores the test samples.
+    The training samples are split into disjoint parts, and each run uses some of them. Thresholds are tuned on
+    cross-validation scores of these; a classifier fitted to all of them scores the test samples.
 
     Parameters
     ----------
     methods : tuple of str
-        Of `CLASSIFIERS`.
+        Keys of `CLASSIFIERS`.
     n_parts, n_parts_used : int, default=10, 8
-        Parts of the training samples, and how many a run uses: run r leaves out part r and those that follow it.
+        Number of parts of the training samples, and number of parts in each run: run r leaves out part r and those that
+        follow it.
     cv : int, default=5
-        Shuffled folds, and folds of the pooled scores by which FBR chooses its limit.
+        Number of shuffled folds, also for the folds of the pooled scores with which FBR selects its limit.
     scale : {"none", "minmax", "standard", "tfidf"}, default="none"
-        How the features are scaled, by the training samples of a run; as in `Plan`.
+        Scaling of the features, fitted to the training samples of a run; as in `Plan`.
     n_neighbors : int, default=10
-        Of kNN.
+        Number of neighbours of kNN.
     C : float, default=1.0
-        Of the SVM; the kernel's gamma is 1 / (number of features · variance of X).
+        Parameter C of the SVM; the kernel's gamma is 1 / (number of features · variance of X).
     seed : int, default=0
-        Of the parts, of the linear SVM's solver, and with the number of the run of its folds.
+        Seed of the parts, of the linear SVM's solver, and, with the number of the run, of its folds.
 
     Raises
     ------
@@ -120,7 +121,7 @@ class ThresholdPlan:
                 yield whole._replace(number=number, training=rows)
 
     def _runs(self, name: str, training: IntArray) -> list[IntArray]:
-        """Return the training rows of each run: in run r those of the parts before part r, cyclically."""
+        """Return the training samples of each run: in run r those of the parts before part r, cyclically."""
         if self.n_parts > len(training):
             raise ValueError(
                 f"n_parts must be at most the {len(training)} training rows of {name}, got {self.n_parts}."
@@ -130,7 +131,7 @@ class ThresholdPlan:
         return [np.concatenate([parts[(run + i) % self.n_parts] for i in used]) for run in range(self.n_parts)]
 
     def _check_n_rows(self, name: str, n_rows: int) -> None:
-        """Raise unless the rows of the smallest run are enough for its folds, and those of a fold for kNN."""
+        """Raise an error unless the smallest run has enough samples for its folds, and a fold has enough for kNN."""
         if self.cv > n_rows:
             raise ValueError(f"cv must be at most the {n_rows} training rows of a run of {name}, got {self.cv}.")
         in_fold = n_rows - math.ceil(n_rows / self.cv)
@@ -144,7 +145,7 @@ class ThresholdPlan:
         return description(asdict(self), problems, {})
 
     def settings(self, fold: Fold) -> Iterator[Record]:
-        """Yield the records of a run in their order, still without values."""
+        """Yield the records of a run in order, without values."""
         for method in self.methods:
             for metric in METRICS:
                 yield fold.label() | {"method": method, "n_neighbors": None, "metric": metric}
@@ -159,7 +160,7 @@ class ThresholdPlan:
         for method in self.methods:
             classifier = CLASSIFIERS[method](self)
             with warnings.catch_warnings():
-                # A rare label may be missing from a training part: its decision value is set by cross_val_scores.
+                # A rare label may be absent from a training part: cross_val_scores sets its decision value.
                 warnings.filterwarnings("ignore", message="Label .* is present in all training examples")
                 scores, rows = cross_val_scores(classifier, X, Y, cv=splitter)
                 test_scores, _ = cross_val_scores(classifier, *everything, cv=[split])
@@ -167,7 +168,7 @@ class ThresholdPlan:
             yield from (figures[metric] for metric in METRICS)
 
     def _judge(self, scores: FloatArray, Y: Matrix, test_scores: FloatArray, Y_test: Matrix) -> dict[str, float]:
-        """Return the figures of one run and classifier."""
+        """Return the metrics of one run and classifier."""
         optimum, ascent = MicroFOptimum().fit(scores, Y), PillaiAscent().fit(scores, Y)
         on_test = {
             "test_micro_f1": optimum,

@@ -1,4 +1,4 @@
-"""Work that ends in time: in a process of its own, since a running fit cannot be interrupted in this one."""
+"""Work with a time limit, in a separate process, since a running fit cannot be interrupted in this one."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _ITEM, _WARNING, _ERROR, _END = "item", "warning", "error", "end"
 
 
 def items_within(seconds: float, make_items: Callable[..., Iterable[Any]], *args: Any) -> Iterator[Any]:
-    """Yield what an iterable gives in a process of its own, which is ended after some seconds.
+    """Yield the items of an iterable from a separate process, which is terminated after a time limit.
 
-    Warnings and exceptions in it are those of the caller.
+    Warnings and exceptions of the process are passed to the caller.
 
     Parameters
     ----------
     seconds : float
-        From now on; starting the process is among them.
+        Time limit from now on, including the start of the process.
     make_items : callable
-        Makes the iterable of `args`; these, it and its items can be pickled.
+        Creates the iterable from `args`; the function, `args` and the items must be picklable.
 
     Raises
     ------
     RuntimeError
-        If the process ended by itself, without an exception: it was killed, or could not be started.
+        If the process ended without an exception: it was killed, or could not be started.
     """
     deadline = time.monotonic() + seconds
-    context = get_context("spawn")  # a forked process hangs where threads of OpenMP ran before
+    context = get_context("spawn")  # a forked process hangs if OpenMP threads ran before
     receiver, sender = context.Pipe(duplex=False)
     worker = context.Process(target=_work, args=(sender, make_items, args))
     with _usual_start_method():
@@ -57,7 +57,7 @@ def items_within(seconds: float, make_items: Callable[..., Iterable[Any]], *args
 
 @contextmanager
 def _usual_start_method() -> Iterator[None]:
-    """Hide a start method of joblib's workers, which a new process is told, but does not know."""
+    """Hide the start method of joblib's workers, which a new process would inherit but does not know."""
     method = get_start_method(allow_none=True)
     if method is None or method in get_all_start_methods():
         yield
@@ -80,12 +80,12 @@ def _received(receiver: Connection) -> Any:
 
 
 def _work(sender: Connection, make_items: Callable[..., Iterable[Any]], args: tuple[Any, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the keyboard: the caller ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # keyboard interrupt: the caller ends this process
 
     def send_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         sender.send((_WARNING, message))
 
-    with suppress(BrokenPipeError), warnings.catch_warnings():  # nobody listens any more
+    with suppress(BrokenPipeError), warnings.catch_warnings():  # the caller has stopped reading
         warnings.showwarning = send_warning
         try:
             for item in make_items(*args):

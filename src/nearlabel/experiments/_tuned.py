@@ -20,24 +20,24 @@ from nearlabel.utils.types import IntArray
 
 @dataclass(frozen=True)
 class Tuned:
-    """What was tried.
+    """The results of a tuning.
 
     Parameters
     ----------
     trials : tuple of Trial
-        Best first, of equal ones in the order of trying. The first value is optimistic: it was chosen by it.
+        Best first; equal values in the order of trying. The first value is optimistic: it was used for the selection.
     metric : str
-        Name of the metric that decided.
+        Name of the metric used for the selection.
     scores : dict of str to float
         All metrics, by nested cross-validation: the selection is repeated for each part of the samples, without it.
     measured : str
-        How the scores were measured, in words.
+        Description of how the scores were measured.
     costs : dict of Line to Cost
-        What fitting and predicting cost; of lines that were tried to the end.
+        Costs of fitting and predicting, for lines that were tried completely.
     left_out : tuple of LeftOut
-        What was not tried, and why.
+        Lines that were not tried, and the reasons.
     n_samples : int or None
-        Number of samples that the values are of: fewer than all if there was time for `sample_rows` only.
+        Number of samples on which the values were computed: fewer than all if there was time for `sample_rows` only.
     """
 
     trials: tuple[Trial, ...]
@@ -50,17 +50,17 @@ class Tuned:
 
     @property
     def best(self) -> Candidate:
-        """The candidate of the best value."""
+        """The candidate with the best value."""
         return self.trials[0].candidate
 
 
 def tuned_of(
     attempt: Attempt, samples: Samples, fittings: Sequence[Fitting], metric: Metric, *, suffix: str = ""
 ) -> Tuned:
-    """Return what was found; the words on how it was measured end with `suffix`."""
+    """Return the results; the description of the measurement ends with `suffix`."""
     defined = [trial for trial in attempt.trials if np.isfinite(trial.value)]
     if not defined:
-        raise ValueError(f"metric must be defined on the rows, got {metric.name}. Hint: micro_f1 always is.")
+        raise ValueError(f"metric must be defined on the samples, got {metric.name}. Hint: micro_f1 always is.")
     best_first = sorted(defined, key=lambda trial: loss_of(metric, trial.value))
     choice = Choice(samples.Y, samples.parts, metric, attempt.chosen)
     scores = choice.scores()
@@ -79,7 +79,7 @@ def tuned_of(
 
 
 def _measured(attempt: Attempt, fittings: Sequence[Fitting], n_parts: int) -> str:
-    """Return how the scores were measured, in words."""
+    """Return the description of how the scores were measured."""
     words = " and ".join(dict.fromkeys(trial.held_out for trial in attempt.trials))
     is_tuned = any(spec.is_tuned for fitting in fittings for spec in fitting.specs.values())
     if len(attempt.trials) > 1 or is_tuned:
@@ -88,7 +88,7 @@ def _measured(attempt: Attempt, fittings: Sequence[Fitting], n_parts: int) -> st
 
 
 def _without_copies(best: Candidate, fittings: Sequence[Fitting], choice: Choice, copies: IntArray) -> dict[str, float]:
-    """Return the metrics of the best candidate without copies; none if no row is left."""
+    """Return the metrics of the best candidate without copies; empty if no sample is left."""
     fitting = next(fitting for fitting in fittings if Line.of(best) in fitting.lines)
     by, rows = fitting.by.without_copies(copies)
     if not rows.any() or (best.n_neighbors or 1) > by.most_neighbors:
@@ -102,7 +102,7 @@ def _without_copies(best: Candidate, fittings: Sequence[Fitting], choice: Choice
 
 
 def _out_of_time(fittings: Sequence[Fitting], attempt: Attempt) -> dict[Line, str]:
-    """Return the lines that were not tried to the end, and are not left out for another reason."""
+    """Return the lines that were not tried completely, and were not left out for another reason."""
     n_tried = Counter(Line.of(trial.candidate) for trial in attempt.trials)
     missing: dict[Line, str] = {}
     for fitting in fittings:

@@ -33,57 +33,57 @@ from nearlabel.preprocessing import SCALES
 from nearlabel.utils.progress import Progress
 from nearlabel.utils.validation import check_choice, check_integer, check_positive, each_once
 
-_SAMPLES_SHARE = 1 / 3  # of a time limit
+_SAMPLES_SHARE = 1 / 3  # share of a time limit
 _SAVED_EVERY = 5.0  # seconds
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """Which models are tried, and how they are evaluated.
+    """Model selection: the candidates, and how they are evaluated.
 
-    One search serves every method and every number of neighbours of one scaling (one a fold, where samples are held out
-    by folds). Thresholds are tuned on scores of held-out samples, and evaluated on other samples.
+    For each scaling, one search is enough for all methods and numbers of neighbours (one per fold, if samples are held
+    out by folds). Thresholds are tuned on scores of held-out samples, and evaluated on other samples.
 
     Parameters
     ----------
     methods : tuple of str or estimator, or mapping of str to them, default=LEADERBOARD_METHODS
-        As in `Plan`, tried in this order: cheap ones first where time is limited.
+        As in `Plan`, tried in this order: put cheap methods first if time is limited.
     n_neighbors : int or tuple of int, default=30
-        An int: every number from 1 up to it, or as far as the rows allow; of methods that are fitted anew for each
-        number, three of these at equal distances. A tuple: these.
+        An int: all numbers from 1 up to it, or as many as the samples allow; for methods that need a fit for each
+        number, three of these at equal distances. A tuple: these numbers.
     scales : tuple of str, default=("none",)
-        Of the features: "none", "minmax", "standard", "tfidf".
+        Scalings of the features: "none", "minmax", "standard", "tfidf".
     searches : tuple of str or search, or mapping of str to them, default=("exact",)
-        What `make_search` takes, for methods that share a search. A search that is not nearlabel's own must pass
-        `nearlabel.testing.check_search`.
+        Searches as `make_search` accepts them, for methods that share a search. A search that is not nearlabel's own
+        must pass `nearlabel.testing.check_search`.
     metric : str, callable or Metric, default="micro_f1"
-        What the best is best in: what `nearlabel.metrics.get_metric` takes, or a ``package.module:name``. A metric that
-        is not nearlabel's own must pass `nearlabel.testing.check_metric`.
+        Metric to optimise: any value that `nearlabel.metrics.get_metric` accepts, or a ``package.module:name``. A
+        metric that is not nearlabel's own must pass `nearlabel.testing.check_metric`.
     cv : "loo" or int, default="loo"
-        "loo": each sample by all others, and five folds of shuffled samples for methods without leave-one-out answers.
-        An int: that many folds of shuffled samples for every method.
+        "loo": leave-one-out, and five shuffled folds for methods without leave-one-out predictions. An int: that many
+        shuffled folds for every method.
     impute : {None, "mean", "median", "most_frequent"}, default=None
         What takes the place of missing features, as in `Plan`.
     without_copies : bool, default=False
-        Whether `Tuned.scores` also has the metrics of the best candidate without exact copies, by names that end with
-        "_without_copies"; not where the data have groups. With leave-one-out each row is answered for without the rows
-        equal to it, and rows with very many copies are left out of these metrics. With folds only rows without a copy
-        in another fold are judged, by the answers that they have already. Leave-one-out searches for a few neighbours
-        more then, by which a search that is not exact may find others.
+        Whether `Tuned.scores` also contains the metrics of the best candidate without exact copies, under names that
+        end with "_without_copies"; not for data with groups. With leave-one-out each sample is predicted without the
+        samples equal to it, and samples with very many copies are left out of these metrics. With folds only samples
+        without a copy in another fold are evaluated, with the same predictions. Leave-one-out then searches a few more
+        neighbours, so an approximate search may find different ones.
     time_limit : float, default=None
-        Seconds for trying. What is not tried by then is left out, and a fit that is running is given up. The work is
-        done in a process of its own, so methods, searches and metric must be such as can be pickled. None: no limit.
+        Time limit in seconds. Candidates that are not tried by then are left out, and a running fit is stopped. The
+        work runs in a separate process, so methods, searches and metric must be picklable. None: no limit.
     sample_rows : int, default=None
-        Size of a sample, which is drawn if there are at least three times as many rows. Every line (method, scaling,
-        search) is tried on the sample first, within a third of the time limit. The better half of the lines, and
-        always the best one of both kinds (by neighbours, or not), are then tried on all rows, best first. None: no
-        sample.
+        Size of a random sample, which is drawn if there are at least three times as many rows. Every line (method,
+        scaling, search) is first tried on the random sample, within a third of the time limit. The better half of the
+        lines, and always the best of both kinds (neighbour-based or not), are then tried on all rows, best first. None:
+        no random sample.
     size_of : callable, default=None
-        Called with a fitted model of each line; returns its size in bytes, or None if that is unknown. None: no costs
-        are measured, which take one more fit for each line.
+        Function called with a fitted model of each line; returns its size in bytes, or None if unknown. None: costs,
+        which need one more fit for each line, are not measured.
     one_scaling : bool, default=False
-        Whether methods around the same classifier of one label (not those by neighbours) are tried in one scaling only:
-        that which is best for the first of them.
+        Whether methods around the same single-label classifier (not neighbour-based ones) are tried with one scaling
+        only: the one that is best for the first of them.
 
     Raises
     ------
@@ -94,18 +94,18 @@ class Tuning:
 
     Notes
     -----
-    `Tuned.scores` are computed as follows. Of five parts of the samples (or of the folds) each is predicted by the
+    `Tuned.scores` are computed as follows. Each of five parts of the samples (or each fold) is predicted by the
     candidate that is best on the other parts, with thresholds tuned on the other parts. A part still has some influence
-    on the choice that is judged on it:
+    on the selection that is evaluated on it:
 
-    1. While candidates are compared on another part, its samples are among those that thresholds are tuned on.
+    1. While candidates are compared on another part, its samples are among those on which thresholds are tuned.
     2. With leave-one-out, its samples are among the neighbours of the other parts' samples.
-    3. With leave-one-out, features are imputed, scaled and encoded by all samples.
-    4. With `sample_rows`, its samples are among those by which half of the lines are dropped.
+    3. With leave-one-out, imputation, scaling and encoding are fitted to all samples.
+    4. With `sample_rows`, its samples are among those on which half of the lines are dropped.
 
-    Lines that must give the same as another one are left out: those of scalings that give the same features, those of
-    the cosine where all rows are of length 1, and those of forests, which see the order of values only, in all but one
-    of the scalings that keep it.
+    Lines that must give the same result as another one are left out: scalings that give the same features, the cosine
+    distance if all samples have norm 1, and forests, which depend on the order of values only, with all but one of the
+    scalings that preserve it.
 
     Examples
     --------
@@ -119,8 +119,8 @@ class Tuning:
     methods: Any = LEADERBOARD_METHODS  # from here on a dict: what each name stands for
     n_neighbors: int | tuple[int, ...] = 30
     scales: tuple[str, ...] = ("none",)
-    searches: Any = (EXACT,)  # as methods
-    metric: Any = "micro_f1"  # from here on a Metric
+    searches: Any = (EXACT,)  # as for methods
+    metric: Any = "micro_f1"  # a Metric after __post_init__
     cv: str | int = LOO
     impute: str | None = None
     without_copies: bool = False
@@ -156,26 +156,26 @@ class Tuning:
         Parameters
         ----------
         data : Dataset, pair (X, y), or str
-            Samples and label sets, a name of `nearlabel.datasets.catalogue`, or a path that `load_dataset` reads. Rows
-            of a group (`Dataset.groups`) are held out together.
+            Samples and label sets, a name in `nearlabel.datasets.catalogue`, or a path that `load_dataset` reads.
+            Samples of a group (`Dataset.groups`) are held out together.
         progress : callable, default=None
-            Called with the number of fits done and of all fits; with folds, those of all folds count once.
+            Function called with the numbers of finished and of all fits; the fits of all folds count as one.
         state : path, default=None
-            File of what was found, written every few seconds and in the end. What an existing one holds is not tried
-            again; it must be of the same data and options, but `time_limit` may differ. It holds values, and the label
-            sets and scores of the best candidates for the rows, but no features. None: nothing is written.
+            State file with the results, written every few seconds and at the end. Results in an existing file are
+            reused; it must be for the same data and options, but `time_limit` may differ. The file contains values, and
+            the label sets and scores of the best candidates for the samples, but no features. None: nothing is written.
 
         Returns
         -------
         Tuned
-            What was tried, best first.
+            The trials, best first, with scores.
 
         Raises
         ------
         ValueError
             If there are too few samples, missing values, no indicator matrix, unknown labels that a method does not
-            take, the metric is undefined on them, no model was tried within the time limit, or `state` is of other data
-            or options.
+            support, the metric is undefined, no model was tried within the time limit, or `state` is for other data or
+            options.
         RuntimeError
             If the process of a time limit could not be started, or was killed.
         """
@@ -204,14 +204,14 @@ class Tuning:
     def _steps_in_time(
         self, samples: Samples, fittings: Sequence[Fitting], attempt: Attempt, start: float
     ) -> Iterator[Step]:
-        """Yield what is found, in a process of its own if it must end in time."""
+        """Yield the results, from a separate process if there is a time limit."""
         if self.time_limit is None:
             return self._stages.steps(samples, fittings, attempt)
         left = self.time_limit - (time.monotonic() - start)
         return items_within(left, _steps_of_worker, replace(self), samples.data, attempt)
 
     def _tuned(self, attempt: Attempt, samples: Samples, fittings: Sequence[Fitting]) -> Tuned:
-        """Return what was found on all rows; on a sample if there was no time for more."""
+        """Return the results on all rows, or on the random sample if there was no time for more."""
         if attempt.trials:
             return tuned_of(attempt, samples, fittings, self.metric)
         if attempt.sample is None or not attempt.sample.trials:
@@ -219,7 +219,7 @@ class Tuning:
                 f"time_limit must be long enough for a model, got {self.time_limit:g}. Hint: cheap methods first."
             )
         some = self._samples(drawn(samples.data, self.sample_rows or 0))
-        suffix = f"; on {some.Y.shape[0]} of the rows, which was all that there was time for"
+        suffix = f"; on {some.Y.shape[0]} of the rows: there was no time for more"
         found = replace(attempt.sample, left_out=attempt.left_out)
         return tuned_of(found, some, self._grid.fittings(some), self.metric, suffix=suffix)
 
@@ -236,7 +236,7 @@ class Tuning:
         return Samples.of(data, self.cv, without_copies=self.without_copies)
 
     def _about(self, data: Dataset) -> dict[str, Any]:
-        """Return what decides what is found."""
+        """Return the inputs that determine the results."""
         searches = {name: describe_object(make_search(search)) for name, search in self.searches.items()}
         return {
             "version": __version__,
@@ -254,7 +254,7 @@ class Tuning:
 
 
 def _steps_of_worker(tuning: Tuning, data: Dataset, attempt: Attempt) -> Iterator[Step]:
-    """Yield what is found in another process, which has its own record of it."""
+    """Yield the results in another process, which has its own record of them."""
     samples = tuning._samples(data)
     for step in tuning._stages.steps(samples, tuning._grid.fittings(samples), attempt):
         attempt.take(step)

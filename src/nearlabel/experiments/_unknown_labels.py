@@ -1,4 +1,4 @@
-"""Label sets with unknown cells: which methods take them. Others are refused before there is any work."""
+"""Check which methods support label sets with unknown cells, before any work is done."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from nearlabel.utils.types import Matrix
 
 
 def takes_unknown(method: Any) -> bool:
-    """Return whether a method of a plan learns from label sets with unknown cells, by the known ones.
+    """Return whether a method of a plan can learn from the known cells of label sets with unknown cells.
 
     Parameters
     ----------
     method : str, estimator or MethodSpec
-        What `make_method` takes.
+        A method as `make_method` accepts it.
 
     Returns
     -------
     bool
-        Thresholds do not count: all are found by known cells.
+        True or False, independent of thresholds, which are all tuned on known cells.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def takes_unknown(method: Any) -> bool:
 
 
 def check_takes_unknown(name: str, Y: Matrix, methods: Mapping[str, Any]) -> None:
-    """Raise ValueError if the training label sets of a data set have unknown cells that some method does not take."""
+    """Raise ValueError if training label sets have unknown cells and some method does not support them."""
     if not has_unknown(Y):
         return
     refusing = [method for method, spec in methods.items() if not takes_unknown(spec)]
@@ -49,5 +49,5 @@ def check_takes_unknown(name: str, Y: Matrix, methods: Mapping[str, Any]) -> Non
         some = ", ".join(refusing[:5]) + (f" and {len(refusing) - 5} more" if len(refusing) > 5 else "")
         taking = [method for method in METHODS if takes_unknown(method)]
         hint = f" Hint: {', '.join(taking)} do." if taking else ""
-        problem = f"take labels that are unknown, of which {name} has {n_unknown(Y)}, got {some}.{hint}"
+        problem = f"support unknown labels, of which {name} has {n_unknown(Y)}, got {some}.{hint}"
         raise ParameterError("{methods} must {problem}", {"methods": None}, {"problem": problem})

@@ -1,4 +1,4 @@
-"""One search for both the label sets and the scores of rows, which cost little compared with it."""
+"""One shared search for the label sets and the scores of the same samples."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 
 def searching_once(model: Any) -> Any:
-    """Return a fitted model that searches once where it is asked about the same rows several times in a row.
+    """Return a fitted model that searches only once for several consecutive calls with the same samples.
 
-    That is a copy of whatever lies around the search: a pipeline's last step, thresholds, the lazy classifier itself. A
-    model without a search is returned unchanged.
+    It is a copy of all parts around the search: a pipeline's last step, thresholds, the lazy classifier itself. A model
+    without a search is returned unchanged.
     """
     if isinstance(model, Pipeline):
         name, last = model.steps[-1]
@@ -34,7 +34,7 @@ def _with(model: Any, **attributes: Any) -> Any:
 
 
 class _LastAnswer:
-    """A fitted search that remembers its last answer."""
+    """A fitted search that stores its last result."""
 
     def __init__(self, search: Any) -> None:
         self._search = search
@@ -53,7 +53,7 @@ class _LastAnswer:
 
 
 def _are_equal(A: Matrix, B: Matrix) -> bool:
-    """Tell whether two matrices hold the same in the same storage, or are one."""
+    """Return whether two matrices are identical objects, or have equal contents in the same storage."""
     if A is B:
         return True
     if not (sparse.issparse(A) and sparse.issparse(B)):

@@ -1,4 +1,4 @@
-"""Whether the files of a run are what was written, line by line."""
+"""Checks of the files of a run, line by line."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from nearlabel.experiments.records import MADE_WITH, PLAN, RECORDS, read_made_wi
 from nearlabel.files.findings import Finding
 
 FILES = (PLAN, RECORDS, MADE_WITH)
-_MOST_SHOWN = 20  # damaged lines of a file
+_MOST_SHOWN = 20  # maximum of reported damaged lines per file
 
 
 def is_run(folder: Path) -> bool:
-    """Return whether a folder has a plan or records, damaged or not."""
+    """Return whether a folder contains a plan or records, damaged or not."""
     return (folder / PLAN).is_file() or (folder / RECORDS).is_file()
 
 
 def check_run(folder: Path) -> Iterator[Finding]:
-    """Yield what is wrong with the plan, the records and what made them."""
+    """Yield the problems of the plan, the records and the list of environments."""
     for name, read in ((PLAN, read_plan), (MADE_WITH, read_made_with)):
         if (folder / name).is_file():
             yield from _check(folder / name, read)
@@ -52,11 +52,9 @@ def _check_records(file: Path) -> Iterator[Finding]:
     if n_damaged > _MOST_SHOWN:
         yield Finding(file, "damage", f"{n_damaged - _MOST_SHOWN} more of its lines are damaged")
     if n_unchecked:
-        yield Finding(
-            file, "unchecked", f"{n_unchecked} lines have no check sum, since an earlier nearlabel wrote them"
-        )
+        yield Finding(file, "unchecked", f"{n_unchecked} lines have no checksum, since an earlier nearlabel wrote them")
     if (surplus := file.stat().st_size - n_bytes) > 0:
-        reason = f"{surplus} bytes of an unfinished line: the run continues, or was killed and the next one removes it"
+        reason = f"{surplus} bytes of an unfinished line of a run in progress, or of a killed run (the next removes it)"
         yield Finding(file, "leftover", reason)
     if not n_damaged:
         yield from _check_that_none_comes_twice(file)

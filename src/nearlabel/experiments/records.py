@@ -1,4 +1,4 @@
-"""Write and read records: one flat dict per line with a check sum, in the order of the plan, whole folds only."""
+"""Write and read records: one flat dict per line with a checksum, in the order of the plan, complete folds only."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from nearlabel.files.file_lock import locked
 from nearlabel.files.write_errors import write_errors_named
 
 RECORDS, PLAN, MADE_WITH = "records.jsonl", "plan.json", "made_with.jsonl"
-_LOCKED = "run"  # in the folder, not the folder itself: the one above may be of others, who let nobody write there
+_LOCKED = "run"  # inside the folder: its parent folder may not be writable
 
 
 class RecordFolder:
-    """A folder with a plan and the records that were run of it; a context in which no other run may write there.
+    """A folder with a plan and its records; a context manager that locks the folder for one run.
 
     Parameters
     ----------
     path : str or path
-        Is made if it is missing.
+        The folder; created if it is missing.
     plan : mapping
-        What `Plan.describe` gives.
+        The result of `Plan.describe`.
 
     Raises
     ------
     ValueError
-        On entering, if the folder contains the records of another plan, or of none, or another run writes there;
-        nothing is changed.
+        On entering, if the folder contains records of another plan or without a plan, or another run is writing there;
+        then nothing is changed.
     """
 
     def __init__(self, path: str | os.PathLike[str], plan: Mapping[str, Any]) -> None:
@@ -44,7 +44,7 @@ class RecordFolder:
         self._plan = json.loads(json.dumps(plan))
 
     def __enter__(self) -> Self:
-        """Lock the folder, compare plans, and see whether records can be written."""
+        """Lock the folder, compare the plans, and check that records can be written."""
         self.path.mkdir(parents=True, exist_ok=True)
         with ExitStack() as entered:
             try:
@@ -58,11 +58,11 @@ class RecordFolder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let other runs in."""
+        """Unlock the folder."""
         self._lock.close()
 
     def _check_no_links(self) -> None:
-        """Raise ValueError if a file is elsewhere: in a folder of several users it may be anybody's."""
+        """Raise ValueError if a file is a link: in a shared folder it may point to another user's file."""
         for name in (PLAN, RECORDS, MADE_WITH):
             if (self.path / name).is_symlink():
                 raise ValueError(f"{self.path / name} must be a file, got a link. Hint: choose another folder.")
@@ -71,27 +71,27 @@ class RecordFolder:
         known, records = self.path / PLAN, self.path / RECORDS
         if records.exists() and records.stat().st_size:
             if not known.exists():
-                raise ValueError(f"{records} must stand beside its {PLAN}, got none. Hint: choose another folder.")
+                raise ValueError(f"{records} must be next to its {PLAN}, got none. Hint: choose another folder.")
             _check_same_plan(object_of(known.read_bytes(), known, 1).content, self._plan, self.path)
         else:
             text = json.dumps(with_sum(self._plan), indent=1, sort_keys=True) + "\n"
             _write_whole(known, text.encode("ascii"))
 
     def _check_can_be_written(self) -> None:
-        """Raise OSError unless records can be appended to those that are there: before any is made."""
+        """Raise OSError unless records can be appended to the existing ones, before any work is done."""
         file = self.path / RECORDS
         if file.exists():
             file.open("ab").close()
 
     def complete_folds(self, settings: Iterable[Sequence[Record]]) -> list[Record]:
-        """Return the records of whole folds on file; cut off what an interrupted run left of another.
+        """Return the records of complete folds in the file; remove the incomplete fold of an interrupted run.
 
-        `settings` are the records of the plan's folds, without values, in their order.
+        `settings` are the records of the plan's folds in order, without values.
 
         Raises
         ------
         ValueError
-            If the records on file are not those of the first folds of the plan, or a line of them is damaged.
+            If the records in the file are not those of the first folds of the plan, or a line is damaged.
         """
         file = self.path / RECORDS
         content = file.read_bytes() if file.exists() else b""
@@ -113,7 +113,7 @@ class RecordFolder:
         return records
 
     def append(self, records: Iterable[Record]) -> None:
-        """Write the records of one fold in one go, down to the disk."""
+        """Write the records of one fold at once, and flush them to the disk."""
         path = self.path / RECORDS
         with write_errors_named(path), path.open("ab") as file:
             file.write(b"".join(map(line_of, records)))
@@ -121,7 +121,7 @@ class RecordFolder:
             os.fsync(file.fileno())
 
     def note(self, made_with: Mapping[str, str]) -> None:
-        """Record what a fold was made with, apart from the records: these are the same on every machine."""
+        """Record the environment of a fold, separately from the records, which are the same on every machine."""
         file = self.path / MADE_WITH
         line = line_of(made_with)
         known = file.read_bytes() if file.exists() else b""
@@ -140,26 +140,26 @@ def read_records(path: str | os.PathLike[str]) -> Iterator[Record]:
     Yields
     ------
     dict
-        dataset, seed, fold, method, n_neighbors, metric, value; the check sum of the line is not among them.
+        dataset, seed, fold, method, n_neighbors, metric, value; without the checksum of the line.
 
     Raises
     ------
     ValueError
-        If a line is no record, its check sum is that of another one, or a record comes twice. Lines that an earlier
-        nearlabel wrote have no check sum.
+        If a line is not a record, its checksum does not match, or a record occurs twice. Lines from an earlier
+        nearlabel have no checksum.
     """
     records = Path(path) / RECORDS
-    if records.is_file():  # else no fold is done yet
+    if records.is_file():  # otherwise no fold is finished yet
         yield from (line.content for line in records_in(records))
 
 
 def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what `run` wrote of the plan into a folder.
+    """Return the plan that `run` wrote into a folder.
 
     Raises
     ------
     ValueError
-        If the folder contains no plan, or a damaged one.
+        If the folder contains no plan, or a damaged plan.
     """
     file = Path(path) / PLAN
     if not file.is_file():
@@ -170,14 +170,14 @@ def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_made_with(path: str | os.PathLike[str]) -> list[dict[str, str]]:
-    """Return what the records of a folder were made with, as `nearlabel.environment.made_with` reports it.
+    """Return the environments of the records in a folder, as `nearlabel.environment.made_with` reports them.
 
-    An element for each environment in which `run` made some of them; none if an older nearlabel wrote the folder.
+    One element for each environment in which `run` created records; empty if an older nearlabel wrote the folder.
 
     Raises
     ------
     ValueError
-        If a line is not an object of JSON that contains texts.
+        If a line is not a JSON object of texts.
     """
     file = Path(path) / MADE_WITH
     lines = file.read_bytes().splitlines() if file.is_file() else []
@@ -189,13 +189,13 @@ def read_made_with(path: str | os.PathLike[str]) -> list[dict[str, str]]:
 
 
 def kinds_of_columns(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
-    """Return, for each data set with columns that are no numbers, their kinds by the plans of a folder or in it."""
+    """Return, for each data set with non-numeric columns, their kinds, from the plans in a folder or its subfolders."""
     plans = map(read_plan, run_folders([path]))
     return {name: kinds for plan in plans for name, kinds in plan.get("kinds", {}).items()}
 
 
 def run_folders(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
-    """Return the folders with a plan: those named, or what lies in them."""
+    """Return the folders with a plan: the given ones, or their subfolders."""
     folders: list[Path] = []
     for path in map(Path, paths):
         inner = sorted(plan.parent for plan in path.glob(f"*/{PLAN}")) if path.is_dir() else []
@@ -217,6 +217,6 @@ def _check_same_fold(records: Sequence[Record], settings: Sequence[Record], file
 
 
 def _write_whole(file: Path, content: bytes) -> None:
-    """Replace a file at once: a reader sees the old or the new content, never a part."""
+    """Replace a file atomically: a reader sees the old or the new content, never a part."""
     with whole_file(file) as partial:
         partial.write_bytes(content)

@@ -1,8 +1,8 @@
-"""Functions of y: how many labels, how many label sets, how unequal, how entangled; of X and y: how alike.
+"""Statistics of y: numbers of labels and label sets, imbalance, co-occurrence; of X and y: similarity of labels.
 
-y is an indicator matrix (n_samples, n_labels), dense or in any sparse container, of at least one row. Where it is
-unknown whether a row has a label it holds NaN, which all take but `distinct_labelsets`, `labelsets_by_frequency` and
-`coupled_similarity`: figures are those of the known cells.
+y is an indicator matrix (n_samples, n_labels), dense or in any sparse container, with at least one sample. A NaN marks
+an unknown cell: it is not recorded whether the label applies to the sample. All functions but `distinct_labelsets`,
+`labelsets_by_frequency` and `coupled_similarity` accept NaN, and compute their statistics on the known cells.
 """
 
 from nearlabel.labels._coupled_similarity import coupled_similarity

@@ -17,37 +17,36 @@ from nearlabel.utils.validation import as_dense, as_label_matrix, check_choice, 
 def coupled_similarity(
     X: MatrixLike, y: MatrixLike, *, values: str = "present", feature_weights: str = "mean", n_bins: int = 10
 ) -> FloatArray:
-    """Return the coupled similarity of each pair of labels: how alike their frequencies and features are.
+    """Return the coupled similarity of each pair of labels: the similarity of their frequencies and features.
 
-    With F_i the number of rows that have label i, and CF(v, i) the number of those that also have the value v of a
+    With F_i the number of samples that have label i, and CF(v, i) the number of those that also have the value v of a
     feature::
 
-        intra-coupling  F_i F_j / (F_i + F_j + F_i F_j)
-        inter-coupling  Σ_v min(CF(v, i), CF(v, j)) / max(F_i, F_j)      of each feature
-        similarity      intra-coupling · mean over features of the inter-coupling
+        intra-coupling  F_i F_j / (F_i + F_j + F_i F_j) inter-coupling  Σ_v min(CF(v, i), CF(v, j)) / max(F_i, F_j)
+        for each feature similarity      intra-coupling · mean over features of the inter-coupling
 
     and 1 on the diagonal (Chaudhari and Sane 2016, equations 1 to 3).
 
     Parameters
     ----------
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
-        Rows. They are never filled.
+        Samples. Sparse data stay sparse.
     y : indicator matrix of shape (n_samples, n_labels)
         Their label sets.
     values : {"present", "all"}, default="present"
-        Which values v of a feature count: all but 0, or all. The value 0 of a sparse feature says little: where it
-        counts, two labels are similar as soon as their frequencies are, whether or not they ever meet.
+        Which values v of a feature count: all but 0, or all. The value 0 of a sparse feature carries little
+        information: if it counts, two labels with similar frequencies are similar even if they never occur together.
     feature_weights : {"mean", "sum"}, default="mean"
-        Whether the inter-couplings are averaged over the features or added, as equation 1 has it. Only the mean lies
-        between 0 and 1, which the equations that use it need.
+        Whether the inter-couplings are averaged over the features, or summed as in equation 1. Only the mean lies
+        between 0 and 1, as the equations that use it require.
     n_bins : int, default=10
-        A feature with at most so many values other than 0 keeps them; those of others are cut into so many bins of
-        equal frequency, equal values together.
+        A feature with at most this many distinct values other than 0 keeps them. The values of other features are
+        discretised into this many bins of equal frequency; equal values share a bin.
 
     Returns
     -------
     similarity : ndarray of shape (n_labels, n_labels)
-        Symmetric. Labels that no row has are similar to none but themselves.
+        Symmetric. Labels without samples have similarity 0 to all other labels.
 
     Raises
     ------
@@ -56,9 +55,9 @@ def coupled_similarity(
 
     Notes
     -----
-    The paper does not say whether F counts rows or is a share (only counts give the couplings the range that their
-    authors state), which values of a feature are meant, how numbers become values, or what a label is to itself; its
-    sum over the features exceeds 1. The definition above is our resolution.
+    The paper does not define whether F is a count or a share (only counts give the couplings the range that their
+    authors state), which values of a feature are used, how numbers are discretised, or the similarity of a label to
+    itself; its sum over the features exceeds 1. The definition above is our interpretation.
 
     References
     ----------
@@ -69,8 +68,9 @@ def coupled_similarity(
 
     Examples
     --------
-    Three rows have label 0, two label 1: intra-coupling 6 / (5 + 6). The first feature is in two rows of label 0 and
-    one of label 1, the second in two of each: inter-couplings 1 / 3 and 2 / 3.
+    Three samples have label 0 and two have label 1: the intra-coupling is 6 / (5 + 6). The first feature is present in
+    two samples with label 0 and in one with label 1, the second in two of each: the inter-couplings are 1 / 3 and 2 /
+    3.
 
     >>> coupled_similarity([[1, 1], [1, 0], [0, 1], [1, 1]], [[1, 0], [1, 0], [1, 1], [0, 1]]).round(3)
     array([[1.   , 0.273],
@@ -109,7 +109,7 @@ def _coupling(X: Matrix, labels: CSR, values: str, n_bins: int) -> FloatArray:
 def _sum_of_minima(counts: Matrix) -> FloatArray:
     """Return Σ_v min(counts[v, i], counts[v, j]) for all pairs of labels, by min(a, b) = (a + b - |a - b|) / 2.
 
-    All numbers are whole, so the sums are exact in any order.
+    All numbers are integers, so the sums are exact in any order.
     """
     if not counts.shape[0]:  # no feature of the block has a value
         return np.zeros((counts.shape[1], counts.shape[1]))
@@ -125,7 +125,7 @@ def _sum_of_minima(counts: Matrix) -> FloatArray:
 
 
 def _with_short_indices(columns: CSR) -> CSR:
-    """Return CSR with the indices that scikit-learn's sparse Manhattan distance takes; a block has room for them."""
+    """Return CSR with the index type that scikit-learn's sparse Manhattan distance needs; it suffices for a block."""
     rows = sparse.csr_array(columns, dtype=np.float64)
     rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
     return rows

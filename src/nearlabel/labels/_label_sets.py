@@ -1,4 +1,4 @@
-"""How many labels, how many label sets, how unequal, how entangled: statistics of an indicator matrix."""
+"""Statistics of an indicator matrix: numbers of labels and label sets, imbalance and co-occurrence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nearlabel.utils.validation import as_label_matrix, check_integer
 
 
 def cardinality(y: MatrixLike) -> float:
-    """Return the mean number of labels of a row.
+    """Return the mean number of labels of a sample.
 
     Parameters
     ----------
@@ -25,13 +25,13 @@ def cardinality(y: MatrixLike) -> float:
     Returns
     -------
     float
-        If cells are unknown: the sum over the labels of the share of rows that carry the label, among those where it is
-        known.
+        If cells are unknown: the sum, over the labels, of the share of positive samples among those in which the label
+        is known.
 
     Raises
     ------
     ValueError
-        If y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no rows.
 
     References
     ----------
@@ -61,7 +61,7 @@ def density(y: MatrixLike) -> float:
     Raises
     ------
     ValueError
-        If y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no rows.
 
     References
     ----------
@@ -80,8 +80,8 @@ def density(y: MatrixLike) -> float:
 def distinct_labelsets(y: MatrixLike) -> tuple[Matrix, NDArray[np.int64], NDArray[np.int64]]:
     """Return the label sets that occur, each once.
 
-    The same as ``np.unique(y, axis=0, return_inverse=True, return_counts=True)``, but rows are compared by what they
-    hold (packed bits, or the positions of the ones), so 100,000 sparse labels need no dense matrix.
+    The same as ``np.unique(y, axis=0, return_inverse=True, return_counts=True)``, but rows are compared by their packed
+    bits or the positions of their ones, so that 100,000 sparse labels need no dense matrix.
 
     Parameters
     ----------
@@ -90,17 +90,17 @@ def distinct_labelsets(y: MatrixLike) -> tuple[Matrix, NDArray[np.int64], NDArra
     Returns
     -------
     labelsets : ndarray or csr_array of shape (n_labelsets, n_labels)
-        The rows of y without repetition in lexicographic order, that is as binary numbers, first label most
+        The distinct rows of y in lexicographic order, that is, sorted as binary numbers with the first label most
         significant; CSR if y is sparse.
     inverse : ndarray of int64, shape (n_samples,)
         ``labelsets[inverse]`` is y.
     counts : ndarray of int64, shape (n_labelsets,)
-        How often each occurs.
+        Number of occurrences of each.
 
     Raises
     ------
     ValueError
-        If y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no rows.
 
     Examples
     --------
@@ -119,25 +119,25 @@ def distinct_labelsets(y: MatrixLike) -> tuple[Matrix, NDArray[np.int64], NDArra
 
 
 def labelsets_by_frequency(y: MatrixLike, sample_weight: ArrayLike | None = None) -> tuple[Matrix, NDArray[np.int64]]:
-    """Return the distinct label sets, the most frequent first, and which of them each row has.
+    """Return the distinct label sets, most frequent first, and the index of each sample's label set.
 
     Parameters
     ----------
     y : indicator matrix of shape (n_samples, n_labels)
     sample_weight : array-like of shape (n_samples,), default=None
-        How often each row counts. None: once.
+        Sample weights. None: all weights are 1.
 
     Returns
     -------
     labelsets : ndarray or CSR array of shape (n_labelsets, n_labels)
-        By falling frequency; equally frequent label sets in the order of their first row. CSR if y is sparse.
+        By decreasing frequency; equally frequent label sets in the order of their first sample. CSR if y is sparse.
     inverse : ndarray of int of shape (n_samples,)
         ``labelsets[inverse]`` is y.
 
     Raises
     ------
     ValueError
-        If y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no rows.
 
     Examples
     --------
@@ -163,12 +163,12 @@ def labelset_diversity(y: MatrixLike) -> int:
     Returns
     -------
     int
-        Of rows with unknown cells none is counted.
+        Samples with unknown cells are not counted.
 
     Raises
     ------
     ValueError
-        If y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no rows.
 
     References
     ----------
@@ -186,10 +186,10 @@ def labelset_diversity(y: MatrixLike) -> int:
 
 
 def labelset_proportion(y: MatrixLike) -> float:
-    """Return the number of distinct label sets divided by the number of rows.
+    """Return the number of distinct label sets divided by the number of samples.
 
-    The proportion of distinct label sets, PLDiv in Zhang and Zhou's review. Read's PUniq is another figure: it counts
-    only the label sets that occur in a single row.
+    Zhang and Zhou's review calls it PLDiv. Read's PUniq is a different statistic: it counts only the label sets that
+    occur in a single sample.
 
     Parameters
     ----------
@@ -198,12 +198,12 @@ def labelset_proportion(y: MatrixLike) -> float:
     Returns
     -------
     float
-        Above 0, at most 1. Rows with unknown cells are left out; NaN if there are no others.
+        Above 0, at most 1. Samples with unknown cells are left out; NaN if there are no others.
 
     Raises
     ------
     ValueError
-        If y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no rows.
 
     References
     ----------
@@ -222,7 +222,7 @@ def labelset_proportion(y: MatrixLike) -> float:
 
 
 def frequencies(y: MatrixLike) -> NDArray[np.int64]:
-    """Return the number of rows that have each label, as far as is known.
+    """Return the number of samples that are known to have each label.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def frequencies(y: MatrixLike) -> NDArray[np.int64]:
     Raises
     ------
     ValueError
-        If y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no rows.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def frequencies(y: MatrixLike) -> NDArray[np.int64]:
 
 
 def known_counts(y: MatrixLike) -> NDArray[np.int64]:
-    """Return the number of rows of which it is known whether they have each label.
+    """Return, for each label, the number of samples in which it is known.
 
     Parameters
     ----------
@@ -259,11 +259,11 @@ def known_counts(y: MatrixLike) -> NDArray[np.int64]:
     Raises
     ------
     ValueError
-        If y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no rows.
 
     See Also
     --------
-    frequencies : How many of them have it.
+    frequencies : The number of samples that have the label.
 
     Examples
     --------
@@ -274,7 +274,7 @@ def known_counts(y: MatrixLike) -> NDArray[np.int64]:
 
 
 def most_frequent(y: MatrixLike, n_labels: int | None = None) -> NDArray[np.int64]:
-    """Return the columns of the labels that occur, most frequent first, equally frequent ones in column order.
+    """Return the columns of the labels that occur, most frequent first; ties are in column order.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def most_frequent(y: MatrixLike, n_labels: int | None = None) -> NDArray[np.int6
     Raises
     ------
     ValueError
-        If y is not an indicator matrix or has no row, or `n_labels` is below 1.
+        If y is not an indicator matrix or has no rows, or `n_labels` is below 1.
 
     Examples
     --------
@@ -307,7 +307,7 @@ def most_frequent(y: MatrixLike, n_labels: int | None = None) -> NDArray[np.int6
 def imbalance_ratios(y: MatrixLike) -> FloatArray:
     """Return IRLbl: the frequency of the most frequent label divided by that of each label.
 
-    If cells are unknown, the frequency is the share of the rows where the label is known.
+    If cells are unknown, the frequency is the share of positive samples among those in which the label is known.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ def imbalance_ratios(y: MatrixLike) -> FloatArray:
     Raises
     ------
     ValueError
-        If y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no rows.
 
     References
     ----------
@@ -339,7 +339,7 @@ def imbalance_ratios(y: MatrixLike) -> FloatArray:
 def mean_imbalance_ratio(y: MatrixLike) -> float:
     """Return MeanIR: the mean of `imbalance_ratios` over the labels that occur.
 
-    Charte et al. average over all labels; a label that never occurs would make that infinite.
+    Charte et al. average over all labels; a label that never occurs would make the mean infinite.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ def mean_imbalance_ratio(y: MatrixLike) -> float:
     Raises
     ------
     ValueError
-        If y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no rows.
 
     References
     ----------
@@ -378,13 +378,13 @@ def minority_labels(y: MatrixLike) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of int64, shape (n_found,)
-        In column order; none if all labels that occur are equally frequent. A label that never occurs is not among
-        them: there is nothing to make more of.
+        In column order; empty if all labels that occur are equally frequent. A label that never occurs is not included:
+        it has no samples to duplicate.
 
     Raises
     ------
     ValueError
-        If y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no rows.
 
     References
     ----------
@@ -401,11 +401,11 @@ def minority_labels(y: MatrixLike) -> NDArray[np.int64]:
 
 
 def scumble_of_rows(y: MatrixLike) -> FloatArray:
-    """Return SCUMBLE of each row: how unequally frequent the labels are that it carries together.
+    """Return SCUMBLE of each sample: the imbalance among the labels that it carries.
 
-    1 less the geometric mean, divided by the arithmetic mean, of the imbalance ratios of the row's own labels. (The
-    paper's formula takes the ratio 0 for labels that the row does not carry; then every row that lacks one would have
-    1. Its authors' programs compute what is computed here.)
+    1 minus the ratio of the geometric mean to the arithmetic mean of the imbalance ratios of the sample's labels. (The
+    paper's formula uses the ratio 0 for labels that the sample does not carry; every sample that lacks a label would
+    then have the value 1. The authors' programs compute the value defined here.)
 
     Parameters
     ----------
@@ -414,17 +414,17 @@ def scumble_of_rows(y: MatrixLike) -> FloatArray:
     Returns
     -------
     ndarray of float64, shape (n_samples,)
-        From 0 to below 1; exactly 0 if the labels are equally frequent, or there are fewer than two. If cells are
-        unknown, that of the labels that the row is known to carry.
+        From 0 to below 1; exactly 0 if the labels are equally frequent or there are fewer than two. If cells are
+        unknown, only labels that the sample is known to carry are used.
 
     Raises
     ------
     ValueError
-        If y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no rows.
 
     See Also
     --------
-    scumble : Their mean.
+    scumble : The mean over the samples.
 
     References
     ----------
@@ -438,7 +438,7 @@ def scumble_of_rows(y: MatrixLike) -> FloatArray:
     """
     parts = _parts(y)
     ratios = _imbalance_ratios(parts)
-    ratios[np.isinf(ratios)] = 1  # of labels that no row carries
+    ratios[np.isinf(ratios)] = 1  # of labels without samples
     labels = parts.labels.astype(np.float64)
     sizes = np.maximum(np.asarray(labels.sum(axis=1)), 1)
     arithmetic, logarithm = (labels @ ratios) / sizes, (labels @ np.log(ratios)) / sizes
@@ -447,9 +447,9 @@ def scumble_of_rows(y: MatrixLike) -> FloatArray:
 
 
 def scumble(y: MatrixLike) -> float:
-    """Return SCUMBLE, the mean over the rows of `scumble_of_rows`: how far rare labels come with frequent ones.
+    """Return SCUMBLE, the mean of `scumble_of_rows`: how often rare labels occur together with frequent ones.
 
-    Where it is large, rows with a rare label cannot be copied without copying frequent ones.
+    If it is large, duplicating the samples with a rare label also duplicates frequent labels.
 
     Parameters
     ----------
@@ -463,7 +463,7 @@ def scumble(y: MatrixLike) -> float:
     Raises
     ------
     ValueError
-        If y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no rows.
 
     References
     ----------
@@ -476,11 +476,11 @@ def scumble(y: MatrixLike) -> float:
     0.05
     """
     of_rows = scumble_of_rows(y)
-    return fsum(of_rows) / len(of_rows)  # whatever the order of the rows
+    return fsum(of_rows) / len(of_rows)  # the same for every order of the rows
 
 
 def co_occurrence(y: MatrixLike) -> Matrix:
-    """Return how many rows have each pair of labels, as far as is known.
+    """Return the number of samples that are known to have each pair of labels.
 
     Parameters
     ----------
@@ -494,7 +494,7 @@ def co_occurrence(y: MatrixLike) -> Matrix:
     Raises
     ------
     ValueError
-        If y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no rows.
 
     Examples
     --------
@@ -510,7 +510,7 @@ def co_occurrence(y: MatrixLike) -> Matrix:
 
 
 def describe(y: MatrixLike) -> dict[str, int | float]:
-    """Return the figures by which label sets are usually described.
+    """Return the usual statistics of label sets.
 
     Parameters
     ----------
@@ -520,14 +520,15 @@ def describe(y: MatrixLike) -> dict[str, int | float]:
     -------
     dict
         ``instances``, ``labels``, ``cardinality``, ``density``, ``labelset_diversity``, ``labelset_proportion``,
-        ``mean_imbalance_ratio``, ``rows_without_labels``, ``labels_without_rows``, ``max_labels`` (of a row). If cells
-        are unknown, also ``unknown_cells``, ``unknown_share`` (of all cells) and ``rows_without_known_labels``, which
-        serve no method; then ``rows_without_labels`` are those known to have none.
+        ``mean_imbalance_ratio``, ``rows_without_labels``, ``labels_without_rows``, ``max_labels`` (of a sample). If
+        cells are unknown, also ``unknown_cells``, ``unknown_share`` (of all cells) and ``rows_without_known_labels``,
+        samples that no method can use; then ``rows_without_labels`` counts the samples that are known to have no
+        labels.
 
     Raises
     ------
     ValueError
-        If y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no rows.
 
     Examples
     --------
@@ -554,7 +555,7 @@ def describe(y: MatrixLike) -> dict[str, int | float]:
 
 
 def _unknown_figures(n_unknown: NDArray[np.int64], n_labels: int) -> dict[str, int | float]:
-    """Return the figures of the unknown cells (n_samples,) of each row."""
+    """Return the statistics of unknown cells, from their number in each row (n_samples,)."""
     return {
         "unknown_cells": int(n_unknown.sum()),
         "unknown_share": float(n_unknown.mean() / n_labels),
@@ -563,7 +564,7 @@ def _unknown_figures(n_unknown: NDArray[np.int64], n_labels: int) -> dict[str, i
 
 
 def _parts(y: MatrixLike, dtype: LabelType | None = np.int64) -> PartialLabels:
-    """Return the known labels and the mask of unknown cells; raise ValueError if there is no row."""
+    """Return the known labels and the mask of unknown cells; raise ValueError if there are no rows."""
     parts = PartialLabels.of(y, dtype=dtype)
     if parts.labels.shape[0] == 0:
         raise ValueError(f"y must have at least one row, got shape {parts.labels.shape}.")
@@ -602,7 +603,7 @@ def _known_counts(parts: PartialLabels) -> NDArray[np.int64]:
 
 
 def _shares(parts: PartialLabels) -> FloatArray:
-    """Return the share (n_labels,) of the rows that have a label among those where it is known; 0 if there are none."""
+    """Return, for each label, the share of positive samples among those in which it is known; 0 if there are none."""
     return np.asarray(parts.labels.sum(axis=0) / np.maximum(_known_counts(parts), 1), dtype=np.float64)
 
 
@@ -613,7 +614,7 @@ def _unknown_of_rows(parts: PartialLabels) -> NDArray[np.int64]:
 
 
 def _whole_rows(parts: PartialLabels) -> Matrix:
-    """Return the label sets without an unknown cell."""
+    """Return the label sets without unknown cells."""
     return parts.labels if parts.unknown is None else parts.labels[_unknown_of_rows(parts) == 0]
 
 
@@ -625,12 +626,12 @@ def _label_matrix(y: MatrixLike, dtype: LabelType | None = np.int64) -> Matrix:
 
 
 def _row_keys(labels: Matrix) -> list[bytes]:
-    """Return bytes that are equal where rows are equal and sort as the rows do."""
+    """Return byte keys that are equal if the rows are equal, and that sort in the order of the rows."""
     if not sparse.issparse(labels):
         packed = np.packbits(labels, axis=1)  # first label in the highest bit
         return [row.tobytes() for row in packed]
-    # Of two rows the one with a 1 further left is the larger, so positions count from the right; big-endian bytes
-    # compare as the numbers do, and a row that goes on where another ends is the larger of the two.
+    # The row with a 1 further left is larger, so positions count from the right. Big-endian bytes compare like the
+    # numbers, and a longer key is larger than its prefix.
     distances = (labels.shape[1] - 1 - labels.indices).astype(">u4").tobytes()
     ends = (4 * labels.indptr).tolist()
     return [distances[start:end] for start, end in pairwise(ends)]

@@ -1,4 +1,4 @@
-"""The values that features have, as columns of 0 and 1: what counts of values and labels are made from."""
+"""The distinct values of features as columns of 0 and 1, from which values and labels are counted together."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 
 class FeatureValues(NamedTuple):
-    """The present values of some features, that is all but 0.
+    """The present values of some features, that is, all but 0.
 
-    `indicators`, CSC (n_samples, n_values), has a column for each value, 1 in the rows that have it; columns of one
-    feature lie side by side. `feature` (n_values,) counts features from the first of them, `n_features` is how many
-    there are.
+    `indicators`, CSC (n_samples, n_values), has a column for each value, with 1 in the rows that have it; the columns
+    of one feature are adjacent. `feature` (n_values,) is the feature of each value, counted from the first one;
+    `n_features` is their number.
     """
 
     indicators: Any
@@ -25,7 +25,7 @@ class FeatureValues(NamedTuple):
     n_features: int
 
     def sum_by_feature(self, values: Matrix) -> Matrix:
-        """Add what belongs to one feature: (n_values,) or (n_values, n), dense or CSR, to (n_features, ...)."""
+        """Sum the values of each feature: (n_values,) or (n_values, n), dense or CSR, to (n_features, ...)."""
         ones = np.ones(len(self.feature), dtype=values.dtype)
         entries = (ones, (self.feature, np.arange(len(self.feature))))
         return sparse.csr_array(entries, shape=(self.n_features, len(self.feature))) @ values
@@ -34,10 +34,10 @@ class FeatureValues(NamedTuple):
 def feature_values(X: Matrix, n_bins: int, bytes_per_feature: int = 0) -> Iterator[FeatureValues]:
     """Yield the values of the features of X, block by block of features.
 
-    Of each feature the value 0 stands for absence; no column is made for it, so sparse rows stay sparse. A feature with
-    at most `n_bins` other values keeps each as it is. The others' are cut into bins of equal frequency: a value that
+    The value 0 means absence and gets no column, so sparse data stay sparse. A feature with at most `n_bins` other
+    values keeps them unchanged. The values of other features are discretised into bins of equal frequency: a value that
     exceeds r of the m present ones is in bin ``floor(n_bins · r / m)``, so equal values share a bin and some bins may
-    be missing. Stored zeros count as absent: dense and sparse rows have the same values.
+    be empty. Stored zeros count as absent: dense and sparse data give the same values.
     """
     columns = _canonical_columns(X) if sparse.issparse(X) else None
     n_present = np.full(X.shape[1], X.shape[0]) if columns is None else np.diff(columns.indptr).astype(np.int64)
@@ -46,7 +46,7 @@ def feature_values(X: Matrix, n_bins: int, bytes_per_feature: int = 0) -> Iterat
 
 
 def _canonical_columns(X: Any) -> Any:
-    """Return CSC without entries stored in parts; the user's matrix is not changed."""
+    """Return CSC with duplicate entries summed; the user's matrix is not changed."""
     columns = sparse.csc_array(X)
     if not columns.has_canonical_format:
         columns = columns.copy()
@@ -70,7 +70,7 @@ def _values_of(X: Any, n_bins: int) -> FeatureValues:
 
 
 def _bins(feature: IntArray, value: FloatArray, n_bins: int) -> IntArray:
-    """Return, for present values sorted by feature and value, a number that tells those of a feature apart."""
+    """Return, for present values sorted by feature and value, the number of each value's bin within its feature."""
     if not len(feature):
         return np.zeros(0, dtype=np.int64)
     place = np.arange(len(feature))
@@ -85,7 +85,7 @@ def _bins(feature: IntArray, value: FloatArray, n_bins: int) -> IntArray:
 
 
 def _changes(*keys: FloatArray | IntArray) -> FloatArray:
-    """Tell, of sorted entries, which are the first of their kind."""
+    """Return which of the sorted entries differ from the entry before."""
     first = np.zeros(len(keys[0]), dtype=np.bool_)
     first[:1] = True
     for key in keys:

@@ -1,4 +1,4 @@
-"""Imbalance ratios compared with their mean: what is equal but for rounding is equal."""
+"""Comparison of imbalance ratios with their mean, up to rounding."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from nearlabel.utils.types import BoolArray, FloatArray
 
-ROUNDING = 1e-12  # of means of ratios and of their logarithms, relative
+ROUNDING = 1e-12  # relative, of means of ratios and of their logarithms
 
 
 def is_above(values: FloatArray, mean: float) -> BoolArray:

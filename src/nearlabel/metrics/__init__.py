@@ -3,14 +3,16 @@
 The 0/0 rule is explained in `nearlabel.metrics.example_based` and `nearlabel.metrics.label_based`, the rules for equal
 scores and trivial rows in `nearlabel.metrics.ranking`, those for labels of one class in `nearlabel.metrics.areas`.
 
-**Unknown cells.** y_true may hold NaN, None, a missing value of pandas or polars, a masked value of numpy or, if
-sparse, a stored NaN: a cell of which nobody knows whether the label applies. Every metric here is over the known cells,
-as each module says of its own; whatever y_pred or y_score hold in an unknown cell changes nothing. A row of which
-nothing is known is left out, and there must be a known cell. A metric of your own gets y_true with NaN.
+**Unknown cells.** A cell is the value of one label for one sample. It is unknown if it is not recorded whether the
+label applies: y_true may contain NaN, None, a missing value of pandas or polars, a masked value of numpy or, if sparse,
+a stored NaN. All metrics use the known cells only; each module describes how. Values of y_pred or y_score in unknown
+cells have no effect. A sample without known cells is left out, and at least one cell must be known. Your own metric
+gets y_true with NaN.
 
-`CATALOGUE` lists what each metric needs and its direction; `METRICS_ON_REQUEST` are those that no table shows unless it
-is asked to. `get_metric` finds both by name, with options, and takes metrics of your own; `score_all` computes many at
-once, `label_table` those of each label, `get_scorer` makes a scikit-learn scorer of one.
+`CATALOGUE` lists the metrics that tables show by default, with their input and direction. `METRICS_ON_REQUEST` lists
+the metrics that are computed only if you name them. `get_metric` finds both by name, with options, and accepts your own
+metrics. `score_all` computes many metrics at once, `label_table` computes the metrics of each label, and `get_scorer`
+turns a metric into a scikit-learn scorer.
 """
 
 from nearlabel.metrics.areas import count_skipped, mean_average_precision, roc_auc

@@ -1,8 +1,8 @@
 """Areas under the two curves of a ranking of cells, for many rankings (lines) at once.
 
-A line is what is put in order: the samples of a label, the labels of a sample, or all cells of the matrix. Both areas
-are sums over the groups of equal scores, from the best down, of the weights of its positive and negative cells. A cell
-whose score is NaN is unknown and neither: it comes last, in a group of its own.
+A line is a sequence of cells to rank: the samples of a label, the labels of a sample, or all cells of the matrix. Both
+areas are sums over the groups of equal scores, best first, of the weights of their positive and negative cells. A cell
+with the score NaN is unknown, neither positive nor negative: it comes last, in a group of its own.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def transposed(matrix: Matrix) -> Matrix:
 
 
 def _areas_of_block(true: Matrix, scores: Matrix, sizes: FloatArray) -> Areas:
-    """Return the areas of some lines; of sparse ones the cells that are empty in all lines count as one."""
+    """Return the areas of some lines; if sparse, the cells that are empty in all lines are merged into one."""
     absent = absent_columns(true, scores)[1:]
     if len(absent):
         kept = np.delete(np.arange(true.shape[1]), absent)

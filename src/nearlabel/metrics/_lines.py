@@ -1,4 +1,4 @@
-"""Blocks of the rows of two matrices that are put in order row by row; of sparse ones few cells need be made dense."""
+"""Blocks of rows of two matrices for ranking within each row; few cells of sparse matrices become dense."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nearlabel.utils.types import IntArray, Matrix
 
 
 def line_blocks(first: Matrix, second: Matrix) -> Iterator[slice]:
-    """Yield slices of rows of which the columns that are not absent fit the budget, if rows are about alike."""
+    """Yield slices of rows whose non-empty columns fit the memory budget, if the rows are about equally dense."""
     n_lines, n_cells = first.shape
     bytes_per_line = 8 * n_cells
     if is_sparse(first) and is_sparse(second):

@@ -1,10 +1,10 @@
-"""Ranks of the relevant labels, computed once; the four ranking metrics are a line each on them.
+"""Ranks of the relevant labels, computed once; each of the four ranking metrics is one line based on them.
 
-All four metrics are computed from two numbers of each relevant label: how many relevant labels rank no worse than it
-(itself included), and how many irrelevant labels rank above it. Their sum is its rank. Sorting each row costs
-O(L log L), and everything after the sort is done for the relevant labels only, so no pair of labels is ever enumerated.
-With ``ties="average"`` the same sums come from closed forms for the groups of equal scores. An unknown cell has the
-score NaN, which sorts behind all others: it is above no relevant label.
+All four metrics are computed from two counts of each relevant label: how many relevant labels rank no worse than it
+(itself included), and how many irrelevant labels rank above it. Their sum is its rank. Sorting each row costs O(L log
+L), and everything after the sort is done for the relevant labels only, so no pair of labels is ever enumerated. With
+``ties="average"`` the same sums come from closed forms for the groups of equal scores. An unknown cell has the score
+NaN, which sorts behind all others: it is above no relevant label.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BLOCK_BYTES = 2**20  # small enough for the temporaries of a block to stay in th
 
 
 class RowSums(NamedTuple):
-    """What the metrics need of each row, arrays of shape (n_samples,); all zero in a row without relevant labels."""
+    """Sums per row that the metrics need, arrays of shape (n_samples,); all zero in a row without relevant labels."""
 
     n_relevant: IntArray
     wrong_on_top: NDArray[Any]  # an irrelevant label ranks above the best relevant one
@@ -56,13 +56,13 @@ class Ranking:
 
     @property
     def has_none_or_all(self) -> BoolArray:
-        """Return which rows have no pair of a relevant and an irrelevant label, so every ranking is as good."""
+        """Return which rows have no pair of a relevant and an irrelevant label: all their rankings are equally good."""
         has_all: BoolArray = np.equal(self.rows.n_relevant, self.n_known)
         return self.has_none | has_all
 
 
 def rank(y_true: MatrixLike, y_score: MatrixLike, ties: TieRule, sample_weight: Any = None) -> Ranking:
-    """Return the ranking of what the user passed."""
+    """Check the user's label sets and scores, and return their ranking."""
     truth = Truth.of(y_true, sample_weight)
     return rank_checked(truth, truth.scores(y_score), ties)
 
@@ -136,7 +136,7 @@ def _row_sums(relevant: BoolArray, losses: FloatArray, ties: TieRule) -> RowSums
 
 
 def _ends(sizes: IntArray) -> tuple[BoolArray, IntArray, IntArray]:
-    """Return which rows are not empty, and where the first and the last item of each of those is, end to end."""
+    """Return which rows are not empty, and the flat positions of the first and the last item of each of them."""
     filled = sizes > 0
     last = np.cumsum(sizes)[filled] - 1
     return filled, last - sizes[filled] + 1, last
@@ -145,15 +145,15 @@ def _ends(sizes: IntArray) -> tuple[BoolArray, IntArray, IntArray]:
 def _expected_sums(relevant: BoolArray, losses: FloatArray) -> RowSums:
     """Return the means of the row sums over all orders of equal scores.
 
-    A group of `size` equal scores, `hits` of them relevant, begins after `above` labels, `before` of them relevant. By
-    McSherry and Najork, Computing information retrieval performance measures efficiently in the presence of tied
-    scores (ECIR 2008).
+    A group of `size` equal scores, `hits` of them relevant, follows `above` labels, `before` of them relevant. From
+    McSherry and Najork, Computing information retrieval performance measures efficiently in the presence of tied scores
+    (ECIR 2008).
     """
     n_rows, n_labels = relevant.shape
     order = np.argsort(losses, axis=1)
     places = np.flatnonzero(np.take_along_axis(relevant, order, axis=1))
     start, end = _tie_groups(np.take_along_axis(losses, order, axis=1), places)
-    opens, hits = np.unique(start, return_counts=True)  # the groups that hold a relevant label
+    opens, hits = np.unique(start, return_counts=True)  # the groups that contain a relevant label
     row, above = np.divmod(opens, n_labels)
     best = np.searchsorted(places, opens)  # the first relevant label of each group, in `places`
     size = end[best] - opens
@@ -174,9 +174,9 @@ def _expected_sums(relevant: BoolArray, losses: FloatArray) -> RowSums:
 
 
 def _sum_of_precisions(above: IntArray, before: IntArray, size: IntArray, hits: IntArray, n_labels: int) -> FloatArray:
-    """Return the sum over the places of a group of the precision expected there if the label there is relevant.
+    """Return the sum, over the places of a group, of the expected precision at that place if its label is relevant.
 
-    At place j of the group it is ``(before + 1 + (j - 1) * slope) / (above + j)``, whose sum harmonic numbers give.
+    At place j of the group it is ``(before + 1 + (j - 1) * slope) / (above + j)``; harmonic numbers give the sum.
     """
     harmonic = np.append(0.0, np.cumsum(1 / np.arange(1, n_labels + 1)))
     slope = (hits - 1) / np.maximum(size - 1, 1)
@@ -185,12 +185,12 @@ def _sum_of_precisions(above: IntArray, before: IntArray, size: IntArray, hits: 
 
 
 def _relevant_labels(relevant: BoolArray, losses: FloatArray, ties: TieRule) -> tuple[IntArray, IntArray, IntArray]:
-    """Return, for the relevant labels from the best down, row after row, their places and the two counts.
+    """Return the places and the two counts of the relevant labels, row after row, best label first.
 
-    A place is the position in the block with every row sorted and the rows laid end to end.
+    A place is a position in the block after every row is sorted and the rows are concatenated.
     """
     n_labels = relevant.shape[1]
-    # Within a group of equal scores the order matters for "low" only; the stable sort is the slower one.
+    # The order within a group of equal scores matters for "low" only; a stable sort is slower.
     order = np.argsort(losses, axis=1, kind="stable" if ties == "low" else None)
     places = np.flatnonzero(np.take_along_axis(relevant, order, axis=1))
     row_start = places // n_labels * n_labels
@@ -208,7 +208,7 @@ def _relevant_labels(relevant: BoolArray, losses: FloatArray, ties: TieRule) -> 
 
 
 def _tie_groups(ordered: FloatArray, places: IntArray) -> tuple[IntArray, IntArray]:
-    """Return where the group of equal scores of each place starts, and where the next one does."""
+    """Return, for each place, where its group of equal scores starts and where the next group starts."""
     opens = np.ones(ordered.shape, dtype=bool)
     opens[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     bounds = np.append(np.flatnonzero(opens), ordered.size)

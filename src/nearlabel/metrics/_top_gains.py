@@ -1,4 +1,4 @@
-"""What the labels on top of each row's ranking are worth: the four metrics of the first k labels are sums of it."""
+"""Gains of the top labels of each row's ranking; the four metrics of the first k labels are sums of gains."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nearlabel.utils.types import FloatArray, Matrix
 def top_sums(
     true: Matrix, scores: Matrix, place_weights: FloatArray, worth: FloatArray | float = 1.0, *, ties: TieRule
 ) -> FloatArray:
-    """Return for each row the sum of what its relevant labels in the first k places are worth, (n_samples,).
+    """Return, for each row, the summed gains of its relevant labels in the first k places, (n_samples,).
 
     Parameters
     ----------
@@ -21,9 +21,9 @@ def top_sums(
     place_weights : ndarray of shape (k,)
         Weights of the places, the first one first.
     worth : float or ndarray of shape (n_labels,), default=1.0
-        What each label is worth where it is relevant.
+        Gain of each label where it is relevant.
     ties : str
-        How equal scores are ordered: "pessimistic" places what is worth least first.
+        Order of equal scores: "pessimistic" puts the smallest gains first.
     """
     rule = check_ties(ties)
     worths = np.broadcast_to(worth, true.shape[1:])
@@ -38,8 +38,8 @@ def top_sums(
 def _top_gains(true: Matrix, scores: Matrix, k: int, worths: FloatArray, ties: TieRule) -> FloatArray:
     """Return the gains of the first k places of some rows, (n_rows, k).
 
-    Of the columns that are empty in sparse rows, whose cells are irrelevant and equal, the first and the last k are
-    enough to fill the places.
+    The columns that are empty in all these sparse rows have equal, irrelevant cells. The first k and the last k of them
+    are enough to fill the places.
     """
     absent = absent_columns(true, scores)[k:-k]
     kept = np.delete(np.arange(true.shape[1]), absent) if len(absent) else slice(None)
@@ -49,7 +49,7 @@ def _top_gains(true: Matrix, scores: Matrix, k: int, worths: FloatArray, ties: T
 
 
 def best_sums(true: Matrix, k: int, worth: FloatArray) -> FloatArray:
-    """Return for each row what its k labels of most worth are worth, (n_samples,)."""
+    """Return, for each row, the summed gains of its k most valuable labels, (n_samples,)."""
     return np.concatenate([_best_gains(true[rows], k, worth).sum(axis=1) for rows in line_blocks(true, true)])
 
 
@@ -61,7 +61,7 @@ def _best_gains(true: Matrix, k: int, worths: FloatArray) -> FloatArray:
 def _in_order(gains: FloatArray, losses: FloatArray, ties: TieRule, n_absent: int) -> FloatArray:
     """Return the gains of each row in the order of its ranking; `losses` are the negated scores.
 
-    `n_absent` further cells of each row, left out of the ranking, have neither gain nor loss.
+    `n_absent` further cells of each row are not ranked; their gain and their loss are 0.
     """
     if ties == "high":
         return _in_order(gains[:, ::-1], losses[:, ::-1], "low", n_absent)
@@ -76,7 +76,7 @@ def _in_order(gains: FloatArray, losses: FloatArray, ties: TieRule, n_absent: in
 
 
 def _shared(gains: FloatArray, losses: FloatArray, n_absent: int) -> FloatArray:
-    """Return the gains with those of each group of equal losses replaced by their mean."""
+    """Return the gains, replaced within each group of equal losses by their mean."""
     opens = np.ones(losses.shape, dtype=bool)
     opens[:, 1:] = losses[:, 1:] != losses[:, :-1]
     group = np.cumsum(opens) - 1

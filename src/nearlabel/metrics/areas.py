@@ -1,19 +1,19 @@
-"""Areas under curves: how well scores put positive cells before negative ones, label by label, row by row or in all.
+"""Areas under curves: how well scores rank positive cells before negative ones, per label, per sample or overall.
 
-``average`` says what is put in order, and what the mean is over, in scikit-learn's words:
+``average`` selects the cells that are ranked together, and the mean over the rankings, as in scikit-learn:
 
 - ``"macro"`` (default): the samples of each label; the mean over labels.
-- ``"weighted"``: the same; labels are weighted by how many samples carry them.
+- ``"weighted"``: the same; each label is weighted by its number of positive samples.
 - ``"samples"``: the labels of each sample; the mean over samples.
 - ``"micro"``: all cells of the matrix together; the scores of different labels must be comparable.
 
-A label (a sample) of one class, all negative or all positive, has nothing to put in order. ``undefined="skip"``
-(default) leaves it out of the mean, and `count_skipped` tells how many were; with ``undefined="propagate"`` one such
-label makes the result nan. scikit-learn gives nan for ROC-AUC, and for average precision counts a label without
-positives as 0 and one without negatives as 1. No metric warns. If all are left out the result is nan.
+The area is undefined for a label (a sample) with one class, all negative or all positive. ``undefined="skip"``
+(default) leaves it out of the mean, and `count_skipped` returns how many are left out; with ``undefined="propagate"``
+one such label makes the result nan. scikit-learn returns nan for ROC-AUC; for average precision it counts a label
+without positives as 0 and a label without negatives as 1. No metric warns. If all are left out, the result is nan.
 
-Where y_true has unknown cells (NaN, see `nearlabel.metrics`) the known ones are put in order, whatever the average; a
-label (a sample) of which nothing is known has nothing to put in order either.
+If y_true has unknown cells (NaN, see `nearlabel.metrics`), only the known cells are ranked, for every ``average``. The
+area of a label (a sample) without known cells is undefined too.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ def roc_auc(
     undefined: UndefinedRule = "skip",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return the mean probability that a positive cell is scored above a negative one; an equal score counts one half.
+    """Return the mean probability that a positive cell is scored above a negative one; equal scores count one half.
 
-    The area under the receiver operating characteristic. :func:`sklearn.metrics.roc_auc_score` where every label has
-    both classes. Of a sample (``average="samples"``) it is 1 less its `ranking_loss` with ``ties="average"``.
+    The area under the receiver operating characteristic curve; equal to :func:`sklearn.metrics.roc_auc_score` if every
+    label has both classes. For a sample (``average="samples"``) it is 1 minus its `ranking_loss` with
+    ``ties="average"``.
 
     Parameters
     ----------
@@ -61,9 +62,9 @@ def roc_auc(
     average : {"macro", "micro", "samples", "weighted"}, default="macro"
         Mean over labels, all cells together, mean over samples, or mean over labels weighted by their positives.
     undefined : {"skip", "propagate"}, default="skip"
-        Whether labels (samples) of one class are left out of the mean, or make it nan.
+        Whether labels (samples) with one class are left out of the mean or make it nan.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
@@ -74,7 +75,7 @@ def roc_auc(
     ------
     ValueError
         If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
-        `y_score` contains NaN or something that is no number, the weights are malformed, or an option is unknown.
+        `y_score` contains NaN or a value that is not a number, the weights are malformed, or an option is unknown.
 
     See Also
     --------
@@ -102,9 +103,10 @@ def mean_average_precision(
 ) -> float:
     """Return the mean area under the precision-recall steps of each label, known as mAP.
 
-    The sum, over the distinct scores from the largest down, of the step of recall times precision: nothing is
-    interpolated. :func:`sklearn.metrics.average_precision_score` where every label has both classes. Not to be
-    confused with `average_precision`, which averages over the relevant labels of each sample and counts ties otherwise.
+    The area is the sum of precision times the increase in recall, over the distinct scores from the largest down,
+    without interpolation. It equals :func:`sklearn.metrics.average_precision_score` if every label has both classes.
+    Not to be confused with `average_precision`, which averages over the relevant labels of each sample and treats ties
+    differently.
 
     Parameters
     ----------
@@ -115,9 +117,9 @@ def mean_average_precision(
     average : {"macro", "micro", "samples", "weighted"}, default="macro"
         Mean over labels, all cells together, mean over samples, or mean over labels weighted by their positives.
     undefined : {"skip", "propagate"}, default="skip"
-        Whether labels (samples) of one class are left out of the mean, or make it nan.
+        Whether labels (samples) with one class are left out of the mean or make it nan.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
@@ -128,7 +130,7 @@ def mean_average_precision(
     ------
     ValueError
         If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
-        `y_score` contains NaN or something that is no number, the weights are malformed, or an option is unknown.
+        `y_score` contains NaN or a value that is not a number, the weights are malformed, or an option is unknown.
 
     See Also
     --------
@@ -147,16 +149,16 @@ def mean_average_precision(
 
 
 def count_skipped(y_true: MatrixLike, *, average: Average = "macro", sample_weight: ArrayLike | None = None) -> int:
-    """Return how many labels or samples `roc_auc` and `mean_average_precision` leave out, as they have one class.
+    """Return how many labels or samples `roc_auc` and `mean_average_precision` leave out because they have one class.
 
     Parameters
     ----------
     y_true : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Indicator matrix of the true label sets.
     average : {"macro", "micro", "samples", "weighted"}, default="macro"
-        As of the metric: labels are counted, samples, or, with "micro", 1 where the whole matrix has one class.
+        As for the metric. Counts labels, or samples with "samples"; with "micro", 1 if the whole matrix has one class.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples; those of weight 0 are as good as absent.
+        Sample weights; samples with weight 0 are ignored.
 
     Returns
     -------
@@ -166,7 +168,7 @@ def count_skipped(y_true: MatrixLike, *, average: Average = "macro", sample_weig
     Raises
     ------
     ValueError
-        If `y_true` is no indicator matrix or is empty, the weights are malformed, or `average` is unknown.
+        If `y_true` is not an indicator matrix or is empty, the weights are malformed, or `average` is unknown.
 
     Examples
     --------
@@ -199,7 +201,7 @@ class _Cells(NamedTuple):
 
     @classmethod
     def of(cls, true: Matrix, scores: Matrix, weights: FloatArray | None) -> _Cells:
-        """Leave out rows without weight: they make no second class."""
+        """Leave out rows with weight 0: they must not count as a second class."""
         if weights is None or weights.all():
             return cls(true, scores, weights)
         kept = np.flatnonzero(weights)
@@ -237,7 +239,7 @@ def _as_one_line(matrix: Matrix) -> Matrix:
 
 
 def _mean_of_lines(values: FloatArray, weights: FloatArray | None, undefined: UndefinedRule) -> float:
-    """Return the mean of the areas of lines; those of one class, which are nan, are left out or make it nan."""
+    """Return the mean of the areas of lines; lines with one class, whose area is nan, are left out or make it nan."""
     check_choice("undefined", undefined, _UNDEFINED_RULES)
     defined = ~np.isnan(values)
     if undefined == "propagate" and not defined.all():

@@ -1,4 +1,4 @@
-"""How far probabilities are from the shares of true labels: the points of a reliability diagram."""
+"""Comparison of probabilities with the shares of true labels: the points of a reliability diagram."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class CalibrationBins:
     counts : ndarray of shape (n_bins,)
         Number of probabilities in each bin, or the sum of their weights.
     mean_probability, true_share : ndarray of shape (n_bins,)
-        Mean of the probabilities of a bin, and the share of them whose label is true; NaN for an empty bin.
+        Mean of the probabilities in each bin, and the share of them whose label is true; NaN for an empty bin.
     error : float
-        Expected calibration error: the mean over all probabilities of the distance between the two.
+        Expected calibration error: the mean distance between the two, over all probabilities.
     """
 
     edges: FloatArray
@@ -51,7 +51,7 @@ def calibration_bins(
     n_bins : int, default=10
         Number of bins.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The catalogue of metrics, and metrics of one's own: a function, what it needs and which direction is good."""
+"""The catalogue of metrics, and users' metrics: a function, the input it needs and its direction."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from nearlabel.utils.validation import check_choice, check_flag
 _PROBABILITY_NAME = "y_prob"
 _SCORE_NAMES = ("y_score", "scores", _PROBABILITY_NAME)
 _PROPENSITIES = "propensities"
-_INPUTS = ("y_true", "y_pred", "y_score", "y_prob", "sample_weight", _PROPENSITIES)  # what is no option
-_LOSS_ENDINGS = ("_loss", "_error")  # scikit-learn's convention: such a function is to be minimised
+_INPUTS = ("y_true", "y_pred", "y_score", "y_prob", "sample_weight", _PROPENSITIES)  # parameters that are not options
+_LOSS_ENDINGS = ("_loss", "_error")  # scikit-learn's convention: a function with such a name is to be minimised
 
 
 @dataclass(frozen=True)
 class Metric:
     """A metric: its function, the input it needs and its direction.
 
-    Wherever nearlabel accepts the name of a metric it accepts such an object: `Metric("my_metric", function)`.
+    nearlabel accepts such an object wherever it accepts the name of a metric: `Metric("my_metric", function)`.
 
     Parameters
     ----------
     name : str
-        What records, tables and messages call it. For an entry of `CATALOGUE` its key, the function's name, with
-        options behind it where they are set (see `get_metric`); a metric of your own must not be named so.
+        Name in records, tables and messages. For an entry of `CATALOGUE` it is the key, which is the function's name,
+        followed by its options if they are set (see `get_metric`). Your own metric must have another name.
     function : callable
         ``function(y_true, y_pred) -> float`` or ``function(y_true, y_score) -> float``. It gets arrays of shape
-        (n_samples, n_labels), or CSR arrays where sparse ones were passed; y_true is of floats with NaN where a cell is
-        unknown. A keyword parameter `sample_weight`, an array of shape (n_samples,), is optional.
+        (n_samples, n_labels), or CSR arrays if sparse ones were passed; y_true is a float array with NaN where a cell
+        is unknown. A keyword parameter `sample_weight`, an array of shape (n_samples,), is optional.
     needs : {"prediction", "score"}, default="prediction"
         Whether the second argument is an indicator matrix of predicted label sets or a matrix of scores.
     greater_is_better : bool, default=True
         The direction: False for a loss.
     title : str, default=""
-        What a table or a figure prints; empty: the name, with spaces.
+        Title in tables and figures; empty: the name, with spaces.
 
     Raises
     ------
     ValueError
-        If the name is empty or `needs` is none of the two.
+        If the name is empty or `needs` is neither of the two.
     TypeError
         If the function cannot be called, or `greater_is_better` is neither True nor False.
 
@@ -85,23 +85,23 @@ class Metric:
         y_true : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Indicator matrix of the true label sets.
         y_given : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Predicted label sets or scores: what the metric needs.
+            Predicted label sets or scores, whichever the metric needs.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
         **options : object
-            What else the function takes by keyword.
+            Further keyword arguments of the function.
 
         Returns
         -------
         float
-            What the function returns.
+            The value that the function returns.
 
         Raises
         ------
         ValueError
-            If the metric is one of ours that needs propensities, and there are none.
+            If the metric is one of nearlabel's that need propensities, and there are none.
         TypeError
-            If there are weights and the function takes none, or it returns something that is no number.
+            If there are weights and the function takes none, or it returns something other than a number.
         """
         if needs_propensities(self) and options.get(_PROPENSITIES) is None:
             raise ValueError(
@@ -119,24 +119,24 @@ class Metric:
 
     @property
     def response_methods(self) -> tuple[str, ...]:
-        """Return which methods of an estimator give the scores that the function takes, the preferred one first."""
+        """Return the methods of an estimator that return the scores the function needs, the preferred one first."""
         parameters = [*_parameters(self.function)]
         return ("predict_proba",) if parameters[1:2] == [_PROBABILITY_NAME] else ("decision_function", "predict_proba")
 
 
 @dataclass(frozen=True)
 class WithOptions:
-    """A function of ours with some of its options set; equal to another one with the same, as partials are not."""
+    """One of our functions with options set; unlike partials, two with the same options are equal."""
 
     function: Callable[..., float]
     options: tuple[tuple[str, Any], ...]
 
     def __call__(self, y_true: MatrixLike, y_given: MatrixLike, **others: Any) -> float:
-        """Return the value; options that are set prevail over others."""
+        """Return the value; options set in the name take precedence over the arguments."""
         return self.function(y_true, y_given, **others | dict(self.options))
 
 
-MetricLike: TypeAlias = str | Metric | Callable[..., float]  # what `get_metric` takes
+MetricLike: TypeAlias = str | Metric | Callable[..., float]  # what `get_metric` accepts
 
 
 def _prediction(function: Callable[..., float], title: str, *, greater_is_better: bool = True) -> Metric:
@@ -167,10 +167,10 @@ _METRICS = (
     _score(ranking.average_precision, "average precision", greater_is_better=True),
 )
 
-# What is computed where nothing else is asked for: the columns of every table.
+# The metrics that are computed by default: the columns of every table.
 CATALOGUE: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _METRICS})
 
-# What is computed where it is asked for by name, most of it with options; titles show the options in braces.
+# Metrics that are computed only if they are named, most of them with options; titles show the options in braces.
 _ON_REQUEST = (
     _prediction(example_based.fbeta_examples, "F{beta} (mean over examples)"),
     _prediction(label_based.micro_fbeta, "micro F{beta}"),
@@ -190,29 +190,29 @@ _OURS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric i
 
 
 def get_metric(metric: MetricLike) -> Metric:
-    """Return a metric, given by name or as an object, with what it needs and its direction.
+    """Return a metric, given by name or as an object, with the input it needs and its direction.
 
     Parameters
     ----------
     metric : str, Metric or callable
         A key of `CATALOGUE` or one of `METRICS_ON_REQUEST`, with options behind colons: ``"precision_at_k:k=3"``,
-        ``"roc_auc:average=micro"``, ``"one_error:ties=high"``; a `Metric`, which is returned as it is; or a function of
-        ours or of your own, ``function(y_true, y_pred) -> float``, which takes its name from ``__name__``. It needs
-        scores if its second parameter is named y_score or scores, and probabilities if it is named y_prob. Its
-        attribute `greater_is_better` gives the direction, True if it has none. For a function that has no name, such
-        as a `functools.partial`, use `Metric`.
+        ``"roc_auc:average=micro"``, ``"one_error:ties=high"``; a `Metric`, which is returned unchanged; or a function,
+        nearlabel's or your own, ``function(y_true, y_pred) -> float``, whose ``__name__`` becomes the metric's name.
+        The function needs scores if its second parameter is named y_score or scores, and probabilities if it is named
+        y_prob. Its attribute `greater_is_better` gives the direction; without that attribute, greater is better. Use
+        `Metric` for a function without a name, such as a `functools.partial`.
 
     Returns
     -------
     Metric
-        The metric with its name, what it needs and its direction.
+        The metric with its name, the input it needs and its direction.
 
     Raises
     ------
     ValueError
-        If there is no such name (the message suggests the nearest ones), or it has no such option or needs one, a
-        metric of your own has the name of one of ours, a function has no name, or its name ends as a loss's does and
-        it has no direction.
+        If the name is unknown (the message suggests similar ones), the metric has no such option or needs one, your own
+        metric has the name of one of nearlabel's, a function has no name, or its name ends like a loss and it has no
+        direction.
     TypeError
         If `metric` is none of these.
 
@@ -252,7 +252,7 @@ def _named(text: str) -> Metric:
 
 
 def _with_options(metric: Metric, options: list[str]) -> Metric:
-    """Return a metric of ours with options ``parameter=value``, which its name and its title show."""
+    """Return one of our metrics with options ``parameter=value``; its name and title show them."""
     own = {name: of for name, of in _parameters(metric.function).items() if name not in _INPUTS}
     settings = [split_option(f"metric {metric.name!r}", [*own], option) for option in options]
     for name, parameter in own.items():
@@ -268,12 +268,12 @@ def _with_options(metric: Metric, options: list[str]) -> Metric:
 
 
 def _without_options(metric: Metric) -> tuple[Any, ...]:
-    """Return what two metrics of ours of one name have in common, whatever their options."""
+    """Return the metric without its options, the same for all metrics of one name."""
     return _function_of(metric.function), metric.needs, metric.greater_is_better
 
 
 def option_of(metric: Metric, name: str) -> Any:
-    """Return the value of an option of a metric of ours; None if it has no such option."""
+    """Return the value of an option of one of our metrics; None if it has no such option."""
     parameter = options_left_open(metric, _parameters(metric.function)).get(name)
     if parameter is None:
         return None
@@ -282,14 +282,14 @@ def option_of(metric: Metric, name: str) -> Any:
 
 
 def options_left_open(metric: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the options that the function of a metric of ours takes; none for a metric of a user."""
+    """Return the options that the function of one of our metrics accepts; none for a user's metric."""
     if metric.name.partition(":")[0] not in _OURS:
         return {}
     return {name: value for name, value in options.items() if name in _parameters(metric.function)}
 
 
 def needs_propensities(metric: Metric) -> bool:
-    """Return whether a metric of ours weighs labels by their propensities, which are those of the training part."""
+    """Return whether a metric weights labels by their propensities, estimated on the training data."""
     return bool(options_left_open(metric, {_PROPENSITIES: None}))
 
 
@@ -306,7 +306,7 @@ def _of_function(function: Any) -> Metric:
         raise ValueError(f"metric must have a name, got {function!r}. Hint: Metric('my_metric', function).")
     if name.endswith(_LOSS_ENDINGS) and not hasattr(function, "greater_is_better"):
         raise ValueError(
-            f"metric must say whether greater is better, as its name ends like a loss, got {name!r}."
+            f"metric must define whether greater is better, since its name ends like that of a loss, got {name!r}."
             f" Hint: Metric({name!r}, function, greater_is_better=False)."
         )
     parameters = [*_parameters(function)]

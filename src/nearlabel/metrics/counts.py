@@ -1,4 +1,4 @@
-"""True and predicted label sets, compared once: the counts that every metric of predictions is a ratio of."""
+"""True and predicted label sets, compared once: every metric of predictions is a ratio of these counts."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from nearlabel.utils.types import Matrix, MatrixLike
 
 
 class Counts(NamedTuple):
-    """Labels counted in groups, arrays of shape (n_groups,).
+    """Counts of labels in groups, arrays of shape (n_groups,).
 
-    A group is an example, a label, or the whole matrix: the metrics differ in the grouping, not in the ratio. With
-    weights the counts of labels and of the matrix are sums of weights.
+    A group is a sample, a label, or the whole matrix: the metrics differ in the grouping, not in the ratio. With
+    weights, the counts of labels and of the matrix are sums of weights.
     """
 
     hits: NDArray[Any]  # true and predicted
     predicted: NDArray[Any]
     true: NDArray[Any]
-    size: Any  # known cells of a group: one number where all groups have as many, else an array
+    size: Any  # known cells of each group: one number if all groups have the same number, else an array
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Two indicator matrices (n_samples, n_labels), both dense or both CSR, the weights of the rows, and the counts.
 
-    Cells may be bytes: the counts are int64, or sums of weights. In a cell that is unknown both matrices are 0.
+    The matrices may have a byte type; the counts are int64, or sums of weights. Both matrices are 0 in unknown cells.
     """
 
     true: Matrix
@@ -44,7 +44,7 @@ class Comparison:
     def of(
         cls, true: Matrix, predicted: Matrix, weights: NDArray[Any] | None = None, unknown: Matrix | None = None
     ) -> Self:
-        """Compare checked matrices; if one is sparse the other one becomes so, nothing is ever made dense."""
+        """Compare checked matrices; if one is sparse, the other is made sparse too, and nothing is made dense."""
         if is_sparse(true) or is_sparse(predicted):
             true, predicted = sparse.csr_array(true), sparse.csr_array(predicted)
             unknown = None if unknown is None else sparse.csr_array(unknown)
@@ -52,7 +52,7 @@ class Comparison:
 
     @cached_property
     def per_example(self) -> Counts:
-        """Return the counts of each row, whatever its weight, which the mean over rows takes into account."""
+        """Return the counts of each row, unweighted: the weights are applied in the mean over rows."""
         return self._plain_counts(axis=1)
 
     @cached_property
@@ -85,7 +85,7 @@ class Comparison:
 
 
 def compare(y_true: MatrixLike, y_pred: MatrixLike, sample_weight: Any = None) -> Comparison:
-    """Return the comparison of what the user passed."""
+    """Check the user's label sets and predictions, and return their comparison."""
     truth = Truth.of(y_true, sample_weight, dtype=None)
     return compare_checked(truth, check_predicted(y_pred, truth.shape, dtype=None))
 

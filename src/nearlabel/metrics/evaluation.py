@@ -24,10 +24,10 @@ from nearlabel.metrics.ratios import MEAN_RATIOS, mean
 from nearlabel.metrics.truth import Truth
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 
-EMPTY_PREDICTIONS = "empty_predictions"  # the share of samples for which no label is predicted: neither good nor bad
-PER_LABEL = "per_label"  # where a metric's name stands, says that there is a table of all labels and no value
-PER_ROW = "per_row"  # likewise, that there is a table of the label sets of all test rows
-WITHOUT_COPIES = "_without_copies"  # ends the name of a metric on samples whose exact copies the model has not seen
+EMPTY_PREDICTIONS = "empty_predictions"  # the share of samples without predicted labels: neither good nor bad
+PER_LABEL = "per_label"  # in place of a metric's name: marks a table of all labels, without a value
+PER_ROW = "per_row"  # likewise, marks a table of the label sets of all test samples
+WITHOUT_COPIES = "_without_copies"  # suffix of a metric on samples that have no exact copy in the training data
 
 _MEANS_OVER_LABELS = frozenset(name for name, known in MEAN_RATIOS.items() if known.groups == "per_label") | {
     "macro_fbeta"
@@ -41,17 +41,17 @@ _FROM_RANKING: dict[str, Callable[[Ranking, TrivialRule], float]] = {
 
 
 def named_without_copies(values: Mapping[str, float]) -> dict[str, float]:
-    """Return values of metrics on samples whose exact copies the model has not seen, by names that say so."""
+    """Return values of metrics on samples without exact copies in the training data, under names with that suffix."""
     return {f"{name}{WITHOUT_COPIES}": value for name, value in values.items()}
 
 
 def title_of(name: str) -> str:
-    """Return what a table or a figure prints of a metric, given the name that records have of it."""
+    """Return the title of a metric in tables and figures, given its name in records."""
     if name.endswith(WITHOUT_COPIES):
         return f"{title_of(name.removesuffix(WITHOUT_COPIES))}, without copies"
     try:
         return get_metric(name).title
-    except ValueError:  # of the user: module:function stays as it was written
+    except ValueError:  # a user's metric: module:function stays as written
         return name if ":" in name else name.replace("_", " ")
 
 
@@ -78,18 +78,18 @@ def score_all(
     y_score : array-like, data frame or sparse container of shape (n_samples, n_labels), optional
         Scores, larger is better; an absent entry of a sparse container is a score of 0.
     metrics : iterable of str, Metric or callable, optional
-        Metrics of ours by name and of your own, as `get_metric` takes them; by default all of `CATALOGUE` that
-        `y_pred` and `y_score`, as far as given, allow.
+        Names of nearlabel's metrics, or your own metrics, as `get_metric` accepts them. By default all of `CATALOGUE`
+        that can be computed from `y_pred` and `y_score`, whichever are given.
     zero_division : {0.0, 1.0, nan}, default=0.0
-        What a 0/0 counts as in our metrics of predictions, unless their names say it.
+        Value of 0/0 in nearlabel's metrics of predictions, unless their names set it.
     ties : {"pessimistic", "optimistic", "low", "high", "average"}, default="pessimistic"
-        How our metrics of rankings rank equal scores, unless their names say it.
+        Order of equal scores in nearlabel's ranking metrics, unless their names set it.
     trivial : {"drop", "keep"}, default="drop"
-        Whether they count rows without any pair of labels to rank, unless their names say it.
+        Whether ranking metrics drop or keep samples without a pair of labels to rank, unless their names set it.
     propensities : array-like of shape (n_labels,), default=None
-        `label_propensities` of the training part, for `propensity_scored_precision_at_k`.
+        `label_propensities` of the training labels, for `propensity_scored_precision_at_k`.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
@@ -99,12 +99,12 @@ def score_all(
     Raises
     ------
     ValueError
-        If neither `y_pred` nor `y_score` is given, a metric needs the one that is not, or propensities that are not, a
-        name is unknown, two metrics have one name, or a matrix, a weight or an option is wrong (see the single
+        If neither `y_pred` nor `y_score` is given, a metric needs one of them or propensities that are not given, a
+        name is unknown, two metrics have the same name, or a matrix, a weight or an option is invalid (see the single
         functions).
     TypeError
-        If `metrics` contains something that is no metric, or a metric of your own returns no number or takes no
-        weights while there are some.
+        If `metrics` contains something other than metrics, or your own metric does not return a number or does not
+        accept the given weights.
 
     Examples
     --------
@@ -114,11 +114,11 @@ def score_all(
     """
     given = {"prediction": y_pred is not None, "score": y_score is not None}
     chosen = _chosen(metrics, given)
-    # Ratios of counts can do with bytes; other metrics, a user's among them, may add products up.
+    # A byte type is enough for ratios of counts; other metrics, such as a user's, may sum products.
     dtype = None if all(metric.name in MEAN_RATIOS for metric in chosen) else np.int64
     truth = Truth.of(y_true, sample_weight, dtype=dtype)
-    second: dict[str, Any] = {}  # what the metrics get, by what they need
-    shared: dict[str, Any] = {}  # what those of the catalogue are computed from
+    second: dict[str, Any] = {}  # the inputs of the metrics, by their kind
+    shared: dict[str, Any] = {}  # the counts and ranks behind the metrics of the catalogue
     if any(metric.needs == "prediction" for metric in chosen):
         second["prediction"] = check_predicted(y_pred, truth.shape, dtype=dtype)
         shared["prediction"] = compare_checked(truth, second["prediction"])
@@ -160,16 +160,16 @@ def _chosen(metrics: Iterable[MetricLike] | None, given: dict[str, bool]) -> lis
 def skipped_lines(
     y_true: MatrixLike, metrics: Iterable[MetricLike], *, sample_weight: ArrayLike | None = None
 ) -> dict[str, int]:
-    """Return by name how many labels, or samples, each metric leaves out; only where it does."""
+    """Return, by name, how many labels or samples each metric leaves out; only metrics that leave out some."""
     known = map(get_metric, metrics)
     counts = {metric.name: count_left_out(metric, y_true, sample_weight=sample_weight) for metric in known}
     return {name: count for name, count in counts.items() if count}
 
 
 def count_left_out(metric: Metric, y_true: MatrixLike, *, sample_weight: ArrayLike | None = None) -> int:
-    """Return how many labels, or samples, a metric leaves out: those of one class, or labels of which nothing is known.
+    """Return how many labels, or samples, a metric leaves out.
 
-    The former by areas, the latter by means over labels of counts.
+    Areas leave out those with one class; means over labels leave out labels without known cells.
     """
     if option_of(metric, "undefined") == "skip":
         return count_skipped(y_true, average=option_of(metric, "average"), sample_weight=sample_weight)
@@ -185,7 +185,7 @@ def may_leave_out(metric: Metric) -> bool:
 
 
 def is_mean_over_labels(name: str) -> bool:
-    """Return whether a metric of ours, given by its name, is the mean over labels of ratios of their counts."""
+    """Return whether one of our metrics, given by name, is the mean over labels of ratios of their counts."""
     return name.partition(":")[0] in _MEANS_OVER_LABELS
 
 
@@ -198,7 +198,7 @@ def score_and_count(
     propensities: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> dict[str, float]:
-    """Return what `score_all` gives, and "empty_predictions" where it is among the metrics, in their order."""
+    """Return the result of `score_all`, with "empty_predictions" if it is requested, in the order of the metrics."""
     others = [metric for metric in metrics if metric != EMPTY_PREDICTIONS]
     values = score_all(truth, predicted, scores, others, propensities=propensities, sample_weight=sample_weight)
     if EMPTY_PREDICTIONS in metrics and predicted is not None:

@@ -1,11 +1,11 @@
-"""Metrics of predictions averaged over examples; accuracy by examples is the Jaccard index.
+"""Metrics of predictions averaged over samples; the papers call the Jaccard index accuracy.
 
-``zero_division`` is the value of an example whose ratio is 0/0: 0, 1, or nan to leave it out of the mean. These are
-examples without a predicted label for precision, without a true label for recall, and without either for the Jaccard
-index and F. scikit-learn's default is 0 with a warning; nearlabel never warns.
+``zero_division`` is the value of a sample whose ratio is 0/0: 0, 1, or nan to leave it out of the mean. These are
+samples without predicted labels for precision, without true labels for recall, and without either for the Jaccard index
+and F. scikit-learn's default is 0 with a warning; nearlabel never warns.
 
-Where y_true has unknown cells (NaN, see `nearlabel.metrics`) an example counts by its known cells, and is left out if
-it has none. The Hamming loss is the share of all known cells that are wrong.
+If y_true has unknown cells (NaN, see `nearlabel.metrics`), only the known cells of a sample count, and a sample without
+any is left out. The Hamming loss is the share of all known cells that are wrong.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from nearlabel.utils.validation import check_positive
 
 
 def hamming_loss(y_true: MatrixLike, y_pred: MatrixLike, *, sample_weight: ArrayLike | None = None) -> float:
-    """Return the share of (example, label) pairs in which prediction and truth differ.
+    """Return the share of (sample, label) pairs in which prediction and truth differ.
 
-    Equation 1 of [1]_, and the number of :func:`sklearn.metrics.hamming_loss`.
+    Equation 1 of [1]_; equal to :func:`sklearn.metrics.hamming_loss`.
 
     Parameters
     ----------
     y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
@@ -54,16 +54,16 @@ def hamming_loss(y_true: MatrixLike, y_pred: MatrixLike, *, sample_weight: Array
 
 
 def subset_accuracy(y_true: MatrixLike, y_pred: MatrixLike, *, sample_weight: ArrayLike | None = None) -> float:
-    """Return the share of examples whose label set is predicted exactly.
+    """Return the share of samples whose label set is predicted exactly.
 
-    The number of :func:`sklearn.metrics.accuracy_score` for indicator matrices; also called exact match.
+    Also called exact match; equal to :func:`sklearn.metrics.accuracy_score` for indicator matrices.
 
     Parameters
     ----------
     y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
@@ -87,24 +87,23 @@ def subset_accuracy(y_true: MatrixLike, y_pred: MatrixLike, *, sample_weight: Ar
 def jaccard_examples(
     y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return the mean over examples of ``|true & predicted| / |true | predicted|``.
+    """Return the mean over samples of ``|true & predicted| / |true | predicted|``.
 
-    The papers' "accuracy" [1]_, and :func:`sklearn.metrics.jaccard_score` with ``average="samples"``.
+    The papers' "accuracy" [1]_; equal to :func:`sklearn.metrics.jaccard_score` with ``average="samples"``.
 
     Parameters
     ----------
     y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     zero_division : {0.0, 1.0, nan}, default=0.0
-        What an example without true and without predicted labels counts as; nan leaves it out of the mean. Mulan
-        counts it as 1.
+        Value of a sample without true and without predicted labels; nan leaves it out of the mean. Mulan uses 1.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
     float
-        From 0 to 1 (best); nan if every example is left out.
+        From 0 to 1 (best); nan if every sample is left out.
 
     Raises
     ------
@@ -127,23 +126,23 @@ def jaccard_examples(
 def precision_examples(
     y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return the mean over examples of ``|true & predicted| / |predicted|``.
+    """Return the mean over samples of ``|true & predicted| / |predicted|``.
 
-    :func:`sklearn.metrics.precision_score` with ``average="samples"`` [1]_.
+    Equal to :func:`sklearn.metrics.precision_score` with ``average="samples"`` [1]_.
 
     Parameters
     ----------
     y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     zero_division : {0.0, 1.0, nan}, default=0.0
-        What an example without predicted labels counts as; nan leaves it out of the mean.
+        Value of a sample without predicted labels; nan leaves it out of the mean.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
     float
-        From 0 to 1 (best); nan if every example is left out.
+        From 0 to 1 (best); nan if every sample is left out.
 
     Raises
     ------
@@ -166,23 +165,23 @@ def precision_examples(
 def recall_examples(
     y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return the mean over examples of ``|true & predicted| / |true|``.
+    """Return the mean over samples of ``|true & predicted| / |true|``.
 
-    :func:`sklearn.metrics.recall_score` with ``average="samples"`` [1]_.
+    Equal to :func:`sklearn.metrics.recall_score` with ``average="samples"`` [1]_.
 
     Parameters
     ----------
     y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     zero_division : {0.0, 1.0, nan}, default=0.0
-        What an example without true labels counts as; nan leaves it out of the mean.
+        Value of a sample without true labels; nan leaves it out of the mean.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
     float
-        From 0 to 1 (best); nan if every example is left out.
+        From 0 to 1 (best); nan if every sample is left out.
 
     Raises
     ------
@@ -205,25 +204,24 @@ def recall_examples(
 def f1_examples(
     y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return the mean over examples of ``2 |true & predicted| / (|true| + |predicted|)``.
+    """Return the mean over samples of ``2 |true & predicted| / (|true| + |predicted|)``.
 
-    :func:`sklearn.metrics.f1_score` with ``average="samples"``. This is the mean of the examples' F, not the F of the
-    means that Spyromitros et al. (2008) printed; see :func:`f1_of_means`.
+    Equal to :func:`sklearn.metrics.f1_score` with ``average="samples"``. This is the mean of the samples' F, not the F
+    of the means that Spyromitros et al. (2008) reported; see :func:`f1_of_means`.
 
     Parameters
     ----------
     y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     zero_division : {0.0, 1.0, nan}, default=0.0
-        What an example without true and without predicted labels counts as; nan leaves it out of the mean. Mulan
-        counts it as 1.
+        Value of a sample without true and without predicted labels; nan leaves it out of the mean. Mulan uses 1.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
     float
-        From 0 to 1 (best); nan if every example is left out.
+        From 0 to 1 (best); nan if every sample is left out.
 
     Raises
     ------
@@ -247,25 +245,25 @@ def fbeta_examples(
     zero_division: float = 0.0,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return the mean over examples of ``(1 + b²) |true & predicted| / (b² |true| + |predicted|)``.
+    """Return the mean over samples of ``(1 + b²) |true & predicted| / (b² |true| + |predicted|)``.
 
-    :func:`sklearn.metrics.fbeta_score` with ``average="samples"``, for a finite `beta` above 0.
+    Equal to :func:`sklearn.metrics.fbeta_score` with ``average="samples"``, for a finite `beta` above 0.
 
     Parameters
     ----------
     y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     beta : float
-        Weight of recall against precision, above 0; 1 gives :func:`f1_examples`.
+        Weight of recall relative to precision, above 0; 1 gives :func:`f1_examples`.
     zero_division : {0.0, 1.0, nan}, default=0.0
-        What an example without true and without predicted labels counts as; nan leaves it out of the mean.
+        Value of a sample without true and without predicted labels; nan leaves it out of the mean.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
     float
-        From 0 to 1 (best); nan if every example is left out.
+        From 0 to 1 (best); nan if every sample is left out.
 
     Raises
     ------
@@ -273,7 +271,7 @@ def fbeta_examples(
         If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, the
         weights are malformed, `beta` is not above 0, or `zero_division` is another number.
     TypeError
-        If `beta` is no number.
+        If `beta` is not a number.
 
     Examples
     --------
@@ -287,7 +285,7 @@ def fbeta_examples(
 def f1_of_means(
     y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return the harmonic mean of the examples' mean precision and mean recall.
+    """Return the harmonic mean of the samples' mean precision and mean recall.
 
     The "F-measure" of Mulan in 2008 and of the tables of Spyromitros et al. [1]_, which do not define it (with
     precision 0 for an empty prediction, it reproduces their scene and emotions columns). It is usually 0.01 to 0.03
@@ -298,15 +296,15 @@ def f1_of_means(
     y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     zero_division : {0.0, 1.0, nan}, default=0.0
-        What an example without predicted labels counts as in the mean precision, and one without true labels in the
-        mean recall; nan leaves it out of that mean. Where both means are 0 the result is 0 in any case.
+        Value of a sample without predicted labels in the mean precision, and of a sample without true labels in the
+        mean recall; nan leaves it out of that mean. If both means are 0, the result is 0 in any case.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
     float
-        From 0 to 1 (best); nan if every example is left out of one of the means.
+        From 0 to 1 (best); nan if every sample is left out of one of the means.
 
     Raises
     ------

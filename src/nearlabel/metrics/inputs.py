@@ -1,4 +1,4 @@
-"""The inputs of metrics, checked: label sets, predictions and scores of one shape, weights, and shared options."""
+"""Checks of the inputs of metrics: label sets, predictions and scores of one shape, weights, and shared options."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ TrivialRule: TypeAlias = Literal["drop", "keep"]
 
 TIE_RULES = ("pessimistic", "optimistic", "low", "high", "average")
 TRIVIAL_RULES = ("drop", "keep")
-_ROUNDING = 1e-9  # a foreign classifier's probabilities may be this far outside of [0, 1]
+_ROUNDING = 1e-9  # probabilities of other libraries' classifiers may be this far outside [0, 1]
 
 
 def is_sparse(matrix: Any) -> bool:
-    """Return whether this is a sparse container; a plain bool, so that type checkers go on seeing a `Matrix`."""
+    """Return whether this is a sparse container; not a type guard, so that type checkers still see a `Matrix`."""
     return bool(sparse.issparse(matrix))
 
 
@@ -33,7 +33,7 @@ def check_predicted(y_pred: MatrixLike, shape: tuple[int, int], *, dtype: LabelT
 
 
 def check_scores(y_score: Any, shape: tuple[int, int], *, name: str = "y_score") -> Matrix:
-    """Return scores as a floating-point array or CSR array of the given shape, without NaN; infinities may stay."""
+    """Return scores as a floating-point array or CSR array of the given shape, without NaN; infinities are allowed."""
     scores = as_score_matrix(y_score, name=name)
     _check_same_shape(name, scores.shape, shape)
     return scores
@@ -48,13 +48,13 @@ def check_probabilities(scores: Matrix) -> Matrix:
 
 
 def are_probabilities(scores: Matrix) -> bool:
-    """Return whether all scores are in [0, 1], but for rounding; NaN, in an unknown cell, is none."""
+    """Return whether all scores are in [0, 1], up to rounding; NaN, in an unknown cell, is ignored."""
     low, high = _range(scores)
     return bool(low >= -_ROUNDING and high <= 1 + _ROUNDING)
 
 
 def _range(scores: Matrix) -> tuple[Any, Any]:
-    """Return the least and the largest score that is not NaN."""
+    """Return the smallest and the largest score that are not NaN."""
     if np.isnan(scores.min()):
         stored = scores.data if is_sparse(scores) else scores
         scores = np.append(stored[~np.isnan(stored)], [0.0] * is_sparse(scores))
@@ -76,7 +76,7 @@ def dense_rows(matrix: Matrix, rows: slice) -> Any:
 
 
 def check_weights(sample_weight: Any, n_samples: int) -> FloatArray | None:
-    """Return weights (n_samples,), or None; huge and tiny ones scaled, which no mean sees, so that sums stay finite."""
+    """Return weights (n_samples,), or None; huge and tiny ones are rescaled, so that sums stay finite."""
     if sample_weight is None:
         return None
     weights = check_sample_weight(sample_weight, n_samples)
@@ -85,7 +85,7 @@ def check_weights(sample_weight: Any, n_samples: int) -> FloatArray | None:
 
 
 def check_zero_division(value: object) -> float:
-    """Return what a 0/0 counts as: 0, 1, or nan to leave it out of the mean."""
+    """Return the value of 0/0: 0, 1, or nan to leave it out of the mean."""
     number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else None
     if number is None or not (number in (0.0, 1.0) or math.isnan(number)):
         raise ValueError(f"zero_division must be 0.0, 1.0 or nan, got {value!r}.")

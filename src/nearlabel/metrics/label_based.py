@@ -1,12 +1,13 @@
-"""Metrics of predictions from the labels' counts: micro adds the counts up, macro averages the labels' ratios.
+"""Metrics of predictions from the counts of labels: micro sums the counts, macro averages the labels' ratios.
 
 ``zero_division`` is the value of 0/0: 0, 1, or nan. For micro it is the value of the metric; for macro it is the value
-of one label, and nan leaves that label out of the mean. The usual case is a label neither true nor predicted in a test
-fold: 0 in the Mulan of 2008 and by default here, 1 in today's Mulan. scikit-learn's default is 0 with a warning;
-nearlabel never warns.
+of one label, and nan leaves that label out of the mean. It is usually needed for a label that is neither true nor
+predicted in a test fold: Mulan used 0 in 2008, which is the default here, and uses 1 today. scikit-learn's default is 0
+with a warning; nearlabel never warns.
 
-Where y_true has unknown cells (NaN, see `nearlabel.metrics`) micro adds up known cells. Macro takes each label over the
-rows that know it, and leaves out a label that no row knows, whatever `zero_division` says; `label_table` shows it.
+If y_true has unknown cells (NaN, see `nearlabel.metrics`), micro counts the known cells. Macro evaluates each label on
+the samples in which it is known, and leaves out a label that is unknown in all samples, for every `zero_division`;
+`label_table` shows such labels.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def micro_precision(
 ) -> float:
     """Return ``hits / predicted`` with the counts of all cells of the matrix.
 
-    :func:`sklearn.metrics.precision_score` with ``average="micro"``.
+    Equal to :func:`sklearn.metrics.precision_score` with ``average="micro"``.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ def micro_precision(
     zero_division : {0.0, 1.0, nan}, default=0.0
         The value for matrices without predicted labels.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
@@ -59,7 +60,7 @@ def micro_recall(
 ) -> float:
     """Return ``hits / true`` with the counts of all cells of the matrix.
 
-    :func:`sklearn.metrics.recall_score` with ``average="micro"``.
+    Equal to :func:`sklearn.metrics.recall_score` with ``average="micro"``.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ def micro_recall(
     zero_division : {0.0, 1.0, nan}, default=0.0
         The value for matrices without true labels.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
@@ -94,7 +95,7 @@ def micro_f1(
 ) -> float:
     """Return ``2 hits / (true + predicted)`` with the counts of all cells of the matrix.
 
-    :func:`sklearn.metrics.f1_score` with ``average="micro"``.
+    Equal to :func:`sklearn.metrics.f1_score` with ``average="micro"``.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def micro_f1(
     zero_division : {0.0, 1.0, nan}, default=0.0
         The value for matrices without true and without predicted labels.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
@@ -134,18 +135,18 @@ def micro_fbeta(
 ) -> float:
     """Return ``(1 + b²) hits / (b² true + predicted)`` with the counts of all cells of the matrix.
 
-    :func:`sklearn.metrics.fbeta_score` with ``average="micro"``, for a finite `beta` above 0.
+    Equal to :func:`sklearn.metrics.fbeta_score` with ``average="micro"``, for a finite `beta` above 0.
 
     Parameters
     ----------
     y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     beta : float
-        Weight of recall against precision, above 0; 1 gives :func:`micro_f1`.
+        Weight of recall relative to precision, above 0; 1 gives :func:`micro_f1`.
     zero_division : {0.0, 1.0, nan}, default=0.0
         The value for matrices without true and without predicted labels.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
@@ -158,7 +159,7 @@ def micro_fbeta(
         If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, the
         weights are malformed, `beta` is not above 0, or `zero_division` is another number.
     TypeError
-        If `beta` is no number.
+        If `beta` is not a number.
 
     Examples
     --------
@@ -174,16 +175,16 @@ def macro_precision(
 ) -> float:
     """Return the mean over labels of ``hits / predicted``.
 
-    :func:`sklearn.metrics.precision_score` with ``average="macro"``.
+    Equal to :func:`sklearn.metrics.precision_score` with ``average="macro"``.
 
     Parameters
     ----------
     y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     zero_division : {0.0, 1.0, nan}, default=0.0
-        What a label that is predicted for no example counts as; nan leaves it out of the mean.
+        Value of a label that is predicted for no sample; nan leaves it out of the mean.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
@@ -209,16 +210,16 @@ def macro_recall(
 ) -> float:
     """Return the mean over labels of ``hits / true``.
 
-    :func:`sklearn.metrics.recall_score` with ``average="macro"``.
+    Equal to :func:`sklearn.metrics.recall_score` with ``average="macro"``.
 
     Parameters
     ----------
     y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     zero_division : {0.0, 1.0, nan}, default=0.0
-        What a label that no example has counts as; nan leaves it out of the mean.
+        Value of a label without positive samples; nan leaves it out of the mean.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
@@ -244,7 +245,7 @@ def macro_f1(
 ) -> float:
     """Return the mean over labels of ``2 hits / (true + predicted)``.
 
-    :func:`sklearn.metrics.f1_score` with ``average="macro"``. This is the mean of the labels' F, not the F of
+    Equal to :func:`sklearn.metrics.f1_score` with ``average="macro"``. This is the mean of the labels' F, not the F of
     macro precision and macro recall.
 
     Parameters
@@ -252,10 +253,10 @@ def macro_f1(
     y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     zero_division : {0.0, 1.0, nan}, default=0.0
-        What a label neither true nor predicted in any example counts as; nan leaves it out of the mean. Mulan counted
-        it as 0 in 2008 and counts it as 1 today.
+        Value of a label that is neither true nor predicted in any sample; nan leaves it out of the mean. Mulan used 0
+        in 2008 and uses 1 today.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
@@ -286,18 +287,18 @@ def macro_fbeta(
 ) -> float:
     """Return the mean over labels of ``(1 + b²) hits / (b² true + predicted)``.
 
-    :func:`sklearn.metrics.fbeta_score` with ``average="macro"``, for a finite `beta` above 0.
+    Equal to :func:`sklearn.metrics.fbeta_score` with ``average="macro"``, for a finite `beta` above 0.
 
     Parameters
     ----------
     y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     beta : float
-        Weight of recall against precision, above 0; 1 gives :func:`macro_f1`.
+        Weight of recall relative to precision, above 0; 1 gives :func:`macro_f1`.
     zero_division : {0.0, 1.0, nan}, default=0.0
-        What a label neither true nor predicted in any example counts as; nan leaves it out of the mean.
+        Value of a label that is neither true nor predicted in any sample; nan leaves it out of the mean.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
@@ -310,7 +311,7 @@ def macro_fbeta(
         If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, the
         weights are malformed, `beta` is not above 0, or `zero_division` is another number.
     TypeError
-        If `beta` is no number.
+        If `beta` is not a number.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""All figures of each label, beside each other: which labels a mean over labels is made of."""
+"""A table of metrics for each label, to see the labels behind a mean over labels."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ def label_table(
     y_score : array-like, data frame or sparse container of shape (n_samples, n_labels), optional
         Scores, larger is better; an absent entry of a sparse container is a score of 0.
     zero_division : {0.0, 1.0, nan}, default=nan
-        What a 0/0 counts as in precision, recall and F1. With 0.0 their means over labels are `macro_precision`,
-        `macro_recall` and `macro_f1`.
+        Value of 0/0 in precision, recall and F1. With 0.0 their means over labels are `macro_precision`, `macro_recall`
+        and `macro_f1`.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
     dict of str to ndarray of shape (n_labels,)
-        ``label``, the names of the columns of a data frame or their numbers, and ``support``, the number of positive
-        samples. Where `y_true` has unknown cells (NaN), ``known``, the number of samples that know the label: all
-        columns are over these, and of a label that none knows all but counts is nan. With `y_pred`:
-        ``true_positives``, ``false_positives``, ``false_negatives``, ``precision``, ``recall`` and ``f1``. With
-        `y_score`: ``roc_auc`` and ``average_precision`` (as `mean_average_precision` averages them), nan for a label of
-        one class; ``log_loss`` and ``brier_score``, nan unless all scores are in [0, 1]. Counts are sums of weights if
-        there are weights.
+        ``label``, the column names of a data frame or else the label indices, and ``support``, the number of positive
+        samples. If `y_true` has unknown cells (NaN), also ``known``, the number of samples in which the label is known:
+        all columns are computed on these samples, and for a label without any, all columns but the counts are nan. With
+        `y_pred`: ``true_positives``, ``false_positives``, ``false_negatives``, ``precision``, ``recall`` and ``f1``.
+        With `y_score`: ``roc_auc`` and ``average_precision`` (as `mean_average_precision` averages them), nan for a
+        label with one class; ``log_loss`` and ``brier_score``, nan unless all scores are in [0, 1]. Counts are sums of
+        weights if there are weights.
 
     Raises
     ------
     ValueError
         If neither `y_pred` nor `y_score` is given, a matrix is not two-dimensional or is empty, the shapes differ, the
-        label sets contain anything but 0 and 1, `y_score` contains NaN or something that is no number, the weights are
+        label sets contain anything but 0 and 1, `y_score` contains NaN or a value that is not a number, the weights are
         malformed, or `zero_division` is another number.
 
     Examples
@@ -95,7 +95,7 @@ def _of_predictions(compared: Comparison, zero_division: float) -> dict[str, NDA
 
 
 def ratios_of_labels(counts: Counts, zero_division: float) -> dict[str, FloatArray]:
-    """Return precision, recall and F1 of each label, by its counts."""
+    """Return precision, recall and F1 of each label from its counts."""
     ratios = {"precision": precision, "recall": recall, "f1": fbeta(1.0)}
     return {name: of_known(ratio, counts, zero_division) for name, ratio in ratios.items()}
 

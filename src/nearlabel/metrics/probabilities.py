@@ -1,6 +1,6 @@
-"""Losses of probabilities, cell by cell: what a classifier pays for being sure of the wrong thing.
+"""Losses of probabilities, averaged over cells: they penalise confident wrong predictions.
 
-Where y_true has unknown cells (NaN, see `nearlabel.metrics`) the mean is over the known ones.
+If y_true has unknown cells (NaN, see `nearlabel.metrics`), the mean is over the known cells.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from nearlabel.metrics.truth import Truth, known_weight
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 
-_LEAST = 1e-15  # a likelihood of 0 counts as this: its logarithm is finite
+_LEAST = 1e-15  # smallest likelihood, so that its logarithm is finite
 
 
 def log_loss(y_true: MatrixLike, y_prob: MatrixLike, *, sample_weight: ArrayLike | None = None) -> float:
-    """Return the mean over all cells of minus the logarithm of the probability that the classifier gave to the truth.
+    """Return the mean over all cells of minus the logarithm of the probability predicted for the true value.
 
-    That probability, ``p`` for a relevant label and ``1 - p`` for another one, is clipped to 1e-15 from below and
-    ``1 - 1e-15`` from above. The mean over labels of :func:`sklearn.metrics.log_loss` of each label; that function
-    takes a matrix for the classes of a single target. The sum over labels that some print is n_labels times this.
+    That probability is ``p`` for a relevant label and ``1 - p`` for an irrelevant one, clipped to ``[1e-15, 1 -
+    1e-15]``. The result equals the mean over labels of :func:`sklearn.metrics.log_loss` of each label; that function
+    itself interprets a matrix as the classes of a single target. Some authors report the sum over labels, n_labels
+    times this value.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ def log_loss(y_true: MatrixLike, y_prob: MatrixLike, *, sample_weight: ArrayLike
     y_prob : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Probabilities of the labels; an absent entry of a sparse container is 0.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
@@ -45,7 +46,7 @@ def log_loss(y_true: MatrixLike, y_prob: MatrixLike, *, sample_weight: ArrayLike
     ------
     ValueError
         If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
-        `y_prob` contains something that is no number in [0, 1], or the weights are malformed.
+        `y_prob` contains a value that is not a number in [0, 1], or the weights are malformed.
 
     See Also
     --------
@@ -61,9 +62,9 @@ def log_loss(y_true: MatrixLike, y_prob: MatrixLike, *, sample_weight: ArrayLike
 
 
 def brier_score(y_true: MatrixLike, y_prob: MatrixLike, *, sample_weight: ArrayLike | None = None) -> float:
-    """Return the mean over all cells of the squared distance of the probability from the truth, 0 or 1 [1]_.
+    """Return the mean over all cells of the squared difference between the probability and the true value, 0 or 1 [1]_.
 
-    The mean over labels of :func:`sklearn.metrics.brier_score_loss` of each label.
+    Equal to the mean over labels of :func:`sklearn.metrics.brier_score_loss` of each label.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def brier_score(y_true: MatrixLike, y_prob: MatrixLike, *, sample_weight: ArrayL
     y_prob : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Probabilities of the labels; an absent entry of a sparse container is 0.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
@@ -83,7 +84,7 @@ def brier_score(y_true: MatrixLike, y_prob: MatrixLike, *, sample_weight: ArrayL
     ------
     ValueError
         If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
-        `y_prob` contains something that is no number in [0, 1], or the weights are malformed.
+        `y_prob` contains a value that is not a number in [0, 1], or the weights are malformed.
 
     See Also
     --------
@@ -120,7 +121,7 @@ class LabelLosses(NamedTuple):
 
 
 def losses_of_labels(truth: Truth, probabilities: Matrix) -> LabelLosses:
-    """Return the losses of blank probabilities (n_left, n_labels), in blocks of rows."""
+    """Return the losses of probabilities with NaN in unknown cells (n_left, n_labels), in blocks of rows."""
     n_samples, n_labels = truth.labels.shape
     sizes = np.ones(n_samples) if truth.weights is None else truth.weights
     logs, squares = np.zeros((2, n_labels))
@@ -135,7 +136,7 @@ def losses_of_labels(truth: Truth, probabilities: Matrix) -> LabelLosses:
 
 
 def _of_known(losses: FloatArray, truth: Truth) -> FloatArray:
-    """Return losses of cells with 0 for NaN, which stands where a cell is unknown."""
+    """Return losses of cells, with 0 in place of NaN, which marks unknown cells."""
     return losses if truth.unknown is None else np.nan_to_num(losses)
 
 

@@ -1,21 +1,21 @@
-"""Metrics of scores by the ranking of the labels: rank 1 is the largest score.
+"""Metrics of the ranking of labels by their scores: rank 1 is the largest score.
 
-Equal scores. The paper leaves them open but for ranking loss, where an equal pair is an error. ``ties`` decides:
+Equal scores. The paper defines them for ranking loss only, where an equal pair is an error. ``ties`` selects the rule:
 
-- ``"pessimistic"`` (default): equal scores share their worst rank, so an irrelevant label beats every label it is equal
-  to. Independent of the order of the labels; what scikit-learn does.
-- ``"optimistic"``: of equal scores the relevant labels rank first. Independent of the order of the labels.
-- ``"low"``: of equal scores the one with the lower label index ranks better. ``"index"`` is the former name of it.
-- ``"high"``: of equal scores the one with the higher label index ranks better, as in Mulan and the authors' code.
+- ``"pessimistic"`` (default): equal scores share their worst rank, so an irrelevant label ranks above every label with
+  the same score. Independent of the order of the labels; scikit-learn's rule.
+- ``"optimistic"``: relevant labels rank first among equal scores. Independent of the order of the labels.
+- ``"low"``: the lower label index ranks better among equal scores. ``"index"`` is the former name of this rule.
+- ``"high"``: the higher label index ranks better among equal scores, as in Mulan and the authors' code.
 - ``"average"``: the mean over all orders of equal scores, by closed forms [1]_. Independent of the order of the labels.
 
-Trivial rows. A row without labels, or with all of them, has no pair of labels to put in order, so one-error, ranking
-loss and average precision are undefined for it: ``trivial="drop"`` (default, the authors' code) leaves it out of the
-mean, ``"keep"`` counts it with the value stated at each metric. For coverage only a row without labels is trivial. If
-every row is dropped the result is nan, without a warning.
+Trivial samples. A sample without labels, or with all of them, has no pair of labels to rank, so one-error, ranking loss
+and average precision are undefined for it. ``trivial="drop"`` (default, as in the authors' code) leaves it out of the
+mean; ``"keep"`` counts it with the value stated for each metric. For coverage only a sample without labels is trivial.
+If every sample is dropped, the result is nan, without a warning.
 
-Where y_true has unknown cells (NaN, see `nearlabel.metrics`) the known labels of each row are ranked among themselves.
-A row that has none is left out, also with ``trivial="keep"``.
+If y_true has unknown cells (NaN, see `nearlabel.metrics`), only the known labels of each sample are ranked. A sample
+without known labels is left out, even with ``trivial="keep"``.
 
 References
 ----------
@@ -40,10 +40,10 @@ def one_error(
     trivial: TrivialRule = "drop",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return the share of examples whose top-ranked label is not relevant.
+    """Return the share of samples whose top-ranked label is not relevant.
 
-    Equation 2 of [1]_, which averages over all examples; the authors' code leaves out the trivial ones, as is done here
-    by default. scikit-learn has no such metric.
+    Equation 2 of [1]_, which averages over all samples; the authors' code leaves out the trivial ones, which is the
+    default here. scikit-learn has no such metric.
 
     Parameters
     ----------
@@ -56,21 +56,21 @@ def one_error(
         ("optimistic", the authors' code), or the first or last one is ("low", "high"); or the share of the irrelevant
         ones among them is counted ("average").
     trivial : {"drop", "keep"}, default="drop"
-        Whether rows without labels (kept: 1, as in Mulan, since no top label can be right) and with all labels (kept:
-        0) count.
+        Whether samples without labels and samples with all labels are dropped, or kept: the former with the value 1, as
+        in Mulan, since no top label can be relevant, the latter with 0.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
     float
-        From 0 (best) to 1; nan if every row is dropped.
+        From 0 (best) to 1; nan if every sample is dropped.
 
     Raises
     ------
     ValueError
         If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
-        `y_score` contains NaN or something that is no number, the weights are malformed, or an option is unknown.
+        `y_score` contains NaN or a value that is not a number, the weights are malformed, or an option is unknown.
 
     References
     ----------
@@ -98,7 +98,7 @@ def coverage(
     """Return the mean number of steps down the ranking to the last relevant label.
 
     Equation 3 of [1]_: the mean of the worst rank of a relevant label, minus 1. So it is
-    ``sklearn.metrics.coverage_error(y_true, y_score) - 1`` where no row is without labels.
+    ``sklearn.metrics.coverage_error(y_true, y_score) - 1`` if every sample has a label.
 
     Parameters
     ----------
@@ -110,22 +110,22 @@ def coverage(
         Order of equal scores: relevant labels last, relevant labels first, lower label index first, higher label
         index first, or the mean over all orders.
     trivial : {"drop", "keep"}, default="drop"
-        Whether rows without labels count (kept: 0, as in Mulan; the authors' code, and scikit-learn's number minus 1,
-        make it -1). A row with all labels is not trivial: it has a last relevant label, at depth ``n_labels - 1``, and
-        the paper and all peers average over it.
+        Whether samples without labels are dropped, or kept with the value 0, as in Mulan; the authors' code, and
+        scikit-learn's value minus 1, give -1. A sample with all labels is not trivial: its last relevant label has
+        depth ``n_labels - 1``, and the paper and all other libraries include it.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
     float
-        From 0 to ``n_labels - 1``, smaller is better; nan if every row is dropped.
+        From 0 to ``n_labels - 1``, smaller is better; nan if every sample is dropped.
 
     Raises
     ------
     ValueError
         If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
-        `y_score` contains NaN or something that is no number, the weights are malformed, or an option is unknown.
+        `y_score` contains NaN or a value that is not a number, the weights are malformed, or an option is unknown.
 
     References
     ----------
@@ -149,8 +149,8 @@ def ranking_loss(
 ) -> float:
     """Return the mean share of the pairs (relevant, irrelevant) in which the irrelevant label ranks above.
 
-    Equation 4 of [1]_, where an equal pair is an error ("pessimistic"). The number of
-    :func:`sklearn.metrics.label_ranking_loss` with ``trivial="keep"``.
+    Equation 4 of [1]_, where an equal pair is an error ("pessimistic"). With ``trivial="keep"`` it equals
+    :func:`sklearn.metrics.label_ranking_loss`.
 
     Parameters
     ----------
@@ -159,23 +159,24 @@ def ranking_loss(
     y_score : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Scores, larger is better; an absent entry of a sparse container is a score of 0. Infinities are allowed.
     ties : {"pessimistic", "optimistic", "low", "high", "average"}, default="pessimistic"
-        An equal pair is an error, is none, is one if the irrelevant label has the lower or the higher index, or is
+        An equal pair is an error, not an error, an error if the irrelevant label has the lower or the higher index, or
         half an error.
     trivial : {"drop", "keep"}, default="drop"
-        Whether rows without labels and rows with all labels count (kept: 0, as in Mulan and scikit-learn).
+        Whether samples without labels and samples with all labels are dropped, or kept with the value 0, as in Mulan
+        and scikit-learn.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
     float
-        From 0 (best) to 1; nan if every row is dropped.
+        From 0 (best) to 1; nan if every sample is dropped.
 
     Raises
     ------
     ValueError
         If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
-        `y_score` contains NaN or something that is no number, the weights are malformed, or an option is unknown.
+        `y_score` contains NaN or a value that is not a number, the weights are malformed, or an option is unknown.
 
     References
     ----------
@@ -199,11 +200,11 @@ def average_precision(
     trivial: TrivialRule = "drop",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return the mean over examples of the mean, over relevant labels, of the precision at the label's rank.
+    """Return the mean over samples of the mean precision at the ranks of the relevant labels.
 
-    Equation 5 of [1]_. The number of :func:`sklearn.metrics.label_ranking_average_precision_score` with
-    ``trivial="keep"``; it has nothing to do with :func:`sklearn.metrics.average_precision_score`, the area under a
-    label's precision-recall curve, which is `mean_average_precision` here.
+    Equation 5 of [1]_. With ``trivial="keep"`` it equals :func:`sklearn.metrics.label_ranking_average_precision_score`.
+    It is not :func:`sklearn.metrics.average_precision_score`, the area under a label's precision-recall curve, which is
+    `mean_average_precision` here.
 
     Parameters
     ----------
@@ -212,26 +213,26 @@ def average_precision(
     y_score : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Scores, larger is better; an absent entry of a sparse container is a score of 0. Infinities are allowed.
     ties : {"pessimistic", "optimistic", "low", "high", "average"}, default="pessimistic"
-        Equal scores share their worst rank, rank with the relevant labels first, by rising or falling label index, or
-        in all orders, whose mean is taken. "Pessimistic" is not the least value here: relevant labels that share a
-        rank also count for each other, so that two of three equal labels give 2/3, while the order (irrelevant,
-        relevant, relevant) gives (1/2 + 2/3) / 2.
+        Equal scores all get their worst rank, or are ranked with the relevant labels first, by rising or falling label
+        index, or in all orders, over which the mean is taken. "pessimistic" is not the smallest possible value here:
+        relevant labels that share a rank also count for each other, so that two relevant labels among three equal ones
+        give 2/3, while the order (irrelevant, relevant, relevant) gives (1/2 + 2/3) / 2.
     trivial : {"drop", "keep"}, default="drop"
-        Whether rows without labels and rows with all labels count (kept: 1, as in scikit-learn; Mulan drops the
-        former and keeps the latter).
+        Whether samples without labels and samples with all labels are dropped, or kept with the value 1, as in
+        scikit-learn. Mulan drops the former and keeps the latter.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
     float
-        From 0 to 1 (best); nan if every row is dropped.
+        From 0 to 1 (best); nan if every sample is dropped.
 
     Raises
     ------
     ValueError
         If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
-        `y_score` contains NaN or something that is no number, the weights are malformed, or an option is unknown.
+        `y_score` contains NaN or a value that is not a number, the weights are malformed, or an option is unknown.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The metrics of predictions: each a ratio of counts and the groups it is averaged over."""
+"""The metrics of predictions: ratios of counts, averaged over groups."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Grouping: TypeAlias = Literal["per_example", "per_label", "in_total"]
 
 
 def ratio(numerator: Any, denominator: Any, zero_division: float) -> FloatArray:
-    """Return the quotients (n_groups,); one with denominator 0, always a 0/0 here, is `zero_division`."""
+    """Return the quotients (n_groups,); `zero_division` if the denominator is 0, since the numerator is then 0 too."""
     quotients: FloatArray = np.full(denominator.shape, zero_division)
     np.divide(numerator, denominator, out=quotients, where=denominator != 0)
     return quotients
 
 
 def mean(values: Any, weights: Any = None) -> float:
-    """Return the weighted mean; nan, without a warning, if there is no value or none has weight."""
+    """Return the weighted mean; nan, without a warning, if there are no values or all weights are 0."""
     if weights is None:
         return float(values.mean()) if values.size else math.nan
     total = weights.sum()
@@ -35,13 +35,13 @@ def mean(values: Any, weights: Any = None) -> float:
 
 
 def differing(counts: Counts, zero_division: float) -> FloatArray:
-    """Return the share of known cells in which truth and prediction differ; no group is without one."""
+    """Return the share of known cells in which truth and prediction differ; every group has a known cell."""
     different = counts.predicted + counts.true - 2 * counts.hits
     return np.asarray(np.maximum(different, 0) / counts.size)  # sums of fractional weights are rounded
 
 
 def exact(counts: Counts, zero_division: float) -> FloatArray:
-    """Return 1 where both sets are the same, else 0."""
+    """Return 1 where both label sets are equal, else 0."""
     same: Any = (counts.hits == counts.predicted) & (counts.hits == counts.true)
     return np.asarray(same, dtype=np.float64)
 
@@ -52,17 +52,17 @@ def jaccard(counts: Counts, zero_division: float) -> FloatArray:
 
 
 def precision(counts: Counts, zero_division: float) -> FloatArray:
-    """Return the share of the predicted that is true."""
+    """Return the share of predicted labels that are true."""
     return ratio(counts.hits, counts.predicted, zero_division)
 
 
 def recall(counts: Counts, zero_division: float) -> FloatArray:
-    """Return the share of the true that is predicted."""
+    """Return the share of true labels that are predicted."""
     return ratio(counts.hits, counts.true, zero_division)
 
 
 def fbeta(beta: float) -> Ratio:
-    """Return, as a ratio, the weighted harmonic mean of precision and recall, written in counts."""
+    """Return the weighted harmonic mean of precision and recall as a ratio of counts."""
     q, r = beta_terms(beta)
 
     def ratio_of(counts: Counts, zero_division: float) -> FloatArray:
@@ -72,7 +72,7 @@ def fbeta(beta: float) -> Ratio:
 
 
 def beta_squared(beta: float) -> Fraction:
-    """Return beta² as a fraction, a simple one where the float can be read so: 0.1² is 1/100."""
+    """Return beta² as a fraction, a simple one if the float has a short decimal form: 0.1² is 1/100."""
     exactly = Fraction(beta * beta)
     simple = exactly.limit_denominator(10**6)
     return simple if abs(simple - exactly) <= exactly * Fraction(1, 10**15) else exactly
@@ -101,14 +101,14 @@ class MeanRatio:
         """Return the value for two label matrices; groups whose ratio is nan are left out of the mean."""
         zero_division = check_zero_division(zero_division)
         counts: Counts = getattr(comparison, self.groups)
-        # Of labels and of the whole matrix the counts are weighted already.
+        # The counts of labels and of the whole matrix are weighted already.
         weights = comparison.weights if self.groups == "per_example" else None
         values = (of_known(ratio, counts, zero_division) for ratio in self.ratios)
         return self.combine(*(_mean_of_defined(each, weights) for each in values))
 
 
 def of_known(ratio: Ratio, counts: Counts, zero_division: float) -> FloatArray:
-    """Return a ratio of each group; nan, whatever 0/0 counts as, for a group without a known cell."""
+    """Return a ratio of each group; nan for a group without known cells, for every `zero_division`."""
     values = ratio(counts, zero_division)
     return values if np.all(counts.size) else np.where(counts.size, values, np.nan)
 

@@ -1,9 +1,9 @@
-"""Metrics as scorers: what scikit-learn's ``scoring=`` takes.
+"""Metrics as scorers for scikit-learn's ``scoring=``.
 
-`sklearn.metrics.make_scorer` makes those of predictions. It cannot make those of scores: its scorers read what a
-classifier's scores mean from ``classes_`` alone, so they take two labels for the two classes of one label (its own
-MLPClassifier fails that way), and fail on a list of probabilities in which a label has one class, which is common for
-rare labels in cross-validation.
+`sklearn.metrics.make_scorer` is enough for metrics of predictions, but not for metrics of scores. Its scorers interpret
+scores by ``classes_`` alone: they mistake two labels for the two classes of one label (scikit-learn's MLPClassifier
+fails that way), and fail on a list of probabilities in which a label has one class, which is common for rare labels in
+cross-validation.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ def get_scorer(metric: MetricLike) -> Scorer:
     """Return a metric as a new scorer for scikit-learn's ``scoring=``.
 
     Greater is better for a scorer, so the scorer of a loss negates it. The scorer of a metric of scores calls
-    ``decision_function`` if there is one, else ``predict_proba``; that of a metric of probabilities always calls
-    ``predict_proba``. It also takes a list of probabilities, one array a label; a label that had one class in the
-    training data is scored 0 if that class is 0, else 1. With metadata routing,
-    ``get_scorer(...).set_score_request(sample_weight=True)`` asks for weights.
+    ``decision_function`` if there is one, else ``predict_proba``; the scorer of a metric of probabilities always calls
+    ``predict_proba``. Both accept a list of probabilities, one array per label; the score of a label with one class in
+    the training data is 0 if that class is 0, else 1. With metadata routing,
+    ``get_scorer(...).set_score_request(sample_weight=True)`` requests weights.
 
     Parameters
     ----------
     metric : str, Metric or callable
-        A key of `CATALOGUE` or a metric of your own, as `get_metric` takes it.
+        A key of `CATALOGUE` or your own metric, as `get_metric` accepts it.
 
     Returns
     -------
@@ -46,9 +46,9 @@ def get_scorer(metric: MetricLike) -> Scorer:
     Raises
     ------
     ValueError
-        If there is no such metric; the message suggests the nearest ones.
+        If there is no such metric; the message suggests similar names.
     TypeError
-        If `metric` is no metric.
+        If `metric` is not a metric.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""Metrics of the first k labels of each ranking, for data with so many labels that few are looked at.
+"""Metrics of the first k labels of each ranking, for data with many labels, of which users see only the first.
 
-Equal scores and rows without labels are treated as in `nearlabel.metrics.ranking`, with two differences. A row with all
-labels counts: its first labels are right. And ``ties="pessimistic"`` puts the relevant labels last among equal ones,
-since a label is either among the first k or not.
+Equal scores and samples without labels are treated as in `nearlabel.metrics.ranking`, with two differences. A sample
+with all labels is not trivial: its first k labels are relevant. And ``ties="pessimistic"`` puts the relevant labels
+last among equal ones, since a label is either among the first k or not.
 
-Where y_true has unknown cells (NaN, see `nearlabel.metrics`) a row's known labels are ranked among themselves, and the
-first k are the first k of these: all of them in a row that knows fewer, where `precision_at_k` divides by their number.
-A row that knows none is left out.
+If y_true has unknown cells (NaN, see `nearlabel.metrics`), only the known labels of a sample are ranked, and the first
+k are taken from these. If fewer than k are known, all of them are taken, and `precision_at_k` divides by their number.
+A sample without known labels is left out.
 """
 
 from __future__ import annotations
@@ -43,28 +43,28 @@ def precision_at_k(
     y_score : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Scores, larger is better; an absent entry of a sparse container is a score of 0. Infinities are allowed.
     k : int
-        Number of labels, at most n_labels. A row with fewer relevant labels cannot reach 1.
+        Number of labels, at most n_labels. A sample with fewer relevant labels cannot reach 1.
     ties : {"pessimistic", "optimistic", "low", "high", "average"}, default="pessimistic"
         Order of equal scores: relevant labels last, relevant labels first, lower label index first, higher label
         index first, or the mean over all orders.
     trivial : {"drop", "keep"}, default="drop"
-        Whether rows without labels count (kept: 0).
+        Whether samples without labels are dropped, or kept with the value 0.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
     float
-        From 0 to 1 (best); nan if every row is dropped.
+        From 0 to 1 (best); nan if every sample is dropped.
 
     Raises
     ------
     ValueError
         If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
-        `y_score` contains NaN or something that is no number, `k` is below 1 or above n_labels, the weights are
+        `y_score` contains NaN or a value that is not a number, `k` is below 1 or above n_labels, the weights are
         malformed, or an option is unknown.
     TypeError
-        If `k` is no integer.
+        If `k` is not an integer.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def recall_at_k(
     trivial: TrivialRule = "drop",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return the mean share of a row's relevant labels that are among the first k.
+    """Return the mean share of a sample's relevant labels that are among the first k.
 
     Parameters
     ----------
@@ -93,27 +93,27 @@ def recall_at_k(
     y_score : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Scores, larger is better; an absent entry of a sparse container is a score of 0. Infinities are allowed.
     k : int
-        Number of labels, at most n_labels. A row with more relevant labels cannot reach 1.
+        Number of labels, at most n_labels. A sample with more relevant labels cannot reach 1.
     ties : {"pessimistic", "optimistic", "low", "high", "average"}, default="pessimistic"
-        Order of equal scores, as of `precision_at_k`.
+        Order of equal scores, as in `precision_at_k`.
     trivial : {"drop", "keep"}, default="drop"
-        Whether rows without labels count (kept: 0).
+        Whether samples without labels are dropped, or kept with the value 0.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
     float
-        From 0 to 1 (best); nan if every row is dropped.
+        From 0 to 1 (best); nan if every sample is dropped.
 
     Raises
     ------
     ValueError
         If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
-        `y_score` contains NaN or something that is no number, `k` is below 1 or above n_labels, the weights are
+        `y_score` contains NaN or a value that is not a number, `k` is below 1 or above n_labels, the weights are
         malformed, or an option is unknown.
     TypeError
-        If `k` is no integer.
+        If `k` is not an integer.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def ndcg_at_k(
     trivial: TrivialRule = "drop",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return the mean discounted cumulative gain of the first k labels, as a share of the largest one that is possible.
+    """Return the mean discounted cumulative gain of the first k labels, as a share of the largest possible one.
 
     A relevant label at rank r gains ``1 / log2(r + 1)`` [1]_. With ``ties="average"`` and ``trivial="keep"`` this is
     ``sklearn.metrics.ndcg_score(y_true, y_score, k=k)``.
@@ -147,25 +147,25 @@ def ndcg_at_k(
     k : int
         Number of labels, at most n_labels.
     ties : {"pessimistic", "optimistic", "low", "high", "average"}, default="pessimistic"
-        Order of equal scores, as of `precision_at_k`.
+        Order of equal scores, as in `precision_at_k`.
     trivial : {"drop", "keep"}, default="drop"
-        Whether rows without labels count (kept: 0).
+        Whether samples without labels are dropped, or kept with the value 0.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
     float
-        From 0 to 1 (best); nan if every row is dropped.
+        From 0 to 1 (best); nan if every sample is dropped.
 
     Raises
     ------
     ValueError
         If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
-        `y_score` contains NaN or something that is no number, `k` is below 1 or above n_labels, the weights are
+        `y_score` contains NaN or a value that is not a number, `k` is below 1 or above n_labels, the weights are
         malformed, or an option is unknown.
     TypeError
-        If `k` is no integer.
+        If `k` is not an integer.
 
     References
     ----------
@@ -192,10 +192,10 @@ def propensity_scored_precision_at_k(
     ties: TieRule = "pessimistic",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return what the relevant labels among the first k are worth, as a share of the most that is possible.
+    """Return the propensity-weighted gain of the first k labels, as a share of the largest possible one.
 
-    A relevant label is worth the inverse of its propensity, so that rare labels count more [1]_. The two sums are over
-    all rows: a ratio of sums, not a mean of ratios. Rows without labels add nothing to either.
+    The gain of a relevant label is the inverse of its propensity, so that rare labels count more [1]_. The result is a
+    ratio of two sums over all samples, not a mean of ratios. Samples without labels add nothing to either sum.
 
     Parameters
     ----------
@@ -206,27 +206,27 @@ def propensity_scored_precision_at_k(
     k : int
         Number of labels, at most n_labels.
     propensities : array-like of shape (n_labels,)
-        Probability that a label is stated where it is relevant, above 0 and at most 1: `label_propensities` of the
-        training part.
+        Probability that a relevant label is recorded, above 0 and at most 1: `label_propensities` of the training
+        labels.
     ties : {"pessimistic", "optimistic", "low", "high", "average"}, default="pessimistic"
-        Order of equal scores: what is worth least first, what is worth most first, lower label index first, higher
-        label index first, or the mean over all orders.
+        Order of equal scores: smallest gain first, largest gain first, lower label index first, higher label index
+        first, or the mean over all orders.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+        Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
     Returns
     -------
     float
-        From 0 to 1 (best); nan if no row has a label.
+        From 0 to 1 (best); nan if no sample has a label.
 
     Raises
     ------
     ValueError
         If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
-        `y_score` contains NaN or something that is no number, `k` is below 1 or above n_labels, the propensities or
+        `y_score` contains NaN or a value that is not a number, `k` is below 1 or above n_labels, the propensities or
         weights are malformed, or an option is unknown.
     TypeError
-        If `k` is no integer.
+        If `k` is not an integer.
 
     References
     ----------
@@ -249,17 +249,17 @@ def propensity_scored_precision_at_k(
 
 
 def label_propensities(y_train: MatrixLike, a: float = 0.55, b: float = 1.5) -> FloatArray:
-    """Return the propensities of labels: how likely a relevant label is to be stated, by its frequency.
+    """Return the propensities of labels: the probabilities that a relevant label is recorded, from label frequencies.
 
-    ``1 / (1 + c * (n_l + b) ** -a)`` for a label of n_l among n samples, where ``c = (ln n - 1) (b + 1) ** a`` [1]_.
+    ``1 / (1 + c * (n_l + b) ** -a)`` for a label of n_l of the n samples, where ``c = (ln n - 1) (b + 1) ** a`` [1]_.
 
     Parameters
     ----------
     y_train : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrix of the training part, of at least 3 samples. Of a label with unknown cells (NaN) the samples
-        that know it count, also at least 3.
+        Indicator matrix of the training labels, with at least 3 samples. A label with unknown cells (NaN) is counted on
+        the samples in which it is known, also at least 3.
     a, b : float, default=0.55, 1.5
-        Parameters of the model, above 0. The paper has 0.5 and 0.4 for Wikipedia, 0.6 and 2.6 for Amazon.
+        Parameters of the model, above 0. The paper uses 0.5 and 0.4 for Wikipedia, 0.6 and 2.6 for Amazon.
 
     Returns
     -------
@@ -269,10 +269,10 @@ def label_propensities(y_train: MatrixLike, a: float = 0.55, b: float = 1.5) -> 
     Raises
     ------
     ValueError
-        If `y_train` is no indicator matrix or has fewer than 3 rows (of a label: that know it), for which the model has
-        no meaning, or `a` or `b` is not above 0.
+        If `y_train` is not an indicator matrix or has fewer than 3 samples (or a label fewer than 3 known cells), for
+        which the model is undefined, or `a` or `b` is not above 0.
     TypeError
-        If `a` or `b` is no number.
+        If `a` or `b` is not a number.
 
     References
     ----------
@@ -290,11 +290,11 @@ def label_propensities(y_train: MatrixLike, a: float = 0.55, b: float = 1.5) -> 
 
 
 def propensities_of_counts(counts: ArrayLike, n_samples: ArrayLike, a: float = 0.55, b: float = 1.5) -> FloatArray:
-    """Return what `label_propensities` does, given how many samples, in all or those that know a label, carry it."""
+    """Return the propensities, given each label's number of positive samples and of samples in which it is known."""
     fewest = np.min(n_samples)
-    if fewest < 3:  # the logarithm of n less 1 is negative
-        raise ValueError(f"y_train must have at least 3 rows, and 3 that know each label, got {fewest}.")
-    logarithms: Any = np.vectorize(math.log, otypes=[np.float64])(n_samples)  # numpy's own differ by processor
+    if fewest < 3:  # the logarithm of n, minus 1, is negative
+        raise ValueError(f"y_train must have at least 3 samples, and 3 known cells of each label, got {fewest}.")
+    logarithms: Any = np.vectorize(math.log, otypes=[np.float64])(n_samples)  # numpy's differ by processor
     c = (logarithms - 1) * (b + 1) ** a
     propensities: FloatArray = 1 / (1 + c * (np.asarray(counts) + b) ** -a)
     return propensities
@@ -312,7 +312,7 @@ class _Top(NamedTuple):
 
     @classmethod
     def of(cls, y_true: MatrixLike, y_score: MatrixLike, k: object, sample_weight: Any) -> Self:
-        """Check what the user passed."""
+        """Check the user's arguments."""
         truth = Truth.of(y_true, sample_weight)
         true, scores = truth.labels, truth.scores(y_score)
         number = check_integer("k", k, low=1)
@@ -321,7 +321,7 @@ class _Top(NamedTuple):
         return cls(true, scores, number, true.sum(axis=1), truth.n_known(axis=1), truth.weights)
 
     def sums(self, ties: TieRule, discounts: FloatArray | None = None, worth: FloatArray | float = 1.0) -> FloatArray:
-        """Return for each row the sum of its relevant labels in the first k places, each worth 1 by default."""
+        """Return, for each row, the sum of the gains (default: 1 each) of its relevant labels in the first k places."""
         return top_sums(self.true, self.scores, np.ones(self.k) if discounts is None else discounts, worth, ties=ties)
 
     def mean_of_rows(self, values: FloatArray, trivial: TrivialRule) -> float:

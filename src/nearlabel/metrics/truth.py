@@ -1,8 +1,9 @@
-"""True label sets of which some cells are unknown, and predictions and scores made blank there.
+"""True label sets with unknown cells; predictions and scores are blanked in these cells.
 
-Every metric is over known cells. A blank prediction is 0, which with a true 0 adds nothing to a count; how many cells a
-group has is counted apart. A blank score is NaN: it sorts behind every score, equals none, and is compared with none,
-so what ranks scores need not know about it. No user's score is NaN. Rows of which nothing is known are left out.
+All metrics use the known cells only. A blank prediction is 0, which with a true 0 adds nothing to a count; the number
+of known cells of a group is counted separately. A blank score is NaN: it sorts behind every score and equals none, so
+that functions that rank scores need no special case. Users' scores contain no NaN. Rows without known cells are left
+out.
 """
 
 from __future__ import annotations
@@ -52,39 +53,39 @@ class Truth(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Return the shape of the given label sets, which that of predictions and scores must be."""
+        """Return the shape of the given label sets; predictions and scores must have the same shape."""
         shape: tuple[int, int] = self.given.labels.shape
         return shape
 
     def left(self, matrix: Matrix) -> Matrix:
-        """Return the rows that are left of a matrix (n_samples, n_labels)."""
+        """Return the remaining rows of a matrix (n_samples, n_labels)."""
         return matrix if self.rows is None else matrix[self.rows]
 
     def blank(self, scores: Matrix) -> Matrix:
-        """Return the rows that are left of checked scores, NaN where a cell is unknown."""
+        """Return the remaining rows of checked scores, NaN where a cell is unknown."""
         return blank_scores(self.left(scores), self.unknown)
 
     def scores(self, y_score: Any) -> Matrix:
-        """Return the scores that the user passed, checked and blank."""
+        """Return the user's scores, checked and blanked."""
         return self.blank(check_scores(y_score, self.shape))
 
     def probabilities(self, y_prob: Any) -> Matrix:
-        """Return the probabilities that the user passed, checked and blank."""
+        """Return the user's probabilities, checked and blanked."""
         return check_probabilities(self.blank(check_scores(y_prob, self.shape, name="y_prob")))
 
     def n_known(self, axis: int) -> Any:
-        """Return the number of known cells of each label (axis 0) or row (axis 1): one number if it is all of them."""
+        """Return the number of known cells of each label (axis 0) or row (axis 1): one number if all are known."""
         n_cells = self.labels.shape[axis]
         return n_cells if self.unknown is None else n_cells - self.unknown.sum(axis=axis)
 
 
 def rows_with_known_cells(given: PartialLabels, weights: Any, name: str = "y") -> IntArray:
-    """Return the rows that have a known cell, and a weight above 0; raise ValueError if there is none."""
+    """Return the rows with a known cell and a weight above 0; raise ValueError if there are none."""
     n_unknown = 0 if given.unknown is None else given.unknown.sum(axis=1)
     counts = np.broadcast_to(n_unknown < given.labels.shape[1], given.labels.shape[:1])
     rows = np.flatnonzero(counts if weights is None else counts & (weights > 0))
     if not len(rows):
-        raise ValueError(f"{name} must have a known cell in some row that has weight, got none.")
+        raise ValueError(f"{name} must have a known cell in a sample with a weight above 0, got none.")
     return rows
 
 
@@ -92,7 +93,7 @@ def known_weight(weights: NDArray[Any], unknown: Matrix | None) -> Any:
     """Return the weight of each label's known cells, (n_labels,); one number if all cells are known."""
     if unknown is None:
         return weights.sum()
-    is_known = unknown.sum(axis=0) < len(weights)  # in some row; if not, a difference of sums need not be 0
+    is_known = unknown.sum(axis=0) < len(weights)  # elsewhere rounding could leave a difference
     return np.where(is_known, weights.sum() - weights @ unknown, 0.0)
 
 

@@ -1,10 +1,10 @@
 """Save fitted models to files and load them without running code from the file.
 
-`save_model` writes a fitted estimator with its card, `load_model` reads it, `read_card` reads the card without building
-the model, and `read_kept` what the file keeps of the training rows for people, such as ids and titles. `update_model`
-and `forget_rows` add rows to the model in a file and remove some, one process at a time. `TRUSTED_TYPES` are the names
-of the types that `load_model` builds without asking. What a file may contain is described in
-``docs/keeping_models.md``.
+`save_model` saves a fitted estimator with its card, and `load_model` loads it. `read_card` reads the card without
+building the model, and `read_kept` reads saved columns of the training data for people, such as ids and titles.
+`update_model` adds samples to the model in a file, and `forget_rows` removes samples, one process at a time.
+`TRUSTED_TYPES` are the names of the types that `load_model` builds by default. ``docs/keeping_models.md`` describes the
+contents of a file.
 """
 
 from nearlabel.persistence._allow_list import TRUSTED_TYPES

@@ -1,9 +1,9 @@
-"""The types that are built from a file without asking, each in one way only.
+"""The types that are trusted by default in a file, each for one use only.
 
-skops takes a list of names, and a file may use a name on it in any way: build an object from attributes, call a class
-or function with arguments of the file's choice, or return it for a later call. So a name belongs here only if an object
-of that type, with attributes chosen by somebody else, can do no more than compute; `check_schema` refuses every use but
-the listed one. Whole modules are never listed, because a module also contains all that it imports. A test fits every
+skops trusts a list of names, and a file may use a listed name in any way: build an object from attributes, call a class
+or function with arguments from the file, or return it for a later call. So a name may be listed only if an object of
+that type, with attributes chosen by an attacker, can do nothing but compute; `check_schema` rejects every use but the
+listed one. Whole modules are never listed, because a module also contains everything that it imports. A test fits every
 estimator and compares the types in its file with this list.
 """
 
@@ -114,20 +114,20 @@ _OBJECTS = (
     "nearlabel.transformation._classifier_chain.ClassifierChain",
     "nearlabel.transformation._label_powerset.LabelPowerset",
 )
-# Called by the models that hold them, with label sets and similarities.
+# Called by the models that contain them, with label sets and similarities.
 _FUNCTIONS = (
     "nearlabel.lazy._cmlknn.averaged",
     "nearlabel.lazy._cmlknn.clipped",
     "nearlabel.lazy._cmlknn.largest",
     "nearlabel.lazy._cmlknn.settled",
 )
-# Built as matrices, and named as the type of container in which y was passed.
+# Built as matrices, and named as the container type of y.
 _CONTAINERS = (
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
 )
 
-# Not trusted by name: compiled code follows its indices. `load_model` builds one where `_validate_trees` checks it.
+# Not trusted by name: compiled code follows its indices. `load_model` builds it only if `_validate_trees` checks it.
 TREE = "sklearn.tree._tree.Tree"
 
 _TRUSTED: dict[str, frozenset[str]] = (
@@ -136,6 +136,6 @@ _TRUSTED: dict[str, frozenset[str]] = (
     | dict.fromkeys(_CONTAINERS, frozenset({"SparseMatrixNode", "TypeNode"}))
     | {"numpy.dtype": frozenset({"DTypeNode"})}
 )
-# By type, the names of the skops loaders that may build it.
+# For each type, the names of the skops loaders that may build it.
 USES = _TRUSTED | {TREE: frozenset({"TreeNode"})}
 TRUSTED_TYPES = tuple(_TRUSTED)

@@ -1,4 +1,4 @@
-"""The file of a model: a zip archive that skops writes and reads, with the card and kept columns as further members.
+"""The file of a model: a zip archive that skops writes and reads, with the card and saved columns as further members.
 
 skops builds objects of trusted types only; nothing is unpickled.
 """
@@ -47,9 +47,9 @@ def write_archive(
     kept: Mapping[str, Sequence[str]],
     compress: bool,
 ) -> tuple[str, ...]:
-    """Write a model, its card and its kept columns atomically, and return the types that must be trusted.
+    """Write a model, its card and its saved columns atomically, and return the types that must be trusted.
 
-    `card_of` makes the card, given these types.
+    `card_of` creates the card, given these types.
     """
     io = skops_io()
     lines = kept_to_lines(kept)
@@ -66,13 +66,13 @@ def write_archive(
 
 
 def is_compressed(path: Path) -> bool:
-    """Return whether the model in a file was compressed."""
+    """Return whether the model in a file is compressed."""
     with opened_archive(path) as file, zipfile.ZipFile(file) as archive:
         return archive.getinfo(_SCHEMA).compress_type != zipfile.ZIP_STORED
 
 
 def read_archived_card(path: Path) -> bytes:
-    """Return the JSON of the card; raise OSError or ValueError if the file has none."""
+    """Return the JSON of the card; raise OSError or ValueError if the file has no card."""
     with opened_archive(path) as file, zipfile.ZipFile(file) as archive:
         members = members_of(archive)
         card = read_member(archive, _CARD, LARGEST_CARD) if _CARD in members else None
@@ -83,13 +83,13 @@ def read_archived_card(path: Path) -> bytes:
 
 
 def read_archived_kept(path: Path, names: Sequence[str], n_rows: int | None) -> dict[str, tuple[str, ...]]:
-    """Return the kept columns that the card names; raise OSError or ValueError if the file has others."""
+    """Return the saved columns that the card lists; raise OSError or ValueError if the file has others."""
     with opened_archive(path) as file, zipfile.ZipFile(file) as archive:
         return kept_from_lines(read_member(archive, _KEPT, LARGEST_KEPT), names, n_rows)
 
 
 def read_archived_model(path: Path, trusted: Sequence[str | type]) -> Any:
-    """Build the model; raise ValueError if the file has types that are not trusted, or is damaged."""
+    """Build the model; raise ValueError if the file has untrusted types or is damaged."""
     io = skops_io()
     named = [one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted]
     with opened_archive(path) as file:
@@ -122,12 +122,12 @@ def _dump(io: ModuleType, model: Any, file: Any, compression: int) -> None:
 
 
 def _trusted_in(schema: Any) -> tuple[str, ...]:
-    """Return the types that a model of this schema may have, unasked."""
+    """Return the types that are trusted by default for a model with this schema."""
     return (*TRUSTED_TYPES, TREE) if checks_trees(schema) else TRUSTED_TYPES
 
 
 def _foreign_types(io: ModuleType, path: Path) -> tuple[str, ...]:
-    """Return the types in the file that are not trusted; raise ValueError if one could not be imported on loading."""
+    """Return the untrusted types in the file; raise ValueError if one could not be imported on loading."""
     with zipfile.ZipFile(path) as archive:
         schema = json.loads(archive.read(_SCHEMA))
     foreign = tuple(sorted(set(io.get_untrusted_types(file=path)) - set(_trusted_in(schema))))
@@ -149,7 +149,7 @@ def _can_be_imported(name: str) -> bool:
 
 
 def _check_will_be_read(io: ModuleType, path: Path, model: Any) -> None:
-    """Raise ValueError if `load_model` would refuse the file."""
+    """Raise ValueError if `load_model` would reject the file."""
     try:
         with path.open("rb") as file:
             checked_schema(file, _protocol_of(io))
@@ -163,7 +163,7 @@ def _check_will_be_read(io: ModuleType, path: Path, model: Any) -> None:
 
 
 def _protocol_of(io: ModuleType) -> int:
-    """Return the protocol that the installed skops writes, which is the newest that it reads."""
+    """Return the protocol that the installed skops writes, the newest that it can read."""
     with zipfile.ZipFile(BytesIO(io.dumps(0))) as archive:
         protocol: int = json.loads(archive.read(_SCHEMA))["protocol"]
     if protocol < OLDEST_PROTOCOL:
@@ -175,9 +175,9 @@ def _protocol_of(io: ModuleType) -> int:
 
 
 def checked_schema(file: BinaryIO, newest_protocol: int | None) -> Any:
-    """Return the schema; raise ValueError if the archive unpacks to too much, or it is not one of a model.
+    """Return the schema; raise ValueError if the unpacked archive is too large, or the schema is not that of a model.
 
-    `newest_protocol` is that of the installed skops; None if nothing is to be built.
+    `newest_protocol` is the protocol of the installed skops; None if nothing will be built.
     """
     n_bytes = file.seek(0, os.SEEK_END)
     with zipfile.ZipFile(file) as archive:
@@ -189,21 +189,21 @@ def checked_schema(file: BinaryIO, newest_protocol: int | None) -> Any:
 
 @contextmanager
 def opened_archive(path: Path) -> Iterator[BinaryIO]:
-    """Open an archive once for checks and building, so that no one can exchange the file in between."""
+    """Open an archive once for checks and building, so that the file cannot be replaced in between."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} must be the file of a model, got a folder.")
     if not path.exists():
         raise FileNotFoundError(f"{path} must be the file of a model, but does not exist.")
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
-            raise ValueError(f"{path} must be the file of a model, got another format or a part of one.")
+            raise ValueError(f"{path} must be the file of a model, got another format or an incomplete file.")
         with _damage_named(path):
             yield file
 
 
 @contextmanager
 def _damage_named(path: Path) -> Iterator[None]:
-    """Report any exception as a damaged file: what five libraries raise for forged content cannot be listed."""
+    """Report any exception as a damaged file: five libraries may raise any exception for forged content."""
     try:
         yield
     except ImportError as error:
@@ -215,9 +215,9 @@ def _damage_named(path: Path) -> Iterator[None]:
         ) from error
     except MemoryError as error:
         raise ValueError(
-            f"{path} must be the file of a model, got one that asks for more memory than there is."
+            f"{path} must be the file of a model, got one that needs more memory than is available."
         ) from error
-    except (OSError, Warning):  # a warning is raised where the user turns warnings into errors
+    except (OSError, Warning):  # a warning, if the user turns warnings into errors
         raise
     except Exception as error:
         raise ValueError(f"{path} must be the file of a model, got a damaged one: {_in_one_line(error)}") from error

@@ -18,7 +18,7 @@ from nearlabel.persistence._card_fields import NOT_ON_ALL, read_fields, read_for
 from nearlabel.persistence._changes import ModelChanges
 from nearlabel.persistence._data_summary import DataSummary
 
-FORMAT = 4  # of the file; raised when an older nearlabel could not read it
+FORMAT = 4  # version of the file format; increased if an older nearlabel cannot read new files
 _LONGEST_PARAMETER = 300
 
 
@@ -35,27 +35,28 @@ class ModelCard:
     versions : dict of str to str
         Versions of nearlabel, numpy, scipy and scikit-learn at the time of saving.
     method : str
-        Class of the model, with the classes of its steps or its classifier in brackets.
+        Class of the model, with the classes of its steps or of its classifier in brackets.
     parameters : dict of str to str
         Parameters of the model and of its parts, as text.
     data : DataSummary
         Summary of the training data.
     thresholds : tuple of float, default=None
-        Decision threshold of each label, infinite for one that is never predicted; None for a model without thresholds.
+        Decision threshold of each label, infinite for a label that is never predicted; None for a model without
+        thresholds.
     scores : dict of str to float
-        Name and value of metrics at training time.
+        Values of metrics at training time, by name.
     measured : str, default=""
         How the scores were measured.
     foreign_types : tuple of str, default=()
-        Types in the file that `load_model` builds only if they are named in its `trusted`.
+        Types in the file that `load_model` builds only if they are listed in its argument `trusted`.
     notes : str, default=""
-        Anything else.
+        Free text.
     kept : tuple of str, default=()
         Names of the columns of the training data that are saved in the file; `read_kept` returns them.
     changes : ModelChanges, default=None
-        Rows and labels that came and went since the model was fitted; None if none did.
+        Samples and labels that were added or removed since the model was fitted; None without changes.
     guarantee : str, default=""
-        What a model whose thresholds are those of `nearlabel.thresholds.RiskControl` guarantees for new samples.
+        The guarantee for new samples of a model with thresholds from `nearlabel.thresholds.RiskControl`.
 
     Examples
     --------
@@ -100,15 +101,15 @@ class ModelCard:
         model : fitted estimator
             The model.
         data : Dataset or tuple (X, Y), default=None
-            Training data; missing names are taken from the model. None: what the model knows of them.
+            Training data; missing names are taken from the model. None: the facts that are stored in the model.
         scores : mapping of str to float, default=None
-            Name and value of metrics.
+            Values of metrics, by name.
         measured : str, default=""
             How the scores were measured.
         notes : str, default=""
-            Anything.
+            Free text.
         date : datetime, default=None
-            When the model was made. None: now, in UTC.
+            Date and time of the model. None: now, in UTC.
 
         Returns
         -------
@@ -120,8 +121,8 @@ class ModelCard:
         TypeError
             If an argument is of the wrong type.
         ValueError
-            If the data are malformed, or others than the model was fitted to: of other numbers of rows, features or
-            labels, or of other names.
+            If the data are malformed, or not those to which the model was fitted: their number of samples, features or
+            labels, or their names, differ.
         """
         return cls(
             format=FORMAT,
@@ -144,8 +145,8 @@ class ModelCard:
         Returns
         -------
         str
-            An object with the fields of the card, but for `kept`, `changes`, `guarantee` and the number of unknown
-            cells where there are none; numbers that are not finite are texts.
+            An object with the fields of the card. `kept`, `changes`, `guarantee` and the number of unknown cells are
+            left out if empty; numbers that are not finite are strings.
         """
         content = {name: value for name, value in asdict(self).items() if value or name not in NOT_ON_ALL}
         if self.data.unknown_cells is None:
@@ -154,7 +155,7 @@ class ModelCard:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read what `to_json` wrote.
+        """Read the JSON that `to_json` wrote.
 
         Parameters
         ----------
@@ -169,7 +170,7 @@ class ModelCard:
         Raises
         ------
         ValueError
-            If the text is no card.
+            If the text is not a card.
         """
         try:
             content = json.loads(text, parse_constant=_refuse_constant)
@@ -187,7 +188,7 @@ class ModelCard:
 
 
 def keeping(card: ModelCard, names: Sequence[str]) -> ModelCard:
-    """Return the card of a file that contains columns of these names; without any, it is unchanged."""
+    """Return the card with the names of saved columns; unchanged without any."""
     return replace(card, kept=tuple(names)) if names else card
 
 
@@ -246,9 +247,9 @@ def _parameters(model: Any) -> dict[str, str]:
 
 
 def _is_unused(name: str, parameters: Mapping[str, Any]) -> bool:
-    """Return whether it is the number of neighbours of a search, which a method overrides by its own.
+    """Return whether it is the number of neighbours of a search that a method overrides with its own number.
 
-    A transformer makes its graph with the number that it has.
+    A transformer computes its graph with the search's number.
     """
     holder, _, last = name.rpartition("__")
     is_of_search = last == "n_neighbors" and holder.rpartition("__")[2] == "search"
@@ -274,7 +275,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _finite(value: Any) -> Any:
-    """Return numbers that JSON lacks, such as an infinite threshold, as text that `float` reads."""
+    """Return numbers that JSON cannot represent, such as an infinite threshold, as text that `float` reads."""
     if isinstance(value, dict):
         return {key: _finite(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

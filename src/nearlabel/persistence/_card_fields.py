@@ -1,4 +1,4 @@
-"""Read the fields of a card from untrusted JSON: each is checked for its type."""
+"""Read the fields of a card from untrusted JSON, with a check of each type."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from nearlabel.persistence._changes import ModelChanges
 from nearlabel.persistence._data_summary import DataSummary
 
 _Reader = Callable[[Any], Any]
-NOT_ON_ALL: Mapping[str, Any] = {"kept": [], "changes": None, "guarantee": ""}  # what there is none of is not named
+NOT_ON_ALL: Mapping[str, Any] = {"kept": [], "changes": None, "guarantee": ""}  # optional fields, left out if empty
 _NOT_FINITE = ("inf", "-inf", "nan")
 
 
 def read_fields(content: Any) -> dict[str, Any]:
-    """Return the fields for `ModelCard`; raise ValueError that names the first invalid one."""
+    """Return the fields for `ModelCard`; raise a ValueError that names the first invalid field."""
     return _fields({**NOT_ON_ALL, **content}, _OF_CARD)
 
 
 def read_format(content: Any) -> int:
-    """Return the version of the format, which is read first, since the other fields depend on it."""
+    """Return the format version, which is read first, since the other fields depend on it."""
     if not isinstance(content, dict) or "format" not in content:
         raise ValueError("what has no format number")
     number: int = _named("format", _count, content["format"])
@@ -55,13 +55,13 @@ def _flag(value: Any) -> bool:
 
 
 def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:  # True is no number
+    if type(value) is not int or value < 0:  # True is not a number
         raise ValueError("no whole number from 0")
     return value
 
 
 def _number(value: Any) -> float:
-    """Read a number, or the text of one that JSON lacks."""
+    """Read a number, or the text of a number that JSON cannot represent."""
     if isinstance(value, str) and value in _NOT_FINITE:
         return float(value)
     if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
@@ -92,7 +92,7 @@ def _dict_of(read: _Reader) -> _Reader:
 
 
 def _summary(value: Any) -> DataSummary:
-    known = {"label_counts": None, "unknown_cells": None, **value} if isinstance(value, dict) else value  # not on all
+    known = {"label_counts": None, "unknown_cells": None, **value} if isinstance(value, dict) else value  # optional
     summary = DataSummary(**_fields(known, _OF_DATA))
     for each, number, what in (
         (summary.feature_names, summary.features, "names"),

@@ -1,4 +1,4 @@
-"""Changes of a model's rows since it was fitted, as its card reports them."""
+"""Changes of a model's training samples since it was fitted, for its card."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from nearlabel import updates
 
 @dataclass(frozen=True, kw_only=True)
 class ModelChanges:
-    """Rows and labels that were added or removed since a model was fitted, and settings that are stale since then.
+    """Samples and labels added or removed since a model was fitted, and settings that are stale since then.
 
     Parameters
     ----------
     added : int
-        Rows that came.
+        Number of samples added.
     forgotten : int
-        Rows that went.
+        Number of samples removed.
     new_labels : tuple of str
-        Labels that came.
+        Labels added.
     thresholds_stale : bool
         Whether the thresholds were tuned before the last change.
     n_neighbors_stale : bool
-        Whether the number of neighbours was chosen before the last change.
+        Whether the number of neighbours was tuned before the last change.
     """
 
     added: int
@@ -39,12 +39,12 @@ class ModelChanges:
         Parameters
         ----------
         model : fitted estimator
-            Any.
+            Any fitted model.
 
         Returns
         -------
         ModelChanges or None
-            None if its rows have not changed, or cannot change.
+            None if the samples have not changed, or cannot change.
         """
         if not updates.can_be_updated(model):
             return None

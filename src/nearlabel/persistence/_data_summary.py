@@ -26,21 +26,21 @@ class DataSummary:
     name : str, default=None
         Name of the data set.
     rows : int, default=None
-        Training samples.
+        Number of training samples.
     features : int, default=None
-        Columns of X.
+        Number of columns of X.
     labels : int, default=None
-        Columns of Y.
+        Number of columns of Y.
     feature_names : tuple of str of length `features`, default=None
         Names of the columns of X, if they had names.
     label_names : tuple of str of length `labels`, default=None
-        Names of the labels; their numbers where they had none.
+        Names of the labels; their indices if they had no names.
     label_counts : tuple of int of length `labels`, default=None
-        How many training samples are known to have each label.
+        Number of training samples that are known to have each label.
     unknown_cells : int, default=None
-        How many cells of Y are unknown, if some are.
+        Number of unknown cells of Y, if there are any.
     cardinality : float, default=None
-        Mean number of labels per sample, of the known cells as `nearlabel.labels.cardinality` has it.
+        Mean number of labels per sample, computed on known cells as in `nearlabel.labels.cardinality`.
     density : float, default=None
         Cardinality divided by the number of labels.
     digest_X, digest_Y : str, default=None
@@ -75,23 +75,23 @@ class DataSummary:
         Parameters
         ----------
         data : Dataset or tuple (X, Y)
-            The rows, as a classifier or a pipeline takes them, and their label sets.
+            Samples, in a form that a classifier or a pipeline accepts, and their label sets.
 
         Returns
         -------
         DataSummary
-            With all that is known of the data.
+            The summary, with everything that is known of the data.
 
         Raises
         ------
         TypeError
-            If `data` are neither.
+            If `data` is neither.
         ValueError
-            If Y is no indicator matrix or has another number of rows than X.
+            If Y is not an indicator matrix or has another number of rows than X.
         """
         if isinstance(data, Dataset):
             data = data.with_arrays()
-            # Names that are numbers say no more than how many there are, which may be a thousand million.
+            # Default names are only numbers, of which there may be a billion.
             features = None if isinstance(data.feature_names, NumberedNames) else tuple(data.feature_names)
             names = {"name": data.name, "feature_names": features, "label_names": tuple(data.label_names)}
             return cls(**_figures(data.X, data.Y) | names)
@@ -101,7 +101,7 @@ class DataSummary:
 
     @classmethod
     def of_label_sets(cls, Y: MatrixLike) -> DataSummary:
-        """Describe training data by their label sets alone.
+        """Describe training data by their label sets only.
 
         Parameters
         ----------
@@ -111,25 +111,25 @@ class DataSummary:
         Returns
         -------
         DataSummary
-            With the figures of the labels.
+            The summary, with the statistics of the labels.
         """
         return cls(**_label_figures(PartialLabels.of(Y)))
 
     @classmethod
     def of_model(cls, model: Any) -> DataSummary:
-        """Describe training data from a model that is fitted to them.
+        """Describe training data from the model that was fitted to them.
 
         Parameters
         ----------
         model : fitted estimator
-            Any. Of a pipeline, its first step knows the features, its last one the rows and the labels; the inner
-            estimators of others are not asked, which may be fitted to other rows.
+            Any fitted model. For a pipeline, the first step gives the features, the last step the samples and the
+            labels. Inner estimators of other models are ignored, since they may be fitted to other samples.
 
         Returns
         -------
         DataSummary
-            With the number of rows, if the model is a lazy one or a search, and numbers and names of features and
-            labels, as far as the model has them.
+            The summary, with the number of samples if the model is a lazy classifier or a search, and with the numbers
+            and names of features and labels as far as the model stores them.
         """
         last = model.steps[-1][1] if hasattr(model, "steps") else model
         names = getattr(last, "label_names_", None)
@@ -142,28 +142,28 @@ class DataSummary:
         )
 
     def completed_by(self, known: DataSummary) -> DataSummary:
-        """Add what a model knows.
+        """Fill in missing values from a model.
 
         Parameters
         ----------
         known : DataSummary
-            What `of_model` found.
+            The result of `of_model`.
 
         Returns
         -------
         DataSummary
-            This one, with the figures and names of `known` where it has none.
+            This summary, with values of `known` where it has none.
 
         Raises
         ------
         ValueError
-            If the two contradict each other: these are not the data that the model was fitted to.
+            If the two contradict each other, so that the model was not fitted to these data.
         """
         for what in ("rows", "features", "labels", "feature_names", "label_names"):
             told, there = getattr(self, what), getattr(known, what)
             if not (_says_nothing(told) or _says_nothing(there) or told == there):
                 raise ValueError(
-                    f"data must be what the model was fitted to, with {what.replace('_', ' ')} {shortened(there)},"
+                    f"data must be those of the fitted model, with {what.replace('_', ' ')} {shortened(there)},"
                     f" got {shortened(told)}."
                 )
         missing = {what: value for what, value in vars(known).items() if _says_nothing(getattr(self, what))}
@@ -200,7 +200,7 @@ def _label_figures(parts: PartialLabels) -> dict[str, Any]:
 
 
 def _says_nothing(value: Any) -> bool:
-    """Return whether a value is unknown, or consists of the default names, which are numbers."""
+    """Return whether a value is unknown, or consists of default names, which are numbers."""
     return value is None or (isinstance(value, tuple) and value == tuple(map(str, range(len(value)))))
 
 
@@ -220,6 +220,6 @@ def _digest(values: Any) -> str:
         indices = rows.indptr.astype(np.int64), rows.indices.astype(np.int64)
         return str(joblib.hash((rows.shape, *indices, rows.data)))
     array = np.asarray(values)
-    if array.dtype.kind == "O":  # texts and mixed columns: what they are, not where they lie in memory
+    if array.dtype.kind == "O":  # texts and mixed columns: their values, not their addresses in memory
         return str(joblib.hash(array.tolist()))
     return str(joblib.hash(np.ascontiguousarray(array)))

@@ -15,9 +15,9 @@ _NO_TEXTS = (list, tuple, set, dict, np.ndarray)
 
 
 def as_kept(keep: Any, n_rows: int | None) -> dict[str, tuple[str, ...]]:
-    """Return columns of texts by name, one text for each training sample; raise TypeError or ValueError for others.
+    """Return columns of texts by name, one text for each training sample; raise TypeError or ValueError otherwise.
 
-    `n_rows` is None if the number of training samples is unknown; then all columns must have one length.
+    `n_rows` is None if the number of training samples is unknown; then all columns must have the same length.
     """
     if keep is None:
         return {}
@@ -28,13 +28,13 @@ def as_kept(keep: Any, n_rows: int | None) -> dict[str, tuple[str, ...]]:
         n_rows = len(texts) if n_rows is None else n_rows
         if len(texts) != n_rows:
             raise ValueError(
-                f"keep must have a value for each of {n_rows} training rows, got {len(texts)} of {name!r}."
+                f"keep must have a value for each of {n_rows} training samples, got {len(texts)} of {name!r}."
             )
     return columns
 
 
 def kept_to_lines(columns: Mapping[str, Sequence[str]]) -> bytes:
-    """Return columns as JSON lines, a list of texts for each row."""
+    """Return columns as JSON lines, one list of texts per sample."""
     rows = zip(*columns.values(), strict=True)
     lines = "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
     content = lines.encode("utf-8", "surrogatepass")
@@ -44,9 +44,9 @@ def kept_to_lines(columns: Mapping[str, Sequence[str]]) -> bytes:
 
 
 def kept_from_lines(content: bytes, names: Sequence[str], n_rows: int | None) -> dict[str, tuple[str, ...]]:
-    """Return the columns in untrusted lines; raise ValueError at the first line that is no list of one text a column.
+    """Return the columns of untrusted lines; raise ValueError at the first line that is not one text per column.
 
-    So memory is bounded by the length of the content: no line but the present one can contain anything else.
+    So memory is bounded by the length of the content: only the current line can contain anything else.
     """
     rows = [_row(line, len(names)) for line in _lines(content, n_rows)]
     return {name: tuple(row[place] for row in rows) for place, name in enumerate(names)}
@@ -55,14 +55,14 @@ def kept_from_lines(content: bytes, names: Sequence[str], n_rows: int | None) ->
 def _lines(content: bytes, n_rows: int | None) -> Iterable[bytes]:
     n_lines = content.count(b"\n")
     if n_rows is not None and n_lines != n_rows:
-        raise ValueError(f"kept columns of {n_lines} rows, where the card has {n_rows}")
+        raise ValueError(f"saved columns of {n_lines} rows, but the card has {n_rows}")
     return BytesIO(content)
 
 
 def _row(line: bytes, n_columns: int) -> tuple[str, ...]:
     row = json.loads(line)
     if not isinstance(row, list) or len(row) != n_columns or not all(isinstance(text, str) for text in row):
-        raise ValueError(f"kept columns with a line that is no list of {n_columns} texts")
+        raise ValueError(f"saved columns with a line that is not a list of {n_columns} texts")
     return tuple(row)
 
 
@@ -89,5 +89,5 @@ def _text(name: object, value: Any) -> str:
 def _is_missing(value: Any) -> bool:
     try:
         return value is None or bool(value != value)
-    except TypeError:  # the missing value of pandas, which is neither equal to itself nor not
+    except TypeError:  # the missing value of pandas, whose comparisons are neither true nor false
         return True

@@ -30,11 +30,11 @@ _METHODS = ("predict", "transform", "kneighbors")  # every model has at least on
 
 
 class ModelVersionWarning(UserWarning):
-    """A model was saved with other versions of the libraries than those that load it."""
+    """A model was saved with other library versions than those installed."""
 
 
 def check_can_save() -> None:
-    """Check that models can be saved, before hours are spent on fitting one.
+    """Check that models can be saved, before a long fit.
 
     Raises
     ------
@@ -63,35 +63,36 @@ def save_model(
 ) -> Path:
     """Write a fitted model and its card to a file.
 
-    The file is a zip archive that skops writes, with the card as ``nearlabel.json``. It is written atomically: if
-    writing fails, no new file appears and an older one stays.
+    The file is a zip archive written by skops, with the card as ``nearlabel.json``. It is written atomically: if
+    writing fails, no new file appears, and an existing file stays unchanged.
 
-    A search is saved as its parameters and training rows and fitted again by `load_model`; rows in a store
+    A search is saved as its parameters and training samples, and `load_model` fits it again. Samples in a store
     (`open_store`) are copied into the file.
 
     Parameters
     ----------
     model : fitted estimator
-        Any of this library, or a scikit-learn pipeline or meta-estimator with one in it.
+        Any estimator of nearlabel, or a scikit-learn pipeline or meta-estimator that contains one.
     path : path-like
-        The file, by custom ending in ``.skops``. A symbolic link is followed. A replaced file keeps its permissions.
+        Path of the file, usually with the suffix ``.skops``. Symbolic links are followed. A replaced file keeps its
+        permissions.
     data : Dataset or tuple (X, y), default=None
-        The training data, of which the card contains figures, names and digests. None: what the model knows of them.
-        They must have the numbers of samples, features and labels, and the names, that the model was fitted to.
+        The training data; the card contains their statistics, names and digests. None: the facts that are stored in the
+        model. The numbers of samples, features and labels, and the names, must be those to which the model was fitted.
     scores : mapping of str to float, default=None
-        Name and value of metrics at training time, for the card.
+        Values of metrics at training time, by name, for the card.
     measured : str, default=""
         How the scores were measured, such as ``"10-fold cross-validation"``.
     notes : str, default=""
-        Anything else for readers of the card.
+        Free text for readers of the card.
     date : datetime, default=None
         When the model was made. None: now, in UTC.
     keep : mapping of str to sequence of length n_samples, or data frame, default=None
-        Columns that tell people what the training rows are, such as ids, titles and paths of pictures: `read_kept`
-        returns them. Numbers and dates are kept as text, None and NaN as empty text. Values may occur more than once,
-        ids too: nothing is looked up by them.
+        Columns that identify the training samples for people, such as ids, titles and paths of pictures; `read_kept`
+        returns them. Numbers and dates are saved as text, None and NaN as empty text. Values, also ids, may occur more
+        than once.
     compress : bool, default=False
-        Whether to compress. Sparse rows and label sets shrink much, dense rows of measurements hardly.
+        Whether to compress the file. Sparse features and label sets shrink a lot, dense measurements hardly.
 
     Returns
     -------
@@ -103,28 +104,30 @@ def save_model(
     ImportError
         If skops is not installed, or is too old.
     OSError
-        If the path is a folder, its folder does not exist, it is a link to itself, or it cannot be written.
+        If the path is a folder, its parent folder does not exist, it is a link to itself, or it cannot be written.
     TypeError
         If `model` is not an estimator, or another argument has the wrong type.
     ValueError
         If the model is not fitted or contains a part that cannot be saved (`DaskNeighbors`, an approximate search that
-        is not reproducible, a lambda); if it was not fitted to `data`; if `keep` has another number of rows or takes
-        more than 128 MiB; or if `load_model` would refuse the file. Then nothing is written.
+        is not reproducible, a lambda); if it was not fitted to `data`; if `keep` has another number of rows or needs
+        more than 128 MiB; or if `load_model` would reject the file. Then nothing is written.
 
     Warns
     -----
     UserWarning
-        If the model has types that `load_model` does not trust by itself, such as classes of your own: it names them.
+        If the model has types that `load_model` does not trust by default, such as your own classes; the warning names
+        them.
 
     See Also
     --------
     load_model : Read the file.
     read_card : Read the card only.
-    read_kept : Read the kept columns only.
+    read_kept : Read the saved columns only.
 
     Notes
     -----
-    The file is assembled in memory, which takes about twice its size in addition to the model; so does reading it.
+    The file is assembled in memory, which needs about twice its size in addition to the model; reading it needs the
+    same.
 
     Examples
     --------
@@ -153,7 +156,7 @@ def save_model(
 def write_model(
     path: Path, model: Any, card: ModelCard, *, kept: Mapping[str, Sequence[str]], compress: bool
 ) -> ModelCard:
-    """Write a model with its card, and return the card with its fields on the file."""
+    """Write a model with its card, and return the card with the fields that describe the file."""
     written = [keeping(card, tuple(kept))]
 
     def with_types(types: tuple[str, ...]) -> str:
@@ -165,18 +168,18 @@ def write_model(
 
 
 def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str | type] = ()) -> Any:
-    """Read a model that `save_model` wrote, without running code from the file.
+    """Load a model that `save_model` wrote, without running code from the file.
 
     Only objects of `TRUSTED_TYPES`, of scikit-learn types that skops trusts, and of numpy and scipy are built. A file
-    contains no code, but names of types: naming more of them in `trusted` means to trust those types with any content.
+    contains no code, but it contains names of types. A type that you add in `trusted` is trusted with any content.
 
     Parameters
     ----------
     path : path-like
         The file.
     trusted : sequence of str or type, default=()
-        More types that may be built. The error message and the card name those that the file needs. Before trusting a
-        type, ask what it could do with content chosen by somebody else.
+        Additional types that may be built. The error message and the card name the types that the file needs. Before
+        you trust a type, consider what it could do with content chosen by an attacker.
 
     Returns
     -------
@@ -186,23 +189,23 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str | type] = 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
-        If there is no such file.
+        If the file does not exist or is a folder.
     ImportError
         If skops, or a library that the model needs, is not installed.
     TypeError
         If `trusted` is not a sequence of names or types.
     ValueError
         If the file is not a model, is damaged, has another format or types that are not trusted, was written by a newer
-        skops, would unpack to more than 512 MiB and 100 times its size, or asks for more memory than there is.
+        skops, would unpack to more than 512 MiB and 100 times its size, or needs more memory than is available.
 
     Warns
     -----
     ModelVersionWarning
-        If it was saved with other versions of nearlabel, numpy, scipy or scikit-learn.
+        If the model was saved with other versions of nearlabel, numpy, scipy or scikit-learn.
 
     See Also
     --------
-    save_model : Write it; with an example.
+    save_model : Save a model; with an example.
     """
     path = Path(path)
     _check_trusted(trusted)
@@ -228,18 +231,18 @@ def read_card(path: str | os.PathLike[str]) -> ModelCard:
     Returns
     -------
     ModelCard
-        What the author of the file wrote; nothing in it is verified.
+        The card as written by the author of the file; nothing in it is verified.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
-        If there is no such file.
+        If the file does not exist or is a folder.
     ValueError
         If the file is not a model, is damaged, has a newer format, or a card of more than 64 MiB.
 
     See Also
     --------
-    save_model : Write the file; with an example.
+    save_model : Save a model; with an example.
     """
     path = Path(path)
     text = read_archived_card(path)
@@ -250,7 +253,7 @@ def read_card(path: str | os.PathLike[str]) -> ModelCard:
 
 
 def read_kept(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
-    """Read the columns of the training data that are saved in a file, without building the model: safe for any file.
+    """Read the saved columns of the training data without building the model: safe for any file.
 
     Parameters
     ----------
@@ -260,15 +263,15 @@ def read_kept(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
     Returns
     -------
     dict of str to tuple of str of length n_samples
-        The columns that were given as ``keep=``, in that order, as text; empty if none were. `ModelCard.kept` names
-        them. `Explanation.with_kept` names neighbours by them.
+        The columns that were passed as ``keep=``, in that order, as text; empty if none were passed. `ModelCard.kept`
+        lists their names. `Explanation.with_kept` uses them as names of neighbours.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
-        If there is no such file.
+        If the file does not exist or is a folder.
     ValueError
-        If the file is not a model, is damaged, has a newer format, or its columns are not those on the card or take
+        If the file is not a model, is damaged, has a newer format, or its columns are not those on the card or need
         more than 128 MiB.
 
     Examples
@@ -304,7 +307,7 @@ def _check_trusted(trusted: object) -> None:
 
 
 def _warn_of_foreign_types(path: Path, types: Sequence[str]) -> None:
-    """Tell who saves a model what whoever loads it will have to know."""
+    """Warn of the types that must be trusted to load the model."""
     if types:
         warnings.warn(
             f"{path} contains types that load_model builds only if they are trusted. Hint: load_model(...,"

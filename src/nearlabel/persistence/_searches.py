@@ -1,7 +1,7 @@
-"""Save a search as its parameters and training samples, and fit it again on loading.
+"""Searches are saved as their parameters and training samples, and fitted again on loading.
 
-What a search derives from the rows (trees, panels in single precision, indexes of other libraries) is larger than the
-rows, tied to a version, and read by compiled code that trusts every number in it.
+The data structures of a search (trees, panels in single precision, indexes of other libraries) are larger than the
+samples, depend on a version, and are read by compiled code that trusts every number in them.
 """
 
 from __future__ import annotations
@@ -67,16 +67,16 @@ class SavedSearch:
 
     @classmethod
     def of(cls, search: Any) -> SavedSearch:
-        """Return what `rebuilt` needs."""
+        """Return the parameters and samples that `rebuilt` needs."""
         fitted = hasattr(search, "n_samples_fit_")
         rows = _in_memory(_ROWS_OF[type(search)](search)) if fitted else None
         parameters = map_parts(search.get_params(deep=False), _in_memory)
         if "device" in parameters:
-            parameters["device"] = None  # it belongs to a machine, and changes no answer
+            parameters["device"] = None  # it depends on the machine, and does not affect results
         return cls(type(search).__name__, parameters, rows, getattr(search, "feature_names_in_", None))
 
     def rebuilt(self) -> Any:
-        """Return the search, fitted if the original was."""
+        """Return the search, fitted if the original was fitted."""
         search = _KINDS[self.kind](**map_parts(self.parameters, validate_arrays))
         if self.rows is not None:
             search.fit(validate_arrays(self.rows))
@@ -119,12 +119,12 @@ def _restored(part: Any) -> Any:
 
 
 def _in_memory(part: Any) -> Any:
-    """Return a memory map as a plain array, since its file is not saved; other things as they are."""
+    """Return a memory map as a plain array, since its file is not saved; return anything else unchanged."""
     return part.view(np.ndarray) if isinstance(part, np.memmap) else part
 
 
 def _require_reproducible(search: Any) -> None:
-    """Raise ValueError unless the same rows give the same index."""
+    """Raise ValueError unless the same samples give the same index."""
     seed = getattr(search, "random_state", 0)
     if not getattr(search, "reproducible", True) or not isinstance(seed, int | np.integer):
         raise ValueError(

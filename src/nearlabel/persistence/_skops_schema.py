@@ -1,7 +1,7 @@
 """Check the schema of a skops file before skops builds anything from it.
 
-skops trusts names for every use. Here each trusted name has its allowed uses, and only the loaders that were audited,
-those of skops 0.16, are accepted.
+skops trusts a name for every use. Here each trusted name has its allowed uses, and only audited loaders, those of skops
+0.16, are accepted.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 
 from nearlabel.persistence._allow_list import TREE, USES
 
-# The file chooses its protocol. An older one selects older loaders, which read names from places not checked here.
-# skops keeps the loaders of each since, at least as strict; it reads none newer than that which it writes.
+# The file selects its protocol. An older protocol selects older loaders, which read names from places not checked here.
+# skops keeps the loaders of all later protocols, at least as strict, and reads none newer than its own.
 OLDEST_PROTOCOL = 2
-_LONGEST_POOL_SIZE = 3  # digits; numpy's own is 4
+_LONGEST_POOL_SIZE = 3  # digits; numpy's default pool size is 4
 _LOADERS = frozenset((
     "BytearrayNode", "BytesNode", "CachedNode", "ConstructorFromReduceNode", "DTypeNode", "DefaultDictNode",
     "DictNode", "FunctionNode", "JsonNode", "ListNode", "LossNode", "MaskedArrayNode", "MethodNode", "NdArrayNode",
@@ -25,11 +25,11 @@ _LOADERS = frozenset((
 
 
 class NewerProtocolError(ValueError):
-    """A schema of a protocol that a newer skops wrote."""
+    """The schema has a protocol of a newer skops."""
 
 
 def check_schema(schema: Any, newest_protocol: int | None) -> None:
-    """Raise ValueError if a schema is malformed, or uses a trusted name in another way than it is trusted for.
+    """Raise ValueError if a schema is malformed, or uses a trusted name in a way that is not allowed.
 
     `newest_protocol` is that of the installed skops; None if nothing is to be built.
     """
@@ -48,8 +48,8 @@ def check_schema(schema: Any, newest_protocol: int | None) -> None:
 
 
 def nodes_of(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield every JSON object that skops could take for a node, wherever it is nested."""
-    waiting = [schema]  # a stack instead of recursion: a deeply nested file must not exhaust Python's
+    """Yield every JSON object that skops could interpret as a node, at any depth."""
+    waiting = [schema]  # a stack instead of recursion: a deeply nested file must not exceed Python's recursion limit
     while waiting:
         part = waiting.pop()
         if isinstance(part, dict):
@@ -61,10 +61,10 @@ def nodes_of(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def _check_pool_sizes(schema: Any) -> None:
-    """Raise ValueError if the seed of a random generator has a large pool, over which numpy takes quadratic time.
+    """Raise ValueError if the seed of a random generator has a large pool, for which numpy needs quadratic time.
 
-    The number may stand elsewhere: equal numbers of a model share an id, and the first that is built counts. Where no
-    generator has a seed, a `pool_size` is somebody else's.
+    The number may be elsewhere in the file: equal numbers of a model share an id, and the first that is built counts.
+    If no generator has a seed, a `pool_size` belongs to another object.
     """
     numbers: dict[Any, list[Any]] = {}
     waiting, pools, has_seed = [schema], [], False
@@ -90,15 +90,15 @@ def _check_use(node: dict[str, Any]) -> None:
         raise ValueError(f"a name in its schema must be text, got {shortened(name)}")
     if not isinstance(loader, str) or loader not in USES.get(name, _LOADERS):
         raise ValueError(f"{name} must not be built by {str(loader)[:60]}")
-    if loader == "TreeNode" and name != TREE:  # which builds a tree, whatever it is called
+    if loader == "TreeNode" and name != TREE:  # which builds a tree, under any name
         raise ValueError(f"{name} must not be built by {loader}")
 
 
 def _check_identity(node: dict[str, Any], known: dict[Any, Any]) -> None:
     """Raise ValueError if two objects share an id, or read the same member of the archive.
 
-    skops builds the first object of an id and returns it for all others, which would then be unchecked. A member that
-    many objects read is in memory as many times.
+    skops builds the first object with an id and returns it for all others, which would then be unchecked. A member that
+    several objects read is in memory several times.
     """
     number = node.get("__id__")
     if number is not None and (type(number) is not int or number <= 0):

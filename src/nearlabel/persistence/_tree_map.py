@@ -1,4 +1,4 @@
-"""Replace parts of an estimator, wherever they are nested."""
+"""Replace parts of an estimator at any depth."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sklearn.base import BaseEstimator
 def map_parts(thing: Any, change: Callable[[Any], Any]) -> Any:
     """Return `thing` with `change` applied to each of its parts.
 
-    Lists, tuples, dicts, arrays of objects, estimators and objects of this library are searched. Containers of a
-    changed part are copied shallowly, all others are returned as they are: the input is not modified and no numbers
-    are copied. An object referenced twice is still one object in the result.
+    Lists, tuples, dicts, arrays of objects, estimators and objects of nearlabel are searched. Containers of a changed
+    part are copied shallowly; all others are returned unchanged, so the input is not modified and no numbers are
+    copied. An object referenced twice is still one object in the result.
     """
     return _TreeMap(change).of(thing)
 
 
 class _TreeMap:
-    """One traversal, which remembers the result of every object by its id."""
+    """One traversal, which stores the result of every object by its id."""
 
     def __init__(self, change: Callable[[Any], Any]) -> None:
         self._change = change
@@ -30,7 +30,7 @@ class _TreeMap:
     def of(self, thing: Any) -> Any:
         if id(thing) not in self._seen:
             new = self._change(thing)
-            self._seen[id(thing)] = thing, new  # set before the recursion, which ends it in cycles
+            self._seen[id(thing)] = thing, new  # set before the recursion, to stop at cycles
             if new is thing:
                 self._seen[id(thing)] = thing, self._inside(thing)
         return self._seen[id(thing)][1]
@@ -61,5 +61,5 @@ def _with_items(thing: Any, items: dict[Any, Any]) -> Any:
 
 def _with_attributes(thing: Any, attributes: dict[str, Any]) -> Any:
     clone = copy.copy(thing)
-    vars(clone).update(attributes)  # works for frozen dataclasses too
+    vars(clone).update(attributes)  # also works for frozen dataclasses
     return clone

@@ -1,4 +1,4 @@
-"""Rows come and go in the file of a model: read, updated, and written again as a whole, by one process at a time."""
+"""Add and remove samples of the model in a file: it is read, updated and rewritten by one process at a time."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from nearlabel.persistence._model_file import load_model, read_card, read_kept, 
 from nearlabel.utils.types import IntArray, MatrixLike
 from nearlabel.utils.validation import check_row_numbers
 
-_BEFORE = "before rows came or went"  # what the scores on the card are of
+_BEFORE = "before samples were added or removed"  # describes the scores on the card
 
 
 class _OpenFile(NamedTuple):
-    """What is in a model's file."""
+    """The contents of a model's file."""
 
     path: Path
     model: Any
@@ -38,11 +38,11 @@ class _OpenFile(NamedTuple):
         if expected is not None and card != expected:
             raise BlockingIOError(f"{path} was changed by another process since it was read. Hint: try again.")
         model = load_model(path, trusted=trusted)
-        updates.updated_part(model)  # raises where rows cannot come and go
+        updates.updated_part(model)  # raises an error if samples cannot be added and removed
         return cls(Path(path), model, card, read_kept(path))
 
     def write(self, kept: Mapping[str, Sequence[str]], label_names: Sequence[str] | None = None) -> ModelCard:
-        """Write the model, which has changed; scores stay on the card, with a word that they are from before."""
+        """Write the changed model; scores stay on the card, marked as from before the change."""
         known = self.card
         measured = known.measured
         if known.scores and _BEFORE not in measured:
@@ -63,28 +63,28 @@ def update_model(
     trusted: Sequence[str | type] = (),
     expected: ModelCard | None = None,
 ) -> ModelCard:
-    """Append training samples to the model in a file, or only tune again what depends on all samples.
+    """Add training samples to the model in a file, or only retune the settings that depend on all samples.
 
-    The file is replaced as a whole: whatever happens, it has the old model or the new one. One process at a time
-    changes a file; another is told at once.
+    The file is replaced atomically: it always contains the old or the new model. One process at a time can change a
+    file; any other gets an error immediately.
 
     Parameters
     ----------
     path : path-like
-        The file, which `save_model` wrote.
+        A file that `save_model` wrote.
     X, y
-        New rows and their label sets, as `nearlabel.updates.partial_fit` takes them. None: no row is added.
+        New samples and their label sets, as `nearlabel.updates.partial_fit` accepts them. None: no samples are added.
     label_names : sequence of str of length n_labels, default=None
-        Names of all labels, the known ones first, for a model that was fitted to an array y. None: those on the card,
-        and numbers for new labels.
+        Names of all labels, existing labels first, for a model that was fitted to an array y. None: the names on the
+        card, and numbers for new labels.
     keep : mapping of str to sequence of length n_added, default=None
-        Values of the columns that the file keeps of its rows (`read_kept`); those that are not given are blank.
+        Values of the file's saved columns (`read_kept`) for the new samples; columns that are not given are blank.
     retune : bool, default=False
-        Whether thresholds and a number of neighbours are tuned again; otherwise the card marks them as stale.
+        Whether to tune thresholds and the number of neighbours again; otherwise the card marks them as stale.
     trusted : sequence of str or type, default=()
         As in `load_model`.
     expected : ModelCard, default=None
-        The card that the file must have: that of the model for which rows and labels were put in order.
+        The card that the file must have, to make sure that X and y were prepared for this model.
 
     Returns
     -------
@@ -94,16 +94,16 @@ def update_model(
     Raises
     ------
     BlockingIOError
-        If another process is changing the file, or has changed it since the expected card was read.
+        If another process is changing the file, or changed it after the expected card was read.
     TypeError
-        If the model is none that rows can be added to.
+        If samples cannot be added to this kind of model.
     ValueError, OSError, ImportError
         As `load_model`, `nearlabel.updates.partial_fit`, `nearlabel.updates.retune` and `save_model`; or if `keep` has
-        another number of rows or columns that the file does not keep. Then the file is what it was.
+        another number of rows or columns that are not in the file. Then the file is unchanged.
 
     See Also
     --------
-    forget_rows : Remove rows.
+    forget_rows : Remove samples.
 
     Examples
     --------
@@ -141,22 +141,22 @@ def forget_rows(
     trusted: Sequence[str | type] = (),
     expected: ModelCard | None = None,
 ) -> ModelCard:
-    """Remove training samples from the model in a file, which then contains nothing of them.
+    """Remove training samples, and all their data, from the model in a file.
 
-    Their features, label sets, kept columns and places in lists of neighbours are gone. What was fitted to all rows of
-    `fit` and does not follow, such as the range of a scaling in a pipeline, stays. The file is replaced as a whole, as
-    by `update_model`; a copy of the old one, made by whomever, is not touched.
+    Their features, label sets, saved columns and entries in neighbour lists are removed. Parts that were fitted to all
+    samples of `fit` and are not updated, such as the range of a scaler in a pipeline, stay unchanged. The file is
+    replaced atomically, as by `update_model`; copies of the old file are not changed.
 
     Parameters
     ----------
     path : path-like
-        The file, which `save_model` wrote.
+        A file that `save_model` wrote.
     rows : array-like of int, default=()
-        Numbers of training samples, each once.
+        Indices of training samples, without duplicates.
     ids : iterable of str, default=()
-        Values of a column that the file keeps of its rows: all rows that have one of them go.
+        Values of a saved column: all samples with one of these values are removed.
     column : str, default=None
-        That column. None: the one that is called id, or the only one whose name ends so, or the only one.
+        Name of that column. None: the column named id, or the only one whose name ends in id, or the only one.
     retune, trusted, expected
         As in `update_model`.
 
@@ -168,16 +168,16 @@ def forget_rows(
     Raises
     ------
     BlockingIOError
-        If another process is changing the file, or has changed it since the expected card was read.
+        If another process is changing the file, or changed it after the expected card was read.
     TypeError
-        If the model is none that rows can be removed from, or `ids` is a text.
+        If samples cannot be removed from this kind of model, or `ids` is a str.
     ValueError, OSError, ImportError
-        If no row has one of the ids, or the file keeps no such column; else as `load_model`,
-        `nearlabel.updates.forget`, `nearlabel.updates.retune` and `save_model`. Then the file is what it was.
+        If no sample has one of the ids, or the file has no such column; otherwise as `load_model`,
+        `nearlabel.updates.forget`, `nearlabel.updates.retune` and `save_model`. Then the file is unchanged.
 
     See Also
     --------
-    update_model : Append rows, with an example of both.
+    update_model : Add samples; with an example of both.
     """
     if isinstance(ids, str):
         raise TypeError(f"ids must be a list of texts, got {ids!r}. Hint: [{ids!r}].")
@@ -201,7 +201,7 @@ def _n_rows(model: Any) -> int:
 def _appended(
     kept: Mapping[str, Sequence[str]], keep: Mapping[str, Sequence[Any]] | None, n_old: int, n_added: int
 ) -> dict[str, list[str]]:
-    """Return the kept columns with the values of new rows."""
+    """Return the saved columns with the values of new samples."""
     new = as_kept(keep, n_added)
     others = [name for name in new if name not in kept]
     if others:
@@ -210,11 +210,11 @@ def _appended(
 
 
 def _rows_with(file: _OpenFile, ids: Sequence[str], column: str | None) -> IntArray:
-    """Return the numbers of the rows that have one of the ids in a kept column."""
+    """Return the indices of the samples that have one of the ids in a saved column."""
     if not ids:
         return np.empty(0, dtype=np.intp)
     if not file.kept:
-        raise ValueError(f"{file.path} must contain a column of ids to find rows by, got none. Hint: rows.")
+        raise ValueError(f"{file.path} must contain a column of ids to find samples by, got none. Hint: rows.")
     column = _column_of_ids(tuple(file.kept)) if column is None else column
     if column not in file.kept:
         raise ValueError(f"column must be one of {list(file.kept)}, which the file contains, got {column!r}.")
@@ -228,7 +228,7 @@ def _rows_with(file: _OpenFile, ids: Sequence[str], column: str | None) -> IntAr
 
 
 def _column_of_ids(names: Sequence[str]) -> str:
-    """Return which of the kept columns has the ids; raise ValueError if it may be one or the other."""
+    """Return the saved column of ids; raise ValueError if several columns are possible."""
     for some in (
         [name for name in names if name.casefold() == "id"],
         [name for name in names if name.casefold().endswith("id")],
@@ -240,7 +240,7 @@ def _column_of_ids(names: Sequence[str]) -> str:
 
 
 def _summary(model: Any, before: DataSummary, label_names: Sequence[str] | None) -> DataSummary:
-    """Return the summary of the present rows: names from before, figures of the label sets that the model has."""
+    """Return the summary of the current samples: the previous names, and statistics of the current label sets."""
     of_labels = DataSummary.of_label_sets(updates.lazy_part(model).training_labels())
     if label_names is not None and len(label_names) != of_labels.labels:
         raise ValueError(f"label_names must be {of_labels.labels} names, one for each label, got {len(label_names)}.")
@@ -257,7 +257,7 @@ def _summary(model: Any, before: DataSummary, label_names: Sequence[str] | None)
 
 
 def _names(present: Any, before: tuple[str, ...] | None) -> tuple[str, ...]:
-    """Return the names of the labels: those on the card, where the model itself has numbers."""
+    """Return the names of the labels, from the card if the model has only numbers."""
     texts = tuple(map(str, present))
     known = before or ()
     return (*known, *texts[len(known) :])

@@ -1,7 +1,7 @@
-"""Validate the parts of a model whose contents compiled code follows unchecked.
+"""Validate parts of a model that compiled code uses without checks.
 
-scipy follows the indices of a sparse matrix, and numpy the position of a random generator, without a look at their
-range: forged ones would read memory outside the array.
+scipy does not check the indices of a sparse matrix, and numpy does not check the position of a random generator: forged
+values would read memory outside the array.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-# By bit generator: where in its state the position into its array is kept, and the largest valid position.
+# For each bit generator: the keys of the array position in its state, and the largest valid position.
 _POSITIONS = {"MT19937": ("state", "pos", 624), "Philox": (None, "buffer_pos", 4)}
 
 
 def validate_arrays(part: Any) -> Any:
-    """Return a part unchanged; raise ValueError for a sparse matrix or random generator that points outside itself."""
+    """Return a part unchanged; raise ValueError for a sparse matrix or random generator with invalid positions."""
     if sparse.issparse(part) and hasattr(part, "check_format"):
-        part.check_format(full_check=True)  # scipy's default checks lengths only
+        part.check_format(full_check=True)  # by default scipy checks lengths only
     elif isinstance(part, np.random.RandomState):
         _validate_position(part.get_state(legacy=False))
     elif isinstance(part, np.random.Generator):

@@ -1,8 +1,8 @@
-"""Validate scikit-learn's decision trees, whose indices compiled code follows unchecked.
+"""Validate scikit-learn's decision trees, whose indices compiled code uses without checks.
 
-A forged tree could make it read outside of its arrays, or walk in a circle. So a tree is trusted only where the
-estimator that holds it is one that compares the number of features of X with its own before it asks the tree, and only
-after these numbers and all indices were checked.
+A forged tree could make the code read outside its arrays, or loop forever. So a tree is trusted only inside an
+estimator that compares the number of features of X with its own before it calls the tree, and only after these numbers
+and all indices were checked.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nearlabel.persistence._tree_map import map_parts
 
 _LOADER = "TreeNode"
 _LEAF = -1  # the children of a leaf
-# Estimators of trees that were audited. Gradient boosting, for one, hands X to its trees without a look at their size.
+# Audited estimators of trees. Gradient boosting, for example, passes X to its trees without checking their size.
 _HOLDERS = frozenset({"DecisionTreeClassifier", "RandomForestClassifier"})
 _ROOMS = ("sklearn.tree", "sklearn.ensemble")
 
@@ -31,9 +31,9 @@ def checks_trees(schema: Any) -> bool:
 
 
 def validate_trees(model: Any, schema: Any) -> Any:
-    """Return a model unchanged; raise ValueError for a tree that points outside itself, or that was not found.
+    """Return a model unchanged; raise ValueError for a tree with invalid indices, or a tree that was not found.
 
-    A tree in any other place than an estimator (in a set, say) is not found, but counted in the schema.
+    A tree outside an estimator (for example in a set) is not found, but it is counted in the schema.
     """
     found: dict[int, Any] = {}
 
@@ -52,21 +52,21 @@ def validate_trees(model: Any, schema: Any) -> Any:
 
 
 def _validate_holder(estimator: Any) -> None:
-    """Raise ValueError unless a tree is that of its estimator, and sound."""
+    """Raise ValueError unless a tree matches its estimator and is valid."""
     tree, n_features = estimator.tree_, getattr(estimator, "n_features_in_", None)
     if f"{type(tree).__module__}.{type(tree).__name__}" != TREE:
         raise ValueError(f"a decision tree contains a {type(tree).__name__}")
     if type(n_features) is not int or n_features != tree.n_features:
         raise ValueError(f"a tree is of {tree.n_features} features, its estimator of {n_features!r}")
-    if not 1 <= tree.node_count <= tree.capacity:  # before any array of the tree is looked at: they have that length
+    if not 1 <= tree.node_count <= tree.capacity:  # before any array of the tree is used: they have that length
         raise ValueError(f"a tree has {tree.node_count} nodes of {tree.capacity}")
     _validate_nodes(tree)
 
 
 def _validate_nodes(tree: Any) -> None:
-    """Raise ValueError unless features exist, each node has one parent, before it, and no path is too long.
+    """Raise ValueError unless features exist, each node has one parent with a lower index, and no path is too long.
 
-    The recorded depth is the length of the paths that `decision_path` makes room for.
+    `decision_path` allocates memory for paths of the recorded depth.
     """
     left, right = tree.children_left, tree.children_right
     inner = np.flatnonzero(left != _LEAF)
@@ -76,7 +76,7 @@ def _validate_nodes(tree: Any) -> None:
     children = np.concatenate([left[inner], right[inner]])
     parents = np.concatenate([inner, inner])
     if ((children <= parents) | (children >= tree.node_count)).any() or len(np.unique(children)) < len(children):
-        raise ValueError("a tree leads to a node that does not exist, or that it leads to elsewhere")
+        raise ValueError("a tree leads to a node that does not exist or has another parent")
     level, depth = inner[inner == 0], 0  # the inner nodes of equal depth, from the root
     while len(level) and depth <= tree.max_depth:
         below = np.concatenate([left[level], right[level]])

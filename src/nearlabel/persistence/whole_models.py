@@ -1,4 +1,4 @@
-"""Read the file of a model to its end without building the model."""
+"""Check a model's file completely without building the model."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from nearlabel.persistence._model_file import read_card, read_kept
 
 
 def check_model_file(path: Path) -> None:
-    """Compare every part of a model's file with its check sum, and read its card, schema and kept columns.
+    """Compare every part of a model's file with its checksum, and read its card, schema and saved columns.
 
     No type of the model is imported, and skops is not needed.
 
     Raises
     ------
     OSError, ValueError
-        If it is no such file, or a damaged one; the message names it.
+        If the file is not the file of a model, or is damaged; the message names it.
     """
     with opened_archive(path) as file:
         checked_schema(file, None)
         with zipfile.ZipFile(file) as archive:
             damaged = archive.testzip()
         if damaged is not None:
-            raise ValueError(f"the check sum of {damaged} is that of other bytes")
+            raise ValueError(f"the checksum of {damaged} does not match")
     card = read_card(path)
     if card.kept:
         read_kept(path)

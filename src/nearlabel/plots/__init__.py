@@ -1,7 +1,8 @@
-"""Pictures for notebooks and files, as displays in scikit-learn's manner; needs matplotlib (extra ``plot``).
+"""Plots for notebooks and files, as displays in the style of scikit-learn; needs matplotlib (extra ``plot``).
 
-Each is made from an estimator, from predictions or from records of a run by a class method that draws it; ``ax_`` and
-``figure_`` are matplotlib's, to go on from there. `write` puts one into a file, the same file each time.
+Class methods create and draw a display from an estimator, from predictions or from the records of a run. ``ax_`` and
+``figure_`` are matplotlib objects that you can change further. `write` saves a display to a file; the same data give
+the same file.
 """
 
 from nearlabel.plots._co_occurrence import CoOccurrenceDisplay

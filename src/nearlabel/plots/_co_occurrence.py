@@ -1,4 +1,4 @@
-"""Which labels occur together: a heat map."""
+"""Heat map of labels that occur together."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ _LONGEST = 22
 
 
 class CoOccurrenceDisplay(Display):
-    """Of the samples with one label, a line each, the share that has each other label, a column each.
+    """Heat map of label co-occurrence: among the samples with the row's label, the share with the column's label.
 
     Made by `from_labels`.
 
     Parameters
     ----------
     counts : array-like of shape (n_labels, n_labels)
-        Rows that have both labels; on the diagonal those that have the one, at least one.
+        Number of samples that have both labels; on the diagonal, the number that have the label, at least one.
     label_names : sequence of str of length n_labels
         Names of the labels.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn last.
+        Axes of the last drawing.
     figure_ : matplotlib Figure
-        The figure that contains them.
+        The figure that contains these axes.
 
     Raises
     ------
     ValueError
-        If there is no label, the matrix is not square, a label has no row, or the names are of another number.
+        If there are no labels, the matrix is not square, a label has no samples, or the number of names is wrong.
 
     See Also
     --------
@@ -76,20 +76,20 @@ class CoOccurrenceDisplay(Display):
         ax: Any = None,
         **style: Any,
     ) -> Self:
-        """Draw which labels occur together.
+        """Draw the co-occurrence of labels.
 
         Parameters
         ----------
         Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Label sets as an indicator matrix of 0 and 1, or the tags of each row.
+            Label sets as an indicator matrix of 0 and 1, or the tags of each sample.
         label_names : sequence of str, default=None
             Names of the labels. None: the tags, or the columns of a data frame, else their numbers.
         n_labels : int, default=40
-            So many of the most frequent labels at most; those that do not occur are left out.
+            Maximum number of labels; the most frequent are drawn. Labels that do not occur are left out.
         ax : matplotlib Axes, default=None
             As in `plot`.
         **style : properties of matplotlib
-            Of the cells, for instance ``cmap``.
+            Style of the cells, for instance ``cmap``.
 
         Returns
         -------
@@ -99,7 +99,7 @@ class CoOccurrenceDisplay(Display):
         Raises
         ------
         ValueError
-            If Y is malformed or no label occurs, or the names are of another number.
+            If Y is malformed, no label occurs, or the number of names is wrong.
         ImportError
             If matplotlib is not installed (extra ``plot``).
         """
@@ -133,7 +133,7 @@ class CoOccurrenceDisplay(Display):
         bar.outline.set_edgecolor(GREY)
 
     def _cells(self) -> list[tuple[int, int]]:
-        """Return line and column of each pair of labels that occurs."""
+        """Return row and column of each pair of labels that occurs."""
         return [(int(line), int(column)) for line, column in np.argwhere(self.shares > 0)]
 
     def _tips(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Methods on a line of mean ranks, with bars over those that do not differ significantly."""
+"""Critical difference diagram: mean ranks of methods, and bars over groups without significant differences."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ _LONGEST = 32  # letters of a name
 
 
 class CriticalDifferenceDisplay(Display):
-    """The critical difference diagram of Demšar (2006): mean ranks, and bars that join methods that do not differ.
+    """Critical difference diagram of Demšar (2006): mean ranks, and bars that join methods that do not differ.
 
     Made by `from_test`.
 
     Parameters
     ----------
     mean_ranks : mapping of str to float
-        Of each method, 1 for the best.
+        Mean rank of each method, 1 for the best.
     alike : sequence of sequence of str
-        Groups of methods within which no two differ significantly; a bar joins each.
+        Groups of methods of which no two differ significantly; a bar joins each group.
     critical_difference : float, default=None
-        Drawn as a scale, if there is one for all pairs.
+        Drawn as a scale bar, if all pairs share one critical difference.
     title : str, default=""
-        Above the diagram.
+        Title above the diagram.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn last.
+        Axes of the last drawing.
     figure_ : matplotlib Figure
-        The figure that contains them.
+        The figure that contains these axes.
 
     Raises
     ------
@@ -76,14 +76,14 @@ class CriticalDifferenceDisplay(Display):
 
     @classmethod
     def of(cls, test: FriedmanTest, *, alpha: float = 0.05) -> Self:
-        """Return the diagram of a test without drawing it, for instance to write it to a file.
+        """Return the diagram of a test without drawing it, for instance to save it to a file.
 
         Parameters
         ----------
         test : FriedmanTest
             As returned by `nearlabel.comparison.friedman_test`, or one of ``friedman`` of a `Comparison`.
         alpha : float, default=0.05
-            Level of significance of the bars; the critical difference of the test is that of 0.05.
+            Significance level of the bars; the critical difference of the test is for 0.05.
 
         Returns
         -------
@@ -100,7 +100,7 @@ class CriticalDifferenceDisplay(Display):
 
     @classmethod
     def from_test(cls, test: FriedmanTest, *, alpha: float = 0.05, ax: Any = None) -> Self:
-        """Draw the results of Friedman's test and of the tests after it.
+        """Draw the results of Friedman's test and its post-hoc tests.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class CriticalDifferenceDisplay(Display):
     def _size(self) -> tuple[float, float]:
         n_below = 0.5 * (len(self.alike) + 1) + -(-len(self.mean_ranks) // 2)
         longest = min(max(map(len, self.mean_ranks)), _LONGEST)
-        # Names are on both sides; each rank needs room for its number.
+        # Names are on both sides; each rank needs space for its number.
         return 3.0 + 0.12 * len(self.mean_ranks) + 0.16 * longest, 0.3 * n_below + 1.2
 
     def _draw(self, ax: Any, **style: Any) -> None:

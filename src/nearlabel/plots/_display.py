@@ -1,4 +1,4 @@
-"""What all displays share: to be drawn into a notebook's figure, into axes of one's own, or into a file."""
+"""The base class of displays: drawing into a notebook, into given axes, or into a file."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from nearlabel.plots._svg import LOOK, svg_element
 
 
 class Display(ABC):
-    """Numbers that can be drawn; a subclass defines how, and how large the figure is.
+    """Base class of displays; a subclass defines the drawing and the size of the figure.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn last; an array of them where there are several.
+        Axes of the last drawing; an array if there are several.
     figure_ : matplotlib Figure
-        The figure that contains them.
+        The figure that contains these axes.
     """
 
     ax_: Any
     figure_: Any
 
     def plot(self, ax: Any = None, *, title: str | None = None, **style: Any) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where, for instance ``ax_`` of another display of the same kind, to see both; as many as ``ax_`` has. None:
-            in a new figure of pyplot.
+            Axes to draw into, for instance ``ax_`` of another display of the same kind, to compare both; as many as
+            ``ax_`` has. None: a new pyplot figure.
         title : str, default=None
-            Above it. None: that of the display, if it has one.
+            Title above the plot. None: the title of the display, if it has one.
         **style : properties of matplotlib
-            Of the line, if it is one that is drawn, or of the image.
+            Style of the line or the image.
 
         Returns
         -------
@@ -49,17 +49,17 @@ class Display(ABC):
         ImportError
             If matplotlib is not installed (extra ``plot``).
         TypeError
-            If there is nothing that has a style.
+            If the display accepts no style.
         """
         return self._draw_into(self._axes_of(figure_to_show(self._size())) if ax is None else ax, title, **style)
 
     def write(self, file: str | os.PathLike[str], *, title: str | None = None) -> Path:
-        """Draw into a file; the same numbers give the same file.
+        """Save the plot to a file; the same data give the same file.
 
         Parameters
         ----------
         file : str or path
-            Where to write; the ending decides the format (png, svg, pdf). Missing folders are made.
+            Path of the file; the suffix determines the format (png, svg, pdf). Missing folders are created.
         title : str, default=None
             As in `plot`.
 
@@ -73,25 +73,25 @@ class Display(ABC):
         ImportError
             If matplotlib is not installed (extra ``plot``).
         ValueError
-            If matplotlib cannot write a file of this ending.
+            If matplotlib cannot write a file with this suffix.
         """
         figure = figure_to_write(self._size())
         self._draw_into(self._axes_of(figure), title)
         return write_figure(figure, file)
 
     def to_svg(self, title: str, description: str = "", *, size: tuple[float, float] | None = None) -> str:
-        """Draw for a web page; the same numbers give the same text.
+        """Return the plot as SVG for a web page; the same data give the same text.
 
-        Text stays text, and colours are CSS variables: ``--s0`` to ``--s7`` of lines, ``--rule`` of lines behind them,
-        ``--paper`` of the background. A page that sets them decides how the picture looks in a dark scheme; without
-        them it has the usual colours.
+        Text stays text, and colours are CSS variables: ``--s0`` to ``--s7`` for lines, ``--rule`` for lines behind
+        them, ``--paper`` for the background. A page can set them, for instance for a dark scheme; without them the plot
+        has its default colours.
 
         Parameters
         ----------
         title : str
-            Name of the picture for screen readers; it is not drawn.
+            Name of the plot for screen readers; it is not drawn.
         description : str, default=""
-            What the picture shows, for screen readers.
+            Description of the plot for screen readers.
         size : (float, float), default=None
             Width and height in inches. None: as in `plot`.
 
@@ -134,7 +134,7 @@ class Display(ABC):
         return ax.figure
 
     def _tips(self) -> Iterable[str]:
-        """Return words for each of the parts that have some where the pointer rests."""
+        """Return the text of each part that shows a tooltip."""
         return ()
 
     def _title(self) -> str:
@@ -145,7 +145,7 @@ class Display(ABC):
 
 
 class DisplayInSeveralAxes(Display):
-    """A display whose axes are an array, with one title above all."""
+    """A display with an array of axes and one title above them."""
 
     def _figure_of(self, ax: Any) -> Any:
         return ax[0].figure

@@ -1,4 +1,4 @@
-"""The two distances of NLDD: pairs of rows in their plane, and what the regression expects there."""
+"""Plot of the two distances of NLDD, with the expected loss of its regression."""
 
 from __future__ import annotations
 
@@ -27,40 +27,41 @@ from nearlabel.plots._figure import (
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import as_dense, as_label_matrix, check_integer
 
-_N_LINES, _N_STEPS = 6, 50  # of equal expected loss, and of the grid that they are found on
+_N_LINES, _N_STEPS = 6, 50  # number of lines of equal expected loss, and of points of their grid
 _MOST_TICKS = 12
 
 
 class DoubleDistancesDisplay(Display):
-    """Pairs of a query and a training row by their two distances, with how many labels are wrong.
+    """Pairs of a query and a training sample by their two distances, coloured by the number of wrong labels.
 
-    To the right the distance Dx in the features, upwards the distance Dy from the query's label probabilities to the
-    row's label set. Lines join places of equal expected loss, as `nearlabel.lazy.NLDD` weighs the distances: the
-    steeper they are, the more the features count. Made by `from_estimator` of the pairs that the regression was fitted
-    to, and by `from_query` of one row with all training rows, as figure 2 of Gweon et al. (2019).
+    The x-axis is the distance Dx between features, the y-axis the distance Dy from the query's label probabilities to
+    the training sample's label set. Lines connect points of equal expected loss, with the weights that
+    `nearlabel.lazy.NLDD` gives to the distances: the steeper the lines, the more the features count. `from_estimator`
+    draws the pairs to which the regression was fitted; `from_query` draws one query with all training samples, as in
+    figure 2 of Gweon et al. (2019).
 
     Parameters
     ----------
     dx, dy : array-like of shape (n_pairs,)
         The distances.
     loss : array-like of shape (n_pairs,), default=None
-        Number of labels in which the two label sets differ, the colour of the point. None: not known.
+        Number of labels in which the two label sets differ, shown by the colour of the point. None: unknown.
     expected_loss : callable, default=None
-        Takes arrays of dx and dy and returns the loss that is expected, as `NLDD.expected_loss`. None: no lines.
+        Function of arrays dx and dy that returns the expected loss, such as `NLDD.expected_loss`. None: no lines.
     marks : mapping of str to int, default=None
-        Single pairs to be ringed, by name.
+        Indices of single pairs to circle, by name.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn last.
+        Axes of the last drawing.
     figure_ : matplotlib Figure
-        The figure that contains them.
+        The figure that contains these axes.
 
     Raises
     ------
     ValueError
-        If there is no pair, the lengths differ, or a mark is no pair.
+        If there are no pairs, the lengths differ, or a mark is not the index of a pair.
 
     References
     ----------
@@ -100,17 +101,17 @@ class DoubleDistancesDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **style: Any) -> Self:
-        """Draw the pairs of training samples from which a fitted NLDD has estimated its weights.
+        """Draw the pairs of training samples to which the weights of a fitted NLDD were fitted.
 
         Parameters
         ----------
         estimator : fitted estimator
-            An `NLDD`, or a pipeline, a search of parameters or thresholds around one, as
-            `nearlabel.inspection.explain` takes them.
+            An `NLDD`, or a pipeline, parameter search or threshold classifier around one, as
+            `nearlabel.inspection.explain` accepts them.
         ax : matplotlib Axes, default=None
             As in `plot`.
         **style : properties of matplotlib
-            Of the points.
+            Style of the points.
 
         Returns
         -------
@@ -120,9 +121,9 @@ class DoubleDistancesDisplay(Display):
         Raises
         ------
         TypeError
-            If the estimator is not around an `NLDD`.
+            If the estimator does not contain an `NLDD`.
         ValueError
-            If it has no pairs, because it was fitted to a single sample.
+            If it has no pairs because it was fitted to a single sample.
         sklearn.exceptions.NotFittedError
             If it is not fitted.
         ImportError
@@ -142,22 +143,22 @@ class DoubleDistancesDisplay(Display):
         ax: Any = None,
         **style: Any,
     ) -> Self:
-        """Draw one query against all training samples; circle the nearest by each distance, and the predicted one.
+        """Draw one query with all training samples; circle the nearest by each distance, and the predicted one.
 
         Parameters
         ----------
         estimator : fitted estimator
             As in `from_estimator`.
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Rows.
+            Samples.
         Y : array-like, data frame or sparse container of shape (n_samples, n_labels), default=None
-            Their label sets as an indicator matrix of 0 and 1. None: not known, and all points have one colour.
+            Their label sets as an indicator matrix of 0 and 1. None: unknown; all points have one colour.
         row : int, default=0
-            The row of X.
+            Row of the query in X.
         ax : matplotlib Axes, default=None
             As in `plot`.
         **style : properties of matplotlib
-            Of the points.
+            Style of the points.
 
         Returns
         -------
@@ -167,9 +168,9 @@ class DoubleDistancesDisplay(Display):
         Raises
         ------
         TypeError
-            If the estimator is not around an `NLDD`.
+            If the estimator does not contain an `NLDD`.
         ValueError
-            If there is no such row, X does not fit the classifier, or Y is malformed or does not fit both.
+            If there is no such row, X does not match the classifier, or Y is malformed or does not match both.
         sklearn.exceptions.NotFittedError
             If the estimator is not fitted.
         ImportError
@@ -206,11 +207,11 @@ class DoubleDistancesDisplay(Display):
 
 
 def _nldd_of(estimator: Any) -> NLDD:
-    """Return the NLDD inside of a fitted estimator."""
+    """Return the NLDD inside a fitted estimator."""
     found = unwrapped(estimator).classifier
     if not isinstance(found, NLDD):
         raise TypeError(
-            "estimator must be an NLDD, or a pipeline, a search of parameters or thresholds around one,"
+            "estimator must be an NLDD, or a pipeline, parameter search or threshold classifier around one,"
             f" got {type(estimator).__name__}."
         )
     check_is_fitted(found)
@@ -218,16 +219,16 @@ def _nldd_of(estimator: Any) -> NLDD:
 
 
 def _row_of(X: MatrixLike, Y: MatrixLike | None, row: int) -> tuple[Any, Any]:
-    """Return one row as X of a single sample, and its label set or None."""
+    """Return one row as X with a single sample, and its label set or None."""
     number, (rows, true) = check_integer("row", row, low=0), indexable(X, None if Y is None else as_label_matrix(Y))
     n_rows = rows.shape[0] if hasattr(rows, "shape") else len(rows)
     if number >= n_rows:
-        raise ValueError(f"row must be below the number of rows {n_rows}, got {row}.")
+        raise ValueError(f"row must be below the number of samples {n_rows}, got {row}.")
     return _safe_indexing(rows, [number]), None if true is None else as_dense(true[[number]])
 
 
 def _loss(nldd: NLDD, labelset: IntArray, true: Any) -> IntArray:
-    """Return in how many labels the label set of each training row differs from the true one (1, n_labels)."""
+    """Return the number of labels in which each training label set differs from the true one (1, n_labels)."""
     labelsets = as_dense(nldd.labelsets_)
     if true.shape[1] != labelsets.shape[1]:
         raise ValueError(f"Y must have {labelsets.shape[1]} labels, as the training data, got {true.shape[1]}.")
@@ -235,7 +236,7 @@ def _loss(nldd: NLDD, labelset: IntArray, true: Any) -> IntArray:
 
 
 def _colours(loss: IntArray) -> dict[str, Any]:
-    """Return how points are coloured by their loss: blue if all labels are right."""
+    """Return the colours of points by their loss: blue for an exact match."""
     most = max(int(loss.max()), 1)
     return {"c": loss, "cmap": colours_of_counts(most + 1), "vmin": -0.5, "vmax": most + 0.5}
 
@@ -248,7 +249,7 @@ def _draw_bar(ax: Any, points: Any, loss: IntArray) -> None:
 
 
 def _draw_lines(ax: Any, expected_loss: Callable[[FloatArray, FloatArray], FloatArray]) -> None:
-    """Draw lines of equal expected loss across the axes as they are."""
+    """Draw lines of equal expected loss within the current limits of the axes."""
     x, y = (np.linspace(low, high, _N_STEPS) for low, high in (ax.get_xlim(), ax.get_ylim()))
     grid = expected_loss(*np.meshgrid(x, y))
     if np.ptp(grid):
@@ -257,7 +258,7 @@ def _draw_lines(ax: Any, expected_loss: Callable[[FloatArray, FloatArray], Float
 
 
 def _draw_ring(ax: Any, name: str, place: tuple[float, float], number: int) -> None:
-    """Draw a sign around a point, a larger one for each, so that all those of one point are seen."""
+    """Circle a point, with larger circles for later marks, so that several marks of one point are visible."""
     look = {"marker": MARKERS[number % len(MARKERS)], "markersize": 9 + 3 * number, "markerfacecolor": "none"}
     colour = (INK, GREEN, BLUE)[number % 3]
     ax.plot([place[0]], [place[1]], label=name, color=colour, linestyle="none", **look)

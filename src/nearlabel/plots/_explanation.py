@@ -1,4 +1,4 @@
-"""The explanation of one sample as a picture: its neighbours, and the score of each label."""
+"""Plot of the explanation of one sample: its neighbours, and the score of each label."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_integer
 
 _MOST_NEIGHBORS, _MOST_LABELS, _MOST_IN_TITLE = 12, 20, 3
-_LONGEST = 28  # letters of a name
-_MOST_LETTERS = 50  # of the labels beside a neighbour
-# Inches: height of a line, length of the longest stem, width of a letter, of the axes of scores, of all beside axes.
+_LONGEST = 28  # maximum of letters of a name
+_MOST_LETTERS = 50  # font size of the labels next to a neighbour
+# Inches: height of a line, longest stem, width of a letter, width of the axes of scores, width outside axes.
 _LINE, _STEM, _LETTER, _SCORES, _MARGINS = 0.27, 1.5, 0.07, 3.6, 2.4
 
 
 class ExplanationDisplay(DisplayInSeveralAxes):
-    """The neighbours of a sample with their labels, and the scores of the labels with what decides.
+    """The neighbours of a sample with their labels, and the scores of the labels with their thresholds.
 
-    On the left a line for each neighbour: how far it is and which labels it has, those predicted for the sample in
-    blue. A neighbour has the name that `Explanation.with_kept` gives it, shortened, else the number of its row. On the
-    right a bar for each label, from the prior (where the method has one, else from 0) to the score, blue if the label
-    is predicted; the mark is its threshold, if it has one. At most 12 neighbours and 20 labels are drawn, the predicted
-    ones first, then by score.
+    The left side shows a line for each neighbour, with its distance and its labels; labels that are predicted for the
+    sample are blue. A neighbour has the name that `Explanation.with_kept` gives it, shortened, or else its row number.
+    The right side shows a bar for each label, from the prior (0 if the method has no prior) to the score, blue if the
+    label is predicted; a mark shows its threshold, if it has one. At most 12 neighbours and 20 labels are drawn:
+    predicted labels first, then by score.
 
     Parameters
     ----------
     explanation : Explanation or mapping
-        One of what `explain` of a lazy classifier returns, or its `to_dict`.
+        An explanation that `explain` of a lazy classifier returns, or the result of its `to_dict`.
 
     Attributes
     ----------
     ax_ : array of two matplotlib Axes
-        Where it was drawn last: neighbours and labels.
+        Axes of the last drawing: neighbours and labels.
     figure_ : matplotlib Figure
-        The figure that contains them.
+        The figure that contains these axes.
 
     Raises
     ------
     ValueError
-        If the mapping is no explanation.
+        If the mapping is not an explanation.
 
     Examples
     --------
@@ -60,17 +60,17 @@ class ExplanationDisplay(DisplayInSeveralAxes):
         plain = explanation.to_dict() if isinstance(explanation, Explanation) else explanation
         missing = sorted({"method", "labels", "neighbors", "predicted", "novelty"} - set(plain))
         if missing:
-            raise ValueError(f"explanation must be what Explanation.to_dict returns, got a mapping without {missing}.")
+            raise ValueError(f"explanation must be a result of Explanation.to_dict, got a mapping without {missing}.")
         self.explanation = plain
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: MatrixLike, *, row: int = 0, ax: Any = None) -> Self:
-        """Draw why a fitted classifier predicts the label set of a sample.
+        """Draw the explanation of a fitted classifier's prediction for a sample.
 
         Parameters
         ----------
         estimator : fitted estimator
-            A lazy classifier, or a pipeline, a search of parameters or thresholds around one, as
+            A lazy classifier, or a pipeline, parameter search or threshold classifier around one, as
             `nearlabel.inspection.explain` takes them.
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Samples.
@@ -87,18 +87,18 @@ class ExplanationDisplay(DisplayInSeveralAxes):
         Raises
         ------
         TypeError
-            If the classifier does not explain itself.
+            If the classifier has no explanations.
         ValueError
-            If there is no such row, or X does not fit the classifier.
+            If there is no such row, or X does not match the classifier.
         ImportError
             If matplotlib is not installed (extra ``plot``).
         """
         number, n_rows = check_integer("row", row, low=0), X.shape[0] if hasattr(X, "shape") else len(X)
         if number >= n_rows:
-            raise ValueError(f"row must be below the number of rows {n_rows}, got {row}.")
+            raise ValueError(f"row must be below the number of samples {n_rows}, got {row}.")
         rows: Any = X.iloc if hasattr(X, "iloc") else X
         if not explains(estimator):
-            raise TypeError(f"estimator must explain itself, as lazy classifiers do, got {type(estimator).__name__}.")
+            raise TypeError(f"estimator must have `explain`, as lazy classifiers do, got {type(estimator).__name__}.")
         return cls(explain(estimator, rows[number : number + 1])[0]).plot(ax)
 
     def _neighbors(self) -> list[Mapping[str, Any]]:
@@ -106,12 +106,12 @@ class ExplanationDisplay(DisplayInSeveralAxes):
         return neighbors
 
     def _names(self) -> list[str]:
-        """Return what people call the neighbours."""
+        """Return the displayed names of the neighbours."""
         kept = self.explanation.get("kept", ())
         return [row_name(one["row"], {name: one[name] for name in kept}, _LONGEST) for one in self._neighbors()]
 
     def _widths(self) -> tuple[float, float]:
-        """Return how wide the axes are in inches: the left ones have room for the longest line of labels."""
+        """Return the widths of the axes in inches: the left axes fit the longest line of labels."""
         return _STEM + _LETTER * max((_n_letters(one["names"]) for one in self._neighbors()), default=0), _SCORES
 
     def _size(self) -> tuple[float, float]:
@@ -153,7 +153,7 @@ def _heading(what: str, n_shown: int, n_in_all: int) -> str:
 
 
 def _draw_neighbors(ax: Any, neighbors: Sequence[Mapping[str, Any]], names: Sequence[str], predicted: set[Any]) -> None:
-    """Draw the distances as dots on stems, and the label sets as chips to the right of them."""
+    """Draw the distances as dots on stems, with the label sets as boxes to their right."""
     distances = [one["distance"] if isinstance(one["distance"], float) else 0.0 for one in neighbors]
     farthest = max(distances, default=0.0) or 1.0
     for line, (one, distance) in enumerate(zip(neighbors, distances, strict=True)):
@@ -161,7 +161,7 @@ def _draw_neighbors(ax: Any, neighbors: Sequence[Mapping[str, Any]], names: Sequ
         ax.plot([distance / farthest], [line], color=INK, marker="o", markersize=4, zorder=2)
         _draw_chips(ax, line, one["names"], predicted)
     ticks = [f"{name}   {_number(one['distance'])}" for name, one in zip(names, neighbors, strict=True)]
-    ax.set_yticks(range(len(ticks)), ticks, fontsize=8, parse_math=False)  # "$" in a name starts no mathematics
+    ax.set_yticks(range(len(ticks)), ticks, fontsize=8, parse_math=False)  # "$" in a name must not start mathematics
     ax.set_ylim(len(neighbors) - 0.4, -0.6)
     ax.set_xticks([])
     ax.spines[["top", "right", "bottom"]].set_visible(False)
@@ -169,7 +169,7 @@ def _draw_neighbors(ax: Any, neighbors: Sequence[Mapping[str, Any]], names: Sequ
 
 
 def _chips(names: Sequence[Any]) -> list[str]:
-    """Return as many names as there is room for, one after the other."""
+    """Return the names that fit into the line."""
     chips: list[str] = []
     for name in names:
         text = shortened(name, _LONGEST)
@@ -180,17 +180,17 @@ def _chips(names: Sequence[Any]) -> list[str]:
 
 
 def _n_letters(names: Sequence[Any]) -> int:
-    """Return how many letters the line of a neighbour's labels takes, with the frames and the count of the others."""
+    """Return the width in letters of a neighbour's labels, with their boxes and the count of the others."""
     chips = _chips(names) if names else ["no label"]
     return sum(len(text) + 3 for text in chips) + (4 if len(chips) < len(names) else 0)
 
 
 def _draw_chips(ax: Any, line: int, names: Sequence[Any], predicted: set[Any]) -> None:
-    """Write labels one after the other, each in a box, and how many others there are."""
+    """Write labels next to each other, each in a box, and the count of the others."""
     offset, place = 6, {"xy": (1.05, line), "xycoords": "data"}
     chips = _chips(names)
     for name, text in zip(names, chips, strict=False):
-        # A chip follows the one before it, whose width only the renderer knows.
+        # Each box follows the previous one, whose width only the renderer knows.
         chip = _write(ax, place, offset, text, BLUE if name in predicted else INK, boxed=True)
         offset, place = 9, {"xy": (1, 0.5), "xycoords": chip}
     if len(chips) < len(names):
@@ -200,7 +200,7 @@ def _draw_chips(ax: Any, line: int, names: Sequence[Any], predicted: set[Any]) -
 
 
 def _write(ax: Any, place: Mapping[str, Any], offset: int, text: str, colour: str, *, boxed: bool) -> Any:
-    """Write to the right of a place."""
+    """Write text to the right of a position."""
     box = {"boxstyle": "round,pad=0.25", "facecolor": PAPER, "edgecolor": colour, "linewidth": 0.8}
     return ax.annotate(
         text,
@@ -218,7 +218,7 @@ def _write(ax: Any, place: Mapping[str, Any], offset: int, text: str, colour: st
 
 
 def _draw_labels(ax: Any, labels: Sequence[Mapping[str, Any]]) -> None:
-    """Draw a bar from prior to score for each label, its threshold as a mark."""
+    """Draw a bar from prior to score for each label, and its threshold as a mark."""
     for line, one in enumerate(labels):
         start, colour = one.get("prior", 0.0), BLUE if one["chosen"] else GREY
         ax.barh(line, one["score"] - start, left=start, height=0.5, color=colour)
@@ -239,7 +239,7 @@ def _draw_labels(ax: Any, labels: Sequence[Mapping[str, Any]]) -> None:
 def _legend(labels: Sequence[Mapping[str, Any]]) -> str:
     prior = "tick: prior, " if any("prior" in one for one in labels) else ""
     threshold = ", orange: threshold" if any(isinstance(one["threshold"], float) for one in labels) else ""
-    return f"{prior}dot: score{threshold}; blue: chosen"
+    return f"{prior}dot: score{threshold}; blue: predicted"
 
 
 def _label_text(one: Mapping[str, Any]) -> str:

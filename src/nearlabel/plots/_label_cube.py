@@ -1,4 +1,4 @@
-"""The space of three labels as a cube."""
+"""Plot of the space of three labels as a cube."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nearlabel.plots._display import Display
 from nearlabel.plots._figure import BLUE, GREY, INK, ORANGE, PAPER
 from nearlabel.utils.types import FloatArray
 
-# Where a step along each axis leads in the picture: to the right, backwards, upwards.
+# Direction of each axis in the plot: right, back, up.
 _AXES = np.array([[1.0, 0.0], [0.42, 0.3], [0.0, 1.0]])
 _CORNERS = np.array(list(product((0, 1), repeat=3)))
 
@@ -20,29 +20,30 @@ _CORNERS = np.array(list(product((0, 1), repeat=3)))
 class LabelCubeDisplay(Display):
     """Probabilities of three labels as a point in a cube, and its distances to the label sets at the corners.
 
-    Figure 1 of Gweon et al. (2019): a label set is a corner of the unit cube, label probabilities are a point in it,
-    and the nearer a label set is, the likelier. Distances are written beside the lines, since the picture is flat.
+    Figure 1 of Gweon et al. (2019): a label set is a corner of the unit cube, label probabilities are a point in the
+    cube, and nearer label sets are more likely. Distances are written next to the lines, since the plot is a
+    projection.
 
     Parameters
     ----------
     probabilities : array-like of shape (3,)
-        Of the labels.
+        Probabilities of the labels.
     labelsets : array-like of shape (n_labelsets, 3)
-        Label sets, of 0 and 1.
+        Label sets of 0 and 1.
 
     Attributes
     ----------
     distances : ndarray of shape (n_labelsets,)
-        From the probabilities to each label set, Euclidean.
+        Euclidean distance from the probabilities to each label set.
     ax_ : matplotlib Axes
-        Where it was drawn last.
+        Axes of the last drawing.
     figure_ : matplotlib Figure
-        The figure that contains them.
+        The figure that contains these axes.
 
     Raises
     ------
     ValueError
-        If there are not three probabilities in [0, 1], or the label sets are not of three labels.
+        If there are not three probabilities in [0, 1], or the label sets do not have three labels.
 
     References
     ----------
@@ -81,7 +82,7 @@ class LabelCubeDisplay(Display):
         _write(ax, rf"$\hat{{p}}$ = ({numbers})", (x, y), (0, -18), color=ORANGE, ha="right", zorder=5)
 
     def _draw_distance(self, ax: Any, number: int, labelset: Any, distance: float, **style: Any) -> None:
-        """Draw the line from the probabilities to a label set, the distance in its middle, and the corner's name."""
+        """Draw the line from the probabilities to a label set, with the distance and the corner's name."""
         p, corner = self.probabilities @ _AXES, labelset @ _AXES
         ax.plot(*zip(p, corner, strict=True), **({"color": BLUE, "linewidth": 1.6, "zorder": 3} | style))
         ax.plot([corner[0]], [corner[1]], "o", color=BLUE, markersize=8, zorder=4)
@@ -92,8 +93,8 @@ class LabelCubeDisplay(Display):
 
 
 def _draw_edges(ax: Any) -> None:
-    """Draw the edges of the cube, those that are hidden dashed, and name the axes."""
-    behind = np.array([0, 1, 0])  # no other corner is behind all faces
+    """Draw the edges of the cube, hidden ones dashed, and the names of the axes."""
+    behind = np.array([0, 1, 0])  # the only corner behind all faces
     for a, b in ((a, b) for a in _CORNERS for b in _CORNERS if (b - a).sum() == 1 and (b >= a).all()):
         hidden = (a == behind).all() or (b == behind).all()
         ends = zip(a @ _AXES, b @ _AXES, strict=True)
@@ -104,5 +105,5 @@ def _draw_edges(ax: Any) -> None:
 
 
 def _write(ax: Any, words: str, place: Any, shift: tuple[float, float], **style: Any) -> None:
-    """Write at a place, shifted by points."""
+    """Write text at a position, with an offset in points."""
     ax.annotate(words, place, shift, textcoords="offset points", fontsize=10, **style)

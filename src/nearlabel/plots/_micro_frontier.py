@@ -1,4 +1,4 @@
-"""Micro-averaged precision over recall: the best that thresholds can reach, and where predictions are."""
+"""Plot of micro-averaged precision over recall: the frontier of all thresholds, and predictions as points."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import FloatArray, MatrixLike
 
-_EQUAL_F = "equal F"  # marks the lines behind, which are drawn once
+_EQUAL_F = "equal F"  # marks background lines, which are drawn once
 
 
 class MicroFrontierDisplay(Display):
-    """Micro-averaged precision over recall, the best that thresholds can reach for any F-beta, above lines of equal F1.
+    """Frontier of micro-averaged precision and recall over all thresholds, with lines of equal F1.
 
-    Made by `from_estimator` or `from_predictions`. Lines of several displays share a figure if each is drawn into
-    ``ax_`` of the first.
+    The frontier is the best that thresholds can reach for any F-beta. Created by `from_estimator` or
+    `from_predictions`. To compare several displays in one figure, draw each into ``ax_`` of the first.
 
     Parameters
     ----------
     recall, precision : array-like of shape (n_points,)
-        The line, as returned by `nearlabel.thresholds.micro_pr_frontier`.
+        Points of the line, as returned by `nearlabel.thresholds.micro_pr_frontier`.
     name : str, default=None
-        Of the line.
+        Name of the line.
     points : mapping of str to (recall, precision), default=None
-        Single points to be marked, by name.
+        Single points to mark, by name.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn last.
+        Axes of the last drawing.
     figure_ : matplotlib Figure
-        The figure that contains them.
+        The figure that contains these axes.
 
     Raises
     ------
     ValueError
-        If there is no point, or the lengths differ.
+        If there are no points, or the lengths differ.
 
     See Also
     --------
-    sklearn.metrics.PrecisionRecallDisplay : One threshold for all labels, or one label.
+    sklearn.metrics.PrecisionRecallDisplay : For one threshold for all labels, or for one label.
 
     Examples
     --------
@@ -78,22 +78,22 @@ class MicroFrontierDisplay(Display):
     def from_estimator(
         cls, estimator: Any, X: MatrixLike, Y: MatrixLike, *, name: str | None = None, ax: Any = None, **style: Any
     ) -> Self:
-        """Draw the frontier of a classifier's scores, and the point of its own predictions.
+        """Draw the frontier of a classifier's scores, and the point of its predictions.
 
         Parameters
         ----------
         estimator : fitted classifier
-            One with `predict_proba` or `decision_function`.
+            A classifier with `predict_proba` or `decision_function`.
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Rows, better not those it was fitted to.
+            Samples, preferably not the training samples.
         Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Label sets as an indicator matrix of 0 and 1.
         name : str, default=None
-            Of the line. None: the class of the classifier.
+            Name of the line. None: the classifier's class.
         ax : matplotlib Axes, default=None
             As in `plot`.
         **style : properties of matplotlib
-            Of the line.
+            Style of the line.
 
         Returns
         -------
@@ -103,7 +103,7 @@ class MicroFrontierDisplay(Display):
         Raises
         ------
         ValueError
-            If the classifier has no scores, or Y is malformed, does not fit X or the classifier, or has no positive.
+            If the classifier has no scores, or Y is malformed, does not match X or the classifier, or has no positives.
         ImportError
             If matplotlib is not installed (extra ``plot``).
         """
@@ -132,13 +132,13 @@ class MicroFrontierDisplay(Display):
         y_score : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Scores, larger is better.
         name : str, default=None
-            Of the line.
+            Name of the line.
         points : mapping of str to indicator matrix of shape (n_samples, n_labels), default=None
-            Predicted label sets, each marked by its recall and precision.
+            Predicted label sets by name, each drawn at its recall and precision.
         ax : matplotlib Axes, default=None
             As in `plot`.
         **style : properties of matplotlib
-            Of the line.
+            Style of the line.
 
         Returns
         -------
@@ -148,14 +148,14 @@ class MicroFrontierDisplay(Display):
         Raises
         ------
         ValueError
-            If a matrix is malformed, shapes differ, or there is no true label.
+            If a matrix is malformed, shapes differ, or there are no true labels.
         ImportError
             If matplotlib is not installed (extra ``plot``).
         """
         frontier = micro_pr_frontier(y_score, y_true)
         if not len(frontier.recall):
             raise ValueError("y_true must have a positive for a frontier to exist, got none.")
-        # Where no label is predicted there is no precision, and no point.
+        # Without predicted labels there is no precision, and so no point.
         at = {
             one: (micro_recall(y_true, predicted), micro_precision(y_true, predicted, zero_division=np.nan))
             for one, predicted in (points or {}).items()
@@ -177,7 +177,7 @@ class MicroFrontierDisplay(Display):
         marked = sum(line.get_linestyle() == "None" for line in ax.lines)
         for number, (name, (recall, precision)) in enumerate(self.points.items(), marked):
             look = {"marker": MARKERS[number % len(MARKERS)], "markersize": 7, "markerfacecolor": "none"}
-            colour = COLOURS[(number + 1) % len(COLOURS)]  # the first one is that of the line
+            colour = COLOURS[(number + 1) % len(COLOURS)]  # the first colour is used by the line
             ax.plot([recall], [precision], label=name, color=colour, linestyle="none", markeredgewidth=1.8, **look)
         set_legend(ax)
 

@@ -1,4 +1,4 @@
-"""A metric over the number of neighbours."""
+"""Plot of a metric over the number of neighbours."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from nearlabel.utils.types import FloatArray, MatrixLike
 
 
 class NeighborsCurveDisplay(Display):
-    """The values of a metric over the number of neighbours, as a line, with a band if it is known how they vary.
+    """A metric over the number of neighbours, as a line, with a band if deviations are known.
 
-    Made by `from_estimator`, `from_cv_results` or `from_records`. Lines of several displays share a figure if each
-    is drawn into ``ax_`` of the first.
+    Created by `from_estimator`, `from_cv_results` or `from_records`. To compare several displays in one figure, draw
+    each into ``ax_`` of the first.
 
     Parameters
     ----------
@@ -29,31 +29,31 @@ class NeighborsCurveDisplay(Display):
     values : array-like of shape (n_numbers,)
         The value of the metric for each.
     deviations : array-like of shape (n_numbers,), default=None
-        Half the height of the band; none where NaN.
+        Half the height of the band; no band where NaN.
     metric : str, default=None
-        Name of the metric, as `nearlabel.metrics.get_metric` takes it, or "empty_predictions"; other words are shown
-        as they are, with spaces for underscores.
+        Name of the metric, as `nearlabel.metrics.get_metric` accepts it, or "empty_predictions"; other text is shown
+        unchanged, with spaces for underscores.
     name : str, default=None
-        Of the line.
+        Name of the line.
     chosen : int, default=None
-        A number of neighbours to be marked.
+        A number of neighbours to mark.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn last.
+        Axes of the last drawing.
     figure_ : matplotlib Figure
-        The figure that contains them.
+        The figure that contains these axes.
 
     Raises
     ------
     ValueError
-        If there is no number, the lengths differ, or `chosen` is not among the numbers.
+        If there are no numbers, the lengths differ, or `chosen` is not among the numbers.
 
     See Also
     --------
     nearlabel.model_selection.tune_neighbors : Computes such values from one search.
-    sklearn.model_selection.ValidationCurveDisplay : Fits anew for each number and fold.
+    sklearn.model_selection.ValidationCurveDisplay : Refits for each number and fold.
 
     Examples
     --------
@@ -94,31 +94,31 @@ class NeighborsCurveDisplay(Display):
         ax: Any = None,
         **style: Any,
     ) -> Self:
-        """Draw a metric on held-out samples over the number of neighbours, by leave-one-out if the method supports it.
+        """Draw a metric on held-out samples over the number of neighbours; leave-one-out if the method supports it.
 
         All numbers come from one search, without a refit (`nearlabel.model_selection.tune_neighbors`).
 
         Parameters
         ----------
         estimator : lazy classifier or Pipeline
-            One with `n_neighbors`, or a pipeline that ends in one; is cloned, fitted or not.
+            A classifier with `n_neighbors`, or a pipeline that ends in one. It is cloned and need not be fitted.
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Rows.
+            Samples.
         Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Label sets as an indicator matrix of 0 and 1.
         metric : str, Metric or callable, default="micro_f1"
-            A metric, as `nearlabel.metrics.get_metric` takes it, whose best number is marked; or "empty_predictions",
-            the share of rows for which no label is predicted (figure 1 of Spyromitros et al. 2008).
+            A metric, as `nearlabel.metrics.get_metric` accepts it; the best number is marked. Or "empty_predictions",
+            the share of samples without predicted labels (figure 1 of Spyromitros et al. 2008).
         n_neighbors : int or iterable of int, default=30
-            An int: every number from 1 up to it, or as far as the rows allow. Others: these.
-        cv : "loo", int, splitter or iterable of (training, validation) rows, default=None
+            An int: all numbers from 1 up to it, or as many as the samples allow. Otherwise: these numbers.
+        cv : "loo", int, splitter or iterable of (training, validation) indices, default=None
             As in `tune_neighbors`.
         name : str, default=None
-            Of the line. None: the class of the classifier.
+            Name of the line. None: the class of the classifier.
         ax : matplotlib Axes, default=None
             As in `plot`.
         **style : properties of matplotlib
-            Of the line.
+            Style of the line.
 
         Returns
         -------
@@ -128,9 +128,9 @@ class NeighborsCurveDisplay(Display):
         Raises
         ------
         TypeError
-            If the estimator is no lazy classifier with `n_neighbors`.
+            If the estimator is not a lazy classifier with `n_neighbors`.
         ValueError
-            As `tune_neighbors` does.
+            As for `tune_neighbors`.
         ImportError
             If matplotlib is not installed (extra ``plot``).
 
@@ -167,22 +167,22 @@ class NeighborsCurveDisplay(Display):
         ax: Any = None,
         **style: Any,
     ) -> Self:
-        """Draw the table that choosing a number has left behind.
+        """Draw the ``cv_results_`` of a search for the number of neighbours.
 
         Parameters
         ----------
         cv_results : mapping
             ``cv_results_`` of a classifier that was fitted with ``n_neighbors="auto"`` or by `tune_neighbors`.
         metric : str, default=None
-            Which of its metrics. None: the first, which decided.
+            One of its metrics. None: the first, by which the number was selected.
         name : str, default=None
-            Of the line.
+            Name of the line.
         chosen : int, default=None
-            A number of neighbours to be marked.
+            A number of neighbours to mark.
         ax : matplotlib Axes, default=None
             As in `plot`.
         **style : properties of matplotlib
-            Of the line.
+            Style of the line.
 
         Returns
         -------
@@ -192,7 +192,7 @@ class NeighborsCurveDisplay(Display):
         Raises
         ------
         ValueError
-            If there is no such metric in the table.
+            If the metric is not in the table.
         ImportError
             If matplotlib is not installed (extra ``plot``).
         """
@@ -217,7 +217,7 @@ class NeighborsCurveDisplay(Display):
         ax: Any = None,
         **style: Any,
     ) -> Self:
-        """Draw the means over the folds of a run, with the standard deviation over the folds as a band.
+        """Draw the means over the folds of a run, with their standard deviation as a band.
 
         Parameters
         ----------
@@ -226,15 +226,15 @@ class NeighborsCurveDisplay(Display):
         metric : str
             Name of a metric of the records.
         method : str
-            Name of a method of the records, one with numbers of neighbours.
+            Name of a method in the records that has numbers of neighbours.
         dataset : str, default=None
-            Name of a data set of the records. None: there is but one.
+            Name of a data set in the records. None: the only one.
         name : str, default=None
-            Of the line. None: the method.
+            Name of the line. None: the method.
         ax : matplotlib Axes, default=None
             As in `plot`.
         **style : properties of matplotlib
-            Of the line.
+            Style of the line.
 
         Returns
         -------
@@ -244,7 +244,7 @@ class NeighborsCurveDisplay(Display):
         Raises
         ------
         ValueError
-            If there are no such records, or those of several data sets.
+            If there are no such records, or records of several data sets.
         ImportError
             If matplotlib is not installed (extra ``plot``).
         """
@@ -256,7 +256,7 @@ class NeighborsCurveDisplay(Display):
         set_legend(ax)
 
     def draw_line(self, ax: Any, **style: Any) -> None:
-        """Draw line and band alone, without a legend."""
+        """Draw the line and the band, without a legend."""
         if not ax.lines:
             set_line_styles(ax)
             set_open_frame(ax)
@@ -274,7 +274,7 @@ class NeighborsCurveDisplay(Display):
 
 
 def means_of(records: Sequence[Record], metric: str, method: str, dataset: str | None) -> dict[str, Any]:
-    """Return means and deviations of records over the folds, as a display takes them."""
+    """Return means and deviations of records over the folds, as arguments of a display."""
     cells = [cell for cell in summarise(records) if cell.dataset == dataset or dataset is None]
     datasets = list(dict.fromkeys(cell.dataset for cell in cells))
     if len(datasets) > 1:
@@ -289,7 +289,7 @@ def means_of(records: Sequence[Record], metric: str, method: str, dataset: str |
 
 
 def words_of(metric: str | None) -> str:
-    """Return the words beside the values."""
+    """Return the label of the axis of values."""
     if metric is None:
         return ""
     if metric == EMPTY_PREDICTIONS:

@@ -1,4 +1,4 @@
-"""Several metrics over the number of neighbours."""
+"""Plots of several metrics over the number of neighbours."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from nearlabel.plots._neighbors_curve import NeighborsCurveDisplay, means_of, wo
 
 
 class NeighborsPanelsDisplay(DisplayInSeveralAxes):
-    """Several metrics over the number of neighbours: a panel for each, with a line for each method.
+    """Several metrics over the number of neighbours: a panel for each metric, with a line for each method.
 
     Parameters
     ----------
     panels : mapping of str to sequence of NeighborsCurveDisplay
-        Heading of a panel to its lines; lines of one name look alike in all panels.
+        Lines of each panel, by its title; lines with the same name have the same style in all panels.
     names : sequence of str, default=None
-        Names of all lines: the place among them decides how a line looks. None: those of the panels, in their order.
+        Names of all lines; the position in this list determines the style of a line. None: the names in the panels, in
+        order.
     legend : bool, default=True
-        Whether the lines are named below the panels.
+        Whether to draw a legend below the panels.
 
     Attributes
     ----------
     ax_ : ndarray of matplotlib Axes
-        The panels it was drawn into last.
+        The panels of the last drawing.
     figure_ : matplotlib Figure
-        The figure that contains them.
+        The figure that contains these axes.
 
     Raises
     ------
     ValueError
-        If there is no panel.
+        If there are no panels.
 
     Examples
     --------
@@ -66,14 +67,14 @@ class NeighborsPanelsDisplay(DisplayInSeveralAxes):
         dataset: str | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw all methods of a run that have numbers of neighbours: means over the folds, deviations as bands.
+        """Draw all methods of a run with numbers of neighbours: means over the folds, with deviations as bands.
 
         Parameters
         ----------
         records : iterable of Record
             As returned by `nearlabel.experiments.run` or `nearlabel.comparison.read_runs`.
         metrics : sequence of str, default=None
-            Names of metrics, a panel for each. None: all of the records.
+            Names of metrics, a panel for each. None: all metrics in the records.
         dataset : str, default=None
             Name of a data set of the records. None: there is but one.
         ax : array of matplotlib Axes, default=None

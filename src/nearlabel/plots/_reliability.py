@@ -1,4 +1,4 @@
-"""The reliability diagram: shares of true labels over probabilities."""
+"""Reliability diagram: shares of true labels over predicted probabilities."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ _DIAGONAL = "diagonal"
 
 
 class ReliabilityDisplay(Display):
-    """The share of labels that are true over their probability, in ten bins: on the diagonal they are calibrated.
+    """Reliability diagram: the share of true labels over their predicted probability, in ten bins.
 
-    Micro-averaged: each pair of a row and a label counts once. Made by `from_estimator` or `from_predictions`. Lines of
-    several displays share a figure if each is drawn into ``ax_`` of the first.
+    Calibrated probabilities are on the diagonal. Micro-averaged: each pair of a sample and a label counts once. Created
+    by `from_estimator` or `from_predictions`. To compare several displays in one figure, draw each into ``ax_`` of the
+    first.
 
     Parameters
     ----------
     mean_probability, true_share : array-like of shape (n_bins,)
-        Values of each bin that is not empty.
+        Values of each non-empty bin.
     counts : array-like of shape (n_bins,)
-        Number of probabilities in each bin, shown by the size of the dot.
+        Number of probabilities in each bin, shown by the size of the point.
     name : str, default=None
         Name of the line; the expected calibration error follows it.
 
     Attributes
     ----------
     error : float
-        The expected calibration error: the mean over all pairs of the distance between the two (Pakdaman Naeini et al.
-        2015).
+        The expected calibration error: the mean distance between the two, over all pairs (Pakdaman Naeini et al. 2015).
     ax_ : matplotlib Axes
-        Where it was drawn last.
+        Axes of the last drawing.
     figure_ : matplotlib Figure
-        The figure that contains them.
+        The figure that contains these axes.
 
     Raises
     ------
     ValueError
-        If there is no bin, or the lengths differ.
+        If there are no bins, or the lengths differ.
 
     See Also
     --------
-    sklearn.calibration.CalibrationDisplay : The same of one label.
+    sklearn.calibration.CalibrationDisplay : The same for one label.
 
     References
     ----------
@@ -81,22 +81,22 @@ class ReliabilityDisplay(Display):
     def from_estimator(
         cls, estimator: Any, X: MatrixLike, Y: MatrixLike, *, name: str | None = None, ax: Any = None, **style: Any
     ) -> Self:
-        """Draw how reliable the probabilities of a classifier are.
+        """Draw the reliability diagram of a classifier's probabilities.
 
         Parameters
         ----------
         estimator : fitted classifier
-            One with `predict_proba`.
+            A classifier with `predict_proba`.
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Rows, better not those it was fitted to.
         Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Label sets as an indicator matrix of 0 and 1.
         name : str, default=None
-            Of the line. None: the class of the classifier.
+            Name of the line. None: the class of the classifier.
         ax : matplotlib Axes, default=None
             As in `plot`.
         **style : properties of matplotlib
-            Of the line.
+            Style of the line.
 
         Returns
         -------
@@ -106,7 +106,7 @@ class ReliabilityDisplay(Display):
         Raises
         ------
         ValueError
-            If the classifier has no probabilities, or Y is malformed or does not fit X or the classifier.
+            If the classifier has no probabilities, or Y is malformed or does not match X or the classifier.
         ImportError
             If matplotlib is not installed (extra ``plot``).
         """
@@ -121,7 +121,7 @@ class ReliabilityDisplay(Display):
     def from_predictions(
         cls, y_true: MatrixLike, y_prob: MatrixLike, *, name: str | None = None, ax: Any = None, **style: Any
     ) -> Self:
-        """Draw how reliable probabilities are.
+        """Draw the reliability diagram of probabilities.
 
         Parameters
         ----------
@@ -130,11 +130,11 @@ class ReliabilityDisplay(Display):
         y_prob : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Probabilities.
         name : str, default=None
-            Of the line.
+            Name of the line.
         ax : matplotlib Axes, default=None
             As in `plot`.
         **style : properties of matplotlib
-            Of the line.
+            Style of the line.
 
         Returns
         -------

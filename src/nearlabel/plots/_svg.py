@@ -1,4 +1,4 @@
-"""matplotlib's SVG made fit for a web page: small, with text as text and colours that follow the page's scheme."""
+"""matplotlib's SVG adapted for web pages: small, with text as text, and with the page's colours."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from typing import Any
 
 from nearlabel.plots._figure import COLOURS, DASHES, GREY, INK, PAPER, TIPPED, line_style, svg_source
 
-# A page gives its colours by these variables; on a page without them the usual colours are seen.
+# A page sets its colours by these variables; without them the default colours are used.
 _VARIABLES = {colour.lower(): f"var(--s{number}, {colour})" for number, colour in enumerate(COLOURS)} | {
     INK: "currentColor",
     GREY: f"var(--rule, {GREY})",
     PAPER: f"var(--paper, {PAPER})",
 }
-# Settings of matplotlib while it draws: ticks would be elements of their own, and black is the colour of a line.
+# Settings of matplotlib while it draws: no ticks, which would be separate elements, and black for background lines.
 LOOK = {
     "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": INK, "xtick.color": INK, "ytick.color": INK,
     "grid.color": GREY, "xtick.major.size": 0, "ytick.major.size": 0, "font.size": 9, "axes.labelsize": 9,
 }  # fmt: skip
-_PIXELS = 4 / 3  # of a point
-_WIDE = 480  # pixels; a wider picture scrolls on a phone, any other grows and shrinks with its column
+_PIXELS = 4 / 3  # per point
+_WIDE = 480  # pixels; a wider plot scrolls on a phone, others scale with their column
 _KEPT = ("d", "x", "y", "width", "height", "transform", "style")
-# Its style applies to the whole page; nothing is drawn beyond the axes.
+# A style element applies to the whole page; clipping is not needed, as nothing is drawn outside the axes.
 _LEFT_OUT = ("metadata", "style", "clipPath")
 _NOT_NEEDED = re.compile(r"(?:font-family|stroke-linecap|stroke-linejoin|stroke-miterlimit): [^;]*")
 
 
 def svg_element(figure: Any, title: str, description: str, tips: Iterable[str] = ()) -> str:
-    """Return a figure as an SVG element that tells screen readers what it shows.
+    """Return a figure as an SVG element with a description for screen readers.
 
-    Tips are shown where the pointer rests, one for each part of the artist whose gid is `TIPPED`.
+    Tooltips are shown for each part of the artist whose gid is `TIPPED`.
     """
     for ax in (figure, *figure.axes):
-        ax.patch.set_visible(False)  # the page has a background of its own
+        ax.patch.set_visible(False)  # the page has its own background
     root = ET.fromstring(svg_source(figure, title + description))
     width, height = map(float, root.attrib["viewBox"].split()[2:])
     size = f'viewBox="0 0 {width:.1f} {height:.1f}" width="{width * _PIXELS:.0f}" height="{height * _PIXELS:.0f}"'
@@ -47,12 +47,12 @@ def svg_element(figure: Any, title: str, description: str, tips: Iterable[str] =
 
 
 def line_sample(number: int) -> str:
-    """Return a short line in the style of a method's number, for the legend of a page.
+    """Return a short line in the style of a method, for the legend of a page.
 
     Parameters
     ----------
     number : int
-        Place of the method among all methods, from 0.
+        Index of the method among all methods, from 0.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def _add_tips(root: ET.Element, tips: Iterable[str]) -> None:
 
 
 def _parts(parent: ET.Element, linked: set[str]) -> Iterator[str]:
-    """Yield what is drawn, without matplotlib's groups: their identifiers are the same in all figures of a page."""
+    """Yield the drawn elements without matplotlib's groups, whose identifiers would repeat on a page."""
     for one in parent:
         name = _local(one.tag)
         if name in _LEFT_OUT:
@@ -110,7 +110,7 @@ def _local(name: str) -> str:
 
 
 def _rounded(value: str) -> str:
-    """Return numbers with one decimal: a tenth of a point is not seen."""
+    """Return numbers with one decimal: smaller differences are not visible."""
     return re.sub(r"-?\d+(?:\.\d+)?", lambda number: f"{round(float(number[0]), 1) + 0:g}", value)
 
 

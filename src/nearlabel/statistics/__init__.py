@@ -1,1 +1,1 @@
-"""Regressions and calibration that several methods are made of. Not public."""
+"""Regressions and calibration that several methods use. Not public."""

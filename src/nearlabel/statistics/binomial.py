@@ -1,4 +1,4 @@
-"""Binomial regression by Newton steps: logistic regression with any number of trials a row."""
+"""Binomial regression by Newton steps: logistic regression with any number of trials per row."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from nearlabel.utils.types import FloatArray
 
 _MOST_STEPS = 100
-_LEAST_PIVOT = 1e-7  # of a matrix with ones on its diagonal; below it, columns depend on each other up to rounding
+_LEAST_PIVOT = 1e-7  # of a matrix with a unit diagonal; if smaller, columns are linearly dependent up to rounding
 
 
 class BinomialFit(NamedTuple):
-    """Coefficients, the intercept first, and whether they are where the likelihood is largest."""
+    """Coefficients, the intercept first, and whether they maximise the likelihood."""
 
     coef: FloatArray
     converged: bool
 
 
 def fit_binomial(design: FloatArray, successes: FloatArray, trials: FloatArray, ridge: float = 0.0) -> BinomialFit:
-    """Maximise the likelihood of ``logit θ = β0 + design · β``, less ``ridge · Σ (σ β)²``, σ the columns' deviations.
+    """Maximise the likelihood of ``logit θ = β0 + design · β`` minus ``ridge · Σ (σ β)²``, σ the columns' deviations.
 
-    Takes design (n, p), successes (n,) and trials (n,), which need not be whole numbers. It says that it did not
-    converge where there is no finite maximum, or none that is unique: separable successes, none at all, and, without a
-    ridge, columns that depend on each other.
+    Arguments are the design (n, p), successes (n,) and trials (n,), which need not be integers. The result is marked as
+    not converged if there is no finite or no unique maximum: with separable successes, without successes, and, without
+    a ridge, with linearly dependent columns.
     """
     if not 0 < successes.sum() < trials.sum():
         return BinomialFit(np.zeros(1 + design.shape[1]), converged=False)
@@ -36,7 +36,7 @@ def fit_binomial(design: FloatArray, successes: FloatArray, trials: FloatArray, 
 
 
 class Standardised(NamedTuple):
-    """Columns of mean 0 and deviation 1 after one of ones (n, 1 + p); a constant one is 0 exactly."""
+    """A column of ones and columns with mean 0 and deviation 1 (n, 1 + p); a constant column is exactly 0."""
 
     values: FloatArray
     center: FloatArray
@@ -51,13 +51,13 @@ class Standardised(NamedTuple):
         return cls(np.column_stack([np.ones(len(design)), (design - center) / size]), center, size)
 
     def as_given(self, coef: FloatArray) -> FloatArray:
-        """Return coefficients of the columns as they were given, the intercept first (..., 1 + p)."""
+        """Return coefficients of the original columns, the intercept first (..., 1 + p)."""
         slopes = coef[..., 1:] / self.size
         return np.concatenate([coef[..., :1] - (slopes @ self.center)[..., np.newaxis], slopes], axis=-1)
 
 
 class _Loss(NamedTuple):
-    """The negative log-likelihood with its penalty, of standardised columns (n, 1 + p), the first of ones."""
+    """The penalised negative log-likelihood, on standardised columns (n, 1 + p), the first of ones."""
 
     columns: FloatArray
     successes: FloatArray
@@ -72,7 +72,7 @@ class _Loss(NamedTuple):
         return float(loss.sum() + self.penalty @ coef**2)
 
     def derivatives(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return gradient and Hessian; no difference of nearly equal numbers is taken."""
+        """Return gradient and Hessian, computed without cancellation."""
         linear = self.columns @ coef
         small = np.exp(-np.abs(linear))
         larger, smaller = 1.0 / (1.0 + small), small / (1.0 + small)
@@ -90,7 +90,7 @@ def _newton(loss: _Loss) -> BinomialFit:
         if step is None:
             return BinomialFit(coef, converged=False)
         small = np.abs(step).max() <= 1e-9 * max(1.0, np.abs(coef).max())
-        # Where only the ridge bends the loss, rounding keeps steps from becoming small, but nothing is gained by them.
+        # If only the ridge curves the loss, rounding keeps steps from becoming small, but they gain nothing.
         if small or (ridged and -gradient @ step <= 1e-20 * loss.value(coef)):
             return BinomialFit(coef + step, converged=True)
         coef = coef + _shortened(loss, coef, step)
@@ -98,7 +98,7 @@ def _newton(loss: _Loss) -> BinomialFit:
 
 
 def _solve(hessian: FloatArray, right: FloatArray, least_pivot: float) -> FloatArray | None:
-    """Return the Newton step, or None if the columns depend on each other."""
+    """Return the Newton step, or None if the columns are linearly dependent."""
     scale = np.sqrt(np.diag(hessian))
     if not (scale > 0).all():
         return None
@@ -112,7 +112,7 @@ def _solve(hessian: FloatArray, right: FloatArray, least_pivot: float) -> FloatA
 
 
 def _shortened(loss: _Loss, coef: FloatArray, step: FloatArray) -> FloatArray:
-    """Return the step, halved until the loss does not grow beyond rounding."""
+    """Return the step, halved until the loss does not increase, up to rounding."""
     before = loss.value(coef)
     for halvings in range(30):
         if loss.value(coef + step / 2**halvings) <= before + 1e-12 * abs(before):

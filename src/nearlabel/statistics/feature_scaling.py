@@ -1,4 +1,4 @@
-"""Division of features by how far they spread; deviations are exact for whole numbers in any order and storage."""
+"""Scaling of features by their spread; deviations of integers are exact in any order and storage."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 
 class FeatureScaling:
-    """Divides features by how far they spread; shifting them would change no distance.
+    """Divides features by their spread, without a shift, which would change no distance.
 
-    It is part of methods whose papers scale by themselves (NLDD, ML-MLM). `nearlabel.preprocessing.FeatureScaler`, for
-    users, also shifts, and rounds as scikit-learn does: two features that are alike may come out slightly different.
+    Methods whose papers include scaling use it (NLDD, ML-MLM). `nearlabel.preprocessing.FeatureScaler`, for users, also
+    shifts, and rounds like scikit-learn: two equal features may become slightly different.
     """
 
     def __init__(self, divisors: FloatArray | None) -> None:
@@ -21,24 +21,24 @@ class FeatureScaling:
 
     @classmethod
     def by_deviation(cls, X: Matrix) -> FeatureScaling:
-        """Divide by the standard deviations (n - 1) of some rows; a constant feature by 1.
+        """Divide by the standard deviations (n - 1) of some rows; by 1 for a constant feature.
 
-        n Σz² - (Σz)², z counted from the first row, is exact for whole numbers while it stays below 2^53, in any order
-        and storage: features that are alike remain alike.
+        n Σz² - (Σz)², with z the difference from the first row, is exact for integers below 2^53, in any order and
+        storage: equal features stay equal.
         """
         X, n = X.astype(np.float64), X.shape[0]  # a copy
         if sparse.issparse(X):
             X.sum_duplicates()
-        exponents = np.frexp(_ranges(X))[1]  # a power of two changes no digit, and lets no square vanish
+        exponents = np.frexp(_ranges(X))[1]  # a power of two changes no digit, and prevents underflow of squares
         total, squares = _sums_from_first_row(X, exponents)
         spread = n * squares - total**2
-        constant = spread <= 64 * np.finfo(np.float64).eps * n * squares  # what rounding leaves of 0
+        constant = spread <= 64 * np.finfo(np.float64).eps * n * squares  # 0 up to rounding
         deviations = np.sqrt(np.maximum(spread, 0.0) / max(n * (n - 1), 1))
         return cls(np.where(constant, 1.0, np.ldexp(deviations, exponents)))
 
     @classmethod
     def by_range(cls, X: Matrix) -> FeatureScaling:
-        """Divide by the ranges of some rows, as far as values are known; a constant feature by 1."""
+        """Divide by the ranges of the known values of some rows; by 1 for a constant feature."""
         width = _ranges(X)
         return cls(np.where(width > 0, width, 1.0))
 
@@ -52,15 +52,15 @@ class FeatureScaling:
 
 
 def _ranges(X: Matrix) -> FloatArray:
-    """Return the range of the known values of each feature; raise ValueError where it is infinite."""
+    """Return the range of the known values of each feature; raise ValueError if it is infinite."""
     if sparse.issparse(X):
         low, high = min_max_axis(X, axis=0, ignore_nan=True)
     else:
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-    with np.errstate(over="ignore"):  # refused below
+    with np.errstate(over="ignore"):  # raises an error below
         width = np.nan_to_num(high.astype(np.float64) - low, posinf=np.inf)
     if np.isinf(width).any():
-        raise ValueError(f"X must have features whose ranges float64 can hold, got {high.max():.3g}. Hint: scale them.")
+        raise ValueError(f"X must have features whose ranges are finite in float64, got {high.max():.3g}. Hint: scale.")
     return np.asarray(width)
 
 

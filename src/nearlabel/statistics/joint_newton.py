@@ -1,23 +1,23 @@
-"""Linear classifiers of many labels on the same rows, fitted together by Newton steps.
+"""Linear classifiers of many labels on the same samples, fitted together by Newton steps.
 
-For each label, with signs s_i = 1 or -1 and weights c_i of the rows, `minimise` finds the w of least
+For each label, with signs s_i = 1 or -1 and weights c_i of the rows, `minimise` finds the w with the smallest
 
     f(w) = Σ_i c_i loss(s_i x_i·w) + Σ_j penalty_j w_j²
 
 for a convex loss of the margin: the logistic, or the squared hinge of scikit-learn's ``LinearSVC``. A Newton step p
-solves H p = -g, with gradient g and Hessian H = Xᵀ diag(c loss'') X + 2 diag(penalty). Conjugate gradients take
-products with X and Xᵀ only, and those of all labels are one matrix product each: that is what the labels share.
+solves H p = -g, with gradient g and Hessian H = Xᵀ diag(c loss'') X + 2 diag(penalty). Conjugate gradients need
+products with X and Xᵀ only, and the labels share them: one matrix product serves all labels.
 
-The columns are turned to their principal axes first. There H is near the diagonal of a·XᵀX + 2 penalty, with a the mean
-of c loss'': the conjugate gradients of residuals divided by it are few. Where they are not, H is factorised before the
-next step, and again when that H has become too old to help. Where only some rows change their loss'', as by the squared
-hinge and where folds leave rows out, H changes by those rows, and p is solved for directly. Whatever way is taken, p
-points downhill; the ways decide how soon the minimum is reached, not which it is.
+The columns are first rotated to their principal axes. There H is close to the diagonal of a·XᵀX + 2 penalty, with a the
+mean of c loss'', so this diagonal is a preconditioner with which few conjugate gradient steps are needed. If many are
+needed, H is factorised before the next step, and again when that factor is too old to help. If only some rows change
+their loss'', as with the squared hinge or if folds leave rows out, H is updated by those rows, and p is solved for
+directly. In every case p is a descent direction; the choice affects how fast the minimum is reached, not which minimum.
 
-A step along p ends where the slope has fallen to a tenth of its start and f has not grown, so the gradient tends to 0
-wherever f has one minimum (Nocedal and Wright: Numerical Optimization, 2006, chapters 3 and 7). The fit of a label has
-converged when -g·p, twice what one more step gains, is at most 1e-20 of f, or when no step falls any more and -g·p is
-lost in the rounding of f.
+A step along p ends where the slope has fallen to a tenth of its initial value and f has not increased, so the gradient
+tends to 0 if f has one minimum (Nocedal and Wright: Numerical Optimization, 2006, chapters 3 and 7). The fit of a label
+has converged when -g·p, twice the gain of one more step, is at most 1e-20 of f, or when no step decreases f any more
+and -g·p is below the rounding error of f.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from sklearn.exceptions import ConvergenceWarning
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray
 
 _MOST_STEPS = 200
-_MOST_TRIALS = 60  # of the length of a step
+_MOST_TRIALS = 60  # step lengths per step
 _ENOUGH = 1e-20
-_ROUNDING = 1e-12  # of f
-_TINY = np.finfo(np.float64).tiny  # what a gradient of 0 is divided by
-_FLATTER = 0.1  # the slope where a step ends, of that where it starts
-_PATIENCE = 4  # conjugate gradients, from which on H is due
-_MOST_GRADIENTS = 12  # conjugate gradients of a step
-_FEW_CHANGES = 3  # H is changed by the rows that differ where they are at most one in so many
-_BLOCK_CELLS, _BLOCK_HESSIANS = 2**18, 2**24  # so many cells of labels and rows, and of Hessians, at a time
+_ROUNDING = 1e-12  # relative to f
+_TINY = np.finfo(np.float64).tiny  # denominator for a gradient of 0
+_FLATTER = 0.1  # slope at the end of a step, relative to its start
+_PATIENCE = 4  # conjugate gradient iterations, after which H is factorised
+_MOST_GRADIENTS = 12  # maximum of conjugate gradient iterations per step
+_FEW_CHANGES = 3  # H is updated by the differing rows if they are at most this share, 1 in n
+_BLOCK_CELLS, _BLOCK_HESSIANS = 2**18, 2**24  # maximum of cells of labels and rows, and of Hessians, at a time
 
 Loss = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
 
@@ -54,7 +54,7 @@ def squared_hinge(margins: FloatArray) -> tuple[FloatArray, FloatArray, FloatArr
 
 
 def logistic(margins: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return log(1 + exp(-margin)) and its two derivatives; no difference of nearly equal numbers is taken."""
+    """Return log(1 + exp(-margin)) and its two derivatives, computed without cancellation."""
     small = np.exp(-np.abs(margins))
     share = 1.0 / (1.0 + small)
     rest = small * share
@@ -64,8 +64,8 @@ def logistic(margins: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 class Columns:
     """Columns X (n, d) on their principal axes: products with coefficients (m, d) and with values (m, n) of m labels.
 
-    The first `n_fixed` columns are not turned. All others must have the same penalty, which is what makes turning them
-    change nothing.
+    The first `n_fixed` columns are not rotated. All others must have the same penalty, so that a rotation leaves f
+    unchanged.
     """
 
     def __init__(self, X: FloatArray, n_fixed: int = 0) -> None:
@@ -76,7 +76,7 @@ class Columns:
 
     @property
     def labels_at_a_time(self) -> int:
-        """How many labels to minimise for at a time, so that their arrays stay small."""
+        """Number of labels to process at a time, to limit the size of arrays."""
         n, d = self.shape
         return max(1, min(_BLOCK_CELLS // n, _BLOCK_HESSIANS // d**2))
 
@@ -99,7 +99,7 @@ class Columns:
         return np.asarray(sign * (chosen.T @ chosen))  # numpy computes one half of a matrix's product with itself
 
     def as_given(self, coef: FloatArray) -> FloatArray:
-        """Return the coefficients of X as it was given."""
+        """Return the coefficients for the original columns of X."""
         return np.hstack([coef[:, : self._n_fixed], coef[:, self._n_fixed :] @ self._axes.T])
 
 
@@ -112,7 +112,7 @@ def _principal_axes(X: FloatArray) -> FloatArray:
 
 
 class Problem(NamedTuple):
-    """What f is made of: signs and weights (m, n) of m labels, weights None for 1, and penalty (d,)."""
+    """The terms of f: signs and weights (m, n) of m labels (None: weights 1), and the penalty (d,)."""
 
     columns: Columns
     signs: FloatArray
@@ -126,7 +126,7 @@ class Problem(NamedTuple):
         return self._replace(signs=self.signs[labels], weights=weights)
 
     def at(self, coef: FloatArray, linear: FloatArray) -> _Point:
-        """Return f and its derivatives, linear being w·x of every row."""
+        """Return f and its derivatives, given w·x of every row."""
         value, slope, bend = self.loss(self.signs * linear)
         slope *= self.signs
         if self.weights is not None:
@@ -148,7 +148,7 @@ class _Point(NamedTuple):
         return _Point(*(array[labels] for array in self))
 
     def replace(self, labels: IntArray, by: _Point) -> None:
-        """Put another point of some labels in the place of theirs."""
+        """Replace the points of some labels."""
         for array, new in zip(self, by, strict=True):
             array[labels] = new
 
@@ -178,9 +178,9 @@ class Minimum(NamedTuple):
 
 
 def minimise(problem: Problem, near: Minimum | None = None, *, hessians: bool = False) -> Minimum:
-    """Minimise f for every label, from 0 or near the minima of a like problem.
+    """Minimise f for every label, starting from 0 or from the minima of a similar problem.
 
-    With `hessians` every label gets one, as others will start from here.
+    With `hessians` a Hessian is computed for every label, for fits that start from this minimum.
     """
     fits = _Fits(problem, near, hessians)
     for _ in range(_MOST_STEPS):
@@ -200,7 +200,7 @@ def minimise(problem: Problem, near: Minimum | None = None, *, hessians: bool = 
 
 
 def warn_unless_converged(found: Minimum, y: IntArray, fitted: str, hint: str) -> None:
-    """Warn of each label, a row of y (m, n), whose fit has not converged: what was `fitted`, and what may help."""
+    """Warn of each label, a row of y (m, n), whose fit has not converged; the warning names the model and a remedy."""
     for label in np.flatnonzero(~found.converged):
         warnings.warn(
             f"The {fitted} of a label that {y[label].sum()} of {y.shape[1]} rows have did not converge. Hint: {hint}.",
@@ -222,7 +222,7 @@ class _Fits:
         self.found = Minimum(coef.copy(), np.zeros(n_labels, dtype=bool), [None] * n_labels)
 
     def leave(self, which: BoolArray, *, converged: bool) -> None:
-        """Note what was found for some labels, and go on without them."""
+        """Store the results of some labels, and continue without them."""
         if not which.any():
             return
         left = self.labels[which]
@@ -245,7 +245,7 @@ class _Fits:
         return step, -_dots(gradient, step)
 
     def _update_hessians(self) -> BoolArray:
-        """Bring Hessians up to date where that is cheap or due, and return where they are."""
+        """Update Hessians where that is cheap or necessary, and return for which labels they are up to date."""
         exact = np.zeros(len(self.labels), dtype=bool)
         for row, slow in enumerate(self._slow):
             self._hessians[row], exact[row] = self._hessian(row, due=slow)
@@ -270,7 +270,7 @@ class _Fits:
         return (None, False) if failed else (_Hessian(matrix, bend.copy(), factor), True)
 
     def _preconditioned(self, residual: FloatArray, rows: IntArray) -> FloatArray:
-        """Return H⁻¹ residual (m, d) by the Hessians there are, and by the diagonal of one where there is none."""
+        """Return H⁻¹ residual (m, d) by the available Hessians, or by the diagonal for labels without one."""
         mean = self.point.bend[rows].mean(axis=1, keepdims=True)
         diagonal = mean * self._problem.columns.squares + 2 * self._problem.penalty
         answer: FloatArray = residual / np.maximum(diagonal, _TINY)
@@ -281,7 +281,7 @@ class _Fits:
         return answer
 
     def _conjugate_gradients(self, right: FloatArray, rows: IntArray) -> FloatArray:
-        """Return about H⁻¹ right (m, d), and note which labels it was slow for."""
+        """Return approximately H⁻¹ right (m, d), and record the labels for which it was slow."""
         columns, ridge, bend = self._problem.columns, 2 * self._problem.penalty, self.point.bend[rows]
         answer, residual, todo = np.zeros_like(right), right, np.arange(len(rows))
         direction = self._preconditioned(residual, rows)
@@ -304,7 +304,7 @@ class _Fits:
         return answer
 
     def move(self, step: FloatArray, gain: FloatArray) -> BoolArray:
-        """Go along p as far as f falls well, and return for which labels it fell nowhere."""
+        """Move along p while f decreases sufficiently, and return the labels for which it did not decrease."""
         problem, start, along = self._problem, self.point, self._problem.columns.times(step)
         todo, length, ridge = np.arange(len(step)), np.ones(len(step)), 2 * problem.penalty
         low, high = np.zeros(len(step)), np.full(len(step), np.inf)
@@ -331,7 +331,7 @@ class _Fits:
 
 
 def _next_length(length: FloatArray, newton: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return the next length to try between low and high: Newton's, halfway, or farther out if there is no high."""
+    """Return the next length to try between low and high: Newton's, the midpoint, or a larger one without high."""
     unbounded = np.isinf(high)
     end = np.where(unbounded, 0.0, high)
     inside = np.where((low < newton) & (newton < end), newton, (low + end) / 2)
@@ -339,5 +339,5 @@ def _next_length(length: FloatArray, newton: FloatArray, low: FloatArray, high: 
 
 
 def _dots(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return the inner product of each row with that of the other (m,)."""
+    """Return the inner products of corresponding rows (m,)."""
     return np.asarray(np.einsum("ij,ij->i", one, other))

@@ -1,4 +1,4 @@
-"""The probability of each label from a binary classifier of its own: binary relevance, which several methods use."""
+"""The probability of each label from its own binary classifier: binary relevance, which several methods use."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _N_FOLDS = 5
 
 
 def default_estimator() -> Any:
-    """Return the linear support vector machine that is meant where no classifier is given.
+    """Return the default classifier, a linear support vector machine.
 
-    Its primal solver needs no random numbers. On features far from zero (years, time stamps) it may stop early, without
-    a warning: scale them, for instance by a pipeline with StandardScaler.
+    Its primal solver needs no random numbers. With features far from zero (years, time stamps) it may stop early
+    without a warning: scale them, for instance in a pipeline with StandardScaler.
     """
     return LinearSVC(dual=False)
 
 
 def chosen_classifier(estimator: Any, default: Callable[[], Any] = default_estimator) -> Any:
-    """Return the classifier that is to be cloned, the default for None.
+    """Return the classifier to clone; None gives the default.
 
-    Raises ValueError for a name, a class, or what scikit-learn's tags say is no classifier but, for instance, a
-    regressor; what has no tags is taken at its word.
+    Raises ValueError for a name, a class, or an estimator that is not a classifier by scikit-learn's tags, for instance
+    a regressor. An object without tags is accepted.
     """
     if estimator is None:
         return default()
@@ -55,13 +55,13 @@ def chosen_classifier(estimator: Any, default: Callable[[], Any] = default_estim
 
 
 def _kind(estimator: Any) -> str | None:
-    """Return what scikit-learn's tags say, None for what has none."""
+    """Return the kind of estimator from scikit-learn's tags; None if it has none."""
     return get_tags(estimator).estimator_type if hasattr(estimator, "__sklearn_tags__") else None
 
 
 @dataclass(frozen=True)
 class LabelProbabilities:
-    """A fitted classifier for each label, or its constant probability, 0 or 1, where the label has one class."""
+    """A fitted classifier for each label, or the constant probability, 0 or 1, of a label with one class."""
 
     classifiers: Sequence[Any]
 
@@ -79,8 +79,9 @@ class LabelProbabilities:
     ) -> Self:
         """Fit a clone of the estimator, see `chosen_classifier`, to each label, with `params` such as `sample_weight`.
 
-        One without `predict_proba` gets its decision values calibrated, see `Platt`, unless `probability` is False. All
-        labels are fitted by the same random numbers, so their order does not matter. The default's are fitted together.
+        If it has no `predict_proba`, its decision values are calibrated, see `Platt`, unless `probability` is False.
+        All labels use the same random numbers, so their order does not matter. The default's models are fitted
+        together.
         """
         seed = int(random.randint(np.iinfo(np.int32).max))
         return cls(_fit_seeded(estimator, X, labels, seed, n_jobs, probability=probability, **params))
@@ -98,7 +99,7 @@ class LabelProbabilities:
         probability: bool = True,
         **params: Any,
     ) -> Self:
-        """Fit as `fit` does, each label to the rows in which it is not unknown; one that no row knows is 0."""
+        """Fit as `fit` does, each label to the rows in which it is known; a label that is unknown in all rows is 0."""
         seed = int(random.randint(np.iinfo(np.int32).max))
         fitted: list[Any] = [0.0] * labels.shape[1]
         for columns, hidden in groups_of_labels(unknown):
@@ -114,7 +115,7 @@ class LabelProbabilities:
         return cls(fitted)
 
     def decide(self, X: Matrix) -> IntArray:
-        """Return what each classifier decides for itself (n_queries, n_labels)."""
+        """Return the predictions of each classifier (n_queries, n_labels)."""
         labels = np.empty((X.shape[0], len(self.classifiers)), dtype=np.int64)
         for label, classifier in enumerate(self.classifiers):
             labels[:, label] = classifier if isinstance(classifier, float) else classifier.predict(X)
@@ -160,7 +161,7 @@ def _column(columns: Any, label: int) -> IntArray:
 def _fit_together(
     X: Matrix, labels: Matrix, seed: int, n_jobs: int | None, weights: FloatArray | None, *, probability: bool
 ) -> list[Any]:
-    """Fit the default estimator to each label, the minima of all labels being found together."""
+    """Fit the default estimator to all labels together."""
     columns = sparse.csc_array(labels)
     n_rows, counts = columns.shape[0], np.diff(columns.indptr)
     fitted: list[Any] = (counts == n_rows).astype(np.float64).tolist()
@@ -186,14 +187,14 @@ def _fit_label(classifier: Any, X: Matrix, y: IntArray, params: Mapping[str, Any
 
 
 def seeded_classifier(estimator: Any, seed: int, *, probability: bool) -> Any:
-    """Return a clone whose random states are set, with `predict_proba` if asked for: calibrated where it has none."""
+    """Return a clone with random states set, and with `predict_proba` if requested, by calibration if necessary."""
     seeded = with_seed(estimator, seed)
     method = response_method_of(seeded, RESPONSE_METHODS if probability else ("predict",))
     return Platt(seeded, seed) if method == "decision_function" else seeded
 
 
 def with_seed(estimator: Any, seed: int) -> Any:
-    """Return a clone whose random states, as far as none is set, are given by a seed."""
+    """Return a clone whose unset random states are set by a seed."""
     copy = clone(estimator)
     params = copy.get_params()
     states = [name for name in params if name.split("__")[-1] == "random_state" and params[name] is None]
@@ -201,18 +202,18 @@ def with_seed(estimator: Any, seed: int) -> Any:
 
 
 class Platt(ClassifierMixin, BaseEstimator):
-    """A binary classifier whose decision values become probabilities by a sigmoid (Platt 1999), as in libsvm.
+    """A binary classifier whose decision values are calibrated by a sigmoid (Platt 1999), as in libsvm.
 
-    The sigmoid is fitted to the decision values of a five-fold cross-validation. The rows of each class are dealt out
-    to the folds in turn; where a training part has one class only, the decision is plus or minus 1. scikit-learn's
-    `CalibratedClassifierCV` refuses classes of fewer rows than folds.
+    The sigmoid is fitted to decision values from five-fold cross-validation. The rows of each class are assigned to the
+    folds in turn; if a training part has one class only, the decision value is plus or minus 1. scikit-learn's
+    `CalibratedClassifierCV` raises an error for classes with fewer rows than folds.
 
     Parameters
     ----------
     estimator : classifier
-        Has `decision_function`.
+        Must have `decision_function`.
     random_state : int
-        Shuffles the rows before they are dealt out.
+        Shuffles the rows before they are assigned to folds.
 
     References
     ----------
@@ -227,9 +228,9 @@ class Platt(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Matrix, y: IntArray, **params: Any) -> Self:
-        """Fit the classifier to all rows, the sigmoid to decisions on rows it was not trained on.
+        """Fit the classifier to all rows, and the sigmoid to out-of-sample decision values.
 
-        `params` go to the classifier; `sample_weight` among them weights the sigmoid's rows too.
+        `params` are passed to the classifier; a `sample_weight` among them also weights the fit of the sigmoid.
         """
         fold = deal_out(y, RandomState(self.random_state))
         decisions = np.empty(len(y))
@@ -242,13 +243,13 @@ class Platt(ClassifierMixin, BaseEstimator):
         return self.prefitted(fitted, decisions, y, params.get("sample_weight"))
 
     def prefitted(self, fitted: Any, decisions: FloatArray, y: IntArray, weights: FloatArray | None) -> Self:
-        """Take a fitted classifier, and fit the sigmoid to decisions (n,) on rows it was not trained on."""
+        """Use a fitted classifier, and fit the sigmoid to its decision values (n,) on rows it was not trained on."""
         self.slope_, self.intercept_ = _sigmoid(decisions, y, np.ones(len(y)) if weights is None else weights)
         self.estimator_, self.classes_ = fitted, fitted.classes_
         return self
 
     def predict(self, X: Matrix) -> IntArray:
-        """Return the classifier's own decision, whatever the probability."""
+        """Return the classifier's own prediction, independent of the probability."""
         return np.asarray(self.estimator_.predict(X))
 
     def predict_proba(self, X: Matrix) -> FloatArray:
@@ -258,7 +259,7 @@ class Platt(ClassifierMixin, BaseEstimator):
 
 
 def deal_out(y: IntArray, random: RandomState) -> IntArray:
-    """Return the fold of each row; each class goes round by itself."""
+    """Return the fold of each row; the rows of each class are assigned to the folds in turn."""
     order = random.permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]
     fold = np.empty(len(y), dtype=np.int64)
@@ -273,7 +274,7 @@ def _decisions(estimator: Any, X: Matrix, y: IntArray, queries: Matrix, params: 
 
 
 def _sigmoid(decisions: FloatArray, y: IntArray, weights: FloatArray) -> tuple[float, float]:
-    """Fit probabilities to the targets (n1 + 1) / (n1 + 2) and 1 / (n0 + 2) rather than to 1 and 0 (Platt)."""
+    """Fit probabilities to the targets (n1 + 1) / (n1 + 2) and 1 / (n0 + 2) instead of 1 and 0 (Platt)."""
     n, n1 = weights.sum(), (weights * y).sum()
     targets = np.where(y == 1, (n1 + 1) / (n1 + 2), 1 / (n - n1 + 2))
     if np.ptp(decisions) == 0:

@@ -15,7 +15,7 @@ from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 
 class NewtonLogistic(ClassifierMixin, BaseEstimator):
-    """Logistic regression with a small ridge, solved to the last digits."""
+    """Logistic regression with a small ridge, solved to machine precision."""
 
     def __init__(self, ridge: float) -> None:
         self.ridge = ridge
@@ -25,7 +25,7 @@ class NewtonLogistic(ClassifierMixin, BaseEstimator):
         return self.prefitted(_fit(X, y[np.newaxis], self.ridge, None)[0])
 
     def prefitted(self, coef: FloatArray) -> Self:
-        """Take coefficients (1 + p,), the intercept first."""
+        """Use given coefficients (1 + p,), the intercept first."""
         self.classes_ = np.array([0, 1])
         self.intercept_, self.coef_ = float(coef[0]), coef[1:]
         return self
@@ -39,7 +39,7 @@ class NewtonLogistic(ClassifierMixin, BaseEstimator):
 def fit_logistic(X: FloatArray, labels: IntArray, ridge: float, n_jobs: int | None = None) -> list[Any]:
     """Return the regression of each label (n, m) on X (n, p), or its constant, 0.0 or 1.0, if it has one class.
 
-    Of the log-likelihood ``ridge · Σ (σ β)²`` is subtracted, σ the deviation of the column.
+    The penalty ``ridge · Σ (σ β)²`` is subtracted from the log-likelihood, σ the deviation of the column.
     """
     fitted: list[Any] = labels[0].astype(np.float64).tolist()
     varying = np.flatnonzero(labels.min(axis=0) < labels.max(axis=0))
@@ -53,7 +53,7 @@ def _fit(X: FloatArray, y: IntArray, ridge: float, n_jobs: int | None) -> FloatA
     """Return the coefficients (m, 1 + p) of each row of y (m, n), the intercept first."""
     standardised = Standardised.of(X)
     columns, penalty = Columns(standardised.values, n_fixed=1), np.append(0.0, np.full(X.shape[1], ridge))
-    # On the axes there are no more columns than rows.
+    # On the principal axes there are at most as many columns as rows.
     penalty, size = penalty[: columns.shape[1]], columns.labels_at_a_time
     coef = Parallel(n_jobs=n_jobs)(
         delayed(_fit_block)(columns, y[start : start + size], penalty) for start in range(0, len(y), size)

@@ -1,8 +1,8 @@
-"""Maps from the scores of a label to its probabilities: calibration by scores of rows whose truth is known.
+"""Calibration: maps from the scores of a label to probabilities, fitted to scores with known labels.
 
-No map falls as the score rises. That is more than good manners: the left-out score of a sample that carries the label
-is a little lower than that of one that does not and has the same votes, since each takes itself out of the counts. A
-map that may fall learns this backwards.
+All maps are non-decreasing. That is necessary: the leave-one-out score of a positive sample is a little lower than that
+of a negative sample with the same votes, since each is removed from the counts. A map that may decrease would learn
+this reversed order.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from sklearn.isotonic import IsotonicRegression
 from nearlabel.statistics.binomial import fit_binomial
 from nearlabel.utils.types import FloatArray, IntArray
 
-_RIDGE = 1e-3  # so that columns which depend on each other have one best fit; it moves no other
-_LEAST = 1e-6  # no probability counts as nearer to 0 or 1
-_FINITE = 1e100  # what an infinite decision value counts as
+_RIDGE = 1e-3  # makes the fit of linearly dependent columns unique; no effect on others
+_LEAST = 1e-6  # minimum distance of probabilities from 0 and 1
+_FINITE = 1e100  # replaces infinite decision values
 
 
 class Interpolation(NamedTuple):
-    """A map that is linear between some scores, and constant beyond the first and the last."""
+    """A map that is linear between given scores, and constant beyond the first and the last."""
 
     scores: FloatArray
     probabilities: FloatArray
@@ -40,7 +40,7 @@ class Logistic(NamedTuple):
 
     kind: str  # a key of `_COLUMNS`
     coef: FloatArray  # the intercept first
-    low: float  # lower scores count as this
+    low: float  # lower scores are raised to this
     high: float
 
     def predict(self, scores: FloatArray) -> FloatArray:
@@ -61,7 +61,7 @@ _COLUMNS: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType(
 
 
 class Levels(NamedTuple):
-    """The distinct scores of some rows, and the weight of the rows and of what they show at each."""
+    """The distinct scores of some rows, with the weight of the rows and of their targets at each."""
 
     scores: FloatArray
     trials: FloatArray
@@ -69,7 +69,7 @@ class Levels(NamedTuple):
 
     @classmethod
     def of(cls, scores: FloatArray, y: IntArray, weights: FloatArray) -> Levels:
-        """Count targets (n1 + 1) / (n1 + 2) and 1 / (n0 + 2) rather than 1 and 0 (Platt); infinite scores are left out.
+        """Sum targets (n1 + 1) / (n1 + 2) and 1 / (n0 + 2) instead of 1 and 0 (Platt); infinite scores are left out.
 
         n1 and n0 are the weights of all rows with and without the label.
         """
@@ -84,26 +84,25 @@ class Levels(NamedTuple):
 def fit_score_map(
     method: str, scores: FloatArray, y: IntArray, weights: FloatArray, *, are_probabilities: bool
 ) -> ScoreMap:
-    """Return the map of a label, by rows whose cell is known.
+    """Return the map of a label, fitted to rows in which it is known.
 
     Parameters
     ----------
     method : {"sigmoid", "isotonic", "beta"}
-        "beta" takes probabilities only.
+        "beta" accepts probabilities only.
     scores : ndarray of shape (n,)
-        Scores of rows held out.
+        Scores of held-out samples.
     y : ndarray of shape (n,)
-        The truth, 0 and 1.
+        True values, 0 and 1.
     weights : ndarray of shape (n,)
-        Weights of the rows, above 0.
+        Sample weights, above 0.
     are_probabilities : bool
-        Whether the scores are from 0 to 1, or decision values.
+        Whether the scores are probabilities from 0 to 1, or decision values.
 
     Returns
     -------
     Interpolation or Logistic
-        A constant where there is nothing to learn from: the mean target of rows that differ in nothing, or 0 without
-        rows.
+        A constant map if all scores are equal (the mean target), or without rows (0).
     """
     levels = Levels.of(scores, y, weights)
     if not len(levels.scores):
@@ -127,7 +126,7 @@ def _isotonic(levels: Levels) -> Interpolation:
 
 
 def _limits(shares: FloatArray) -> tuple[float, float]:
-    """Return what 0 and 1, which have no log-odds, count as: halfway to the nearest share between them, or to 0.5."""
+    """Return replacements of 0 and 1, which have no log-odds: halfway to the nearest share between them, or to 0.5."""
     between = shares[(shares > 0) & (shares < 1)]
     least, most = (between.min(), between.max()) if len(between) else (0.5, 0.5)
     return float(max(least / 2, _LEAST)), float(1 - max((1 - most) / 2, _LEAST))
@@ -139,7 +138,7 @@ def _logistic(kind: str, levels: Levels, low: float, high: float) -> Logistic:
 
 
 def _rising(columns: FloatArray, levels: Levels) -> FloatArray:
-    """Return the likeliest coefficients, the intercept first, with slopes of at least 0."""
+    """Return the maximum-likelihood coefficients, the intercept first, with slopes of at least 0."""
     varying = np.flatnonzero(np.ptp(columns, axis=0) > 0).tolist()
     for size in range(len(varying), 0, -1):
         fits = [_fit_some(columns, list(kept), levels) for kept in combinations(varying, size)]

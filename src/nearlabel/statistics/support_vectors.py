@@ -1,4 +1,4 @@
-"""Linear support vector machines of many labels on the same rows, and their decisions on rows held out."""
+"""Linear support vector machines of many labels on the same samples, and their held-out decision values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SQUARES_FOR_A_CELL = 1500  # measured: docs/decisions/0049
 
 
 class SupportVectors(NamedTuple):
-    """Of m labels, coefficients (m, d), intercepts (m,), and decisions (m, n) on rows held out."""
+    """Coefficients (m, d), intercepts (m,) and held-out decision values (m, n) of m labels."""
 
     coef: FloatArray
     intercept: FloatArray
@@ -31,9 +31,9 @@ class SupportVectors(NamedTuple):
 
 
 def best_together(X: Matrix) -> bool:
-    """Whether machines of all labels are fitted sooner together.
+    """Whether fitting the machines of all labels together is faster.
 
-    That takes time for the square of the columns; liblinear, label by label, for the cells of a row that are not 0.
+    Its time grows with the square of the columns; that of liblinear, label by label, with the nonzero cells of a row.
     """
     cells = X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X)
     return bool(X.shape[0] * X.shape[1] ** 2 <= _SQUARES_FOR_A_CELL * cells)
@@ -42,11 +42,11 @@ def best_together(X: Matrix) -> bool:
 def fit_support_vectors(
     X: Matrix, y: IntArray, folds: IntArray | None, weights: FloatArray | None, n_jobs: int | None
 ) -> SupportVectors:
-    """Fit ``LinearSVC(dual=False)`` to every row of y (m, n), which has both classes, to the last digits.
+    """Fit ``LinearSVC(dual=False)`` to every row of y (m, n), each with both classes, to machine precision.
 
-    With `folds` (m, n), numbers from 0, the decision on each row comes from a machine of the other folds' rows; it is
-    plus or minus 1 where those are of one class. `weights` (n,) are those of the rows. X has no feature that
-    `check_feature_sizes` refuses.
+    With `folds` (m, n), numbers from 0, the decision value of each row comes from a machine fitted to the other folds;
+    it is plus or minus 1 if they have one class. `weights` (n,) are sample weights. X must have passed
+    `check_feature_sizes`.
     """
     dense = as_dense(X).astype(np.float64, copy=False)
     columns = Columns(np.hstack([dense, np.ones((X.shape[0], 1))]))
@@ -61,7 +61,7 @@ def fit_support_vectors(
 
 def _fit_block(columns: Columns, y: IntArray, folds: IntArray | None, weights: FloatArray | None) -> SupportVectors:
     signs = np.where(y == 1, 1.0, -1.0)
-    penalty = np.full(columns.shape[1], 0.5)  # the intercept too, as in LinearSVC
+    penalty = np.full(columns.shape[1], 0.5)  # the intercept is penalised too, as in LinearSVC
     each = None if weights is None else np.tile(weights, (len(y), 1))
     problem = Problem(columns, signs, squared_hinge, penalty, each)
     best = minimise(problem, hessians=folds is not None)
@@ -72,7 +72,7 @@ def _fit_block(columns: Columns, y: IntArray, folds: IntArray | None, weights: F
 
 
 def _held_out(problem: Problem, best: Minimum, folds: IntArray) -> FloatArray:
-    """Return the decision on each row by a machine that has not seen it; its fit starts from that of all rows."""
+    """Return the held-out decision value of each row; the fits start from the fit to all rows."""
     decisions = np.empty(folds.shape)
     for number in range(folds.max() + 1):
         outside = folds != number

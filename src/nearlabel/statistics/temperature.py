@@ -1,4 +1,4 @@
-"""Class probabilities from decision values by temperature scaling: what Platt's sigmoid is to two classes."""
+"""Class probabilities from decision values by temperature scaling, as Platt's sigmoid for two classes."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 
 class Temperature(ClassifierMixin, BaseEstimator):
-    """A classifier whose decision values become probabilities: the softmax of them times one slope.
+    """A classifier with probabilities: the softmax of its decision values times one slope.
 
-    The slope, at least 0, is of largest likelihood on the decision values of a five-fold cross-validation; its inverse
-    is the temperature. The rows of each class are dealt out to the folds in turn, so a class of two rows or more is in
-    every training part. The row of a class that has no other is left out: a classifier that never met the class tells
-    nothing of the slope.
+    The slope, at least 0, maximises the likelihood of decision values from five-fold cross-validation; its inverse is
+    the temperature. The rows of each class are assigned to the folds in turn, so a class with at least two rows is in
+    every training part. The row of a class with a single row is left out: a classifier without that class gives no
+    information about the slope.
 
     Parameters
     ----------
     estimator : classifier
-        Has `decision_function` with a column for each class, or with one column for two classes.
+        Must have `decision_function` with a column for each class, or with one column for two classes.
     random_state : int
         Shuffles the rows before they are dealt out.
     n_jobs : int, default=None
-        Training parts fitted at a time.
+        Number of folds fitted in parallel.
 
     References
     ----------
@@ -46,9 +46,9 @@ class Temperature(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Matrix, y: IntArray, **params: Any) -> Self:
-        """Fit the classifier to all rows, the slope to decision values of rows that it was not trained on.
+        """Fit the classifier to all rows, and the slope to out-of-sample decision values.
 
-        `params` go to the classifier; `sample_weight` among them weights the slope's rows too.
+        `params` are passed to the classifier; a `sample_weight` among them also weights the fit of the slope.
         """
         fold = deal_out(y, RandomState(self.random_state))
         parts = Parallel(n_jobs=self.n_jobs)(
@@ -60,7 +60,7 @@ class Temperature(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Matrix) -> IntArray:
-        """Return the classifier's own decision."""
+        """Return the classifier's own predictions."""
         return np.asarray(self.estimator_.predict(X))
 
     def predict_proba(self, X: Matrix) -> FloatArray:
@@ -69,7 +69,7 @@ class Temperature(ClassifierMixin, BaseEstimator):
 
 
 class HeldOut(NamedTuple):
-    """Decision values (n, n_classes) of rows that were not trained on, the column of each row's class, its weight."""
+    """Held-out decision values (n, n_classes), the column of each row's class, and the row's weight."""
 
     decisions: FloatArray
     column: IntArray
@@ -79,9 +79,9 @@ class HeldOut(NamedTuple):
 def most_likely_slope(parts: Sequence[HeldOut]) -> float:
     """Return the slope s >= 0 that maximises ``Σ_i log p_i(y_i) + 1/n Σ_i mean_k log p_i(k)``, p_i = softmax(s d_i).
 
-    Sums over rows are weighted, and n is the sum of the weights. The second sum counts as one row that is of every
-    class alike. As the targets of Platt, which are a little less than 1, it keeps the slope finite where the decisions
-    are all right. Where no decision value differs from another, any slope is as likely, and 1 is returned.
+    Sums over rows are weighted, and n is the sum of the weights. The second sum counts as one row that belongs to all
+    classes equally. Like Platt's targets, which are a little less than 1, it keeps the slope finite if all decisions
+    are correct. If all decision values are equal, all slopes are equally likely, and 1 is returned.
     """
     n = sum(part.weights.sum() for part in parts)
     below = [part.decisions - part.decisions.max(axis=1, keepdims=True) for part in parts]
@@ -96,7 +96,7 @@ def most_likely_slope(parts: Sequence[HeldOut]) -> float:
     weighted = [part.weights[:, np.newaxis] * values for part, values in zip(parts, below, strict=True)]
 
     def rise(slope: float) -> float:
-        """Return the derivative, which falls as the slope grows: decision values met less those expected."""
+        """Return the derivative, which decreases with the slope: observed minus expected decision values."""
         expected = sum(
             np.vdot(softmax(slope * values, axis=1), each) for values, each in zip(below, weighted, strict=True)
         )
@@ -111,7 +111,7 @@ def most_likely_slope(parts: Sequence[HeldOut]) -> float:
 
 
 def _held_out(estimator: Any, X: Matrix, y: IntArray, inside: BoolArray, params: Mapping[str, Any]) -> HeldOut | None:
-    """Return the decision values of the rows inside, of classes met outside; None if there is nothing to learn."""
+    """Return decision values of the inner rows whose class occurs in the outer rows; None if there are none."""
     classes = np.unique(y[~inside])
     tested = np.flatnonzero(inside & np.isin(y, classes))
     if len(classes) < 2 or not len(tested):
@@ -123,7 +123,7 @@ def _held_out(estimator: Any, X: Matrix, y: IntArray, inside: BoolArray, params:
 
 
 def _decisions(fitted: Any, X: Matrix) -> FloatArray:
-    """Return a column for each class; one column for two classes speaks for the second, and against the first."""
+    """Return a column for each class; a single column for two classes is for the second and against the first."""
     answer = np.asarray(fitted.decision_function(X), dtype=np.float64)
     decisions, n_classes = answer.reshape(X.shape[0], -1), len(fitted.classes_)
     if n_classes == 2 and decisions.shape[1] == 1:

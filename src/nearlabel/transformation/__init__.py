@@ -1,4 +1,4 @@
-"""Multi-label problems transformed into binary or multi-class ones."""
+"""Methods that transform multi-label problems into binary or multi-class problems."""
 
 from nearlabel.transformation._binary_relevance import SMBR, BinaryRelevance
 from nearlabel.transformation._classifier_chain import ClassifierChain

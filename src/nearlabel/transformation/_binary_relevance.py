@@ -1,4 +1,4 @@
-"""Binary relevance, and its predictions moved to label sets that occur (subset mapping)."""
+"""Binary relevance, and subset mapping of its predictions to label sets that occur in training."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from nearlabel.utils.validation import as_dense
 
 
 class BinaryRelevance(MetaClassifier, WithOptionalProbabilities):
-    """Predict each label by its own classifier.
+    """Predict each label with its own classifier.
 
-    As scikit-learn's `OneVsRestClassifier`, with scores as one array whatever the classifier, labels of one class
-    without a warning, and predictions in the container of y.
+    Like scikit-learn's `OneVsRestClassifier`, but scores are one array for every classifier, labels with one class
+    cause no warning, and predictions come in the container of y.
 
     Parameters
     ----------
     estimator : binary classifier, default=None
-        Cloned and fitted to each label; a regressor is refused. One without `predict_proba` gets its decision values
-        calibrated by Platt's sigmoid on a five-fold cross-validation. None: ``LinearSVC(dual=False)``, a linear support
-        vector machine. Those of all labels are then fitted together, which is several times as fast, and exactly, where
-        scikit-learn stops at a tolerance of 1e-4; only on features so many or so sparse that n_samples · n_features² is
-        more than 1,500 times the number of values that are not 0 they are fitted one by one, by scikit-learn.
+        Cloned and fitted to each label; a regressor raises an error. If it has no `predict_proba`, its decision values
+        are calibrated by Platt's sigmoid in five-fold cross-validation. None: ``LinearSVC(dual=False)``, a linear
+        support vector machine. The default's models of all labels are fitted together, which is several times faster,
+        and to the exact optimum, while scikit-learn stops at a tolerance of 1e-4. If n_samples · n_features² is more
+        than 1,500 times the number of nonzero values (many or sparse features), scikit-learn fits them one by one.
     probability : bool, default=True
-        Whether there is a `predict_proba`. False saves the cross-validation, most of the time to fit; an
-        estimator that has `predict_proba` needs none.
+        Whether there is a `predict_proba`. False avoids the cross-validation, which takes most of the time to fit; an
+        estimator with its own `predict_proba` needs no cross-validation.
     random_state : int, RandomState or None, default=None
-        Deals rows out for calibration, and is given to the estimator if that has none of its own.
+        Splits the samples into folds for calibration, and is passed to the estimator if it has none of its own.
     n_jobs : int, default=None
-        Labels fitted at a time.
+        Number of labels fitted in parallel.
 
     Attributes
     ----------
@@ -52,14 +52,14 @@ class BinaryRelevance(MetaClassifier, WithOptionalProbabilities):
 
     Notes
     -----
-    `predict` takes each classifier's own decision. A support vector machine decides by the sign of its decision value,
-    which is not always where the calibrated probability exceeds one half.
+    `predict` uses each classifier's own predictions. A support vector machine predicts by the sign of its decision
+    value, which does not always agree with a calibrated probability above one half.
 
-    The default classifier wants features near zero and of similar scale; give
-    ``make_pipeline(StandardScaler(), LinearSVC(dual=False))`` where they are not.
+    The default classifier needs features centred near zero and of similar scale; pass ``make_pipeline(StandardScaler(),
+    LinearSVC(dual=False))`` if they are not.
 
-    Where cells of y are unknown, each label's classifier is fitted to the rows that know it, with their weights. A
-    label that no row knows has probability 0.
+    If cells of y are unknown, each label's classifier is fitted to the samples in which the label is known, with their
+    weights. A label that is unknown in all samples has probability 0.
 
     References
     ----------
@@ -115,10 +115,10 @@ class BinaryRelevance(MetaClassifier, WithOptionalProbabilities):
 
 
 class SMBR(BinaryRelevance):
-    """Binary relevance, then the training label set that is nearest to the prediction in Hamming distance.
+    """Predict by binary relevance, then map to the nearest training label set in Hamming distance.
 
-    Subset mapping (Schapire and Singer 1999; Read et al. 2011): only label sets that occur are predicted. Of label sets
-    equally near the more frequent is taken, then the one that occurs first.
+    Subset mapping (Schapire and Singer 1999; Read et al. 2011): only label sets that occur in training are predicted.
+    Among equally near label sets, the most frequent is predicted, then the one that occurs first.
 
     Parameters
     ----------
@@ -127,9 +127,9 @@ class SMBR(BinaryRelevance):
     probability : bool, default=True
         Whether there is a `predict_proba`; see `BinaryRelevance`.
     random_state : int, RandomState or None, default=None
-        Deals rows out for calibration, and is given to the estimator if that has none of its own.
+        Splits the samples into folds for calibration, and is passed to the estimator if it has none of its own.
     n_jobs : int, default=None
-        Labels fitted at a time.
+        Number of labels fitted in parallel.
 
     Attributes
     ----------
@@ -139,12 +139,12 @@ class SMBR(BinaryRelevance):
     See Also
     --------
     BinaryRelevance : The base method, with its other attributes.
-    nearlabel.lazy.NLDD : Takes the distance in the features into account.
+    nearlabel.lazy.NLDD : Also uses the distance between features.
 
     Notes
     -----
-    The default classifier wants features near zero and of similar scale; give
-    ``make_pipeline(StandardScaler(), LinearSVC(dual=False))`` where they are not.
+    The default classifier needs features centred near zero and of similar scale; pass ``make_pipeline(StandardScaler(),
+    LinearSVC(dual=False))`` if they are not.
 
     References
     ----------
@@ -163,7 +163,7 @@ class SMBR(BinaryRelevance):
            [0, 0]])
     """
 
-    _takes_unknown = False  # a label set of which some labels are unknown is none that occurs
+    _takes_unknown = False  # an incompletely known label set does not count as one that occurs
 
     def _learn(self, X: Matrix, labels: Matrix, unknown: Matrix | None = None, **params: Any) -> None:
         super()._learn(X, labels, unknown, **params)

@@ -20,31 +20,32 @@ from nearlabel.utils.validation import as_dense
 
 
 class ClassifierChain(MetaClassifier, WithOptionalProbabilities):
-    """Decide one label after the other, each by a binary classifier that sees the labels before it as features.
+    """Predict one label after the other with binary classifiers that get the earlier labels as features.
 
-    In training these features are the true labels, in prediction those that the chain has predicted itself. The same
-    chain as scikit-learn's `ClassifierChain`, with scores for any classifier, sparse y, label names, and labels of one
-    class without an error.
+    In training these features are the true labels; in prediction they are the labels that the chain has predicted. The
+    same chain as scikit-learn's `ClassifierChain`, but with scores for every classifier, sparse y and label names;
+    labels with one class raise no error.
 
     Parameters
     ----------
     estimator : binary classifier, default=None
-        Cloned and fitted to each label. One without `predict_proba` gets its decision values calibrated by Platt's
-        sigmoid on a five-fold cross-validation. None: ``LinearSVC(dual=False)``, a linear support vector machine.
+        Cloned and fitted to each label. If it has no `predict_proba`, its decision values are calibrated by Platt's
+        sigmoid in five-fold cross-validation. None: ``LinearSVC(dual=False)``, a linear support vector machine.
     order : array-like of shape (n_labels,) or "random", default=None
         The columns of y in the order of the chain; "random": an order drawn by `random_state`. None: as in y.
     probability : bool, default=True
-        Whether there is a `predict_proba`. False saves the cross-validation, five sixths of the time to fit; an
-        estimator that has `predict_proba` needs none.
+        Whether there is a `predict_proba`. False avoids the cross-validation, which takes five sixths of the time to
+        fit; an estimator with its own `predict_proba` needs no cross-validation.
     random_state : int, RandomState or None, default=None
-        Draws the order, deals rows out for calibration, and is given to the estimator if that has none of its own.
+        Draws the order, splits the samples into folds for calibration, and is passed to the estimator if it has none of
+        its own.
 
     Attributes
     ----------
     estimators_ : list of length n_varying_labels
-        The fitted classifiers in the order of the chain, of the labels that have both classes; not there if none has.
+        The fitted classifiers in the order of the chain, of the labels that have both classes; absent if none has.
     order_ : ndarray of shape (n_varying_labels,)
-        The column of y that each of them decides.
+        The column of y that each of them predicts.
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
@@ -54,15 +55,15 @@ class ClassifierChain(MetaClassifier, WithOptionalProbabilities):
 
     See Also
     --------
-    nearlabel.ensemble.EnsembleOfClassifierChains : Many chains of random orders, which depends less on the order.
-    BinaryRelevance : Each label without the others.
+    nearlabel.ensemble.EnsembleOfClassifierChains : Many chains in random orders; depends less on the order.
+    BinaryRelevance : Predicts each label independently of the others.
 
     Notes
     -----
-    A label with one class in the training data is left out of the chain and predicted as it is.
+    A label with one class in the training data is left out of the chain, and that class is predicted.
 
-    The default classifier wants features near zero and of similar scale; give
-    ``make_pipeline(StandardScaler(), LinearSVC(dual=False))`` where they are not.
+    The default classifier needs features centred near zero and of similar scale; pass ``make_pipeline(StandardScaler(),
+    LinearSVC(dual=False))`` if they are not.
 
     References
     ----------
@@ -132,11 +133,11 @@ class ClassifierChain(MetaClassifier, WithOptionalProbabilities):
 
     @property
     def _columns(self) -> IntArray:
-        """Return the places of the labels of the chain among those that have both classes."""
+        """Return the positions of the chain's labels among the labels that have both classes."""
         return np.searchsorted(self._varying, self.order_)
 
     def _steps(self, X: Matrix) -> Iterator[_Step]:
-        """Go along the chain, what each classifier decides being a feature of the next."""
+        """Yield the steps of the chain; each classifier's prediction becomes a feature of the next."""
         decided = np.zeros((X.shape[0], len(self.estimators_)))
         for place, (column, classifier) in enumerate(zip(self._columns, self.estimators_, strict=True)):
             features = _beside(X, decided[:, :place])
@@ -157,7 +158,7 @@ class ClassifierChain(MetaClassifier, WithOptionalProbabilities):
 
 
 class _Step(NamedTuple):
-    """A link of the chain: a label, its fitted classifier, the features that it sees, and what it decides."""
+    """A link of the chain: a label, its fitted classifier, the classifier's features, and its predictions."""
 
     column: int
     classifier: Any

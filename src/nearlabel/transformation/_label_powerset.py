@@ -18,35 +18,36 @@ from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.response_methods import RESPONSE_METHODS, response_method_of
 from nearlabel.utils.types import FloatArray, Matrix
 
-_MANY_CLASSES = "The number of unique classes is greater than 50%"  # to scikit-learn that looks like a regression
+_MANY_CLASSES = "The number of unique classes is greater than 50%"  # scikit-learn takes that for a regression target
 
 
 class LabelPowerset(MetaClassifier, WithOptionalProbabilities):
-    """Decide the label set as a whole, by one multi-class classifier.
+    """Predict the whole label set with one multi-class classifier.
 
-    Each distinct training label set is a class; the label set of the predicted class is predicted. The probability of
-    a label is the sum of those of the label sets that hold it.
+    Each distinct training label set is a class; the label set of the predicted class is predicted. The probability of a
+    label is the sum of the probabilities of the label sets that contain it.
 
     Parameters
     ----------
     estimator : multi-class classifier, default=None
-        Cloned and fitted to the classes. One without `predict_proba` gets its decision values turned into probabilities
-        by the softmax of them times one slope, fitted on a five-fold cross-validation (temperature scaling). None:
+        Cloned and fitted to the classes. If it has no `predict_proba`, its decision values are turned into
+        probabilities by temperature scaling: a softmax with one slope, fitted in five-fold cross-validation. None:
         ``LinearSVC(dual=False)``, a linear support vector machine, one class against the rest.
     probability : bool, default=True
-        Whether there is a `predict_proba`. False saves the cross-validation, four fifths of the time to fit; an
-        estimator that has `predict_proba` needs none.
+        Whether there is a `predict_proba`. False avoids the cross-validation, which takes four fifths of the time to
+        fit; an estimator with its own `predict_proba` needs no cross-validation.
     random_state : int, RandomState or None, default=None
-        Deals rows out for the cross-validation, and is given to the estimator where it has none of its own.
+        Splits the samples into folds, and is passed to the estimator if it has none of its own.
     n_jobs : int, default=None
-        Parts of the cross-validation fitted at a time.
+        Number of folds fitted in parallel.
 
     Attributes
     ----------
     labelsets_ : ndarray or CSR array of shape (n_labelsets, n_labels)
-        Distinct training label sets, most frequent first, then by their first row; row c is the label set of class c.
+        Distinct training label sets, most frequent first, then by their first sample; row c is the label set of class
+        c.
     estimator_ : classifier
-        The fitted multi-class classifier; a `DummyClassifier` where all training samples have one label set.
+        The fitted multi-class classifier; a `DummyClassifier` if all training samples have the same label set.
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
@@ -56,16 +57,17 @@ class LabelPowerset(MetaClassifier, WithOptionalProbabilities):
 
     See Also
     --------
-    nearlabel.ensemble.RAkELo : Many label powersets on few labels each, for more label sets than can be learned.
+    nearlabel.ensemble.RAkELo : Many label powersets on few labels each, for data with too many label sets.
 
     Notes
     -----
-    `predict` gives the likeliest label set, which need not be the labels that are likelier than not. Ties are the
-    estimator's; scikit-learn's take the first of equal classes, which is the more frequent label set. The classes are
-    numbered alike whatever the order of the labels, so the order of the labels changes nothing.
+    `predict` returns the most probable label set, which may differ from the set of labels with probability above one
+    half. The estimator breaks ties; scikit-learn's estimators take the first of equal classes, which is the more
+    frequent label set. The numbering of the classes does not depend on the order of the labels, so neither do the
+    predictions.
 
-    The default classifier wants features near zero and of similar scale; give
-    ``make_pipeline(StandardScaler(), LinearSVC(dual=False))`` where they are not.
+    The default classifier needs features centred near zero and of similar scale; pass ``make_pipeline(StandardScaler(),
+    LinearSVC(dual=False))`` if they are not.
 
     References
     ----------
@@ -121,7 +123,7 @@ class LabelPowerset(MetaClassifier, WithOptionalProbabilities):
             self.estimator_ = classifier.fit(X, classes, **params)
 
     def _check_multiclass(self) -> None:
-        """Raise ValueError if the classifier says that it takes two classes only, and there are more."""
+        """Raise ValueError if the classifier's tags allow two classes only, and there are more."""
         estimator = self._base_estimator()
         tags = get_tags(estimator).classifier_tags if hasattr(estimator, "__sklearn_tags__") else None
         if tags is not None and not tags.multi_class and self.labelsets_.shape[0] > 2:
@@ -132,7 +134,7 @@ class LabelPowerset(MetaClassifier, WithOptionalProbabilities):
             )
 
     def _classifier(self) -> Any:
-        """Return the classifier to fit, with `predict_proba` if that is asked for."""
+        """Return the classifier to fit, with `predict_proba` if requested."""
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         estimator = with_seed(chosen_classifier(self.estimator), seed)
         method = response_method_of(estimator, RESPONSE_METHODS if self.probability else ("predict",))
@@ -145,5 +147,5 @@ class LabelPowerset(MetaClassifier, WithOptionalProbabilities):
         scores = np.empty((X.shape[0], len(self.label_names_)))
         for block in row_blocks(len(scores), 16 * self.labelsets_.shape[0]):
             scores[block] = self.estimator_.predict_proba(X[block]) @ self.labelsets_
-        scores[:, self._carried_by_all == 1] = 1.0  # but for rounding they are
+        scores[:, self._carried_by_all == 1] = 1.0  # up to rounding they do
         return np.minimum(scores, 1.0)

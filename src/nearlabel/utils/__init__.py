@@ -1,1 +1,1 @@
-"""Infrastructure that every room uses: types, validation, blocks of rows, optional libraries. Not public."""
+"""Shared infrastructure: types, validation, blocks of rows, optional libraries. Not public."""

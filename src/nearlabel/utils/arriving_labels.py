@@ -1,4 +1,4 @@
-"""Label sets that arrive after others: their columns, which may be new, beside those that are known."""
+"""Label sets that are added to existing ones, possibly with new labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nearlabel.utils.validation import LabelContainer, as_dense, tag_matrix
 
 
 class Arriving(NamedTuple):
-    """Label sets that arrive: as `Labelled`, and what y was: "tags", "frame" or "array"."""
+    """New label sets, as `Labelled`, and the form of y: "tags", "frame" or "array"."""
 
     labels: Matrix
     container: LabelContainer
@@ -26,9 +26,9 @@ class Arriving(NamedTuple):
 
 
 class Labelled(NamedTuple):
-    """Label sets of rows (n_rows, n_labels), dense or CSR, the form of y, and the names of the labels.
+    """Label sets (n_rows, n_labels), dense or CSR, the form of y, and the names of the labels.
 
-    `unknown` is the mask of unknown cells, stored alike; None if all cells are known.
+    `unknown` is the mask of unknown cells in the same storage; None if all cells are known.
     """
 
     labels: Matrix
@@ -37,9 +37,10 @@ class Labelled(NamedTuple):
     unknown: Matrix | None = None
 
     def arriving(self, estimator: object, y: MatrixLike) -> Arriving:
-        """Check label sets that come after these.
+        """Check label sets that are added to these.
 
-        Of tags, None is a row of which nothing is known, and [] one that has no label: neither needs a tag beside it.
+        In tags, None means that all labels of the sample are unknown, and [] that it has no labels; y may consist of
+        these only.
 
         Raises
         ------
@@ -55,7 +56,7 @@ class Labelled(NamedTuple):
         return Arriving(*target, unknown, form)
 
     def _arriving_tags(self, tags: list[Any]) -> Arriving:
-        """Return tags in the columns of all labels: of a row of which nothing is known, all are unknown."""
+        """Return tags as columns of all labels; for None, all labels are unknown."""
         hidden = np.array([row is None for row in tags])
         labels, names = tag_matrix([() if row is None else row for row in tags], np.int8)
         every = _union(self.names, names)
@@ -64,29 +65,29 @@ class Labelled(NamedTuple):
         return Arriving(labels, self.container, every, unknown, "tags")
 
     def joined(self, new: Arriving, classes: ArrayLike | None) -> Labelled:
-        """Return these label sets with new ones below, in columns of the same names; new names come last.
+        """Return these label sets with new ones appended, with columns matched by name; new labels come last.
 
         Parameters
         ----------
         new : Arriving
-            What `arriving` returned.
+            The result of `arriving`.
         classes : array-like or None
-            Further names, or classes of a one-dimensional y.
+            Additional names, or classes of a one-dimensional y.
 
         Returns
         -------
         Labelled
-            Stored as the known ones.
+            The label sets, in the storage of the existing ones.
 
         Raises
         ------
         TypeError
-            If the further names are no list.
+            If the additional names are not a list.
         ValueError
-            If the new label sets are of another form, or lack labels.
+            If the new label sets have another form, or lack labels.
         """
         if (self.container.classes is None) != (new.container.classes is None):
-            raise ValueError("y must be one-dimensional if that of fit was, and only then.")
+            raise ValueError("y must be one-dimensional if y of fit was one-dimensional, and only then.")
         if self.container.classes is not None:
             return self._joined_classes(new, classes)
         names, places = self._columns(new)
@@ -105,7 +106,7 @@ class Labelled(NamedTuple):
             numbered = _are_numbers(known)
             if n_new < len(known) or (n_new > len(known) and not numbered):
                 least = "at least " * numbered
-                hint = "" if numbered else " Hint: a data frame, or tags, name the labels."
+                hint = "" if numbered else " Hint: pass a data frame or tags, which name the labels."
                 raise ValueError(f"y must have {least}{len(known)} columns, as in fit, got {n_new}.{hint}")
             return (np.arange(n_new) if n_new > len(known) else known), np.arange(n_new)
         if _are_numbers(known) and not _are_numbers(new.names):
@@ -118,12 +119,12 @@ class Labelled(NamedTuple):
         return names, _places(new.names, names)
 
     def _joined_classes(self, new: Arriving, classes: ArrayLike | None) -> Labelled:
-        """Join one label of two classes, of which one may be new."""
+        """Append to a single label of two classes, of which one may be new."""
         mine: Any = self.container.classes
         its: Any = new.container.classes
         every = np.unique(np.concatenate([mine, its, mine[:0] if classes is None else np.asarray(classes)]))
         if len(every) > 2:
-            raise ValueError(f"y must hold two classes if it is one-dimensional, got {len(every)}: {every.tolist()}.")
+            raise ValueError(f"y must contain two classes if it is one-dimensional, got {every.tolist()}.")
 
         def column(labels: Matrix, own: Any) -> Matrix:
             of_row = own.take(labels[:, 0], mode="clip")
@@ -137,11 +138,11 @@ class Labelled(NamedTuple):
 
 
 def _tags_or_none(y: MatrixLike) -> list[Any] | None:
-    """Return the rows of a y of tags, lists of texts or None; None if it is anything else."""
-    usual = 2 if is_frame(y) else 1  # of what does not tell: a frame of polars, a list
+    """Return the samples of a y of tags, which are lists of str or None; return None for any other y."""
+    usual = 2 if is_frame(y) else 1  # of containers without this information: a polars frame, a list
     if sparse.issparse(y) or getattr(y, "ndim", usual) != 1:
         return None
-    rows = list(getattr(y, "to_pylist", getattr(y, "to_list", lambda: y))())  # of pyarrow; of pandas and polars
+    rows = list(getattr(y, "to_pylist", getattr(y, "to_list", lambda: y))())  # pyarrow; pandas and polars
     tags = [None if is_missing(row) else row for row in rows]
     there = [row for row in tags if row is not None]
     are_lists = all(isinstance(row, list | tuple | set | frozenset | np.ndarray) for row in there)
@@ -149,20 +150,20 @@ def _tags_or_none(y: MatrixLike) -> list[Any] | None:
 
 
 def _with_further(known: NDArray[Any], classes: ArrayLike) -> NDArray[Any]:
-    """Return names with those of labels that may come; where labels have none but their columns, the next numbers."""
+    """Return names with those of additional labels; the next numbers if the labels have no names."""
     further = np.asarray(classes)
     if isinstance(classes, str) or further.ndim != 1:
-        raise TypeError(f"classes must be a list of names of labels, got {classes!r}.")
+        raise TypeError(f"classes must be a list of label names, got {classes!r}.")
     names = _union(known, further)
     if _are_numbers(known) and not _are_numbers(names):
         raise ValueError(
-            f"classes must be the next numbers of columns, as y of fit had no names, got {further.tolist()}."
+            f"classes must be the next column numbers, since y of fit had no names, got {further.tolist()}."
         )
     return names
 
 
 def in_columns(labels: Matrix, places: IntArray, n_labels: int) -> Matrix:
-    """Return label sets with each label in another column of n_labels; all others are 0."""
+    """Return label sets with labels moved to other columns of n_labels; the remaining columns are 0."""
     if len(places) == n_labels and (places == np.arange(n_labels)).all():
         return labels
     if sparse.issparse(labels):
@@ -177,7 +178,7 @@ def in_columns(labels: Matrix, places: IntArray, n_labels: int) -> Matrix:
 
 
 def _below(known: Matrix, new: Matrix, places: IntArray, n_labels: int) -> Matrix:
-    """Return cells with new ones below, those in `places` of n_labels columns, stored as the known ones."""
+    """Return cells with new ones appended in the columns `places` of n_labels, in the storage of the existing ones."""
     known = in_columns(known, np.arange(known.shape[1]), n_labels)
     new = in_columns(sparse.csr_array(new) if sparse.issparse(known) else as_dense(new), places, n_labels)
     if sparse.issparse(known):
@@ -186,7 +187,7 @@ def _below(known: Matrix, new: Matrix, places: IntArray, n_labels: int) -> Matri
 
 
 def _mask(labels: Matrix, unknown: Matrix | None) -> Matrix:
-    """Return the mask of unknown cells; of known ones only an empty mask, stored as the label sets are."""
+    """Return the mask of unknown cells in the storage of the label sets; an empty mask if all are known."""
     if unknown is not None:
         return unknown
     return (
@@ -195,7 +196,7 @@ def _mask(labels: Matrix, unknown: Matrix | None) -> Matrix:
 
 
 def _widened(mask: Matrix, n_labels: int) -> Matrix:
-    """Return a mask with columns of new labels, which are unknown in rows of which nothing is known."""
+    """Return a mask with columns for new labels, which are unknown in rows without known labels."""
     n_new = n_labels - mask.shape[1]
     full = np.asarray(mask.sum(axis=1) == mask.shape[1])[:, np.newaxis]
     if not sparse.issparse(mask):
@@ -204,18 +205,18 @@ def _widened(mask: Matrix, n_labels: int) -> Matrix:
 
 
 def _are_numbers(names: NDArray[Any]) -> bool:
-    """Return whether labels have no names but their columns."""
+    """Return whether labels have column numbers instead of names."""
     return names.dtype.kind in "iu" and bool((names == np.arange(len(names))).all())
 
 
 def _places(names: NDArray[Any], among: NDArray[Any]) -> IntArray:
-    """Return where each name is among others."""
+    """Return the position of each name among others."""
     place = {name: number for number, name in enumerate(among.tolist())}
     return np.array([place[name] for name in names.tolist()], dtype=np.intp)
 
 
 def _union(known: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
-    """Return names with those that are new after those that are known."""
+    """Return the existing names, followed by the new ones."""
     seen = set(known.tolist())
     more = [name for name in dict.fromkeys(new.tolist()) if name not in seen]
     if not more:

@@ -1,4 +1,4 @@
-"""scikit-learn's decorator of methods that exist only under a condition, typed."""
+"""A typed version of scikit-learn's decorator for methods that exist only under a condition."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
     """Return a decorator that hides a method where ``check(estimator)`` is False or raises AttributeError.
 
-    scikit-learn has no types, so its own decorator would make the method's results Any for type checkers.
+    scikit-learn has no type hints, so with its own decorator type checkers would see Any as the result.
     """
     decorator: Callable[[Method], Method] = _available_if(check)
     return decorator

@@ -1,4 +1,4 @@
-"""Rows in blocks that fit a memory budget."""
+"""Blocks of rows that fit a memory budget."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scipy import sparse
 
 from nearlabel.utils.types import IntArray, Matrix
 
-BLOCK_BYTES = 64 * 2**20  # what one temporary array of a block may take
+BLOCK_BYTES = 64 * 2**20  # bytes of one temporary array of a block
 
 
 def row_blocks(n_rows: int, bytes_per_row: int, budget: int = BLOCK_BYTES) -> Iterator[slice]:
@@ -20,13 +20,13 @@ def row_blocks(n_rows: int, bytes_per_row: int, budget: int = BLOCK_BYTES) -> It
 
 
 def bytes_per_row(X: Matrix) -> int:
-    """Return the bytes that a row, dense or CSR, takes on average."""
+    """Return the mean number of bytes per row, dense or CSR."""
     n_bytes = X.nnz * (X.data.itemsize + X.indices.itemsize) if sparse.issparse(X) else X.nbytes
     return int(n_bytes // max(1, X.shape[0]))
 
 
 def uneven_blocks(sizes: IntArray, budget: int = BLOCK_BYTES) -> Iterator[slice]:
-    """Yield slices that cover rows of the given sizes in bytes, each of one row or of at most `budget` bytes."""
+    """Yield slices that cover rows with given sizes in bytes, each with one row or at most `budget` bytes."""
     ends = np.cumsum(sizes)
     start = 0
     while start < len(sizes):

@@ -1,4 +1,4 @@
-"""Entries and cells of a matrix, whether it is dense or CSR."""
+"""Entries and cells of a dense or CSR matrix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nearlabel.utils.validation import as_dense
 
 
 def entries(matrix: Matrix) -> tuple[IntArray, IntArray, IntArray]:
-    """Return rows, columns and values of the entries that are not 0, row by row."""
+    """Return rows, columns and values of the nonzero entries, row by row."""
     if sparse.issparse(matrix):
         matrix = matrix.tocoo()
         return matrix.row.astype(np.intp), matrix.col.astype(np.intp), matrix.data
@@ -19,7 +19,7 @@ def entries(matrix: Matrix) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def cells_of(matrix: Matrix, rows: IntArray, columns: IntArray) -> IntArray:
-    """Return matrix[rows, columns] as a dense array, whichever container this scipy makes of it."""
+    """Return matrix[rows, columns] as a dense array, for every version of scipy."""
     return as_dense(matrix[rows, columns]).ravel()
 
 

@@ -1,6 +1,6 @@
-"""The columns of arrays, of data frames of pandas and polars and of Arrow tables.
+"""The columns of arrays, pandas and polars data frames, and Arrow tables.
 
-None of these libraries is imported: a container is known by its methods.
+None of these libraries is imported: containers are recognised by their methods.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scipy import sparse
 from nearlabel.utils.types import BoolArray, Matrix, MatrixLike
 
 NONE = np.array(None)
-_MOST_FILLED = 0.25  # of the values of words and flags
+_MOST_FILLED = 0.25  # maximum share of nonzero values in word counts or flags
 
 
 def is_frame(X: MatrixLike) -> bool:
@@ -25,7 +25,7 @@ def is_frame(X: MatrixLike) -> bool:
 
 
 def are_words(X: Matrix) -> bool:
-    """Return whether X, an array or CSR, looks like counts of words or flags: no value below 0, and most are 0."""
+    """Return whether X, an array or CSR, looks like word counts or flags: no negative values, and most are 0."""
     if X.min() < 0:
         return False
     n_filled = X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X)
@@ -33,7 +33,7 @@ def are_words(X: Matrix) -> bool:
 
 
 def columns_of(X: MatrixLike) -> list[Any]:
-    """Return the columns of a data frame, a table or a two-dimensional array, as it holds them."""
+    """Return the columns of a data frame, a table or a two-dimensional array, unconverted."""
     if hasattr(X, "iloc"):
         return [X.iloc[:, place] for place in range(X.shape[1])]
     if hasattr(X, "get_columns"):
@@ -42,7 +42,7 @@ def columns_of(X: MatrixLike) -> list[Any]:
 
 
 def kind_of(column: Any) -> str:
-    """Return "number", "category" or "date": what a column holds by its type or, in an array of objects, its values."""
+    """Return "number", "category" or "date", by the type of a column or, in an object array, by its values."""
     values = as_array(column)
     if values.dtype.kind == "M":
         return "date"
@@ -53,23 +53,23 @@ def kind_of(column: Any) -> str:
 
 
 def as_array(column: Any) -> NDArray[Any]:
-    """Return a column as an array: of dates, of numbers with NaN where one is missing, or of objects."""
+    """Return a column as an array of dates, of numbers with NaN for missing values, or of objects."""
     if hasattr(column, "iloc"):
         return _of_pandas(column)
-    if is_categorical(column):  # of Arrow, whose own conversion to an array forgets what is missing
+    if is_categorical(column):  # Arrow: its own conversion to an array loses missing values
         return _objects(column.to_pylist())
     return _of_polars(column) if hasattr(column, "to_list") else np.asarray(column)
 
 
 def missing(values: NDArray[Any]) -> BoolArray:
-    """Return which values of an array are missing: NaN, NaT, None or what pandas has for them."""
+    """Return which values of an array are missing: NaN, NaT, None or pandas' NA."""
     if values.dtype.kind in "fM":
         return np.asarray(np.isnan(values))
     if values.dtype.kind != "O":
         return np.zeros(values.shape, dtype=bool)
     try:
         return np.asarray(np.equal(values, NONE) | np.not_equal(values, values))
-    except (TypeError, ValueError):  # pandas' NA is neither equal nor unequal, an array is both
+    except (TypeError, ValueError):  # a comparison of pandas' NA, or of an array, has no truth value
         return np.fromiter(map(is_missing, values), dtype=bool, count=len(values))
 
 
@@ -83,23 +83,23 @@ def _of_pandas(column: Any) -> NDArray[Any]:
 
 
 def _of_polars(column: Any) -> NDArray[Any]:
-    if column.dtype.is_temporal():  # by way of numbers: polars 1.0 crashes on its way to an array of dates
+    if column.dtype.is_temporal():  # via numbers: polars 1.0 crashes when it converts to an array of dates
         return np.asarray(column.dt.timestamp("us").to_numpy().astype("datetime64[us]"))
     return np.asarray(column) if column.dtype.is_numeric() else _objects(column.to_list())
 
 
 def is_categorical(column: Any) -> bool:
-    """Return whether a column is of a type for categories."""
+    """Return whether a column has a categorical type."""
     return str(getattr(column, "dtype", getattr(column, "type", ""))).startswith(("category", "dictionary"))
 
 
 def is_number(value: object) -> bool:
-    """Return whether a value is a real number and no boolean."""
+    """Return whether a value is a real number, but not a boolean."""
     return isinstance(value, numbers.Real | Decimal) and not isinstance(value, bool | np.bool_)
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a value is None, NaN, NaT or what pandas has for a missing one."""
+    """Return whether a value is None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, numbers.Real | Decimal | np.datetime64) and bool(value != value)

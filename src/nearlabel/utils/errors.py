@@ -1,4 +1,4 @@
-"""Errors about parameters, which a program with other names for them can show in its own words."""
+"""Errors about parameters that another program can show with its own parameter names."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 
 class ParameterError(ValueError):
-    """A ValueError whose message names parameters, or settings of them.
+    """A ValueError whose message contains parameter names or settings.
 
-    Most messages begin with the name of the one parameter that is wrong and need no more than a ValueError. This class
-    is for messages that name parameters elsewhere.
+    Most messages begin with the name of the wrong parameter; for these a ValueError is enough. This class is for
+    messages that name parameters elsewhere.
 
     Parameters
     ----------
     template : str
         The message, with ``{name}`` for each parameter and each value.
     parameters : mapping of str to object
-        The parameters; None where the name alone is shown, else the value that a hint recommends.
+        The parameters; None to show the name alone, or else the value that a hint recommends.
     values : mapping of str to object, default={}
         Other values in the template.
 
@@ -40,7 +40,7 @@ class ParameterError(ValueError):
         return template.format(**values, **{name: show(name, value) for name, value in parameters.items()})
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), self._parts  # by default, exceptions are pickled by their message alone
+        return type(self), self._parts  # by default exceptions are pickled with their message only
 
 
 def _in_python(name: str, value: Any) -> str:

@@ -1,4 +1,4 @@
-"""How large and how small features may be for methods that add up squares and products of them."""
+"""Limits of the size of features for methods that sum their squares and products."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sklearn.utils.sparsefuncs import min_max_axis
 
 from nearlabel.utils.types import FloatArray, Matrix
 
-# Measured: LinearSVC and LogisticRegression(solver="liblinear"), both of liblinear, do not end where a feature reaches
-# 1e76 (scikit-learn refuses more than 1e30 for the second), nor where all classes are as frequent and the features that
-# tell them apart are below 1e-163, so that their squares are 0.
+# Measured: LinearSVC and LogisticRegression(solver="liblinear"), both based on liblinear, do not terminate if a feature
+# reaches 1e76 (scikit-learn rejects more than 1e30 for the second), nor if classes are equally frequent and the
+# features that separate them are below 1e-163, so that their squares are 0.
 LARGEST_FEATURE, SMALLEST_OF_ALL, SMALLEST_OF_LIBLINEAR = 1e30, 1e-100, 1e-150
 
 
 def largest_size(X: Matrix) -> float:
-    """Return the largest absolute value of a dense or sparse matrix, missing values apart; 0 if there is none."""
+    """Return the largest absolute value of a dense or sparse matrix, ignoring missing values; 0 if there is none."""
     values = X.data if sparse.issparse(X) else X
     if not values.size:
         return 0.0
@@ -27,10 +27,10 @@ def largest_size(X: Matrix) -> float:
 
 
 def check_feature_sizes(X: Matrix, method: str, *, smallest: float = 0.0) -> None:
-    """Raise ValueError if a feature is too large for sums of squares, or if all are too small and not all 0.
+    """Raise ValueError if a feature is too large for sums of squares, or if all are too small but not all 0.
 
-    Small features beside larger ones, as of saturated probabilities, add nothing to such sums; those are an error that
-    are below `smallest`. `method` is what the message calls the method that needs it.
+    Small features among larger ones, such as saturated probabilities, add nothing to such sums; values below `smallest`
+    are an error. `method` is the name of the method in messages.
     """
     sizes = _largest_sizes(X)
     wrong = int(np.argmax(sizes))
@@ -52,7 +52,7 @@ def check_feature_sizes(X: Matrix, method: str, *, smallest: float = 0.0) -> Non
 
 
 def check_sizes_for(estimator: Any, X: Matrix) -> None:
-    """Raise ValueError if a classifier that is to be cloned and fitted might not end on features of these sizes."""
+    """Raise ValueError if a classifier might not terminate on features of these sizes."""
     if isinstance(estimator, LinearSVC) or (
         isinstance(estimator, LogisticRegression) and estimator.solver == "liblinear"
     ):

@@ -1,4 +1,4 @@
-"""Metadata of `fit` with a value for each sample, such as `sample_weight`: checked, routed, cut to some samples."""
+"""Metadata of `fit` with a value for each sample, such as `sample_weight`: checks, routing and subsets."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ _ROUTING = "sklearn.set_config(enable_metadata_routing=True)"
 
 
 def routed_to_estimator(owner: Any, estimator: Any, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata that `fit` of a meta-estimator's base estimator gets.
+    """Return the metadata for `fit` of a meta-estimator's base estimator.
 
-    While metadata routing is disabled, that is `sample_weight` only, where the base estimator takes it.
+    Without metadata routing, this is `sample_weight` only, if the base estimator supports it.
     """
     if get_config()["enable_metadata_routing"]:
         return dict(process_routing(owner, "fit", **params).estimator.fit)
     others = sorted(set(params) - {"sample_weight"})
     if others:
         raise ValueError(
-            f"fit of {type(owner).__name__} takes {others} only if metadata routing is enabled. Hint: {_ROUTING}, and"
-            " set_fit_request on the estimator that should get them."
+            f"fit of {type(owner).__name__} accepts {others} only if metadata routing is enabled. Hint: {_ROUTING}, and"
+            " set_fit_request on the estimator that needs them."
         )
     if params and not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError(
-            f"sample_weight must be None for a base estimator whose fit takes none, got weights for {estimator!r}."
-            f" Hint: a pipeline gets them by {_ROUTING} and set_fit_request(sample_weight=True) on its step."
+            f"sample_weight must be None for a base estimator whose fit does not support it, got weights for"
+            f" {estimator!r}. Hint: a pipeline gets them by {_ROUTING} and"
+            " set_fit_request(sample_weight=True) on its step."
         )
     return dict(params)
 
 
 def params_of_samples(params: Mapping[str, Any], samples: IntArray, n_samples: int) -> dict[str, Any]:
-    """Return metadata of some of n samples; a value that is not one for each sample stays whole."""
+    """Return the metadata of some of n samples; values that are not per sample are unchanged."""
     return {name: _some_of(value, samples, n_samples) for name, value in params.items()}
 
 
@@ -51,7 +52,7 @@ def _some_of(value: Any, samples: IntArray, n_samples: int) -> Any:
 
 
 def without_zero_weights(X: Matrix, labels: Matrix, params: Mapping[str, Any]) -> tuple[Matrix, Matrix, dict[str, Any]]:
-    """Return training samples without those of weight 0; `params` without `sample_weight` if that is None."""
+    """Return training samples without those with weight 0, and `params` without `sample_weight` if it is None."""
     params = dict(params)
     if params.get("sample_weight") is None:
         params.pop("sample_weight", None)

@@ -1,6 +1,6 @@
-"""Compare the fitted arrays of a classifier from a file with one another and with its numbers.
+"""Check that the fitted arrays of a classifier from a file have consistent shapes.
 
-A forged number of rows or labels would otherwise be the size of an array that a method asks for.
+Otherwise a forged number of rows or labels could make a method allocate a huge array.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import Any, TypeAlias
 
-Shapes: TypeAlias = Mapping[str, tuple[int | None, ...]]  # by name, as `_lists.indices`; None is any length
+Shapes: TypeAlias = Mapping[str, tuple[int | None, ...]]  # by name, such as `_lists.indices`; None is any length
 
 
 def check_fitted_shapes(fitted: Any, shapes: Shapes) -> None:
-    """Raise ValueError unless the attributes that are there, and not None, have these shapes.
+    """Raise ValueError unless the attributes that exist and are not None have these shapes.
 
     >>> from types import SimpleNamespace
     >>> import numpy as np

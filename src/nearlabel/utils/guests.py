@@ -1,4 +1,4 @@
-"""Import what a user names: ``package.module:Name`` or ``./file.py:Name``."""
+"""Import objects that a user names: ``package.module:Name`` or ``./file.py:Name``."""
 
 from __future__ import annotations
 
@@ -10,27 +10,26 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-# A module (dots between its parts) or a file, and behind the colon a name that is not the beginning of an option.
+# A dotted module or a file, a colon, and a name that is not the beginning of an option.
 _NAMED = re.compile(r"(?P<module>[^:=]+):(?P<name>[A-Za-z_]\w*)(?=:|\Z)")
 
 
-# Behind a colon, a name that begins no option.
+# After a colon, a name that is not the beginning of an option.
 _ANYWHERE = re.compile(r":[A-Za-z_]\w*(?![\w=])")
 
 
 def names_an_import(text: str) -> bool:
-    """Tell whether a specification names a ``module:Name`` in any place."""
+    """Return whether a specification contains a ``module:Name``."""
     return _ANYWHERE.search(text) is not None
 
 
 def split_import(text: str) -> tuple[str, str] | None:
-    """Return the ``module:Name`` at the beginning of a specification and the rest behind it, or None.
+    """Return the ``module:Name`` at the beginning of a specification and the rest after it, or None.
 
     Parameters
     ----------
     text : str
-        ``package.module:Name:option=value``; None is returned where the second part is an option, as in
-        ``mlknn:smoothing=2``.
+        ``package.module:Name:option=value``; returns None if the second part is an option, as in ``mlknn:smoothing=2``.
     """
     found = _NAMED.match(text)
     return None if found is None else (found[0], text[found.end() :])
@@ -39,8 +38,8 @@ def split_import(text: str) -> tuple[str, str] | None:
 def import_object(name: str) -> Any:
     """Import a module and return one of its attributes; **this executes the code of the module**.
 
-    A module that is not found elsewhere is looked for in the current directory, which then stays on `sys.path`: worker
-    processes must find the module too.
+    A module that is not found elsewhere is searched in the current directory, which then stays on `sys.path`, since
+    worker processes must find the module too.
 
     Parameters
     ----------
@@ -73,15 +72,15 @@ def import_object(name: str) -> Any:
 def _module(name: str) -> ModuleType:
     here = str(Path.cwd())
     if here not in sys.path:
-        sys.path.append(here)  # last: no file there takes the place of an installed library
-    importlib.invalidate_caches()  # the file may have been written a moment ago
+        sys.path.append(here)  # last: a file there must not replace an installed library
+    importlib.invalidate_caches()  # the file may be very new
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             raise ImportError(
                 f"No module named {error.name!r} is installed or in the current directory."
-                f" Hint: a file is named by its path, ./{name.replace('.', '/')}.py:Name."
+                f" Hint: name a file by its path, ./{name.replace('.', '/')}.py:Name."
             ) from error
         raise ImportError(f"Module {name} cannot be imported: {error}.") from error
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Warnings: advice, and those that are kept, to be given again or shown beside results."""
+"""Warnings: advice, and collected warnings, to be issued later or shown with results."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 
 class AdviceWarning(UserWarning):
-    """Advice on data, which the command line leaves out where it is to be quiet."""
+    """Advice on data, which the command line hides with --quiet."""
 
 
 @contextmanager
 def kept_warnings() -> Iterator[list[Warning]]:
-    """Collect the warnings of a block, each sentence once, in place of showing them."""
+    """Collect the warnings of a block, each text once, instead of showing them."""
     kept: list[Warning] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -24,7 +24,7 @@ def kept_warnings() -> Iterator[list[Warning]]:
 
 @contextmanager
 def warnings_as_notes() -> Iterator[list[str]]:
-    """Collect the sentences of the warnings of a block, each once, in place of showing them."""
+    """Collect the texts of the warnings of a block, each once, instead of showing them."""
     notes: list[str] = []
     with kept_warnings() as kept:
         yield notes

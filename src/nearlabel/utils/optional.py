@@ -1,4 +1,4 @@
-"""Import an optional library, or say which extra installs it."""
+"""Import an optional library; the error names the extra that installs it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:
     Raises
     ------
     ImportError
-        If it is not installed; the message names the extra that installs it. Or if it is, and fails.
+        If it is not installed; the message names the extra that installs it. Also if its import fails.
     """
     library = module.partition(".")[0]
     try:

@@ -1,4 +1,4 @@
-"""Options of what a text names: ``name:parameter=value``."""
+"""Options in specifications: ``name:parameter=value``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import warnings
 from typing import Any
 
-_LONGEST_VALUE = 1000  # characters: Python parses a longer one at a cost beside its length
+_LONGEST_VALUE = 1000  # characters; Python's parser is slow for longer literals
 
 
 def split_option(whose: str, known: list[str], option: str) -> tuple[str, str]:
@@ -21,14 +21,14 @@ def split_option(whose: str, known: list[str], option: str) -> tuple[str, str]:
 
 
 def read_value(text: str) -> Any:
-    """Return the number, truth value or None that a text is, else the text."""
-    if text == "nan":  # a float, but no literal of Python
+    """Return the number, boolean or None that a text represents, or else the text."""
+    if text == "nan":  # a float, but not a Python literal
         return math.nan
     if len(text) > _LONGEST_VALUE:
         return text
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # on a backslash, which a text may have
+            warnings.simplefilter("ignore", SyntaxWarning)  # for a backslash, which a text may contain
             warnings.simplefilter("ignore", DeprecationWarning)  # the same before Python 3.12
             return ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):  # the last two: too many brackets or signs

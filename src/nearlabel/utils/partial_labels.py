@@ -1,7 +1,7 @@
-"""Label sets with unknown cells, taken apart into label sets and a mask.
+"""Label sets with unknown cells, split into label sets and a mask.
 
-A cell is unknown where y holds NaN, None, a missing value of pandas or polars, a masked value of numpy, or, in a sparse
-y, a stored NaN. Unknown is not negative: whoever takes such a y looks at the known cells only.
+A cell is unknown if y contains NaN, None, a missing value of pandas or polars, a masked value of numpy, or, in a sparse
+y, a stored NaN. Unknown does not mean negative: functions that accept such a y use the known cells only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from nearlabel.utils.validation import (
 class PartialLabels(NamedTuple):
     """Label sets (n_samples, n_labels) with 0 where a cell is unknown, and the mask of unknown cells.
 
-    `unknown` is a boolean array, or canonical CSR of True where the label sets are sparse; None if all cells are known.
+    `unknown` is a boolean array, or canonical CSR of True if the label sets are sparse; None if all cells are known.
     """
 
     labels: Matrix
@@ -36,21 +36,21 @@ class PartialLabels(NamedTuple):
 
     @classmethod
     def of(cls, y: MatrixLike, *, name: str = "y", dtype: LabelType | None = np.int64) -> PartialLabels:
-        """Take apart label sets; those without an unknown cell are as `as_label_matrix` returns them.
+        """Split label sets; without unknown cells they are as `as_label_matrix` returns them.
 
         Parameters
         ----------
         y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Holds 0, 1 and what stands for unknown.
+            Contains 0, 1 and missing values for unknown cells.
         name : str, default="y"
-            What messages call it.
+            Name in messages.
         dtype : type, default=np.int64
             As in `as_label_matrix`.
 
         Raises
         ------
         ValueError
-            If y is not two-dimensional, has no label, or holds anything else.
+            If y is not two-dimensional, has no labels, or contains anything else.
         """
         y = without_sparse_frame(y)
         values = _as_floats(y)
@@ -59,7 +59,7 @@ class PartialLabels(NamedTuple):
         data = values.data if sparse.issparse(values) else values
         hidden = np.isnan(data)
         if (data[~hidden] < 0).any():
-            raise ValueError(f"{name} must hold 0, 1 and NaN only, got {data[~hidden].min():g}.{NEGATIVE_HINT}")
+            raise ValueError(f"{name} must contain 0, 1 and NaN only, got {data[~hidden].min():g}.{NEGATIVE_HINT}")
         if not sparse.issparse(values):
             return cls(as_label_matrix(np.where(hidden, 0.0, values), name=name, dtype=dtype), hidden)
         known = sparse.csr_array((np.where(hidden, 0.0, data), values.indices, values.indptr), shape=values.shape)
@@ -69,11 +69,11 @@ class PartialLabels(NamedTuple):
         return cls(labels, unknown)
 
     def rows(self, some: Any) -> PartialLabels:
-        """Return some rows; their mask is None only if that of all is."""
+        """Return some rows; their mask is None only if the whole mask is None."""
         return PartialLabels(self.labels[some], None if self.unknown is None else self.unknown[some])
 
     def with_nan(self) -> Matrix:
-        """Return the label sets with NaN where a cell is unknown, in float64; as they are if all cells are known."""
+        """Return the label sets as float64 with NaN in unknown cells; unchanged if all cells are known."""
         if self.unknown is None:
             return self.labels
         if not sparse.issparse(self.labels):
@@ -89,7 +89,7 @@ def has_unknown(Y: Matrix) -> bool:
 
 
 def n_unknown(Y: Matrix) -> int:
-    """Return how many cells are unknown."""
+    """Return the number of unknown cells."""
     values = Y.data if sparse.issparse(Y) else Y
     return int(np.isnan(values).sum()) if values.dtype.kind == "f" else 0
 
@@ -106,12 +106,12 @@ def groups_of_labels(unknown: Matrix) -> list[tuple[IntArray, IntArray]]:
 
 
 def partial_labels_and_names(y: MatrixLike, *, name: str = "y") -> tuple[PartialLabels, NDArray[Any]]:
-    """Return label sets, some cells of which may be unknown, and the names of the labels, as `labels_and_names` does.
+    """Return label sets, possibly with unknown cells, and the names of the labels, as `labels_and_names` does.
 
     Raises
     ------
     ValueError
-        If y is neither tags nor what `PartialLabels.of` takes.
+        If y is neither tags nor accepted by `PartialLabels.of`.
     """
     if tags_of(y) is not None:
         labels, names = labels_and_names(y, name=name)
@@ -121,7 +121,7 @@ def partial_labels_and_names(y: MatrixLike, *, name: str = "y") -> tuple[Partial
 
 
 def _as_floats(y: MatrixLike) -> Any:
-    """Return y in float64 with NaN where a cell is unknown, dense or canonical CSR; None if no cell is."""
+    """Return y as float64 with NaN in unknown cells, dense or canonical CSR; None if all cells are known."""
     if sparse.issparse(y):
         return _sparse_floats(y)
     if np.ma.is_masked(y):
@@ -145,7 +145,7 @@ def _sparse_floats(y: Any) -> Any:
 
 
 def _object_floats(values: Any) -> FloatArray | None:
-    """Return cells that are numbers, or missing, as floats; None if there are others."""
+    """Return cells that are numbers or missing as floats; None if there are others."""
     unknown = missing(values.ravel()).reshape(values.shape)
     if not all(isinstance(value, numbers.Real | np.bool_) for value in values[~unknown]):
         return None

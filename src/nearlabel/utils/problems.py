@@ -1,4 +1,4 @@
-"""A problem to be fitted: training rows and label sets, of which some cells may be unknown."""
+"""Checked training data: samples, and label sets with possibly unknown cells."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from nearlabel.utils.validation import (
 
 
 class Problem(NamedTuple):
-    """Training rows (n_samples, n_features), label sets (n_samples, n_labels) and the mask of unknown cells or None."""
+    """Samples (n_samples, n_features), label sets (n_samples, n_labels) and the mask of unknown cells or None."""
 
     X: Matrix
     labels: Matrix
@@ -46,9 +46,9 @@ def check_problem(
     takes_dask: bool = False,
     label_dtype: LabelType = np.int64,
 ) -> Problem:
-    """Return training rows and label sets, each dense or CSR, and set on the classifier what it keeps of y.
+    """Return training samples and label sets, dense or CSR, and set the classifier's attributes of y.
 
-    A dask array y is gathered; X is converted as `check_rows` does, and y as `as_label_matrix`.
+    A dask array y is gathered; X is converted by `check_rows`, and y by `as_label_matrix`.
 
     Raises
     ------
@@ -68,15 +68,15 @@ def check_problem(
 def check_partial_target(
     estimator: object, y: MatrixLike, *, dtype: LabelType = np.int64, may_know_nothing: bool = False
 ) -> tuple[Target, Matrix | None]:
-    """Return what `check_target` does, with 0 in unknown cells, and the mask of these; None if all cells are known.
+    """Return the result of `check_target`, with 0 in unknown cells, and their mask; None if all cells are known.
 
-    In a list of tags None is a row of which no label is known. With `may_know_nothing` all cells of a matrix may be
-    unknown: those of rows that come after others.
+    In a list of tags, None is a sample without known labels. With `may_know_nothing`, for samples that are added later,
+    all cells of a matrix may be unknown.
 
     Raises
     ------
     ValueError
-        If y is malformed, or nothing is known.
+        If y is malformed, or all cells are unknown.
     """
     if is_dask_array(y):
         y = y.compute()
@@ -98,7 +98,7 @@ def check_partial_target(
 
 
 def objects_of(y: MatrixLike) -> NDArray[Any] | None:
-    """Return the values or tags of a one-dimensional y, with None where one was masked; None if y is a matrix."""
+    """Return the values or tags of a one-dimensional y, with None for masked ones; None if y is a matrix."""
     if sparse.issparse(y) or isinstance(y, str | dict) or not isinstance(y, Iterable):
         return None
     if len(getattr(y, "shape", (0,))) != 1 or hasattr(y, "column_names"):

@@ -1,4 +1,4 @@
-"""How far a search, or the reading of a file, has come, for whoever listens."""
+"""Progress of searches and of reading files, reported to a listener."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from contextvars import ContextVar
 from itertools import count
 
 Listener = Callable[[float], None]
-Progress = Callable[[int, int], None]  # takes the numbers of finished and of all parts
+Progress = Callable[[int, int], None]  # called with the numbers of finished and of all parts
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
 def listening(listener: Listener | None) -> Iterator[None]:
-    """Have each search or file read within tell what share of it is done, from above 0 to 1; None: have none told.
+    """Call a function with the finished share, in (0, 1], of each search or file read in the block; None: never.
 
-    The listener is called from any thread.
+    The function may be called from any thread.
     """
     token = _listener.set(listener)
     try:
@@ -28,20 +28,20 @@ def listening(listener: Listener | None) -> Iterator[None]:
 
 @contextmanager
 def part(start: float, end: float) -> Iterator[None]:
-    """Let what is told within be this part of the whole."""
+    """Report the progress in the block as this part of the whole."""
     whole = _listener.get()
     with listening(None if whole is None else lambda share: whole(start + share * (end - start))):
         yield
 
 
 def tell(share: float) -> None:
-    """Tell what share of the work is done."""
+    """Report the finished share of the work."""
     listener = _listener.get()
     if listener is not None:
         listener(share)
 
 
 def counter(n_tasks: int) -> Callable[[], None]:
-    """Return what is to be called after each of so many tasks, from any thread."""
+    """Return a function to call after each of n tasks, from any thread."""
     listener, done = _listener.get(), count(1)
     return (lambda: None) if listener is None else lambda: listener(next(done) / n_tasks)

@@ -1,4 +1,4 @@
-"""The scores of any multi-label classifier as one array, whatever shape its methods answer in."""
+"""The scores of any multi-label classifier as one array, for all shapes that classifiers return."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def response_method_of(estimator: Any, methods: Sequence[str] = RESPONSE_METHODS
 def label_scores(estimator: Any, X: MatrixLike, n_labels: int, method: str) -> NDArray[Any]:
     """Return the scores of a fitted classifier, (n_samples, n_labels).
 
-    scikit-learn's classifiers answer in three shapes: an array (n_samples, n_labels); a list with an array
-    (n_samples, n_classes) for each label, where a label of one class in the training data has one column; and, for a
-    single label, (n_samples,) or (n_samples, n_classes). A label whose only class is 0 has the probability 0, else 1.
+    scikit-learn's classifiers return three shapes: an array (n_samples, n_labels); a list with an array (n_samples,
+    n_classes) for each label, where a label with one class in the training data has one column; and, for a single
+    label, (n_samples,) or (n_samples, n_classes). A label whose only class is 0 has the probability 0, otherwise 1.
     """
     return as_label_scores(getattr(estimator, method)(X), estimator, n_labels, method)
 
 
 def as_label_scores(answer: Any, estimator: Any, n_labels: int, method: str) -> NDArray[Any]:
-    """Return what a fitted classifier's method answered as scores (n_samples, n_labels)."""
+    """Return the result of a fitted classifier's method as scores (n_samples, n_labels)."""
     classes: Any = getattr(estimator, "classes_", None)
     if isinstance(answer, list | tuple):
         each = [(0, 1)] * len(answer) if classes is None else classes
@@ -52,12 +52,12 @@ def as_label_scores(answer: Any, estimator: Any, n_labels: int, method: str) -> 
 
 
 def _is_one_class(classes: Any) -> bool:
-    """Return whether `classes_` is the only class of a single label, not the number of a single column as ours is."""
+    """Return whether `classes_` is the only class of a single label, and not a single column number as in nearlabel."""
     return isinstance(classes, np.ndarray) and classes.shape == (1,) and classes.dtype.kind != "O"
 
 
 def _of_class_1(answer: Any, classes: Any, estimator: Any, method: str) -> NDArray[Any]:
-    """Return the column of class 1 of a label's (n_samples, n_classes); 0 if there is none."""
+    """Return the column of class 1 of a label's scores (n_samples, n_classes); 0 if there is none."""
     probabilities: NDArray[Any] = np.asarray(answer)
     if probabilities.ndim == 2 and np.shape(classes) == (1,):
         return np.full(len(probabilities), float(classes[0] == 1))

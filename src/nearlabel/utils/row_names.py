@@ -1,4 +1,4 @@
-"""What people call a row: by its title and its id, where there are some."""
+"""Readable names of samples, from titles and ids."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import Any
 
 from nearlabel.utils.truncate import shortened
 
-_LONGEST = 36  # of a title, and of what stands beside it
+_LONGEST = 36  # maximum of letters of a title, and of the text in brackets
 
 
 def row_name(row: int, kept: Mapping[str, Any], longest: int = _LONGEST) -> str:
-    """Return what people call a row: its title, and its id or what else there is in brackets.
+    """Return the name of a sample: its title, with its id or another column in brackets.
 
-    A column whose name ends with "id" is one of ids; the first other column is the title. A blank cell names nothing.
+    A column whose name ends with "id" contains ids; the first other column is the title. Blank cells are ignored.
 
     Parameters
     ----------
     row : int
-        Its number, which names it where nothing else does.
+        Row number, used if there is no other name.
     kept : mapping of str to str or None
-        Texts of the row by the names of their columns.
+        Texts of the sample, by column name.
     longest : int, default=36
-        Number of letters from which on the middle of each text is cut out.
+        Maximum number of letters; the middle of longer texts is left out.
 
     Returns
     -------
     str
-        One line of printable signs.
+        One line of printable characters.
 
     Examples
     --------
@@ -48,11 +48,11 @@ def row_name(row: int, kept: Mapping[str, Any], longest: int = _LONGEST) -> str:
 
 
 def names_of_rows(kept: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return what people call each of the rows that some columns, at least one, are kept of."""
+    """Return the names of all samples from at least one saved column."""
     of_rows = (dict(zip(kept, texts, strict=True)) for texts in zip(*kept.values(), strict=True))
     return [row_name(row, texts) for row, texts in enumerate(of_rows)]
 
 
 def _printable(text: str) -> str:
-    """Return text with white space as blanks, and a sign instead of each that cannot be shown: SVG allows none."""
+    """Return text with white space as blanks and non-printable characters replaced, since SVG does not allow them."""
     return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)

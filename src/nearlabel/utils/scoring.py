@@ -1,4 +1,4 @@
-"""The method `score` of every classifier: the share of samples whose whole label set is predicted."""
+"""The method `score` of every classifier: the share of samples whose label set is predicted exactly."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from nearlabel.utils.validation import check_sample_weight, tags_of, without_spa
 
 
 def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
-    """Return the share of samples whose whole label set is predicted: a method of every classifier.
+    """Return the share of samples whose label set is predicted exactly (exact match).
 
     Parameters
     ----------
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
         Samples.
     y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
-        Their label sets, or their tags. A tag that the classifier does not know makes its label set a wrong one. Where
-        cells of a matrix are unknown (NaN), the known ones must be right; a sample that has none is left out, as is one
-        that has None instead of tags or a class.
+        Their label sets, or their tags. A label set with a tag that the classifier does not know is never an exact
+        match. If cells of a matrix are unknown (NaN), only the known ones are compared; a sample without known cells is
+        left out, and so is a sample with None instead of tags or a class.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the samples. None: all weigh 1.
+        Sample weights. None: all weights are 1.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | No
     Raises
     ------
     ValueError
-        If X or y is malformed, nothing is known, or their lengths differ.
+        If X or y is malformed, all cells are unknown, or their lengths differ.
     """
     values = objects_of(y)
     known = np.zeros(0, dtype=np.bool_) if values is None else ~missing(values)
@@ -64,7 +64,7 @@ def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | No
 
 
 def _are_right(truth: PartialLabels, predicted: LabelSets) -> BoolArray:
-    """Return which rows (n_samples,) are predicted as they are known."""
+    """Return which samples (n_samples,) are predicted correctly in all known cells."""
     labels, predicted, unknown = (
         sparse.csr_array(matrix, dtype=np.int64) for matrix in (*truth[:1], predicted, truth[1])
     )
@@ -73,9 +73,9 @@ def _are_right(truth: PartialLabels, predicted: LabelSets) -> BoolArray:
 
 
 def _mean(hits: Any, sample_weight: ArrayLike | None, counted: BoolArray | None = None) -> float:
-    """Return the weighted mean of hits (n_samples,), or of those that are counted."""
+    """Return the weighted mean of hits (n_samples,) over the samples that count."""
     weights = np.ones(len(hits)) if sample_weight is None else check_sample_weight(sample_weight, len(hits))
     weights = weights if counted is None else weights * counted
     if not weights.any():
-        raise ValueError("y must have a known cell in some row that has weight, got none.")
+        raise ValueError("y must have a known cell in a sample with a weight above 0, got none.")
     return float(np.average(np.asarray(hits, dtype=np.float64), weights=weights))

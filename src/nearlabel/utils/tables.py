@@ -1,4 +1,4 @@
-"""Tables of columns, as explanations have them: as plain data, as data frames, as aligned text."""
+"""Tables of columns, such as those of explanations, as plain data, data frames or aligned text."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from nearlabel.utils.truncate import shortened
 from nearlabel.utils.types import IntArray, Matrix, Table
 from nearlabel.utils.validation import names_of_labels
 
-OF_LABELSETS = ("labels", "names")  # columns whose cells are tuples: the numbers and the names of labels
+OF_LABELSETS = ("labels", "names")  # columns of tuples: the indices and the names of labels
 _MOST_NEIGHBORS, _MOST_LABELS, _LEAST_LABELS, _WIDEST = 10, 16, 8, 36
 _LONGEST_LINE = 112
 _HEADS = {"name": "label", "names": "labels", "likelihood_without": "likelihood, without"}
-_HEADS_OF_NEIGHBORS = {"row": "neighbour", "names": "labels"}  # which may have a column `name` of their own
+_HEADS_OF_NEIGHBORS = {"row": "neighbour", "names": "labels"}  # tables that may have their own column `name`
 _SIGNED = ("flip", "flip_by_votes")
-SHOWN_SPECIALLY = (*OF_LABELSETS, *_SIGNED, "score", "threshold")  # columns of a meaning that no others may have
+SHOWN_SPECIALLY = (*OF_LABELSETS, *_SIGNED, "score", "threshold")  # columns with a reserved meaning
 
 
 def column_of(values: list[Any]) -> NDArray[Any]:
-    """Return a column of any objects, such as tuples or missing numbers."""
+    """Return an object column, for instance of tuples or missing numbers."""
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
 
 
 def labelset_columns(labelsets: Matrix, names: NDArray[Any]) -> Table:
-    """Return the columns `labels` and `names` of label sets (n_sets, n_labels): tuples of numbers, and of names."""
+    """Return the columns `labels` and `names` of label sets (n_sets, n_labels): tuples of indices, and of names."""
     columns = (names_of_labels(labelsets, of) for of in (np.arange(len(names)), names))
     return dict(zip(OF_LABELSETS, map(column_of, columns), strict=True))
 
 
 def plain_rows(table: Table) -> list[dict[str, Any]]:
-    """Return a table as a list of one dictionary a row."""
+    """Return a table as a list of dictionaries, one per row."""
     columns = [[plain_value(cell) for cell in _cells(name, column)] for name, column in table.items()]
     return [dict(zip(table, cells, strict=True)) for cells in zip(*columns, strict=True)]
 
@@ -51,9 +51,9 @@ def _cells(name: str, column: NDArray[Any]) -> list[Any]:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a number, text, None, or a list of such; NaN as None, an infinite number and all else as text.
+    """Return a number, text, None, or a list of these; NaN becomes None, infinities and other objects become text.
 
-    So a tuple becomes text: it may be the name of a label, of several levels.
+    A tuple becomes text: it may be a label name with several levels.
     """
     if value is None or isinstance(value, str):
         return value
@@ -76,7 +76,7 @@ def frame_of(table: Table) -> Any:
 
 
 def frame_of_records(records: Sequence[Mapping[str, Any]]) -> Any:
-    """Return a data frame with a row for each record; what a record lacks is missing."""
+    """Return a data frame with a row for each record; fields that a record lacks are missing."""
     return import_optional("pandas", extra="frames", purpose="to_frame").DataFrame(list(records))
 
 
@@ -89,16 +89,16 @@ def _series_of(pandas: Any, column: NDArray[Any]) -> Any:
 
 
 def wrapped(sentence: str) -> list[str]:
-    """Return a long sentence as lines, the further ones indented."""
+    """Return a long sentence as lines, all but the first indented."""
     return textwrap.wrap(sentence, _LONGEST_LINE, subsequent_indent="    ", break_long_words=False) or [""]
 
 
 class Grid(NamedTuple):
-    """The part of a table that is shown, as texts."""
+    """The displayed part of a table, as texts."""
 
-    lines: list[tuple[str, ...]]  # the first holds the heads of the columns
-    right: list[bool]  # which columns are aligned to the right
-    besides: str  # how many rows there are that are not shown
+    lines: list[tuple[str, ...]]  # the first line contains the column names
+    right: list[bool]  # which columns are right-aligned
+    besides: str  # number of rows that are not shown
 
     def as_text(self) -> list[str]:
         """Return lines of aligned columns."""
@@ -131,9 +131,9 @@ def grid(
     n_first: int = 0,
     at_most: int = _MOST_NEIGHBORS,
 ) -> Grid:
-    """Return the first rows of a table, in an order, and how many there are besides.
+    """Return the first rows of a table in a given order, and the number of other rows.
 
-    With an order, the first `n_first` rows are shown as far as there is room, and others until there are some.
+    With an order, the first `n_first` rows are shown as far as they fit, then others up to a minimum.
     """
     size = len(next(iter(table.values())))
     if order is not None:
@@ -157,7 +157,7 @@ def _is_text(column: NDArray[Any]) -> bool:
 
 
 def _cell_of(table: Table, name: str, row: int) -> str:
-    """Return a cell; a score and a threshold that differ look different."""
+    """Return a cell as text, with enough digits to distinguish a score from a different threshold."""
     value, text = table[name][row], _cell(table[name][row], signed=name in _SIGNED)
     other = {"score": "threshold", "threshold": "score"}.get(name, "")
     if other in table and text == _cell(table[other][row]) and value != table[other][row]:
@@ -180,7 +180,7 @@ def _cell(value: Any, *, signed: bool = False) -> str:
 
 
 def names_within(names: Sequence[Any], width: int) -> str:
-    """Return names with commas between, as many as fit."""
+    """Return comma-separated names, as many as fit."""
     shown: list[str] = []
     for number, name in enumerate(names):
         shown.append(shortened(name, _WIDEST))

@@ -1,12 +1,12 @@
-"""Names in little room."""
+"""Shortened names."""
 
 from __future__ import annotations
 
 
 def shortened(name: object, longest: int) -> str:
-    """Cut the middle out of a long name: names that are alike often differ at their end.
+    """Remove the middle of a long name: similar names often differ at their end.
 
-    White space is one blank, line ends too.
+    White space, including line ends, becomes one blank.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Aliases and protocols shared by all layers; shapes live in docstrings."""
+"""Type aliases and protocols; shapes are documented in docstrings."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
-LabelType: TypeAlias = type[np.int8] | type[np.int64]  # of the cells of an indicator matrix
+LabelType: TypeAlias = type[np.int8] | type[np.int64]  # type of the cells of an indicator matrix
 
-# scipy ships no types: a sparse array is Any to the type checker, these names say which one is meant.
+# scipy has no type hints: a sparse array is Any for type checkers; these names document the type.
 CSR: TypeAlias = Any
 Matrix: TypeAlias = Any  # a dense NDArray or a CSR array
-LabelSets: TypeAlias = NDArray[Any] | CSR  # predictions: an array, or CSR where y was sparse
-MatrixLike: TypeAlias = Any  # what a user may pass: array, nested list, data frame, any sparse container
-Table: TypeAlias = Mapping[str, NDArray[Any]]  # column names to arrays of one length
+LabelSets: TypeAlias = NDArray[Any] | CSR  # predictions: an array, or CSR if y was sparse
+MatrixLike: TypeAlias = Any  # accepted from users: array, nested list, data frame, any sparse container
+Table: TypeAlias = Mapping[str, NDArray[Any]]  # column names to arrays of equal length
 
 
 class NeighborSearch(Protocol):
-    """Anything that finds neighbours: scikit-learn's own duck type.
+    """A search for neighbours, with the same duck type as in scikit-learn.
 
-    `kneighbors` gives two arrays of shape (n_queries, n_neighbors), nearest first. ``X=None`` means the training rows,
-    each without itself.
+    `kneighbors` returns two arrays of shape (n_queries, n_neighbors), nearest first. ``X=None`` means the training
+    samples, each without itself.
     """
 
     def fit(self, X: MatrixLike, y: None = None) -> Self:
@@ -36,5 +36,5 @@ class NeighborSearch(Protocol):
     def kneighbors(
         self, X: MatrixLike | None = None, n_neighbors: int | None = None
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the distances and the training indices of the nearest rows."""
+        """Return the distances and the indices of the nearest training samples."""
         ...

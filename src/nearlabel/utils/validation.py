@@ -1,6 +1,6 @@
-"""Checks of arguments: convert what the user passed to a form that private code relies on, or raise a clear error.
+"""Checks of arguments: convert them to the form that private code needs, or raise a clear error.
 
-Messages read ``{name} must be {expected}, got {value}.``, with a hint where there is one.
+Messages have the form ``{name} must be {expected}, got {value}.``, with a hint if there is one.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from nearlabel.utils.containers import columns_of, is_frame, kind_of
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
 
 _SETS_HINT = (
-    " Hint: classifiers take lists of tags if all tags are texts;"
+    " Hint: classifiers accept lists of tags if all tags are str;"
     " sklearn.preprocessing.MultiLabelBinarizer makes an indicator matrix from any labels."
 )
-UNKNOWN_HINT = " Hint: BRkNN, BRkNNa, BRkNNb, MLkNN and BinaryRelevance learn from known cells alone."
-NEGATIVE_HINT = " Hint: 0 is a label that does not apply, NaN one that is unknown."
+UNKNOWN_HINT = " Hint: BRkNN, BRkNNa, BRkNNb, MLkNN and BinaryRelevance learn from the known cells only."
+NEGATIVE_HINT = " Hint: 0 means that a label does not apply, NaN that it is unknown."
 
 
 class UnknownCellsError(ValueError):
-    """Label sets have unknown cells where all must be known."""
+    """Label sets have unknown cells, but all cells must be known."""
 
     def __init__(self, name: str, n_cells: int) -> None:
-        super().__init__(f"{name} must hold 0 and 1 only, got NaN or no number in {n_cells} cells.")
+        super().__init__(f"{name} must contain 0 and 1 only, got NaN or not a number in {n_cells} cells.")
         self.n_cells = n_cells
 
 
@@ -70,7 +70,7 @@ def check_positive(name: str, value: object) -> float:
 
 
 def check_share(name: str, value: object) -> float:
-    """Return `value` as a float between 0 and 1, both excluded; raise TypeError or ValueError otherwise."""
+    """Return `value` as a float between 0 and 1, exclusive; raise TypeError or ValueError otherwise."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
     if not 0 < float(value) < 1:
@@ -89,14 +89,14 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray:
 
 
 def check_n_neighbors(n_neighbors: object, n_samples: int, *, leave_one_out: bool = False) -> int:
-    """Return `n_neighbors` as an int that `n_samples` training rows can serve.
+    """Return `n_neighbors` as an int that is possible with `n_samples` training samples.
 
-    With `leave_one_out` no training row is its own neighbour, so there is one neighbour fewer.
+    With `leave_one_out` a training sample is not its own neighbour, so there is one neighbour fewer.
     """
     k = check_integer("n_neighbors", n_neighbors, low=1)
     if leave_one_out and k >= n_samples:
         raise ValueError(
-            f"n_neighbors must be smaller than n_samples={n_samples}, got {k}. A training row is not its own neighbour."
+            f"n_neighbors must be smaller than n_samples={n_samples}, got {k}: a sample is not its own neighbour."
         )
     if k > n_samples:
         raise ValueError(f"n_neighbors must be at most n_samples={n_samples}, got {k}.")
@@ -106,9 +106,9 @@ def check_n_neighbors(n_neighbors: object, n_samples: int, *, leave_one_out: boo
 def check_row_numbers(
     name: str, rows: ArrayLike, n_samples: int, *, distinct: bool = True, of: str = "row"
 ) -> IntArray:
-    """Return numbers of training rows as an array; raise ValueError or TypeError unless they are, each once.
+    """Return indices of training samples as an array; raise ValueError or TypeError if they are invalid or repeated.
 
-    `of` is what messages call a row: another word where the numbers are of columns.
+    `of` is the word for a row in messages, for instance if the numbers are of columns.
     """
     numbers = np.asarray(rows)
     if numbers.size == 0:
@@ -129,22 +129,22 @@ def check_row_numbers(
 def as_label_matrix(y: MatrixLike, *, name: str = "y", dtype: LabelType | None = np.int64) -> Matrix:
     """Return label sets as an indicator matrix: a dense array of a type or, for sparse input, a canonical CSR array.
 
-    A dense array of that type is returned itself, not a copy, and one in bytes as a view if int8 will do: copy it
-    before you keep it. Sums of int8 must be taken as int64, which numpy's `sum` does and products do not.
+    A dense array of that type is returned without a copy, and a byte array as a view if int8 is possible: copy the
+    result before storing it. Sums of int8 must be computed in int64, as numpy's `sum` does; products do not.
 
     Parameters
     ----------
     y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Holds 0 and 1 (or False and True) only. A data frame of sparse columns is sparse input.
+        Contains 0 and 1 (or False and True) only. A data frame with sparse columns is sparse input.
     name : str, default="y"
-        What messages call it.
+        Name in messages.
     dtype : type, default=np.int64
-        np.int64; np.int8, for a byte a cell; or None: int8 of bytes and booleans, else int64.
+        np.int64; np.int8, for one byte per cell; or None: int8 for bytes and booleans, otherwise int64.
 
     Raises
     ------
     ValueError
-        If y is not two-dimensional, has no label, or holds anything but 0 and 1.
+        If y is not two-dimensional, has no labels, or contains anything but 0 and 1.
     """
     y = without_sparse_frame(y)
     if sparse.issparse(y):
@@ -156,13 +156,13 @@ def as_label_matrix(y: MatrixLike, *, name: str = "y", dtype: LabelType | None =
 
 
 def without_sparse_frame(y: MatrixLike) -> MatrixLike:
-    """Return a CSR array of a pandas data frame of which all columns are sparse; all else as it is."""
+    """Return a CSR array for a pandas data frame with only sparse columns; return anything else unchanged."""
     return sparse.csr_array(y.sparse.to_coo()) if is_sparse_frame(y) else y
 
 
 def is_sparse_frame(y: MatrixLike) -> bool:
-    """Return whether y is a pandas data frame of which all columns are sparse."""
-    # Not hasattr(y, "sparse"): that may be the name of a column.
+    """Return whether y is a pandas data frame with only sparse columns."""
+    # Not hasattr(y, "sparse"): that may be a column name.
     types = y.dtypes if hasattr(y, "iloc") and y.ndim == 2 else ()
     return len(types) > 0 and all(type(dtype).__name__ == "SparseDtype" for dtype in types)
 
@@ -189,11 +189,11 @@ def _as_dense_labels(y: Any, name: str) -> Matrix:
     if labels.ndim == 1 and labels.dtype.kind == "f" and (labels != np.round(labels)).any():
         raise ValueError(f"{name} must be an indicator matrix of 0 and 1, got a continuous target.")
     _check_label_shape(labels.shape, name, labels.dtype.kind)
-    if labels.dtype.kind == "O":  # data frames of several or of nullable types
+    if labels.dtype.kind == "O":  # data frames with several types or nullable types
         labels = np.frompyfunc(_as_number, 1, 1)(labels).astype(np.float64)
     if labels.dtype.kind not in "buif":
         hint = _SETS_HINT if labels.dtype.kind == "U" else ""
-        raise ValueError(f"{name} must hold 0 and 1 only, got values of type {labels.dtype}.{hint}")
+        raise ValueError(f"{name} must contain 0 and 1 only, got values of type {labels.dtype}.{hint}")
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise UnknownCellsError(name, int(np.isnan(labels).sum()))
     _check_zero_one(labels, name)
@@ -201,21 +201,21 @@ def _as_dense_labels(y: Any, name: str) -> Matrix:
 
 
 def _other_than_tag(y: Any) -> str:
-    """Return a sentence on the first row that is no list of texts, if rows hold some text: they are meant as tags."""
+    """Return a sentence on the first row that is not a list of str, if y contains text and so seems to be tags."""
     rows = list(y)
     if not any(isinstance(tag, str) for row in rows if isinstance(row, _SETS) for tag in row):
         return ""
     for number, row in enumerate(rows):
         if not isinstance(row, _SETS):
-            return f" Row {number} is no list of tags: {row!r}."
+            return f" Row {number} is not a list of tags: {row!r}."
         wrong = [tag for tag in row if not isinstance(tag, str)]
         if wrong:
-            return f" Row {number} has a tag that is no text: {wrong[0]!r}."
+            return f" Row {number} has a tag that is not a str: {wrong[0]!r}."
     return ""
 
 
 def _as_number(value: object) -> float:
-    """Return a number as it is, anything else (None, pandas' NA, text) as NaN."""
+    """Return a number unchanged, anything else (None, pandas' NA, text) as NaN."""
     return float(value) if isinstance(value, (numbers.Real, np.bool_)) else np.nan
 
 
@@ -234,7 +234,7 @@ def _check_zero_one(values: Any, name: str) -> None:
     if len(wrong):
         kind = " Is it a continuous target?" if (wrong != np.round(wrong)).any() else ""
         hint = NEGATIVE_HINT if wrong[0] == -1 else kind
-        raise ValueError(f"{name} must hold 0 and 1 only, got {wrong[0]}.{hint}")
+        raise ValueError(f"{name} must contain 0 and 1 only, got {wrong[0]}.{hint}")
 
 
 def as_score_matrix(scores: Any, *, name: str = "scores") -> Matrix:
@@ -248,7 +248,7 @@ def as_score_matrix(scores: Any, *, name: str = "scores") -> Matrix:
     Raises
     ------
     ValueError
-        If scores are not two-dimensional, hold no numbers, or hold NaN; the message names the column.
+        If scores are not two-dimensional, are not numbers, or contain NaN; the message names the column.
     """
     matrix: Matrix = sparse.csr_array(scores) if sparse.issparse(scores) else _as_dense_scores(scores, name)
     if matrix.ndim != 2:
@@ -267,8 +267,8 @@ def _as_dense_scores(scores: Any, name: str) -> Any:
     if isinstance(scores, list | tuple) and any(getattr(part, "ndim", 1) == 2 for part in scores):
         raise ValueError(
             f"{name} must be one array of shape (n_samples, n_labels), got a {type(scores).__name__} of"
-            f" {len(scores)} arrays. Hint: np.column_stack([p[:, 1] for p in {name}]) joins what scikit-learn's"
-            " predict_proba gives for several labels, where each label has both classes in the training data."
+            f" {len(scores)} arrays. Hint: np.column_stack([p[:, 1] for p in {name}]) joins the results of"
+            " scikit-learn's predict_proba, if each label has both classes in the training data."
         )
     try:
         return np.asarray(scores)
@@ -278,20 +278,20 @@ def _as_dense_scores(scores: Any, name: str) -> Any:
 
 def _to_float(scores: Any, name: str) -> Any:
     if scores.dtype.kind not in "buifO":
-        raise ValueError(f"{name} must hold numbers, got values of type {scores.dtype}.")
+        raise ValueError(f"{name} must contain numbers, got values of type {scores.dtype}.")
     try:
         return scores.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers, got values of type {scores.dtype}.") from error
+        raise ValueError(f"{name} must contain numbers, got values of type {scores.dtype}.") from error
 
 
 def _check_no_nan(scores: Any, name: str) -> None:
     values = scores.data if sparse.issparse(scores) else scores
-    # The minimum is NaN if any value is: one pass and no temporary array in the good case.
+    # The minimum is NaN if any value is NaN: one pass and no temporary array if there is none.
     if values.size == 0 or not np.isnan(values.min()):
         return
     columns = scores.indices[np.isnan(values)] if sparse.issparse(scores) else np.nonzero(np.isnan(values))[1]
-    raise ValueError(f"{name} must not hold NaN, got NaN in column {columns.min()}.")
+    raise ValueError(f"{name} must not contain NaN, got NaN in column {columns.min()}.")
 
 
 class NotFinite(NamedTuple):
@@ -317,14 +317,14 @@ def first_not_finite(X: Matrix) -> NotFinite | None:
 
 
 def numbers_of(X: Matrix) -> Matrix:
-    """Return X, if it holds cells of several kinds as numbers: NaN and infinity where they are, and 0 elsewhere."""
+    """Return X; cells of several kinds become numbers: NaN and infinity stay, other cells become 0."""
     if X.dtype.kind != "O":
         return X
     return np.select([np.not_equal(X, X), np.inf == X, -np.inf == X], [np.nan, np.inf, -np.inf], 0.0)
 
 
 def without_missing(X: Matrix) -> Matrix:
-    """Return X with 0 for NaN: what is left that is not finite is infinite."""
+    """Return X with 0 for NaN: any remaining non-finite value is infinite."""
     values = X.data if sparse.issparse(X) else X
     missing = np.isnan(values)
     if not missing.any():
@@ -340,12 +340,12 @@ def as_dense(matrix: Matrix) -> NDArray[Any]:
 
 
 def check_groups(groups: ArrayLike, n_samples: int) -> IntArray:
-    """Return the number of each row's group, from 0 on in the order of their names.
+    """Return the group number of each row, from 0 in the order of the group names.
 
     Raises
     ------
     ValueError
-        If groups are not one for each row, one is missing, or their names cannot be sorted.
+        If there is not one group per row, a group is missing, or the names cannot be sorted.
     """
     names = np.asarray(groups)
     if names.shape != (n_samples,):
@@ -353,8 +353,8 @@ def check_groups(groups: ArrayLike, n_samples: int) -> IntArray:
     missing = np.flatnonzero(np.frompyfunc(_is_missing, 1, 1)(names))
     if len(missing):
         raise ValueError(
-            f"groups must name the group of every row, got {names[missing[0]]} for row {missing[0]}, counted from 0."
-            " Hint: a row without a group takes a name of its own."
+            f"groups must name the group of every sample, got {names[missing[0]]} for row {missing[0]}, counted from 0."
+            " Hint: give a sample without a group its own name."
         )
     try:
         return np.unique(names, return_inverse=True)[1]
@@ -363,18 +363,18 @@ def check_groups(groups: ArrayLike, n_samples: int) -> IntArray:
 
 
 def _is_missing(value: object) -> bool:
-    """Return whether a value is None, or NaN or pandas' NA, which are not equal to themselves."""
+    """Return whether a value is None, or NaN or NA, which are not equal to themselves."""
     equal: object = value == value
     return value is None or not (isinstance(equal, bool | np.bool_) and equal)
 
 
 @dataclass(frozen=True, eq=False)
 class LabelContainer:
-    """The form in which y came, to return predictions and scores in the same form."""
+    """The form of y, to return predictions and scores in the same form."""
 
     kind: type | None  # csr_array or csr_matrix; None for dense
     dtype: np.dtype[Any]
-    classes: NDArray[Any] | None = None  # of a one-dimensional y, sorted: one or two
+    classes: NDArray[Any] | None = None  # classes of a one-dimensional y, sorted: one or two
 
     @classmethod
     def of(cls, y: MatrixLike) -> LabelContainer:
@@ -388,14 +388,14 @@ class LabelContainer:
     def wrap(self, labels: Matrix) -> LabelSets:
         """Return label sets (n_samples, n_labels) in the container and dtype of y, or as the classes of a 1-D y."""
         if self.classes is not None:
-            # A y of one class has no second class to predict, whatever the classifier decides.
+            # A y with one class has no second class to predict.
             return self.classes.take(as_dense(labels)[:, 0], mode="clip")
         if self.kind is None:
             return as_dense(labels).astype(self.dtype, copy=False)
         return self.kind(labels, dtype=self.dtype)
 
     def probabilities(self, scores: FloatArray) -> FloatArray:
-        """Return scores (n_samples, n_labels) as `predict_proba` gives them: one column for each class of a 1-D y."""
+        """Return scores (n_samples, n_labels) as a result of `predict_proba`: one column for each class of a 1-D y."""
         if self.classes is None:
             return scores
         if len(self.classes) == 1:
@@ -403,12 +403,12 @@ class LabelContainer:
         return np.hstack([1 - scores, scores])
 
     def decisions(self, scores: FloatArray) -> FloatArray:
-        """Return scores (n_samples, n_labels) as `decision_function` gives them: (n_samples,) for a 1-D y."""
+        """Return scores (n_samples, n_labels) as a result of `decision_function`: (n_samples,) for a 1-D y."""
         return scores if self.classes is None else scores[:, 0]
 
 
 class Target(NamedTuple):
-    """A checked y: its label sets, the form it came in, and the names of its labels."""
+    """A checked y: its label sets, its form, and the names of its labels."""
 
     labels: Matrix  # (n_samples, n_labels), dense or CSR
     container: LabelContainer
@@ -416,9 +416,9 @@ class Target(NamedTuple):
 
 
 def check_target(estimator: object, y: MatrixLike, *, dtype: LabelType = np.int64) -> Target:
-    """Return what a classifier is fitted to: an indicator matrix, tags, or a 1-D y of two classes as one label.
+    """Return the checked target: an indicator matrix, tags, or a 1-D y of two classes as one label.
 
-    Its label sets are of a type as `as_label_matrix` returns them.
+    The label sets have a type that `as_label_matrix` returns.
 
     Raises
     ------
@@ -441,13 +441,13 @@ def check_target(estimator: object, y: MatrixLike, *, dtype: LabelType = np.int6
             raise refusal_of_unknown(estimator, error.n_cells) from error
         return Target(labels, LabelContainer.of(matrix), label_names_of(y, labels.shape[1]))
     classes = _classes_of(column)
-    # The label is the second class; where there is only one class, no sample has the label.
+    # The label is the second class; with only one class, no sample has the label.
     labels = (column == classes[-1]).astype(dtype) if len(classes) == 2 else np.zeros(len(column), dtype=dtype)
     return Target(labels.reshape(-1, 1), LabelContainer(None, column.dtype, classes), name_of_column(y))
 
 
 def name_of_column(y: MatrixLike) -> NDArray[Any]:
-    """Return the name of the one label of a one-dimensional y: that of a series, else 0; an array (1,)."""
+    """Return the name of the only label of a one-dimensional y, as an array (1,): the name of a series, or else 0."""
     name = getattr(y, "name", None)
     return np.array([name]) if isinstance(name, str) and name else np.arange(1)
 
@@ -458,7 +458,7 @@ def refusal_of_unknown(estimator: object, n_cells: int) -> ValueError:
 
 
 def tags_of(y: MatrixLike) -> list[Collection[str]] | None:
-    """Return the tags of each row, if y is a sequence of lists, tuples, sets or arrays of texts; None if it is not."""
+    """Return the tags of each sample if y is a sequence of lists, tuples, sets or arrays of str; otherwise None."""
     if sparse.issparse(y) or getattr(y, "ndim", 1) != 1 or isinstance(y, str | dict) or not isinstance(y, Iterable):
         return None
     if hasattr(y, "column_names"):  # a pyarrow.Table iterates over its columns
@@ -478,7 +478,7 @@ def tag_matrix(tags: Collection[Collection[str]], dtype: LabelType = np.int64) -
 
 
 def labels_and_names(y: MatrixLike, *, name: str = "y") -> tuple[Matrix, NDArray[Any]]:
-    """Return label sets as an indicator matrix, and the names of the labels: tags, columns of a data frame, or numbers.
+    """Return label sets as an indicator matrix, and the label names: tags, columns of a data frame, or numbers.
 
     Raises
     ------
@@ -493,14 +493,14 @@ def labels_and_names(y: MatrixLike, *, name: str = "y") -> tuple[Matrix, NDArray
 
 
 def names_of_labels(labels: Matrix, names: NDArray[Any]) -> list[tuple[Any, ...]]:
-    """Return the names of each row's labels, in the order of the columns of an indicator matrix."""
+    """Return the label names of each sample, in the order of the columns of an indicator matrix."""
     rows = sparse.csr_array(labels)
     rows.sort_indices()
     return [tuple(names[some].tolist()) for some in np.split(rows.indices, rows.indptr[1:-1])]
 
 
 def _as_column(y: MatrixLike) -> NDArray[Any] | None:
-    """Return a one-dimensional y of single values as an array; None if y is anything else."""
+    """Return a one-dimensional y of single values as an array; return None for any other y."""
     if sparse.issparse(y):
         return None
     try:
@@ -510,7 +510,7 @@ def _as_column(y: MatrixLike) -> NDArray[Any] | None:
     if column.ndim != 1 or (column.dtype.kind == "O" and any(isinstance(value, _COLLECTIONS) for value in column[:1])):
         return None
     if column.dtype.kind == "O" and all(isinstance(value, numbers.Real | np.bool_) for value in column):
-        return np.array(column.tolist())  # of pandas' nullable types
+        return np.array(column.tolist())  # pandas' nullable types
     return column
 
 
@@ -521,19 +521,19 @@ _COLLECTIONS = (*_SETS, dict)
 def _classes_of(column: NDArray[Any]) -> NDArray[Any]:
     """Return the sorted classes of a one-dimensional y, one or two; raise ValueError if it cannot be one label."""
     if column.dtype.kind == "f" and not np.isfinite(column).all():
-        raise ValueError(f"y must not hold NaN or infinity, got {column[~np.isfinite(column)][0]}.{UNKNOWN_HINT}")
+        raise ValueError(f"y must not contain NaN or infinity, got {column[~np.isfinite(column)][0]}.{UNKNOWN_HINT}")
     if column.dtype.kind == "f" and (column != np.round(column)).any():
-        raise ValueError("y must hold two classes if it is one-dimensional, got a continuous target.")
+        raise ValueError("y must contain two classes if it is one-dimensional, got a continuous target.")
     if column.dtype.kind == "c":
-        raise ValueError("y must hold two classes if it is one-dimensional. Complex data not supported.")
+        raise ValueError("y must contain two classes if it is one-dimensional. Complex data not supported.")
     if column.dtype.kind not in "buifUO" or (column.dtype.kind == "O" and not all(isinstance(v, str) for v in column)):
         raise ValueError(
-            f"y must hold numbers, booleans or strings if it is one-dimensional, got values of type {column.dtype}."
+            f"y must contain numbers, booleans or strings if it is one-dimensional, got values of type {column.dtype}."
         )
     classes: NDArray[Any] = np.unique(column)
     if len(classes) > 2:
         raise ValueError(
-            f"y must hold two classes if it is one-dimensional, got {len(classes)}. Only binary classification is"
+            f"y must contain two classes if it is one-dimensional, got {len(classes)}. Only binary classification is"
             " supported in one column. Hint: sklearn.preprocessing.LabelBinarizer makes a column for each class,"
             " MultiLabelBinarizer one for each label of sets or lists."
         )
@@ -541,12 +541,12 @@ def _classes_of(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def predict_labels(self: Any, X: MatrixLike) -> list[tuple[Any, ...]]:
-    """Return the names of the labels of every row: a method of every classifier.
+    """Predict the names of each sample's labels.
 
     Parameters
     ----------
     X : array-like, data frame or sparse container of shape (n_queries, n_features)
-        Rows.
+        Queries.
 
     Returns
     -------
@@ -561,7 +561,7 @@ def predict_labels(self: Any, X: MatrixLike) -> list[tuple[Any, ...]]:
 
 
 def remember_target(estimator: Any, target: Target) -> None:
-    """Set the fitted attributes that every classifier takes from y: its form, the classes, the names of the labels.
+    """Set the fitted attributes of every classifier that depend on y: its form, the classes and the label names.
 
     `classes_` of an indicator matrix are the column numbers. They are Python integers in an array of objects because
     scikit-learn would take a one-dimensional array of two integers, or of one, for the classes of a single label.
@@ -578,24 +578,24 @@ def is_dask_array(X: object) -> bool:
 
 
 def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask: bool = False) -> Matrix:
-    """Return rows as a dense array or CSR, each in a form that every method takes.
+    """Return X as a dense array or CSR, in a form that every method accepts.
 
-    A dask array stays one if `takes_dask`; else it is refused, not gathered. NaN is refused unless the estimator's tags
-    allow it.
+    A dask array is returned unchanged if `takes_dask`; otherwise it raises an error and is not gathered. NaN raises an
+    error unless the estimator's tags allow it.
     """
     if not is_dask_array(X):
         finite = "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
         with _naming_the_column(X):
             rows = validate_data(estimator, X, accept_sparse="csr", ensure_all_finite=finite, reset=reset)
-            if rows.dtype.kind == "O":  # of a polars frame with a column of texts, which may be numbers
+            if rows.dtype.kind == "O":  # a polars frame with a text column, whose texts may be numbers
                 rows = rows.astype(np.float64)
         check_width(rows)
         return _as_plain_rows(rows)
     if not takes_dask:
         raise TypeError(
             f"X must be an array for this {type(estimator).__name__}, got a dask array. Hint: search=DaskNeighbors()"
-            " leaves rows where they are (for methods that take nothing but neighbours from them),"
-            " nearlabel.datasets.write_store puts them on disk, X.compute() gathers them."
+            " leaves the samples on their machines (for methods that need only neighbours),"
+            " nearlabel.datasets.write_store writes them to disk, X.compute() gathers them."
         )
     if not hasattr(X, "chunks") or X.ndim != 2 or any(n != n for n in X.shape):
         raise ValueError(
@@ -607,7 +607,7 @@ def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask:
 
 
 def check_width(X: Matrix) -> None:
-    """Raise ValueError if sparse rows claim more features than 32-bit indices count: nothing could be kept of each."""
+    """Raise ValueError if sparse X has more features than 32-bit indices allow, too many for an array per feature."""
     if X.shape[1] > np.iinfo(np.int32).max:
         raise ValueError(
             f"X must have at most {np.iinfo(np.int32).max:,} features, got {X.shape[1]:,}. Hint:"
@@ -617,7 +617,7 @@ def check_width(X: Matrix) -> None:
 
 @contextmanager
 def _naming_the_column(X: MatrixLike) -> Iterator[None]:
-    """Say which column of a data frame holds no numbers, where scikit-learn quotes a value only."""
+    """Name the non-numeric column of a data frame; scikit-learn's error quotes only a value."""
     try:
         yield
     except ValueError as error:
@@ -627,16 +627,16 @@ def _naming_the_column(X: MatrixLike) -> Iterator[None]:
         place = next((place for place, kind in enumerate(kinds) if kind != "number"), 0)
         names: Any = getattr(X, "column_names", getattr(X, "columns", None))
         raise ValueError(
-            f"X must hold numbers, got those of kind {kinds[place]!r} in column {names[place]!r}: {error}."
-            " Hint: nearlabel.preprocessing.MixedFeaturesEncoder makes numbers of categories, dates and texts."
+            f"X must contain numbers, got those of kind {kinds[place]!r} in column {names[place]!r}: {error}."
+            " Hint: nearlabel.preprocessing.MixedFeaturesEncoder encodes categories, dates and texts as numbers."
         ) from error
 
 
 def _as_plain_rows(X: Matrix) -> Matrix:
-    """Return a checked matrix in native byte order and, if sparse, canonical with 32-bit indices where they suffice.
+    """Return a checked matrix in native byte order and, if sparse, canonical with 32-bit indices if possible.
 
-    scipy.sparse has no float16 and no foreign byte order, scikit-learn's solvers and trees take no 64-bit indices, and
-    whoever reads `data` of a CSR array forgets that an entry may be stored in two parts. X itself is not changed.
+    scipy.sparse supports neither float16 nor non-native byte order, scikit-learn's solvers and trees do not support
+    64-bit indices, and code that reads `data` of a CSR array may ignore duplicate entries. X itself is not changed.
     """
     if X.dtype == np.float16:
         X = X.astype(np.float32)
@@ -657,7 +657,7 @@ def require_labels(estimator: object, y: MatrixLike | None) -> None:
 
 
 def with_multilabel_target(tags: Tags) -> Tags:
-    """Return tags that tell scikit-learn that the target is an indicator matrix, or one column of two classes."""
+    """Return tags for a target that is an indicator matrix, or one column of two classes."""
     tags.target_tags.multi_output = True
     tags.classifier_tags.multi_label = True
     tags.classifier_tags.multi_class = False
@@ -670,7 +670,7 @@ def label_names_of(y: MatrixLike, n_labels: int) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        If two names are equal, or the same as text, which is all that a file keeps of them.
+        If two names are equal, or equal as text, which is how files store them.
     """
     # pyarrow calls the names `column_names`; its `columns` are the data.
     columns = getattr(y, "column_names", getattr(y, "columns", None))
@@ -683,7 +683,7 @@ def label_names_of(y: MatrixLike, n_labels: int) -> NDArray[Any]:
 
 
 def each_once(name: str, values: object) -> tuple[Any, ...]:
-    """Return the values as a tuple; raise unless there is one and none comes twice."""
+    """Return the values as a tuple; raise an error if it is empty or has duplicates."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise TypeError(f"{name} must be a tuple, got {values!r}. Hint: ({values!r},).")
     each = tuple(values)
