@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
-# Not prose: figures that a benchmark writes, passages marked as such, blocks of code, examples, code in a line, targets
-# of links.
+# Not prose: figures that a benchmark writes, passages marked as such, blocks of code, examples, names of
+# parameters, code in a line, targets of links.
 _NOT_PROSE = re.compile(
     r"<!-- figures: begin -->.*?<!-- figures: end -->|<!-- prose: off -->.*?<!-- prose: on -->"
-    r"|^```.*?^```|^ *>>> .*?(?=\n\s*\n|\Z)|`(?:[^`\n]|\n(?!\n))+`|(?<=\])\([^)\s]*\)",
+    r"|^```.*?^```|^ *>>> .*?(?=\n\s*\n|\Z)|^ *[\w*, ]+(?= : )|`(?:[^`\n]|\n(?!\n))+`|(?<=\])\([^)\s]*\)",
     re.MULTILINE | re.DOTALL,
 )
 

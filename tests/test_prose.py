@@ -72,6 +72,9 @@ def test_docstrings_comments_and_messages_of_modules_are_searched(tmp_path):
 
     >>> tell("He says")
     He says
+
+    doubts : int
+        The doubts.
     """
 
 says = {"says": "one"}  # nobody
@@ -83,7 +86,7 @@ raise ValueError(
 '''
     )
     faults = sorted(prose.file_faults(module, WORDS))
-    assert [(fault.line, fault.text) for fault in faults] == [(3, "holds"), (9, "nobody"), (11, "as it is")]
+    assert [(fault.line, fault.text) for fault in faults] == [(3, "holds"), (9, "doubts"), (12, "nobody"), (14, "as it is")]
 
 
 def test_main_prints_faults(tmp_path, monkeypatch, capsys):

@@ -1,7 +1,7 @@
 """From scores to label sets: pure functions, each of one rule.
 
-Scores are a dense array or a CSR array (n_samples, n_labels); what a CSR array does not store is a score of 0. Label
-sets come back as an int64 indicator matrix in the same storage.
+Scores are a dense array or a CSR array (n_samples, n_labels); values that a CSR array does not store are scores of 0.
+Label sets are returned as an int64 indicator matrix in the same container.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 
 def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) -> Matrix:
-    """Choose the labels whose score reaches the threshold.
+    """Predict the labels whose score reaches the threshold.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) ->
     Raises
     ------
     ValueError
-        If there is not one threshold for each label, or one is NaN.
+        If there is neither one threshold nor one for each label, or one is NaN.
 
     Examples
     --------
@@ -59,19 +59,19 @@ def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) ->
 
 
 def at_least_one(labels: Matrix, scores: Matrix) -> Matrix:
-    """Give each row without a label the label of highest score, the lower index on a tie.
+    """Give each sample without a label the label of highest score, the lower index on a tie.
 
     Parameters
     ----------
     labels : ndarray or CSR array of shape (n_samples, n_labels)
         Indicator matrix.
     scores : ndarray or CSR array of shape (n_samples, n_labels)
-        Scores, at least 0 where sparse. A row of equal scores gets label 0.
+        Scores, at least 0 where sparse. A sample of equal scores gets label 0.
 
     Returns
     -------
     labels : ndarray or CSR array of shape (n_samples, n_labels)
-        Indicator matrix without an empty row.
+        Indicator matrix with at least one label for each sample.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def at_least_one(labels: Matrix, scores: Matrix) -> Matrix:
            [1, 0, 0]])
     """
     empty = np.flatnonzero(np.asarray(labels.sum(axis=1)) == 0)
-    best = np.asarray(scores[empty].argmax(axis=1)).ravel()  # older scipy answers with a column
+    best = np.asarray(scores[empty].argmax(axis=1)).ravel()  # older scipy returns a column
     if not sparse.issparse(labels):
         filled = labels.copy()
         filled[empty, best] = 1
@@ -91,14 +91,14 @@ def at_least_one(labels: Matrix, scores: Matrix) -> Matrix:
 
 
 def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
-    """Choose, in each row, the given number of labels of highest score, lower indices on a tie.
+    """Predict, for each sample, the given number of labels of highest score, lower indices on a tie.
 
     Parameters
     ----------
     scores : ndarray or CSR array of shape (n_samples, n_labels)
-        Scores; in a CSR array only stored scores can be chosen.
+        Scores; in a CSR array only labels with stored scores can be predicted.
     sizes : int or array-like of int of shape (n_samples,)
-        How many labels; 0 chooses none.
+        Numbers of labels; 0 predicts none.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
     Raises
     ------
     ValueError
-        If there is not one size for each row.
+        If there is neither one size nor one for each sample.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
 
 
 def within_sizes(labels: Matrix, scores: Matrix, *, at_least: int = 0, at_most: int | None = None) -> Matrix:
-    """Bound the number of labels of each row: add those of highest score, or drop those of lowest.
+    """Bound the number of labels of each sample: add those of highest score, or drop those of lowest.
 
     Parameters
     ----------
@@ -143,9 +143,9 @@ def within_sizes(labels: Matrix, scores: Matrix, *, at_least: int = 0, at_most: 
     scores : ndarray of shape (n_samples, n_labels)
         Scores; of equal ones the lower label index is kept or added first.
     at_least : int, default=0
-        A row with fewer labels gets the best of the others.
+        A sample with fewer labels gets the best of the others.
     at_most : int, default=None
-        A row with more labels keeps the best of them. None: any number.
+        A sample with more labels keeps the best of them. None: any number.
 
     Returns
     -------
@@ -192,7 +192,7 @@ def _one_each(name: str, values: Any, n: int, what: str) -> Any:
 
 
 def _best_first(scores: Any) -> FloatArray:
-    """Return what ascends as the scores descend; unsigned scores have no negative of their own type."""
+    """Return numbers that ascend as the scores descend; unsigned scores have no negative of their own type."""
     negated: FloatArray = np.negative(scores, dtype=np.float64)
     return negated
 

@@ -72,7 +72,7 @@ def test_clone_is_the_same_object(known):
 
 def test_other_rows_are_refused(known):
     """Rows that were not searched get an error, never someone else's neighbours."""
-    with pytest.raises(ValueError, match="training rows whose neighbours were precomputed"):
+    with pytest.raises(ValueError, match="training samples whose neighbours were precomputed"):
         known.fit(X[::-1])
     with pytest.raises(ValueError, match="one of the 2 sets of queries"):
         known.kneighbors(X[:8])
@@ -193,11 +193,11 @@ EYE = np.eye(3)
             ValueError,
             r"query graph 1 must be of shape \(n_rows, n_samples=3\), got shape \(2, 4\)",
         ),
-        ((sparse.csr_array(EYE),), ValueError, "must hold a neighbour of every row, got none of row 0"),
-        ((sparse.csr_array(EYE - 0.5),), ValueError, "must hold finite distances of at least 0, got -0.5"),
+        ((sparse.csr_array(EYE),), ValueError, "must have a neighbour of every row, got none of row 0"),
+        ((sparse.csr_array(EYE - 0.5),), ValueError, "must contain finite distances of at least 0, got -0.5"),
         ((sparse.csr_array(np.where(EYE, 0, np.nan)),), ValueError, "finite distances of at least 0, got nan"),
         ((sparse.csr_array(np.where(EYE, 0, np.inf)),), ValueError, "finite distances of at least 0, got inf"),
-        ((sparse.csr_array(np.ones((3, 3), dtype=bool)),), ValueError, "must hold distances, got values of type bool"),
+        ((sparse.csr_array(np.ones((3, 3), dtype=bool)),), ValueError, "contain distances, got values of type bool"),
         ((graph_of([[1, 2]] * 3, [[1, 1], [2, 2], [0, 0]], 3),), ValueError, "each neighbour of a row once"),
     ],
 )

@@ -116,7 +116,7 @@ def test_too_few_neighbours():
         MLkNN(4, search=GraphTransformer(3)).fit(X, Y)
     model = BRkNN(4, search=GraphTransformer(3)).fit(X, Y)
     assert model.predict(QUERIES).shape == (8, 4)
-    with pytest.raises(ValueError, match="must hold a neighbour of every row, got none of row"):
+    with pytest.raises(ValueError, match="must have a neighbour of every row, got none of row"):
         MLkNN(1, search=RadiusNeighborsTransformer(radius=1e-9)).fit(X, Y)
 
 

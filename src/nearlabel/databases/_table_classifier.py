@@ -1,4 +1,4 @@
-"""A classifier whose training rows are those of a table, whenever it is asked."""
+"""A classifier whose training samples are those of a table, whenever it is asked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class TableChanges(NamedTuple):
-    """Ids of the training rows that differ from those of the fit before; false if there are none.
+    """Ids of the training samples that differ from those of the fit before; false if there are none.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class _State(NamedTuple):
     model: Any
     version: Hashable
     ids: NDArray[Any]
-    digests: dict[Any, bytes]  # of each training row's vector and tags, by id
+    digests: dict[Any, bytes]  # of each training sample's vector and tags, by id
 
 
 def _has(method: str) -> Callable[[Method], Method]:
@@ -101,7 +101,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     estimator_ : classifier
         The fitted classifier.
     ids_ : ndarray of shape (n_samples,)
-        Ids of the training rows, in their order.
+        Ids of the training samples, in their order.
     classes_, label_names_, n_features_in_
         Those of the fitted classifier.
 
@@ -163,7 +163,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         TableChanges
-            Ids of the training rows added, removed and changed; false if there are none.
+            Ids of the training samples added, removed and changed; false if there are none.
 
         Raises
         ------
@@ -308,7 +308,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def ids_(self) -> NDArray[Any]:
-        """Ids of the training rows."""
+        """Ids of the training samples."""
         return self._state.ids
 
     @property
@@ -319,7 +319,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def label_names_(self) -> NDArray[Any]:
-        """Names of the labels: the tags that some training row carries."""
+        """Names of the labels: the tags that some training sample carries."""
         names: NDArray[Any] = self._state.model.label_names_
         return names
 
@@ -360,7 +360,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         return _while_it_changes(from_present_rows)
 
     def _fitted_to_present_rows(self, before: _State | None = None) -> _State:
-        """Read the table, and fit unless the training rows are those of before."""
+        """Read the table, and fit unless the training samples are those of before."""
 
         def fitted() -> _State:
             rows = self.table.read()
@@ -409,7 +409,7 @@ def _updated(before: _State, rows: TableRows, digests: dict[Any, bytes]) -> Any 
             model.forget(np.flatnonzero(~stays))
         if n_stay < len(rows.ids):
             model.partial_fit(rows.X[n_stay:], (rows.tags or [])[n_stay:])
-    except ValueError:  # too few rows in between, or new rows that all have no tag
+    except ValueError:  # too few rows in between, or new samples that all have no tag
         return None
     return model
 

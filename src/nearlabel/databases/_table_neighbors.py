@@ -38,10 +38,10 @@ class TableNeighbors(BaseEstimator):
     distances are computed in float64, as `ExactNeighbors` does, and ordered by (distance, training index): only a
     neighbour that was not nominated makes the result differ from the exact one, and :meth:`recall` counts those.
 
-    The training rows are those that serve when `fit` reads the table: a vector, and tags unless the table has no column
-    for them. A training row's index is its place in the order of the table then; `ids_` are the ids. Rows that come
-    later are passed over until the next `fit`; rows that are deleted are no longer found; of a row that was changed,
-    the present vector counts. `TableClassifier` follows such changes by itself.
+    The training samples are those that serve when `fit` reads the table: a vector, and tags unless the table has no
+    column for them. A training sample's index is its place in the order of the table then; `ids_` are the ids. Rows
+    that come later are passed over until the next `fit`; rows that are deleted are no longer found; of a row that was
+    changed, the present vector counts. `TableClassifier` follows such changes by itself.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ class TableNeighbors(BaseEstimator):
     Attributes
     ----------
     ids_ : ndarray of shape (n_samples,)
-        Ids of the training rows.
+        Ids of the training samples.
     n_samples_fit_ : int
-        Number of training rows.
+        Number of training samples.
     n_features_in_ : int
         Number of features.
 
@@ -71,7 +71,7 @@ class TableNeighbors(BaseEstimator):
 
     Notes
     -----
-    No row is kept, only ids. A query for which fewer than `n_neighbors` training rows are nominated is answered by
+    No row is kept, only ids. A query for which fewer than `n_neighbors` training samples are nominated is answered by
     `ExactNeighbors` from all rows of the table, which are read for that once a call.
 
     Examples
@@ -99,7 +99,7 @@ class TableNeighbors(BaseEstimator):
         self.n_candidates = n_candidates
 
     def fit(self, X: MatrixLike | None = None, y: None = None) -> Self:
-        """Take the rows of the table as training rows.
+        """Take the rows of the table as training samples.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class TableNeighbors(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features), default=None
-            The queries. None: the training rows, each without itself (its duplicates stay).
+            The queries. None: the training samples, each without itself (its duplicates stay).
         n_neighbors : int, default=None
             Number of neighbours; None: as given to the constructor.
         return_distance : bool, default=True
@@ -151,14 +151,14 @@ class TableNeighbors(BaseEstimator):
         distances : ndarray of shape (n_queries, n_neighbors), float64
             Only if `return_distance`; exact.
         indices : ndarray of shape (n_queries, n_neighbors)
-            Training row numbers, ordered by (distance, index).
+            Training sample numbers, ordered by (distance, index).
 
         Raises
         ------
         ValueError
-            If `n_neighbors` exceeds the number of (other) training rows.
+            If `n_neighbors` exceeds the number of (other) training samples.
         TableChangedError
-            If the table no longer holds enough of the training rows; without X, if one is gone.
+            If the table no longer holds enough of the training samples; without X, if one is gone.
         """
         check_is_fitted(self)
         self._check_parameters()
@@ -174,7 +174,7 @@ class TableNeighbors(BaseEstimator):
         Parameters
         ----------
         n_queries : int, default=1000
-            Number of training rows drawn.
+            Number of training samples drawn.
         n_neighbors : int, default=10
             Number of neighbours.
         random_state : int, RandomState or None, default=0
@@ -188,7 +188,7 @@ class TableNeighbors(BaseEstimator):
         Raises
         ------
         TableChangedError
-            If the table no longer holds a training row.
+            If the table no longer holds a training sample.
         """
         check_is_fitted(self)
         rows = self._all_rows()
@@ -215,7 +215,7 @@ class TableNeighbors(BaseEstimator):
         return np.array([self._number_of.get(one, -1) for one in ids], dtype=np.intp)
 
     def _present_rows(self) -> tuple[IntArray, TableRows]:
-        """Return the training rows that the table still holds, by index, and their indices."""
+        """Return the training samples that the table still holds, by index, and their indices."""
         rows = self.table.read()
         numbers = self._numbers(rows.ids.tolist())
         order = np.argsort(numbers, kind="stable")[np.count_nonzero(numbers < 0) :]
@@ -226,13 +226,13 @@ class TableNeighbors(BaseEstimator):
         if len(numbers) < self.n_samples_fit_:
             gone = self.ids_[np.setdiff1d(np.arange(self.n_samples_fit_), numbers)].tolist()
             raise TableChangedError(
-                f"table must hold all {self.n_samples_fit_} training rows, got {len(numbers)}: {gone[0]!r} is gone."
+                f"table must hold all {self.n_samples_fit_} training samples, got {len(numbers)}: {gone[0]!r} is gone."
                 " Hint: fit again."
             )
         return rows.X
 
     def _search(self, queries: NDArray[Any], k: int, *, own: bool) -> tuple[FloatArray, IntArray]:
-        """Return distances and indices (n_queries, k); with `own` the queries are the training rows."""
+        """Return distances and indices (n_queries, k); with `own` the queries are the training samples."""
         n = min(max(2 * k + 1 if self.n_candidates is None else self.n_candidates, k + own), self.n_samples_fit_)
         found = [
             self._best(queries[block], np.arange(block.start, block.stop) if own else None, k, n)
@@ -260,7 +260,7 @@ class TableNeighbors(BaseEstimator):
         return Found(ranks, indices, short)
 
     def _ranked(self, queries: NDArray[Any], candidates: Candidates) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return query, index and rank of the candidates that are training rows, each once, by (query, rank, index)."""
+        """Return query, index and rank of candidates that are training samples, each once, by (query, rank, index)."""
         number = self._numbers(candidates.ids)
         known = np.flatnonzero(number >= 0)
         query, number = candidates.query[known], number[known]
@@ -273,12 +273,12 @@ class TableNeighbors(BaseEstimator):
         return query[order], number[order], rank[order]
 
     def _search_exactly(self, queries: NDArray[Any], own: IntArray | None, k: int) -> tuple[FloatArray, IntArray]:
-        """Search all training rows that the table still holds."""
+        """Search all training samples that the table still holds."""
         numbers, rows = self._present_rows()
         wanted = k + (own is not None)
         if len(numbers) < wanted:
             raise TableChangedError(
-                f"table must still hold {wanted} of the {self.n_samples_fit_} training rows, got {len(numbers)}."
+                f"table must still hold {wanted} of the {self.n_samples_fit_} training samples, got {len(numbers)}."
                 " Hint: fit again."
             )
         distances, places = ExactNeighbors(self.metric).fit(rows.X).kneighbors(queries, wanted)

@@ -1,4 +1,4 @@
-"""Samplers: other training rows, by imbalanced-learn's `fit_resample(X, y)` for label matrices.
+"""Samplers: other training samples, by imbalanced-learn's `fit_resample(X, y)` for label matrices.
 
 More or fewer where labels are rare; or prototypes, few that stand for all (`MRHC`, `MRSP1` to 3, `MChen`). But for
 prototypes, which are made of several rows, each says which row a row was made from, so that `ResampledClassifier` can

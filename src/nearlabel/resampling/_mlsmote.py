@@ -1,4 +1,4 @@
-"""MLSMOTE: new rows between rows that share a rare label."""
+"""MLSMOTE: new samples between rows that share a rare label."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from nearlabel.utils.validation import check_integer, check_row_numbers
 
 
 class MLSMOTE(Sampler):
-    """Make new rows between rows that share a rare label (MLSMOTE).
+    """Make new samples between rows that share a rare label (MLSMOTE).
 
     For each minority label (`nearlabel.labels.minority_labels`), in their order, each row that carries it is the seed
-    of one new row. Among the nearest other rows that carry the label one is drawn as reference. Each feature of the new
-    row is drawn between those of seed and reference, each by itself: so it lies in their box, not on the line between
-    them. Its labels are those that more than half of seed and neighbours carry: the label it was made for may be
-    missing. A label of a single row makes none; a row of several minority labels is a seed once for each.
+    of one new sample. Among the nearest other rows that carry the label one is drawn as reference. Each feature of the
+    new sample is drawn between those of seed and reference, each by itself: so it lies in their box, not on the line
+    between them. Its labels are those that more than half of seed and neighbours carry: the label it was made for may
+    be missing. A label of a single row makes none; a row of several minority labels is a seed once for each.
 
     Parameters
     ----------
     n_neighbors : int, default=5
         How many neighbours; fewer where fewer other rows carry the label.
     categorical_features : array-like of int or bool, default=None
-        Columns of X, by numbers or as a mask, whose numbers stand for categories: a new row has the most frequent one
-        of the neighbours, the least of several. None: there are none. The search sees their numbers as any other.
+        Columns of X, by numbers or as a mask, whose numbers stand for categories: a new sample has the most frequent
+        one of the neighbours, the least of several. None: there are none. The search sees their numbers as any other.
     search : object with `fit` and `kneighbors`, default=None
         Finds neighbours. None: ``ExactNeighbors()``, so that equal distances are ordered by row.
     random_state : int, RandomState or None, default=None
@@ -44,7 +44,7 @@ class MLSMOTE(Sampler):
     sample_indices_ : ndarray of int of shape (n_resampled,)
         For each resampled row the number of the row that it is, -1 for a new one.
     seed_indices_ : ndarray of int of shape (n_resampled,)
-        The row that it is, or whose new row.
+        The row that it is, or whose new sample.
     reference_indices_ : ndarray of int of shape (n_resampled,)
         The row that it is, or the other one that it was made from.
     label_names_ : ndarray of shape (n_labels,)
@@ -59,8 +59,8 @@ class MLSMOTE(Sampler):
 
     Notes
     -----
-    A new row is often the nearest neighbour of its seed, and has its labels: leave-one-out answers and folds after
-    resampling are too good. `ResampledClassifier` leaves new rows out with their seed.
+    A new sample is often the nearest neighbour of its seed, and has its labels: leave-one-out answers and folds after
+    resampling are too good. `ResampledClassifier` leaves new samples out with their seed.
 
     The imbalance ratios are those of the original rows; they are not computed anew after each label. Features of
     whole numbers get fractions, but for those that `categorical_features` names. The published R package takes the
@@ -118,7 +118,7 @@ class MLSMOTE(Sampler):
     def _made_of(
         self, X: Matrix, labels: Matrix, bag: IntArray, categories: IntArray, random: RandomState
     ) -> tuple[Matrix, Matrix, IntArray, IntArray]:
-        """Return a new row for each row of a bag: its features, its labels, its seed and its reference."""
+        """Return a new sample for each row of a bag: its features, its labels, its seed and its reference."""
         n_neighbors = min(self.n_neighbors, len(bag) - 1)
         search = clone_search(self.search).fit(X[bag])
         near = bag[search.kneighbors(None, n_neighbors)[1]]

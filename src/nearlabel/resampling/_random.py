@@ -48,7 +48,7 @@ class MLROS(Sampler):
 
     See Also
     --------
-    MLSMOTE : New rows instead of copies.
+    MLSMOTE : New samples instead of copies.
     ResampledClassifier : Resamples what a classifier is fitted to.
 
     Notes

@@ -38,7 +38,7 @@ def _leaves_out(self: ResampledClassifier) -> bool:
 class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
     """Fit a classifier to resampled rows; tune and judge it on the original ones.
 
-    The sampler acts on the training rows of `fit` alone. Leave-one-out answers are those for the original rows, each
+    The sampler acts on the training samples of `fit` alone. Leave-one-out answers are those for the original rows, each
     left out together with all that was made from it: so thresholds may be tuned around this classifier, by
     ``TunedThresholdsClassifierCV(ResampledClassifier(MLkNN(), MLSMOTE()), cv="loo")`` or by folds, within which it
     resamples anew. Prototypes (`MRSP3`) are made of several rows, none of which can be left out: they take folds.

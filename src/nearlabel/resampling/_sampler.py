@@ -28,7 +28,7 @@ class Resampled(NamedTuple):
 
 
 class Sampler(BaseEstimator, ABC):
-    """Make other training rows of the given ones, as imbalanced-learn's samplers do, for label matrices.
+    """Make other training samples of the given ones, as imbalanced-learn's samplers do, for label matrices.
 
     A subclass stores its parameters, `random_state` among them if it draws, and defines `_resample`, which gets checked
     rows and label sets, each dense or CSR.
@@ -52,7 +52,7 @@ class Sampler(BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows.
+            Training samples.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Label sets as an indicator matrix of 0 and 1, one label of two classes, or the tags of each row, a list,
             tuple or set of texts.
@@ -94,7 +94,7 @@ class Sampler(BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows.
+            Training samples.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Their label sets, as `fit_resample` takes them.
 

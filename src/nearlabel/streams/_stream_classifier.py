@@ -53,9 +53,9 @@ def _has(method: str) -> Callable[[Any], bool]:
 class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Answer, then learn, then forget: a lazy classifier of the latest, or the most useful, rows of a stream.
 
-    `partial_fit` first predicts the new rows by the model as it is, and compares with their label sets: these are the
-    prequential scores, and from them comes a figure of drift. Then it appends the rows, and removes others so that at
-    most `max_rows` stay. The model is always, to the bit, what a fit of the rows that stay makes it.
+    `partial_fit` first predicts the new samples by the model as it is, and compares with their label sets: these are
+    the prequential scores, and from them comes a figure of drift. Then it appends the rows, and removes others so that
+    at most `max_rows` stay. The model is always, to the bit, what a fit of the rows that stay makes it.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Loss, 1 less a row's F1, in the last full window beside all windows before it, since drift was last found.
     novelty_ : Drift or None
         Novelty in the last full window beside 1/2: the share of kept rows that were nearer to their neighbours when
-        they came than the new row is. It needs no labels: it tells that features change.
+        they came than the new sample is. It needs no labels: it tells that features change.
     drifts_ : list of int
         How many rows had come each time that `drift_` was found.
     classes_ : ndarray of shape (n_labels,)
@@ -125,7 +125,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     memory fills, as neighbours get nearer, and begins when `drift_window` kept rows have come by `partial_fit`. Nothing
     else follows from drift; `forget` removes the rows before it.
 
-    *Cost.* A new row is searched for three times: to answer, to weigh its neighbours, and to learn.
+    *Cost.* A new sample is searched for three times: to answer, to weigh its neighbours, and to learn.
 
     References
     ----------
@@ -185,7 +185,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows. Of more than `max_rows` the last are taken.
+            Training samples. Of more than `max_rows` the last are taken.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Their label sets as an indicator matrix of 0 and 1, one label of two classes, or the tags of each row. All
             cells must be known.
@@ -208,13 +208,13 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None = None) -> Self:
-        """Predict new rows, score the predictions, learn the rows, and forget as many as there are too many.
+        """Predict new samples, score the predictions, learn the rows, and forget as many as there are too many.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_new, n_features)
-            New rows, in the order in which they came. All are predicted before any is learnt. Of more than `max_rows`
-            the last are learnt.
+            New samples, in the order in which they came. All are predicted before any is learnt. Of more than
+            `max_rows` the last are learnt.
         y : array-like, data frame or sparse container of shape (n_new, n_labels) or (n_new,)
             Their label sets, in the form of the first call. New labels may come with them, as in
             `nearlabel.lazy.MLkNN.partial_fit`; in the scores they are labels that were not predicted.
@@ -344,7 +344,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _arriving(
         self, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None, *, first: bool
     ) -> tuple[Matrix, Labelled]:
-        """Check new rows, and return them with the label sets of all that stay or are gathered, theirs below."""
+        """Check new samples, and return them with the label sets of all that stay or are gathered, theirs below."""
         rows = check_rows(self, X, reset=first)
         if first:
             target = check_target(self, y, dtype=np.int8)
@@ -420,7 +420,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return in_columns(labels, np.arange(labels.shape[1]), len(joined.names))
 
     def _judge(self, answered: Comparison, distances: FloatArray) -> None:
-        """Add the answers for new rows, and the distances to their neighbours, to all figures."""
+        """Add the answers for new samples, and the distances to their neighbours, to all figures."""
         counts = answered.per_example
         self._scores = self._scores.with_rows(counts)
         self.drifts_ += [self.n_samples_seen_ + n_rows for n_rows in self._losses.add(1 - f1_of_rows(counts))]
