@@ -144,9 +144,7 @@ def test_a_correction_of_other_data_is_refused():
     """The cell has another value than when it was looked at, or is unknown now; the same correction twice is one."""
     y = np.array([[0.0, NAN]])
     for correction, is_now in ((Correction(0, 1, 0, given=1), 0), (Correction(1, 1, 0, given=0), "[?]")):
-        with pytest.raises(
-            ValueError, match=f"which was {correction.given} and is {is_now}. Hint: repeat the audit"
-        ):
+        with pytest.raises(ValueError, match=f"which was {correction.given} and is {is_now}. Hint: repeat the audit"):
             apply_corrections(y, [correction])
     twice = [Correction(0, 1, 0, given=0)] * 2
     assert apply_corrections(y, twice)[0, 0] == 1

@@ -45,7 +45,7 @@ def test_rows_changed_in_place_are_other_rows():
     known = PrecomputedNeighbors.from_search(ExactNeighbors(), rows, n_neighbors=3)
     known.fit(0 * X - rows * -1)
     rows[0] += 1
-    with pytest.raises(ValueError, match="other rows"):
+    with pytest.raises(ValueError, match="other samples"):
         known.fit(rows)
 
 
@@ -53,7 +53,7 @@ def test_unchecked_rows_are_told_apart_by_their_number():
     """For those who pass the rows on themselves, no row is read."""
     known = PrecomputedNeighbors.from_search(ExactNeighbors(), X, QUERIES, n_neighbors=3, check_rows=False)
     assert known.fit(np.zeros((30, 1))).kneighbors(np.zeros((8, 1)))[1].shape == (8, 3)
-    with pytest.raises(ValueError, match="other rows"):
+    with pytest.raises(ValueError, match="other samples"):
         known.fit(np.zeros((29, 1)))
 
 
@@ -84,7 +84,7 @@ def test_arrays_of_any_engine():
     """Arrays found elsewhere are taken on trust, by their number of rows."""
     graph = NeighborGraph(np.array([[1.0], [1.0]]), np.array([[1], [0]]))
     assert PrecomputedNeighbors(graph).fit(np.zeros((2, 9))).kneighbors(return_distance=False).tolist() == [[1], [0]]
-    with pytest.raises(ValueError, match="other rows"):
+    with pytest.raises(ValueError, match="other samples"):
         PrecomputedNeighbors(graph).fit(np.zeros((3, 9)))
     with pytest.raises(ValueError, match=r"arrays of one shape .* got shapes \(2, 1\) and \(1, 2\)"):
         NeighborGraph(np.zeros((2, 1)), np.zeros((1, 2), dtype=int))
@@ -158,7 +158,7 @@ def test_rows_of_graphs():
     graphs = [graph_of(*exact.kneighbors(rows, 5), 30) for rows in (X, QUERIES, OTHERS)]
     known = PrecomputedNeighbors.from_graph(*graphs, rows=(X, QUERIES, OTHERS))
     assert (known.kneighbors(OTHERS, 3)[1] == exact.kneighbors(OTHERS, 3)[1]).all()
-    with pytest.raises(ValueError, match="other rows"):
+    with pytest.raises(ValueError, match="other samples"):
         known.fit(X + 1)
     with pytest.raises(ValueError, match=r"different numbers of rows, got \[8, 8\]. Hint: rows="):
         PrecomputedNeighbors.from_graph(*graphs)

@@ -156,7 +156,7 @@ def test_rows_are_gathered_until_there_are_enough(problem):
     stream = StreamClassifier(MLkNN(10), min_rows=1)
     for row in range(10):
         stream.partial_fit(X[[row]], Y[[row]])
-    with pytest.raises(NotFittedError, match="it has gathered 10 rows of min_rows=1"):
+    with pytest.raises(NotFittedError, match="it has collected 10 samples of min_rows=1"):
         stream.predict(queries)
     assert stream.kept_.tolist() == list(range(10))
     assert np.isnan(stream.prequential_["micro_f1"])
