@@ -48,10 +48,10 @@ def tune_neighbors(
         Metrics, as in `nearlabel.metrics.get_metric`; the first decides, the others are added to the table. Among the
         others may be "empty_predictions", the share of samples without a predicted label.
     cv : "loo", int, splitter or iterable of (training, validation) rows, default=None
-    How samples are held out. None: "loo" where the classifier has leave-one-out predictions, else five folds of
-    shuffled samples. "loo": one at a time; the other steps of a pipeline have then seen the sample. An int: this many
-    folds, of consecutive samples. With folds, there is one search and one fit of the other steps for each fold; the
-    predictions of all folds are scored together.
+        How samples are held out. None: "loo" where the classifier has leave-one-out predictions, else five folds of
+        shuffled samples. "loo": one at a time; the other steps of a pipeline have then seen the sample. An int: this
+        many folds, of consecutive samples. With folds, there is one search and one fit of the other steps for each
+        fold; the predictions of all folds are scored together.
     groups : array-like of shape (n_samples,), default=None
         Names of groups of samples that are held out together, such as copies of a text or the images of one patient.
         "loo" leaves out whole groups, and needs as many additional neighbours as the largest group has samples: for few

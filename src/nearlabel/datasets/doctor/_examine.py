@@ -111,7 +111,7 @@ def examine(
     >>> rng = np.random.default_rng(0)
     >>> X = np.column_stack([np.arange(50), rng.random(50), rng.random(50)])
     >>> print(examine(X, feature_names=("id", "width", "height"), search=False))
-    severe   id_like: 1 column numbers the rows, as identifiers do: id.
+    severe   id_like: 1 column numbers the rows, like identifiers: id.
              Remedy: Leave out columns that are not measurements: --ignore id.
     """
     check_integer("n_neighbors", n_neighbors, low=1)
