@@ -300,13 +300,13 @@ def share_killed(rows: Collection[dict[str, int]]) -> float:
 
 def write_page(page: Path, rows: dict[str, dict[str, int]]) -> None:
     """Put the table between the marks of the page."""
-    lines = ["| file | mutants | killed | change no answer | not noticed |", "|---|---|---|---|---|"]
+    lines = ["| file | mutants | killed | change no result | not noticed |", "|---|---|---|---|---|"]
     for file in [file for file in CORE if file in rows]:
         row = rows[file]
         lines.append(f"| {file} | {sum(row.values())} | {row['killed']} | {row['explained']} | {row['survived']} |")
     total = {kind: sum(row[kind] for row in rows.values()) for kind in ("killed", "explained", "survived")}
     lines.append(f"| all | {sum(total.values())} | {total['killed']} | {total['explained']} | {total['survived']} |")
-    lines += ["", f"Of those that change an answer, {100 * share_killed(rows.values()):.1f} % are killed."]
+    lines += ["", f"Killed, of the mutants that change a result: {100 * share_killed(rows.values()):.1f} %."]
     text = page.read_text(encoding="utf-8")
     head, _, rest = text.partition("<!-- table -->\n")
     tail = rest.partition("<!-- end of table -->")[2]

@@ -1,4 +1,4 @@
-"""Write docs/licences.md from a software bill of materials, and fail on a licence that nobody has allowed: `make sbom`.
+"""Write docs/licences.md from a software bill of materials, and fail on a licence that is not allowed: `make sbom`.
 
 The bill is that of an environment with every extra that a user may install. Versions are in the bill only: those of the
 page would be old the next day.
@@ -79,17 +79,17 @@ def page_of(bill: Mapping[str, Any], extras: Mapping[str, Iterable[str]]) -> str
     direct = [f"| {name} | {', '.join(extras[_plain(name)])} | {licences[name]} |" for name in asked]
     others = [f"| {name} | {licences[name]} |" for name in names if name not in asked]
     weak = [f"- {name}: {licences[name]}; {WEAK[part]}." for name in names for part in WEAK if part in licences[name]]
-    lines = [_HEAD, *weak, "", "## What nearlabel asks for", "", "| package | extras | licence |", "|---|---|---|"]
+    lines = [_HEAD, *weak, "", "## What nearlabel requires", "", "| package | extras | licence |", "|---|---|---|"]
     lines += [*direct, "", "## What these bring along", "", "| package | licence |", "|---|---|", *others]
     return "\n".join(lines) + "\n"
 
 
 _HEAD = """# Licences
 
-The licence of nearlabel is BSD-3-Clause. It ships no code of others: the packages below are installed beside it, those
-of an extra only if you ask for the extra. `make sbom` installs all extras but `gpu` (torch brings its own, long list).
+The licence of nearlabel is BSD-3-Clause. It ships no code of others: the packages below are installed next to it, those
+of an extra only if you install the extra. `make sbom` installs all extras but `gpu` (torch brings its own, long list).
 It writes a software bill of materials in the format CycloneDX, with versions and dependencies
-(`build/sbom.cdx.json`), and this page. It fails on a licence that nobody has allowed.
+(`build/sbom.cdx.json`), and this page. It fails on a licence that is not allowed.
 
 All licences are permissive but these:
 """

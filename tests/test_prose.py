@@ -57,9 +57,36 @@ def test_contributors_see_the_list():
     assert table == [f"| {word['avoid']} | {word['use']} |" for word in WORDS]
 
 
-def test_pages_that_are_not_edited_exist():
-    """Every entry of the list of pages not yet edited names pages, so that the list can only become shorter."""
-    assert [pattern for pattern in prose.rules()["not_yet_edited"] if not prose.pages([pattern])] == []
+def test_files_that_are_not_edited_exist():
+    """Every entry of the list of files not yet edited names files, so that the list can only become shorter."""
+    assert [pattern for pattern in prose.rules()["not_yet_edited"] if not prose.files([pattern])] == []
+
+
+def test_docstrings_comments_and_messages_of_modules_are_searched(tmp_path):
+    """Names, strings without a space and examples may have any words; each fault has the line of the source."""
+    module = tmp_path / "module.py"
+    module.write_text(
+        '''"""Search.
+
+    It holds 3 samples.
+
+    >>> tell("He says")
+    He says
+
+    doubts : int
+        The doubts.
+    """
+
+says = {"says": "one"}  # nobody
+raise ValueError(
+    f"n must be 1, got {tell('it says')}. "
+    "It is compared as "
+    "it is."
+)
+'''
+    )
+    found = [(fault.line, fault.text) for fault in sorted(prose.file_faults(module, WORDS))]
+    assert found == [(3, "holds"), (9, "doubts"), (12, "nobody"), (14, "as it is")]
 
 
 def test_main_prints_faults(tmp_path, monkeypatch, capsys):
@@ -72,18 +99,18 @@ def test_main_prints_faults(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.splitlines()[0] == 'page.md:1: "Nobody": use no one, or an active sentence'
     page.write_text("No one is here.", encoding="utf-8")
     assert prose.main([str(page)]) == 0
-    assert capsys.readouterr().out == "1 pages, 0 texts to rewrite\n"
+    assert capsys.readouterr().out == "1 files, 0 texts to rewrite\n"
 
 
-def test_main_names_pages_that_need_no_longer_be_listed(tmp_path, monkeypatch, capsys):
+def test_main_names_files_that_need_no_longer_be_listed(tmp_path, monkeypatch, capsys):
     """A listed page with a fault stays on the list, one without is named."""
     monkeypatch.setattr(prose, "ROOT", tmp_path)
     for name, text in (("edited.md", "No one is here."), ("other.md", "Nobody is here.")):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    listed = {"words": WORDS, "pages": ["*.md"], "not_yet_edited": ["edited.md", "other.md"]}
+    listed = {"words": WORDS, "files": ["*.md"], "not_yet_edited": ["edited.md", "other.md"]}
     monkeypatch.setattr(prose, "rules", lambda: listed)
     assert prose.main([]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "edited.md has no such text: take it off not_yet_edited in tests/prose.toml",
-        "0 pages, 0 texts to rewrite",
+        "0 files, 0 texts to rewrite",
     ]

@@ -9,17 +9,17 @@ sub-package:
 - `nearlabel.neighbors` (searches, votes) and `nearlabel.lazy` (classifiers by nearest neighbours);
 - `nearlabel.transformation`, `nearlabel.ensemble` and `nearlabel.adaptation` (other multi-label classifiers);
 - `nearlabel.inspection` (explanations and names of labels, through pipelines and searches);
-- `nearlabel.audit` (labels that are probably wrong), `nearlabel.active` (rows to label next, predictions to check);
+- `nearlabel.audit` (labels that are probably wrong), `nearlabel.active` (samples to label next, predictions to check);
 - `nearlabel.decision` and `nearlabel.thresholds` (from scores to label sets), `nearlabel.calibration` (probabilities),
   `nearlabel.metrics`;
 - `nearlabel.model_selection` (folds, number of neighbours), `nearlabel.feature_selection`, `nearlabel.labels`;
-- `nearlabel.resampling` (other training samples: where labels are rare, or fewer);
-- `nearlabel.preprocessing` (mixed columns), `nearlabel.datasets`, `nearlabel.databases` (rows in vector databases);
+- `nearlabel.resampling` (more samples of rare labels, or fewer samples);
+- `nearlabel.preprocessing` (mixed columns), `nearlabel.datasets`, `nearlabel.databases` (vector databases);
 - `nearlabel.experiments`, `nearlabel.comparison`, `nearlabel.papers`;
-- `nearlabel.streams` (a bounded memory of rows that keep coming), `nearlabel.updates` (rows that come and go);
+- `nearlabel.streams` (streams of samples, in bounded memory), `nearlabel.updates` (adding and removing samples);
 - `nearlabel.persistence`, `nearlabel.plots`, `nearlabel.report`;
 - `nearlabel.testing` (checks for your own estimators);
-- `nearlabel.verification` (are files what was written?);
+- `nearlabel.verification` (checks that files are undamaged);
 - `nearlabel.environment` (versions of libraries, the compiled kernels).
 
 Python loads a sub-package when it is first used: ``import nearlabel`` alone loads neither numpy nor scikit-learn.
@@ -35,7 +35,7 @@ import importlib
 
 __version__ = "1.0.0rc1"
 
-# Each sub-package with what it offers at the top. Type checkers read __init__.pyi; a test keeps both equal.
+# Each sub-package with the classes that it offers at the top. Type checkers read __init__.pyi; a test compares them.
 _OFFERED = {
     "active": "",
     "adaptation": "ADTBoostMH AdaBoostMH BPMLL ConditionalBernoulliMixture PredictiveClusteringTree RankSVM",
@@ -89,5 +89,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """List the names to use, not the machinery of this file."""
+    """List the public names, not the helpers of this file."""
     return [*__all__, "__version__"]

@@ -1,7 +1,7 @@
-"""Decision rules from scores to label sets, as pure functions.
+"""From scores to label sets: pure functions, each of one rule.
 
-Scores are a dense array or a CSR array (n_samples, n_labels); entries that a CSR array does not store are scores of 0.
-Label sets are returned as an int64 indicator matrix in the same storage.
+Scores are a dense array or a CSR array (n_samples, n_labels); values that a CSR array does not store are scores of 0.
+Label sets are returned as an int64 indicator matrix in the same container.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) ->
     Parameters
     ----------
     scores : ndarray or CSR array of shape (n_samples, n_labels)
-        Scores. A threshold of at most 0 makes the label's column of a CSR array dense.
+        Scores. A threshold that 0 reaches fills the label's column of a CSR array.
     thresholds : float or array-like of shape (n_labels,), default=0.5
-        One threshold for all labels, or one for each.
+        One for all labels or one for each.
     strict : bool, default=False
         Whether a score equal to the threshold is below it.
 
@@ -36,7 +36,7 @@ def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) ->
     Raises
     ------
     ValueError
-        If there is not one threshold for each label, or one is NaN.
+        If there is neither one threshold nor one for each label, or one is NaN.
 
     Examples
     --------
@@ -59,19 +59,19 @@ def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) ->
 
 
 def at_least_one(labels: Matrix, scores: Matrix) -> Matrix:
-    """Add the label with the highest score to each empty label set; ties go to the lower index.
+    """Give each sample without a label the label of highest score, the lower index on a tie.
 
     Parameters
     ----------
     labels : ndarray or CSR array of shape (n_samples, n_labels)
         Indicator matrix.
     scores : ndarray or CSR array of shape (n_samples, n_labels)
-        Scores, at least 0 if sparse. A row with equal scores gets label 0.
+        Scores, at least 0 where sparse. A sample of equal scores gets label 0.
 
     Returns
     -------
     labels : ndarray or CSR array of shape (n_samples, n_labels)
-        Indicator matrix without empty rows.
+        Indicator matrix with at least one label for each sample.
 
     Examples
     --------
@@ -91,14 +91,14 @@ def at_least_one(labels: Matrix, scores: Matrix) -> Matrix:
 
 
 def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
-    """Predict a given number of labels with the highest scores for each row; ties go to lower indices.
+    """Predict, for each sample, the given number of labels of highest score, lower indices on a tie.
 
     Parameters
     ----------
     scores : ndarray or CSR array of shape (n_samples, n_labels)
         Scores; in a CSR array only labels with stored scores can be predicted.
     sizes : int or array-like of int of shape (n_samples,)
-        Number of labels; 0 predicts none.
+        Numbers of labels; 0 predicts none.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
     Raises
     ------
     ValueError
-        If there is not one size per row.
+        If there is neither one size nor one for each sample.
 
     Examples
     --------
@@ -134,18 +134,18 @@ def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
 
 
 def within_sizes(labels: Matrix, scores: Matrix, *, at_least: int = 0, at_most: int | None = None) -> Matrix:
-    """Limit the number of labels of each row: add labels with the highest scores, or drop those with the lowest.
+    """Bound the number of labels of each sample: add those of highest score, or drop those of lowest.
 
     Parameters
     ----------
     labels : ndarray of shape (n_samples, n_labels)
         Indicator matrix.
     scores : ndarray of shape (n_samples, n_labels)
-        Scores; among equal scores the lower label index is kept or added first.
+        Scores; of equal ones the lower label index is kept or added first.
     at_least : int, default=0
-        Minimum number; a row with fewer labels gets the best of the others.
+        A sample with fewer labels gets the best of the others.
     at_most : int, default=None
-        Maximum number; a row with more labels keeps the best of them. None: no limit.
+        A sample with more labels keeps the best of them. None: any number.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def within_sizes(labels: Matrix, scores: Matrix, *, at_least: int = 0, at_most: 
 
 
 def _filled(scores: CSR, chosen: BoolArray, columns: IntArray) -> CSR:
-    """Return the selected entries, and fill columns except for stored entries that are not selected."""
+    """Return the chosen entries, and those columns full but for entries that are stored and not chosen."""
     n, n_columns = scores.shape[0], len(columns)
     full = (np.ones(n * n_columns, dtype=np.int64), np.tile(columns, n), np.arange(0, n * n_columns + 1, n_columns))
     missed = np.isin(scores.indices, columns) & ~chosen
@@ -192,7 +192,7 @@ def _one_each(name: str, values: Any, n: int, what: str) -> Any:
 
 
 def _best_first(scores: Any) -> FloatArray:
-    """Return a sort key for descending scores; unsigned types have no negative values."""
+    """Return numbers that ascend as the scores descend; unsigned scores have no negative of their own type."""
     negated: FloatArray = np.negative(scores, dtype=np.float64)
     return negated
 

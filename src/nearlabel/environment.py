@@ -1,4 +1,4 @@
-"""What a result was made with: versions of Python and libraries, and the compiled kernels of the exact search."""
+"""The environment of a result: versions of Python and libraries, and the compiled kernels of the exact search."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HINT = "Hint: install a C++ compiler, then nearlabel again."
 
 
 def show_versions() -> None:
-    """Print what nearlabel runs on: system, versions of libraries, and the kernels of the exact search.
+    """Print the environment of nearlabel: system, versions of libraries, and the kernels of the exact search.
 
     See Also
     --------
@@ -51,14 +51,15 @@ def show_versions() -> None:
 
 
 def environment() -> dict[str, dict[str, str]]:
-    """Return what nearlabel runs on.
+    """Return the environment of nearlabel.
 
     Returns
     -------
     dict of str to dict of str to str
-        "System": Python, platform and the number of cores. "Libraries": the version of each, of optional ones "not
-        installed" if so. "Kernels": the state of the compiled library ("built", or why there is none), the levels that
-        this processor runs, and the one in use, which `nearlabel.neighbors.kernel_level` or NEARLABEL_KERNELS choose.
+        "System": Python, platform and the number of cores. "Libraries": the version of each, or "not installed" for a
+        missing optional one. "Kernels": the state of the compiled library ("built", or the reason why there is none),
+        the levels that this processor runs, and the one in use, which `nearlabel.neighbors.kernel_level` or
+        NEARLABEL_KERNELS set.
 
     Examples
     --------
@@ -79,7 +80,7 @@ def environment() -> dict[str, dict[str, str]]:
 
 
 def made_with() -> dict[str, str]:
-    """Return what the numbers of a run could depend on, in short: versions, machine and level of the kernels.
+    """Return the parts of the environment that results may depend on: versions, machine and level of the kernels.
 
     Returns
     -------
@@ -113,16 +114,16 @@ def _version(name: str) -> str:
 
 
 def _state() -> str:
-    """Return the state of the library, and what to do if there is none."""
+    """Return the state of the library, and a hint if there is none."""
     state = kernels_state()
     if state == "built":
         return state
     can_be_built = sys.platform in ("linux", "darwin")
-    return f"{state}. {_HINT if can_be_built else 'They are for Linux and macOS as yet.'}"
+    return f"{state}. {_HINT if can_be_built else 'They exist only for Linux and macOS so far.'}"
 
 
 def _in_use() -> str:
-    """Return the level in use; what is wrong with the environment's choice is told, too."""
+    """Return the level in use, or the error in the environment variable."""
     try:
         return kernel_in_use()
     except ValueError as error:

@@ -1,6 +1,6 @@
-"""Answers for rows by models that have not seen them: leave-one-out, by folds, or by a model fitted before.
+"""Out-of-sample predictions: leave-one-out, by folds, or by a model fitted before.
 
-The choice of a number of neighbours, tuned thresholds, the choice among models and experiments all ask here.
+The choice of a number of neighbours, tuned thresholds, the choice among models and experiments use them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Needs(NamedTuple):
-    """What is asked of a model: its label sets, its scores, or both."""
+    """The needed results of a model: its label sets, its scores, or both."""
 
     labels: bool = True
     scores: bool = True
@@ -45,7 +45,7 @@ BOTH = Needs()
 
 
 class Answer(NamedTuple):
-    """Label sets and scores of rows, each (n_rows, n_labels); None where not asked for."""
+    """Label sets and scores of rows, each (n_rows, n_labels); None where not needed."""
 
     labels: Any
     scores: Any
@@ -59,13 +59,13 @@ class _SharedSearch:
         self._known: dict[str, PrecomputedNeighbors] = {}
 
     def neighbors(self, search: Any, n_neighbors: int, name: str = "") -> Any:
-        """Return the neighbours of the rows by a search, of which a copy is fitted.
+        """Return the neighbours of the rows by a search, which is copied and fitted.
 
-        Later calls of the same name return what the first one found. (A search is not known by its text: that of a
-        user's object may be its address, which another object can get later.)
+        Later calls with the same name return the result of the first one. (The text of a search does not identify it:
+        for a user's object it may contain its address, which another object can get later.)
 
-        Where label sets have unknown cells the search itself is returned: each label has neighbours of its own, which
-        may be farther than those found.
+        If label sets have unknown cells, the search itself is returned: each label has neighbours of its own, which may
+        be farther than those found.
         """
         if has_unknown(self.y):
             return as_search(search)
@@ -78,9 +78,9 @@ class _SharedSearch:
 
 
 class LeaveOneOut(_SharedSearch):
-    """Each row is answered for by a fit of all others, without a refit: by methods that can (`loo_predict`).
+    """Each row is predicted as by a fit to all others, without a refit: by methods with `loo_predict`.
 
-    With groups, a row is answered for by the rows of other groups.
+    With groups, a row is predicted from the rows of other groups.
     """
 
     def __init__(self, X: MatrixLike, y: Matrix, groups: IntArray | None = None) -> None:
@@ -88,26 +88,26 @@ class LeaveOneOut(_SharedSearch):
         self._groups = groups
 
     def by_groups(self, groups: IntArray) -> LeaveOneOut:
-        """Return the same rows, with the neighbours that are known, answered for by the rows of other groups."""
+        """Return the same rows, with their known neighbours, predicted from the rows of other groups."""
         other = LeaveOneOut(self.X, self.y, groups)
         other._known = self._known
         return other
 
     def answer(self, estimator: Any, needs: Needs = BOTH, **params: Any) -> Answer:
-        """Fit the estimator, in place, to all rows, and return its leave-one-out answers.
+        """Fit the estimator, in place, to all rows, and return its leave-one-out predictions.
 
         Steps of a pipeline before the classifier have then seen each row.
 
         Raises
         ------
         ValueError
-            If it has no leave-one-out answers.
+            If it has no leave-one-out predictions.
         """
         return left_out_answer(estimator.fit(self.X, self.y, **params), self.y.shape[1], needs, self._groups)
 
 
 class Fold(_SharedSearch):
-    """Some rows are held out, and answered for by models fitted to the others."""
+    """Some rows are held out, and predicted by models fitted to the others."""
 
     def __init__(self, X: MatrixLike, y: Matrix, held_out: MatrixLike, truth: Matrix = None) -> None:
         super().__init__(X, y, held_out)
@@ -119,12 +119,12 @@ class Fold(_SharedSearch):
         return cls(rows_of(X, training), y[training], rows_of(X, held_out), y[held_out])
 
     def answer(self, estimator: Any, needs: Needs = BOTH, **params: Any) -> Answer:
-        """Fit the estimator, in place, to the other rows, and return its answers for those held out."""
+        """Fit the estimator, in place, to the other rows, and return its predictions for those held out."""
         return prefit_answer(estimator.fit(self.X, self.y, **params), self.held_out, self.y.shape[1], needs)
 
 
 def prefit_answer(fitted: Any, X: MatrixLike, n_labels: int, needs: Needs = BOTH, method: str = "") -> Answer:
-    """Return the answers of a fitted model for rows that it has not seen; `method` gives the scores, "" any it has."""
+    """Return a fitted model's predictions for rows that it has not seen; `method` gives the scores, "" any it has."""
     scores = None
     if needs.scores:
         scores = label_scores(fitted, X, n_labels, method or response_method_of(fitted))
@@ -132,9 +132,9 @@ def prefit_answer(fitted: Any, X: MatrixLike, n_labels: int, needs: Needs = BOTH
 
 
 def left_out_answer(fitted: Any, n_labels: int, needs: Needs = BOTH, groups: IntArray | None = None) -> Answer:
-    """Return the leave-one-out answers of a fitted model: its own, of its last step, or of its best estimator.
+    """Return the leave-one-out predictions of a fitted model: its own, of its last step, or of its best estimator.
 
-    With groups, each row is answered for by the rows of other groups.
+    With groups, each row is predicted from the rows of other groups.
 
     Raises
     ------
@@ -146,8 +146,8 @@ def left_out_answer(fitted: Any, n_labels: int, needs: Needs = BOTH, groups: Int
         fitted = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted.best_estimator_
     if not hasattr(fitted, "loo_predict_proba"):
         raise ValueError(
-            "cv='loo' needs probabilities of a classifier with loo_predict_proba, as nearlabel.lazy has them,"
-            f" got {type(fitted).__name__}. Hint: cv=LeaveOneOut() serves any classifier."
+            "cv='loo' needs probabilities of a classifier with loo_predict_proba, as in nearlabel.lazy,"
+            f" got {type(fitted).__name__}. Hint: cv=LeaveOneOut() works for any classifier."
         )
     scores = None
     if needs.scores:
@@ -156,17 +156,17 @@ def left_out_answer(fitted: Any, n_labels: int, needs: Needs = BOTH, groups: Int
 
 
 def _check_resamples_nothing(pipeline: Any) -> None:
-    """Raise ValueError if a step has other training samples than those given: it would answer for rows that it made."""
+    """Raise ValueError if a step makes other training samples: the model would then predict samples that it made."""
     for _, step in getattr(pipeline, "steps", []):
         if hasattr(step, "fit_resample"):
             raise ValueError(
                 f"cv='loo' needs a model without samplers, got {type(step).__name__} in a pipeline."
-                f" Hint: ResampledClassifier(estimator, sampler) leaves rows out with all that was made from them."
+                f" Hint: ResampledClassifier(estimator, sampler) leaves samples out with all that were made from them."
             )
 
 
 def join_answers(answers: Iterable[Answer]) -> Answer:
-    """Return the answers of several folds as one, dense, in the order of the folds."""
+    """Return the predictions of several folds as one, dense, in the order of the folds."""
     labels, scores = zip(*answers, strict=True)
     return Answer(
         None if labels[0] is None else np.vstack([as_dense(part) for part in labels]),
@@ -175,7 +175,7 @@ def join_answers(answers: Iterable[Answer]) -> Answer:
 
 
 def splitter_of(cv: Any, n_samples: int, random_state: int | RandomState | None, groups: IntArray | None = None) -> Any:
-    """Return the splitter that `cv` stands for; an int makes folds of rows, or of groups."""
+    """Return the splitter of a parameter `cv`; an int makes folds of rows, or of groups."""
     if not isinstance(cv, int | np.integer):
         return check_cv(cv)
     n_folds = check_integer("cv", cv, low=2)
@@ -194,7 +194,7 @@ def largest_group(groups: IntArray | None) -> int:
 
 
 def of_groups(groups: IntArray | None) -> dict[str, IntArray]:
-    """Return the keyword of `split` or of leave-one-out answers: nothing without groups."""
+    """Return the keyword of `split` or of leave-one-out predictions: nothing without groups."""
     return {} if groups is None else {"groups": groups}
 
 
@@ -204,7 +204,7 @@ def splits_of(splitter: Any, X: MatrixLike, y: Matrix, **params: Any) -> list[tu
     if not splits or not all(len(split) == 2 and len(split[1]) for split in splits):
         raise ValueError(
             "cv must give pairs of training and validation rows, neither of them empty, got"
-            f" {len(splits)} splits. Hint: a generator is used up by the first fit; give a list."
+            f" {len(splits)} splits. Hint: the first fit exhausts a generator; pass a list."
         )
     return [(training, validation) for training, validation in splits]
 

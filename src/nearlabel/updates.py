@@ -1,7 +1,7 @@
-"""Rows come and go in a fitted model, also through pipelines and searches of parameters.
+"""Add training samples to a fitted model and remove them, also through pipelines and searches of parameters.
 
 `model.partial_fit(X, y)`, `model.forget(rows)` and `model.retune()` are methods of the lazy classifiers and of
-`TunedThresholdsClassifierCV` around one. scikit-learn's `Pipeline` and `GridSearchCV` do not hand them on; the
+`TunedThresholdsClassifierCV` around one. scikit-learn's `Pipeline` and `GridSearchCV` do not pass these calls on; the
 functions here do.
 """
 
@@ -28,8 +28,8 @@ def partial_fit(
 ) -> Any:
     """Append training samples to a fitted model.
 
-    The steps of a pipeline before the classifier stay as they were fitted: scalings, vocabularies and selections are
-    those of the rows of `fit`. The classifier is then what a fit of all rows, as these steps transform them, makes it.
+    The steps of a pipeline before the classifier do not change: scalings, vocabularies and selections remain those of
+    `fit`. The classifier then equals a fit to all samples, as these steps transform them.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ def partial_fit(
         A method of `nearlabel.lazy` that has `partial_fit`, thresholds tuned for one (``cv="loo"``), a `Pipeline` that
         ends in one of these, or an estimator with such a `best_estimator_`. It is changed.
     X : array-like, data frame or sparse container of shape (n_added, n_features)
-        New rows, as `model.predict` takes them.
+        Added samples, as for `model.predict`.
     y : array-like, data frame or sparse container of shape (n_added, n_labels) or (n_added,)
         Their label sets; see `nearlabel.lazy.MLkNN.partial_fit`.
     classes : array-like, default=None
-        Names of labels that may come; see there.
+        Names of labels that may appear later; see `nearlabel.lazy.MLkNN.partial_fit`.
     sample_weight : array-like of shape (n_added,), default=None
         Weights, for a method whose `fit` takes them.
 
@@ -53,9 +53,9 @@ def partial_fit(
     Raises
     ------
     TypeError
-        If no part of the model takes rows, or its search cannot be updated.
+        If no part of the model can add samples, or its search cannot be updated.
     ValueError
-        If X or y is malformed or does not fit the rows and labels before. Then nothing has changed.
+        If X or y is malformed or does not fit the earlier samples and labels. Then nothing has changed.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
 
@@ -90,15 +90,15 @@ def forget(model: Any, rows: ArrayLike) -> Any:
     Returns
     -------
     model
-        The same object, as a fit of the other rows in their order makes it; steps of a pipeline before the classifier
-        stay as they were fitted.
+        The same object, equal to a fit to the other samples in their order; steps of a pipeline before the classifier
+        do not change.
 
     Raises
     ------
     TypeError
-        If no part of the model takes rows, or its search cannot be updated.
+        If no part of the model can remove samples, or its search cannot be updated.
     ValueError
-        If a row is unknown or comes twice, or too few rows would be left. Then nothing has changed.
+        If a number is unknown or comes twice, or too few samples would be left. Then nothing has changed.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
     """
@@ -107,7 +107,7 @@ def forget(model: Any, rows: ArrayLike) -> Any:
 
 
 def retune(model: Any) -> Any:
-    """Choose again what depends on all rows and stays while rows come and go: thresholds, a number of neighbours.
+    """Choose again the thresholds or the number of neighbours, which `partial_fit` and `forget` do not change.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def retune(model: Any) -> Any:
     Raises
     ------
     TypeError
-        If no part of the model takes rows.
+        If no part of the model can be updated.
     ValueError
         If thresholds were not tuned by leaving one out.
     sklearn.exceptions.NotFittedError
@@ -133,7 +133,7 @@ def retune(model: Any) -> Any:
 
 
 def can_be_updated(model: Any) -> bool:
-    """Return whether rows can be added to a model and removed from it.
+    """Return whether training samples can be added to a model and removed from it.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def can_be_updated(model: Any) -> bool:
 
 
 def updated_part(model: Any) -> Any:
-    """Return the part of a fitted model that rows are added to and removed from.
+    """Return the part of a fitted model that samples are added to and removed from.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def updated_part(model: Any) -> Any:
     Raises
     ------
     TypeError
-        If rows cannot be added to it.
+        If samples cannot be added to it.
     sklearn.exceptions.NotFittedError
         If it is not fitted.
     """
@@ -170,7 +170,7 @@ def updated_part(model: Any) -> Any:
     check_is_fitted(last)
     if not hasattr(last, "forget"):
         raise TypeError(
-            f"model must be a method by votes of neighbours, such as MLkNN, for rows to come and go, got"
+            f"model must be a method by votes of neighbours, such as MLkNN, to add or remove samples, got"
             f" {type(last).__name__}. Hint: fit it again to all rows."
         )
     return last
@@ -199,7 +199,7 @@ def lazy_part(model: Any) -> Any:
 
 
 def copy_to_update(model: Any) -> Any:
-    """Return a copy of a fitted model whose updated part can change without the model's changing with it.
+    """Return a copy of a fitted model whose updated part can change without changing the model.
 
     Parameters
     ----------
@@ -209,9 +209,9 @@ def copy_to_update(model: Any) -> Any:
     Returns
     -------
     estimator
-        All that an update does not change is shared.
+        A copy that shares everything that an update does not change.
     """
-    other = object.__new__(type(model))  # `copy.copy` would ask what a pickle holds
+    other = object.__new__(type(model))  # `copy.copy` would use the state of a pickle
     vars(other).update(vars(model))
     if isinstance(model, Pipeline):
         other.steps = [*model.steps[:-1], (model.steps[-1][0], copy_to_update(model[-1]))]
@@ -222,14 +222,14 @@ def copy_to_update(model: Any) -> Any:
 
 
 def _last(model: Any) -> Any:
-    """Return what decides in a model."""
+    """Return the deciding part of a model."""
     if isinstance(model, Pipeline):
         return _last(model[-1])
     return _last(model.best_estimator_) if hasattr(model, "best_estimator_") else model
 
 
 def _transformed(model: Any, X: MatrixLike) -> MatrixLike:
-    """Return rows as the last step sees them."""
+    """Return rows in the form that the last step gets."""
     if isinstance(model, Pipeline):
         return _transformed(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
     return _transformed(model.best_estimator_, X) if hasattr(model, "best_estimator_") else X

@@ -388,7 +388,7 @@ def test_the_text_shows_the_first_findings():
     X, y = problem()
     found = audit(BRkNN(3).fit(X, y), label_names=["calm", "loud", "sad", "slow", "fast"])
     text = str(found)
-    assert f"confident learning doubts {found.n_issues} of 200 known cells" in text
+    assert f"confident learning flags {found.n_issues} of 200 known cells" in text
     assert f"row {found.cells[0].row}, {found.cells[0].label_name}: " in text
     assert max(map(len, text.splitlines())) <= 80
     assert f"and {len(found.cells) - 5} more" in text
@@ -417,7 +417,7 @@ def test_bad_arguments_are_refused(change, message):
 def test_other_models_are_refused_by_name():
     """The message names what is inside, and what to do."""
     X, y = problem()
-    with pytest.raises(TypeError, match=r"got Pipeline around RandomForestPCT\. Hint: scores of any model"):
+    with pytest.raises(TypeError, match=r"got Pipeline around RandomForestPCT\. Hint: to audit with scores"):
         audit(make_pipeline(MinMaxScaler(), RandomForestPCT(2)).fit(X, y))
     with pytest.raises(TypeError, match=r"model must be a method by votes of neighbours.*got IBLR"):
         audit(IBLR(3).fit(X, y))
@@ -442,12 +442,12 @@ def test_models_of_resampled_rows_are_refused(around):
     model = ResampledClassifier(MLkNN(3), MLROS(random_state=0)).fit(X, y)
     if around:
         model = Pipeline([("sampler", Doubled()), ("model", MLkNN(3).fit(X, y))])
-    with pytest.raises(TypeError, match=r"model must be fitted to the rows that are audited, not to resampled ones"):
+    with pytest.raises(TypeError, match=r"model must be fitted to the samples that are audited, not to resampled ones"):
         audit(model)
 
 
 def test_names_are_one_for_each_row():
     """`named` refuses another number."""
     X, y = problem()
-    with pytest.raises(ValueError, match="names must be 40 texts, one for each row, got 1"):
+    with pytest.raises(ValueError, match="names must be 40 texts, one for each sample, got 1"):
         audit(BRkNN(3).fit(X, y)).named(["a"])

@@ -144,9 +144,7 @@ def test_a_correction_of_other_data_is_refused():
     """The cell has another value than when it was looked at, or is unknown now; the same correction twice is one."""
     y = np.array([[0.0, NAN]])
     for correction, is_now in ((Correction(0, 1, 0, given=1), 0), (Correction(1, 1, 0, given=0), "[?]")):
-        with pytest.raises(
-            ValueError, match=f"which was {correction.given} and is {is_now}. Hint: audit the data anew"
-        ):
+        with pytest.raises(ValueError, match=f"which was {correction.given} and is {is_now}. Hint: repeat the audit"):
             apply_corrections(y, [correction])
     twice = [Correction(0, 1, 0, given=0)] * 2
     assert apply_corrections(y, twice)[0, 0] == 1
@@ -160,7 +158,7 @@ def test_tags_cannot_be_unknown_one_by_one():
         apply_corrections([["calm"]], [Correction("loud", 1, 0)])
     named = apply_corrections([["calm"]], [Correction("loud", 1, 0)], label_names=["calm", "loud"])
     assert named == [["calm", "loud"]]
-    with pytest.raises(ValueError, match="label_names must hold all tags of y, got none for 'calm'"):
+    with pytest.raises(ValueError, match="label_names must have all tags of y, got none for 'calm'"):
         apply_corrections([["calm"]], [], label_names=["loud"])
     arrow = pytest.importorskip("pyarrow")
     with pytest.raises(TypeError, match="y must be an array, a pandas data frame, sparse or tags, got Table"):

@@ -294,7 +294,7 @@ def test_malformed_evidence_is_refused(call, p, y, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: most_suspicious([], 3), "blocks must hold at least one, got none"),
+        (lambda: most_suspicious([], 3), "blocks must have at least one block, got none"),
         (lambda: most_suspicious(blocks_of([[0.5]], [[1]]), 0), "n_cells must be"),
         (lambda: most_suspicious(blocks_of([[0.5]], [[1]]), 1, prior=[0.5, 0.5]), "prior must be 1 numbers"),
         (lambda: prior_odds([[0.5]], [[1]], prior=[2]), "prior must be 1 numbers from 0 to 1"),

@@ -55,7 +55,7 @@ def test_the_planted_cells_come_first(nearlabel, songs):
     """As text with names, as JSON as the library has it, and as CSV."""
     answer = nearlabel("audit", songs, *NAMED)
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith("songs, by mlknn, k 20, and mlmlm\n\n60 rows, 2 labels: confident learning doubts 3")
+    assert answer.out.startswith("songs, by mlknn, k 20, and mlmlm\n\n60 rows, 2 labels: confident learning flags 3")
     assert '"Song" 3, live (sid s97), m_calm: yes, but 20 of 20 neighbours (' in answer.out
     told = json.loads(nearlabel("audit", songs, *NAMED, "--n", 3, "--format", "json").out)
     assert {(one["row"], one["label_name"]) for one in told["cells"]} == {(3, "m_calm"), (7, "m_loud"), (40, "m_calm")}
@@ -126,7 +126,7 @@ def test_corrections_come_back(nearlabel, songs, tmp_path, key, moved):
     answer = nearlabel("audit", songs, *named, "--apply", corrections, "--out", out)
     if moved and key == "row":
         assert answer.code == 2
-        assert "must be of the data as they are, got row" in answer.err
+        assert "must match the present data, got row" in answer.err
         assert not out.exists()
         return
     said = f"Corrected 3 cells in 3 rows; 1 had the correct value already.\nData: {out}\n"
@@ -247,7 +247,7 @@ def test_force(nearlabel, songs, tmp_path):
     after = songs.read_bytes()
     assert after != before
     answer = nearlabel(*words)
-    assert answer.err.endswith("row s97, label 'm_calm', which was 1 and is 0. Hint: audit the data anew.\n")
+    assert answer.err.endswith("row s97, label 'm_calm', which was 1 and is 0. Hint: repeat the audit.\n")
     assert songs.read_bytes() == after
 
 

@@ -41,7 +41,7 @@ def test_table(nearlabel, texts):
     assert (answer.code, answer.err) == (0, "")
     lines = answer.out.splitlines()
     assert lines[0] == "texts: 60 rows, 9 features, 4 labels"
-    assert lines[2].startswith("severe   empty_rows: 3 rows (5 %) hold no value but 0.")
+    assert lines[2].startswith("severe   empty_rows: 3 rows (5 %) contain no value but 0.")
     assert max(map(len, lines)) <= 80
     assert "--labels-separator '|'" in answer.out
 
@@ -112,7 +112,7 @@ def test_commands_say_what_is_severe(nearlabel, numbered, tmp_path, command):
     loud, quiet = nearlabel(*given), nearlabel(*given, "--quiet")
     assert (loud.code, quiet.code, quiet.err) == (0, 0, "")
     assert re.sub(SECONDS, "", loud.out) == re.sub(SECONDS, "", quiet.out)
-    expected = ["numbered: 1 column numbers the rows, as identifiers do: id. Remedy: Leave out"]
+    expected = ["numbered: 1 column numbers the rows, like identifiers: id. Remedy: Leave out"]
     if command != "tune":  # which tries scaled features too
         expected.append("numbered: Ranges of features differ by up to")
     lines = loud.err.splitlines()

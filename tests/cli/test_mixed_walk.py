@@ -111,7 +111,7 @@ def test_an_identifier_that_stays_in(nearlabel, command):
     kinds = ("--categorical", "genre,id", "--date", "released", "--text", "title", "--impute", "median")
     lines = nearlabel(command, "songs.csv", *LABELS, *kinds, *QUICK[command]).err.splitlines()
     assert lines[0] == (
-        "nearlabel: songs: 1 column contains a different text in each row, as identifiers do: id. Remedy: Leave out"
+        "nearlabel: songs: 1 column contains a different text in each row, like identifiers: id. Remedy: Leave out"
         " columns that are not measurements: --ignore id."
     )
     assert all(line.startswith("nearlabel: Column 'id' has ") for line in lines[1:])

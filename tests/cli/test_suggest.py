@@ -52,7 +52,7 @@ def test_tables(nearlabel, table, model):
     _, path = table
     answer = nearlabel("suggest", model, path, "--n=2", "--id=id")
     assert "Rows of fruit.csv to label next" in answer.out
-    assert "stands for" in answer.out
+    assert "represents" in answer.out
     answer = nearlabel("suggest", model, path, "--n=2", "--for=review")
     assert "Predictions for fruit.csv to check" in answer.out
     assert "wrong with" in answer.out

@@ -215,7 +215,7 @@ def test_bad_input(table, songs):
         TableClassifier(BRkNN(50), table).fit()
     table.delete(songs.ids)
     table.add([1, 2], np.ones((2, 4)), [[], []])
-    with pytest.raises(ValueError, match="table must hold at least one tag, got none"):
+    with pytest.raises(ValueError, match="table must have at least one tag, got none"):
         model.predict(songs.queries)
 
 

@@ -82,9 +82,9 @@ def test_rows_that_come_and_go_after_fit(table, songs):
     distances, indices = search.kneighbors(songs.queries, 30)
     left = ExactNeighbors().fit(songs.X[10:]).kneighbors(songs.queries, 30)
     assert_same((distances, indices), (left[0], left[1] + 10))
-    with pytest.raises(TableChangedError, match="table must still hold 31 of the 40 training rows, got 30"):
+    with pytest.raises(TableChangedError, match="table must still have 31 of the 40 training samples, got 30"):
         search.kneighbors(songs.queries, 31)
-    with pytest.raises(TableChangedError, match="table must hold all 40 training rows, got 30: 10 is gone"):
+    with pytest.raises(TableChangedError, match="table must have all 40 training samples, got 30: 10 is gone"):
         search.kneighbors(None, 1)
 
 

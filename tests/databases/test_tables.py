@@ -72,7 +72,7 @@ def test_no_row_without_tags(table):
 
 def test_an_empty_table_is_refused(empty):
     """There is nothing to learn from."""
-    with pytest.raises(ValueError, match="table must hold at least one row with a vector and tags, got none in"):
+    with pytest.raises(ValueError, match="table must have at least one row with a vector and tags, got none in"):
         empty.read()
 
 

@@ -102,7 +102,7 @@ def test_rows_are_compared_by_all_columns(cells, data):
     found = {finding.kind: finding for finding in examine(cells, X_test=rows[-3:], feature_kinds=KINDS, search=False)}
     assert found["test_rows_in_training"].evidence["rows"] == 2
     (common,) = (f for f in examine(data, X_test=data, search=False) if f.kind == "test_rows_in_training")
-    assert common.sentence.startswith("60 test rows (100 %) are equal")
+    assert common.sentence.startswith("60 test samples (100 %) are equal")
 
 
 def test_what_cannot_be_searched_is_a_note(data):

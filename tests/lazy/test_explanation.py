@@ -619,7 +619,7 @@ def test_by_hand():
 def test_a_rule_must_return_label_sets():
     """Scores that were not cut are no label sets."""
     X, Y = [[0.0], [1.0], [2.0], [9.0]], [[1, 0], [1, 1], [0, 1], [0, 0]]
-    with pytest.raises(ValueError, match="what decide returns must hold 0 and 1"):
+    with pytest.raises(ValueError, match="the result of decide must"):
         BRkNN(n_neighbors=3).fit(X, Y).explain([[1.0]], decide=lambda scores: scores)
 
 

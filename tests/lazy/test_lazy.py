@@ -350,8 +350,8 @@ class _Answers:
 @pytest.mark.parametrize(
     ("indices", "message"),
     [
-        ([[0, -1]], "indices must name training rows 0 to 2, got -1"),
-        ([[0, 3]], "indices must name training rows 0 to 2, got 3"),
+        ([[0, -1]], "indices must name training samples 0 to 2, got -1"),
+        ([[0, 3]], "indices must name training samples 0 to 2, got 3"),
         ([[0, 1, 2]], r"search must return arrays of shape \(1, 2\), got \(1, 3\)"),
         ([[0.0, 1.0]], "indices must be whole numbers"),
     ],

@@ -233,7 +233,7 @@ def test_any_search_is_accepted(method):
 def test_answers_of_a_search_are_checked():
     """A search that finds no neighbour of a training row (-1) is an error."""
     known = PrecomputedNeighbors(NeighborGraph(np.ones((3, 1)), np.array([[1], [-1], [0]])))
-    with pytest.raises(ValueError, match="indices must name training rows 0 to 2, got -1"):
+    with pytest.raises(ValueError, match="indices must name training samples 0 to 2, got -1"):
         BRkNN(1, search=known).fit(np.eye(3), np.eye(3, dtype=int)).loo_predict_proba()
 
 

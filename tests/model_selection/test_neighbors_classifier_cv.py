@@ -228,7 +228,7 @@ def test_spaces():
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"methods": [NLDD()]}, TypeError, "methods must have leave-one-out answers"),
+        ({"methods": [NLDD()]}, TypeError, "methods must have leave-one-out predictions"),
         ({"methods": "all"}, ValueError, "methods must be 'auto' or a list, got 'all'"),
         ({"metrics": ()}, ValueError, "metrics must name at least one"),
         ({"scales": ("robust",)}, ValueError, "scale must be"),

@@ -174,7 +174,7 @@ def test_a_maximum_is_cut_to_the_rows_and_numbers_are_not(rows):
         ({"scoring": "empty_predictions"}, ValueError, "must begin with a metric that can decide, got 'empty_pred"),
         ({"scoring": 3}, TypeError, "scoring must be a metric or a list of metrics, got 3"),
         ({"cv": "given"}, ValueError, "cv must be a number of folds or a splitter for MLkNN, got 'given'"),
-        ({"estimator": IBLR(), "cv": "loo"}, ValueError, "for IBLR, got 'loo'. It has no leave-one-out answers"),
+        ({"estimator": IBLR(), "cv": "loo"}, ValueError, "for IBLR, got 'loo'. It has no leave-one-out predictions"),
         ({"estimator": BinaryRelevance()}, TypeError, "must be a lazy classifier .*, got BinaryRelevance"),
         ({"estimator": make_pipeline(StandardScaler(), BinaryRelevance())}, TypeError, "got BinaryRelevance"),
     ],

@@ -117,7 +117,7 @@ def test_a_removed_row_is_in_no_pickle():
         ([4], ValueError, "rows must be numbers from 0 to 3, got 4"),
         ([-1], ValueError, "rows must be numbers from 0 to 3, got -1"),
         ([1, 1], ValueError, "rows must name each row once, got 1 2 times"),
-        ([0, 1, 2, 3], ValueError, "rows must leave a training row, got all 4 of them"),
+        ([0, 1, 2, 3], ValueError, "rows must leave a training sample, got all 4 of them"),
         ([0.5], TypeError, "rows must be a list of row numbers, got an array of float64"),
         ([True, False, True, False], TypeError, "rows must be a list of row numbers, got an array of bool"),
     ],

@@ -198,7 +198,7 @@ def test_refused(search):
         search.fit(X).kneighbors(sparse.csr_array(X))
     with pytest.raises(ValueError, match="n_neighbors must be smaller than n_samples=500, got 500"):
         search.kneighbors(None, 500)
-    with pytest.raises(ValueError, match="X must hold values below 1e\\+150, got a larger one"):
+    with pytest.raises(ValueError, match="X must have values below 1e\\+150, got a larger one"):
         search.fit(1e160 * X)
     with pytest.raises(ValueError, match="contains NaN"):
         search.fit(np.full((3, 3), np.nan))

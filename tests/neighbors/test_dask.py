@@ -190,7 +190,7 @@ def test_bad_input_is_refused(client):
             search_on(client).fit(given)
     with pytest.raises(ValueError, match="n_neighbors must be smaller than n_samples=80, got 80"):
         search_on(client).fit(X).kneighbors(None, 80)
-    with pytest.raises(ValueError, match="metric_params must hold 'V' for the metric 'seuclidean'"):
+    with pytest.raises(ValueError, match="metric_params must contain 'V' for the metric 'seuclidean'"):
         search_on(client, metric="seuclidean").fit(X)
     with pytest.raises(ValueError, match="metric must be 'euclidean'"):
         search_on(client, metric="nonsense").fit(X)

@@ -196,7 +196,7 @@ def test_wrong_input_changes_nothing(client):
         for numbers, message in (
             ([40], "rows must be numbers from 0 to 39, got 40"),
             ([1, 1], "rows must name each row once"),
-            (np.arange(40), "rows must leave a training row, got all 40 of them"),
+            (np.arange(40), "rows must leave a training sample, got all 40 of them"),
         ):
             with pytest.raises(ValueError, match=message):
                 search.remove(numbers)

@@ -237,7 +237,7 @@ def test_a_search_is_made_anew_where_it_is_loaded(use, monkeypatch):
     assert len(pickle.dumps(search)) < 2 * X.nbytes
     monkeypatch.undo()
     monkeypatch.setattr(_device_search, "device_named", lambda name: missing())
-    with pytest.warns(UserWarning, match="found without a device, as none can be used: no torch"):
+    with pytest.warns(UserWarning, match="uses no device, and finds the same neighbours, because: no torch"):
         loaded = pickle.loads(pickle.dumps(search))
     assert type(loaded._segments[0].engine) is not DeviceSearch
     np.testing.assert_array_equal(loaded.kneighbors(X[:9], 3), search.kneighbors(X[:9], 3))

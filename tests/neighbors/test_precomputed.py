@@ -45,7 +45,7 @@ def test_rows_changed_in_place_are_other_rows():
     known = PrecomputedNeighbors.from_search(ExactNeighbors(), rows, n_neighbors=3)
     known.fit(0 * X - rows * -1)
     rows[0] += 1
-    with pytest.raises(ValueError, match="other rows"):
+    with pytest.raises(ValueError, match="other samples"):
         known.fit(rows)
 
 
@@ -53,7 +53,7 @@ def test_unchecked_rows_are_told_apart_by_their_number():
     """For those who pass the rows on themselves, no row is read."""
     known = PrecomputedNeighbors.from_search(ExactNeighbors(), X, QUERIES, n_neighbors=3, check_rows=False)
     assert known.fit(np.zeros((30, 1))).kneighbors(np.zeros((8, 1)))[1].shape == (8, 3)
-    with pytest.raises(ValueError, match="other rows"):
+    with pytest.raises(ValueError, match="other samples"):
         known.fit(np.zeros((29, 1)))
 
 
@@ -72,7 +72,7 @@ def test_clone_is_the_same_object(known):
 
 def test_other_rows_are_refused(known):
     """Rows that were not searched get an error, never someone else's neighbours."""
-    with pytest.raises(ValueError, match="training rows whose neighbours were precomputed"):
+    with pytest.raises(ValueError, match="training samples whose neighbours were precomputed"):
         known.fit(X[::-1])
     with pytest.raises(ValueError, match="one of the 2 sets of queries"):
         known.kneighbors(X[:8])
@@ -84,7 +84,7 @@ def test_arrays_of_any_engine():
     """Arrays found elsewhere are taken on trust, by their number of rows."""
     graph = NeighborGraph(np.array([[1.0], [1.0]]), np.array([[1], [0]]))
     assert PrecomputedNeighbors(graph).fit(np.zeros((2, 9))).kneighbors(return_distance=False).tolist() == [[1], [0]]
-    with pytest.raises(ValueError, match="other rows"):
+    with pytest.raises(ValueError, match="other samples"):
         PrecomputedNeighbors(graph).fit(np.zeros((3, 9)))
     with pytest.raises(ValueError, match=r"arrays of one shape .* got shapes \(2, 1\) and \(1, 2\)"):
         NeighborGraph(np.zeros((2, 1)), np.zeros((1, 2), dtype=int))
@@ -158,7 +158,7 @@ def test_rows_of_graphs():
     graphs = [graph_of(*exact.kneighbors(rows, 5), 30) for rows in (X, QUERIES, OTHERS)]
     known = PrecomputedNeighbors.from_graph(*graphs, rows=(X, QUERIES, OTHERS))
     assert (known.kneighbors(OTHERS, 3)[1] == exact.kneighbors(OTHERS, 3)[1]).all()
-    with pytest.raises(ValueError, match="other rows"):
+    with pytest.raises(ValueError, match="other samples"):
         known.fit(X + 1)
     with pytest.raises(ValueError, match=r"different numbers of rows, got \[8, 8\]. Hint: rows="):
         PrecomputedNeighbors.from_graph(*graphs)
@@ -193,11 +193,11 @@ EYE = np.eye(3)
             ValueError,
             r"query graph 1 must be of shape \(n_rows, n_samples=3\), got shape \(2, 4\)",
         ),
-        ((sparse.csr_array(EYE),), ValueError, "must hold a neighbour of every row, got none of row 0"),
-        ((sparse.csr_array(EYE - 0.5),), ValueError, "must hold finite distances of at least 0, got -0.5"),
+        ((sparse.csr_array(EYE),), ValueError, "must have a neighbour of every row, got none of row 0"),
+        ((sparse.csr_array(EYE - 0.5),), ValueError, "must contain finite distances of at least 0, got -0.5"),
         ((sparse.csr_array(np.where(EYE, 0, np.nan)),), ValueError, "finite distances of at least 0, got nan"),
         ((sparse.csr_array(np.where(EYE, 0, np.inf)),), ValueError, "finite distances of at least 0, got inf"),
-        ((sparse.csr_array(np.ones((3, 3), dtype=bool)),), ValueError, "must hold distances, got values of type bool"),
+        ((sparse.csr_array(np.ones((3, 3), dtype=bool)),), ValueError, "contain distances, got values of type bool"),
         ((graph_of([[1, 2]] * 3, [[1, 1], [2, 2], [0, 0]], 3),), ValueError, "each neighbour of a row once"),
     ],
 )

@@ -159,5 +159,5 @@ def test_bad_arguments():
         recall(ExactNeighbors(), X, n_queries=0)
     with pytest.raises(TypeError, match="search must be an object with the methods fit and kneighbors, got 3"):
         recall(3, X)
-    with pytest.raises(ValueError, match="metric must have its metric_params to be measured, got 'seuclidean'"):
+    with pytest.raises(ValueError, match="metric must have its metric_params, got 'seuclidean'"):
         recall(ExactNeighbors("seuclidean"), X)

@@ -112,11 +112,11 @@ def test_clone_and_grid_search():
 
 def test_too_few_neighbours():
     """The message says how many there are and what to do."""
-    with pytest.raises(ValueError, match=r"at most the 3 that the graph of GraphTransformer holds .* got 4. Hint"):
+    with pytest.raises(ValueError, match=r"at most the 3 that the graph of GraphTransformer has .* got 4. Hint"):
         MLkNN(4, search=GraphTransformer(3)).fit(X, Y)
     model = BRkNN(4, search=GraphTransformer(3)).fit(X, Y)
     assert model.predict(QUERIES).shape == (8, 4)
-    with pytest.raises(ValueError, match="must hold a neighbour of every row, got none of row"):
+    with pytest.raises(ValueError, match="must have a neighbour of every row, got none of row"):
         MLkNN(1, search=RadiusNeighborsTransformer(radius=1e-9)).fit(X, Y)
 
 

@@ -45,7 +45,7 @@ def test_many_equal_distances_are_no_reason():
 def test_hubs():
     """Three rows of 300 are nearest to all, but not by their directions; 1 % of 90 rows is less than one."""
     X, y = with_hub(), np.eye(300, 3, dtype=int)
-    with pytest.warns(UselessNeighborsWarning, match="1 % of the training rows take more than half"):
+    with pytest.warns(UselessNeighborsWarning, match="1 % of the training samples take more than half"):
         MLkNN(n_neighbors=3).fit(X, y)
     with pytest.warns(UselessNeighborsWarning, match="more than half"):
         TunedThresholdsClassifierCV(BRkNN(n_neighbors=3), cv="loo").fit(X, y)

@@ -34,9 +34,9 @@ def test_a_hundred_thousand_labels():
 @pytest.mark.parametrize(
     ("indices", "message"),
     [
-        ([[0, -1]], "training rows 0 to 2, got -1"),
-        ([[0, 10**9]], "training rows 0 to 2, got 1000000000"),
-        ([[0, 7], [-3, 9]], "training rows 0 to 2, got 7"),
+        ([[0, -1]], "training samples 0 to 2, got -1"),
+        ([[0, 10**9]], "training samples 0 to 2, got 1000000000"),
+        ([[0, 7], [-3, 9]], "training samples 0 to 2, got 7"),
         ([0, 1], r"of shape \(n_queries, n_neighbors\)"),
         (np.zeros((2, 0), dtype=int), r"of shape \(n_queries, n_neighbors\)"),
         ([[0.5]], "whole numbers"),

@@ -186,5 +186,5 @@ def test_names_that_the_table_uses_itself():
 def test_columns_that_are_too_short():
     """Those of other data are refused where it shows."""
     (explanation,) = BRkNN(4).fit(X, Y).explain(X[:1])
-    with pytest.raises(ValueError, match="kept must have a value for every training row, got 3 of 'id'"):
+    with pytest.raises(ValueError, match="kept must have a value for every training sample, got 3 of 'id'"):
         explanation.with_kept({"id": [1, 2, 3]})

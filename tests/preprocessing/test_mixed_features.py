@@ -260,9 +260,9 @@ def test_categories_of_numbers():
             r"text must be a sequence of names or positions, got 'colour'. Hint: \[",
         ),
         ({"text": ["colour"], "categorical": [2]}, ValueError, "text must name each column once, got 'colour' again"),
-        ({"text": ["size"]}, ValueError, "X must hold texts in column 'size': got 1.0"),
-        ({"dates": ["size"]}, ValueError, "X must hold dates, or texts like 2026-01-31, in column 'size'"),
-        ({"dates": ["colour"]}, ValueError, "X must hold dates, or texts like 2026-01-31, in column 'colour'"),
+        ({"text": ["size"]}, ValueError, "X must have texts in column 'size': got 1.0"),
+        ({"dates": ["size"]}, ValueError, "X must have dates, or texts like 2026-01-31, in column 'size'"),
+        ({"dates": ["colour"]}, ValueError, "X must have dates, or texts like 2026-01-31, in column 'colour'"),
         ({"scale": "max"}, ValueError, "scale must be one of"),
         ({"missing_numbers": "zero"}, ValueError, "missing_numbers must be one of"),
         ({"missing_categories": "ignore"}, ValueError, "missing_categories must be one of"),
@@ -289,10 +289,10 @@ def test_bad_parameters(parameters, error, message):
     ("values", "message"),
     [
         ([None, None], "X must have a value in each column, got column 'c' of 2 missing ones"),
-        (["a", 1], "X must hold categories in column 'c': got values of type int, str. Hint: make all of them texts"),
-        ([[1], [2]], "X must hold categories in column 'c': got values of type list"),
-        ([np.inf, 1.0], "X must hold numbers in column 'c': got infinity"),
-        ([np.ones(2), np.ones(2)], "X must hold categories in column 'c': got values of type ndarray"),
+        (["a", 1], "X must have categories in column 'c': got values of type int, str. Hint: make all of them texts"),
+        ([[1], [2]], "X must have categories in column 'c': got values of type list"),
+        ([np.inf, 1.0], "X must have numbers in column 'c': got infinity"),
+        ([np.ones(2), np.ones(2)], "X must have categories in column 'c': got values of type ndarray"),
         (pd.to_datetime(["2026-01-01", "2026-01-02"]), r"got dates in column 'c'. Hint: dates=\['c'\]"),
     ],
 )
@@ -305,7 +305,7 @@ def test_bad_columns(values, message):
 def test_columns_of_arrays_are_named_by_their_position():
     """Of the array, not of the columns of their kind."""
     X = np.array([["a", 1, "x"], ["b", 2, None]], dtype=object)
-    with pytest.raises(ValueError, match="X must hold numbers in column 1: could not convert string"):
+    with pytest.raises(ValueError, match="X must have numbers in column 1: could not convert string"):
         MixedFeaturesEncoder().fit(X).transform([["a", "big", "x"]])
     with pytest.raises(ValueError, match="got column 2 of 1 missing ones"):
         MixedFeaturesEncoder(categorical=[2]).fit(X[1:])
@@ -314,7 +314,7 @@ def test_columns_of_arrays_are_named_by_their_position():
 def test_other_queries_are_refused():
     """Texts in a column of numbers, other columns, sparse rows, and rows from an encoder of another length."""
     encoder = MixedFeaturesEncoder().fit(pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}))
-    with pytest.raises(ValueError, match="X must hold numbers in column 'a': could not convert"):
+    with pytest.raises(ValueError, match="X must have numbers in column 'a': could not convert"):
         encoder.transform(pd.DataFrame({"a": ["big"], "b": ["x"]}))
     with pytest.raises(ValueError, match="feature names"):
         encoder.transform(pd.DataFrame({"b": ["x"], "a": [1]}))
@@ -327,7 +327,7 @@ def test_other_queries_are_refused():
 def test_identifiers_are_noticed():
     """A category that nearly each row has for itself says nothing; few rows may differ."""
     X = np.array([[f"id {i}", "a"] for i in range(30)], dtype=object)
-    with pytest.warns(UserWarning, match="Column 0 has 30 categories in 30 rows, as an identifier has. Hint: leave"):
+    with pytest.warns(UserWarning, match="Column 0 has 30 categories in 30 samples, like an identifier. Hint: leave"):
         MixedFeaturesEncoder().fit(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

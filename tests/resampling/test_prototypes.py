@@ -254,7 +254,7 @@ def test_a_classifier_of_prototypes_holds_no_other_row():
     assert not hasattr(model, "loo_predict")
     with pytest.raises(ValueError, match="cv='loo' needs probabilities of a classifier with loo_predict_proba"):
         TunedThresholdsClassifierCV(model, cv="loo").fit(X, y)
-    with pytest.raises(ValueError, match=r"sample_weight must be None where rows are made of several, got MRSP3\(\)"):
+    with pytest.raises(ValueError, match=r"sample_weight must be None with samples made of several, got MRSP3\(\)"):
         ResampledClassifier(BRkNN(3), MRSP3()).fit(X, y, sample_weight=np.ones(80))
     with pytest.raises(ValueError, match="estimator must have a number as n_neighbors"):
         ResampledClassifier(MLkNN("auto"), MRSP3()).fit(X, y)

@@ -60,7 +60,7 @@ def test_groups_are_left_out_with_all_that_was_made_from_them():
     others = groups[sampler.seed_indices_] != 10
     expected = MLkNN(3).fit(rows[others], labels[others]).predict_proba(X[20:22])
     np.testing.assert_array_equal(scores[20:22], expected)
-    with pytest.raises(ValueError, match=r"groups must be kept or deleted as a whole .*, got row \d+ deleted"):
+    with pytest.raises(ValueError, match=r"sampler must keep or delete groups as a whole, got row \d+ deleted"):
         ResampledClassifier(MLkNN(3), SAMPLERS[1]).fit(X, Y).loo_predict_proba(groups)
     whole = ResampledClassifier(MLkNN(3), SAMPLERS[1]).fit(X, Y)
     np.testing.assert_array_equal(whole.loo_predict_proba(np.arange(60)), whole.loo_predict_proba())
@@ -135,7 +135,7 @@ def test_weights_go_with_the_seeds():
 
 def test_what_copies_would_mislead_is_refused():
     """A choice inside by leaving rows out; a sampler that only deletes misleads nothing."""
-    with pytest.raises(ValueError, match="estimator must have a number as n_neighbors where rows were added"):
+    with pytest.raises(ValueError, match="estimator must have a number as n_neighbors where samples were added"):
         ResampledClassifier(MLkNN("auto"), MLROS(random_state=0)).fit(X, Y)
     with pytest.raises(ValueError, match=r"\{'estimator__mlknn__n_neighbors': \[5, 10, 20\]\}"):
         ResampledClassifier(make_pipeline(MinMaxScaler(), MLkNN("auto")), MLSMOTE(random_state=0)).fit(X, Y)
@@ -146,9 +146,9 @@ def test_what_copies_would_mislead_is_refused():
         (GridSearchCV(MLkNN(), {"n_neighbors": [1, 3]}), "cv"),
         (make_pipeline(MinMaxScaler(), BinaryRelevance(LogisticRegressionCV())), "binaryrelevance__estimator__cv"),
     ):
-        with pytest.raises(ValueError, match=f"estimator must learn nothing by folds .* got {parameter}="):
+        with pytest.raises(ValueError, match=f"estimator must not use folds .* got {parameter}="):
             ResampledClassifier(estimator, REMEDIAL()).fit(X, Y)
-    with pytest.raises(ValueError, match="estimator must have a number as delta where rows were added"):
+    with pytest.raises(ValueError, match="estimator must have a number as delta where samples were added"):
         ResampledClassifier(DMLkNN(3, delta="auto"), REMEDIAL()).fit(X, Y)
     with pytest.raises(ValueError, match=r"\{'estimator__power': \[8, 16, 32\]\}"):
         ResampledClassifier(MLMLM(), REMEDIAL()).fit(X, Y)
@@ -167,11 +167,11 @@ class Unknown(BaseEstimator):
 
 def test_samplers_that_are_none():
     """What has no fit_resample, and what names no seeds if rows are to be left out."""
-    with pytest.raises(TypeError, match=r"sampler must have fit_resample, as MLSMOTE\(\) has it, got MinMaxScaler"):
+    with pytest.raises(TypeError, match=r"sampler must have fit_resample, like MLSMOTE\(\), got MinMaxScaler"):
         ResampledClassifier(MLkNN(3), MinMaxScaler()).fit(X, Y)
     model = ResampledClassifier(MLkNN(3), Unknown()).fit(X, Y)
     assert model.predict(X).shape == Y.shape
-    with pytest.raises(ValueError, match="sampler must name a seed of each row to leave rows out"):
+    with pytest.raises(ValueError, match="sampler must have a seed for each row to leave samples out"):
         model.loo_predict_proba()
 
 

@@ -156,14 +156,14 @@ def test_rows_are_gathered_until_there_are_enough(problem):
     stream = StreamClassifier(MLkNN(10), min_rows=1)
     for row in range(10):
         stream.partial_fit(X[[row]], Y[[row]])
-    with pytest.raises(NotFittedError, match="it has gathered 10 rows of min_rows=1"):
+    with pytest.raises(NotFittedError, match="it has collected 10 samples of min_rows=1"):
         stream.predict(queries)
     assert stream.kept_.tolist() == list(range(10))
     assert np.isnan(stream.prequential_["micro_f1"])
     stream.partial_fit(X[[10]], Y[[10]])
     assert stream.prequential_["n_samples"] == 0
     np.testing.assert_array_equal(stream.predict(queries), MLkNN(10).fit(X[:11], Y[:11]).predict(queries))
-    with pytest.raises(NotFittedError, match="gathered 0 rows"):
+    with pytest.raises(NotFittedError, match="collected 0 samples"):
         StreamClassifier().forget([0])
     with pytest.raises(ValueError, match="n_neighbors must be smaller than n_samples=9, got 10"):
         StreamClassifier().fit(X[:9], Y[:9])

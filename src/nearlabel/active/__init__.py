@@ -1,4 +1,4 @@
-"""What to label next, and which predictions to check: rows of a pool ranked, with the reasons."""
+"""Samples to label next and predictions to check: rows of a pool in order of priority, with the reasons."""
 
 from nearlabel.active._review import LOSSES, DoubtfulRow, LabelDoubt, expected_loss, review
 from nearlabel.active._suggest import STRATEGIES, CloseLabel, Suggestion, suggest

@@ -1,8 +1,8 @@
-"""Rows that stand for many others: greedy facility location, where similarity falls with the distance.
+"""Representative rows: greedy facility location, where similarity falls with the distance.
 
 Row i is as similar to row j as ``exp(-d(i, j) / s_i)``, where its scale s_i is the distance to its tenth nearest row: a
-row is well represented if a labelled one is about as near as its neighbours are, in dense regions and in thin ones
-alike. A row is worth how much it adds to the similarity of all rows to their most similar labelled row.
+row is well represented if a labelled one is about as near as its neighbours are, in dense and in sparse regions. The
+gain of a row is the increase that it brings to the sum of all rows' similarities to their most similar labelled sample.
 
 References
 ----------
@@ -24,19 +24,19 @@ from nearlabel.neighbors.contract import clone_search
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
-N_SCALE = 10  # the scale of a row is its distance to so many-th nearest one
+N_SCALE = 10  # the scale of a row is the distance to its 10th nearest row
 _STEPS = 2.0**20  # similarities are whole multiples of 1 / _STEPS: sums of them are exact, and equal gains tie
 
 
 class Coverage(NamedTuple):
-    """How well rows represent each other, and how well labelled rows represent them."""
+    """How well rows represent each other, and how well labelled samples represent them."""
 
     similarity: NDArray[np.float32]  # (n_candidates, n_rows): of each row to each candidate
-    reached: NDArray[np.float32]  # (n_rows,): of each row to its most similar labelled row
+    reached: NDArray[np.float32]  # (n_rows,): of each row to its most similar labelled sample
 
 
 def coverage(search: Any, rows: Matrix, n_labelled: int) -> Coverage:
-    """Return how well unlabelled rows represent each other; `search` is fitted to so many labelled ones."""
+    """Return how well unlabelled samples represent each other; `search` is fitted to `n_labelled` labelled ones."""
     n_rows = rows.shape[0]
     among = search_like(search).fit(rows)
     similarity = np.empty((n_rows, n_rows), dtype=np.float32)
@@ -51,7 +51,7 @@ def coverage(search: Any, rows: Matrix, n_labelled: int) -> Coverage:
 
 
 def most_representative(known: Coverage, n: int) -> tuple[IntArray, FloatArray]:
-    """Return n rows, each the one that adds most to what those before it reach, lower rows first; and what they add."""
+    """Return n rows, each the one of largest gain after those before it, lower rows first; and the gains."""
     similarity, reached = known
     bounds = _gains(similarity, reached)
     rows, gains = np.empty(n, dtype=np.intp), np.empty(n)
@@ -64,7 +64,7 @@ def most_representative(known: Coverage, n: int) -> tuple[IntArray, FloatArray]:
 
 
 def _best(similarity: NDArray[np.float32], reached: NDArray[np.float32], bounds: FloatArray) -> int:
-    """Return the first row of largest gain; gains that are looked at replace their bounds."""
+    """Return the first row of largest gain; computed gains replace their bounds."""
     while True:
         row = int(bounds.argmax())
         gain = _gains(similarity[row : row + 1], reached)[0]
@@ -74,7 +74,7 @@ def _best(similarity: NDArray[np.float32], reached: NDArray[np.float32], bounds:
 
 
 def _gains(similarity: NDArray[np.float32], reached: NDArray[np.float32]) -> FloatArray:
-    """Return what each candidate adds to the similarities reached; sums of multiples of a power of two are exact."""
+    """Return how much each candidate adds to the similarities; sums of multiples of a power of two are exact."""
     gains = np.empty(len(similarity))
     for block in row_blocks(len(similarity), 8 * len(reached)):
         more = np.maximum(similarity[block] - reached, 0)
@@ -99,7 +99,7 @@ def _scales(distances: FloatArray) -> FloatArray:
 def search_like(search: Any) -> Any:
     """Return an unfitted search of the same distances; for None, of Euclidean ones.
 
-    Exact where the metric has a name: an approximate index or a cluster is not made to rank all of a few rows.
+    Exact where the metric has a name: an approximate index or a cluster is not meant for ranking all of a few rows.
     """
     if not hasattr(search, "metric"):
         return clone_search(search)

@@ -1,4 +1,4 @@
-"""Which predictions a person should check: those expected to be most wrong."""
+"""Predictions that a person should check: those with the largest expected errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nearlabel.utils.types import FloatArray, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice, check_integer
 
 _MOST_NAMED = 3  # labels in a reason
-_BYTES_PER_ROW = 2**13  # what the predictions of a row are taken to need
+_BYTES_PER_ROW = 2**13  # assumed for the predictions of a row
 
 
 class _Predicted(NamedTuple):
@@ -30,7 +30,7 @@ class _Predicted(NamedTuple):
 
     @property
     def wrong(self) -> FloatArray:
-        """Return the probability that each decision is wrong, as the model sees it."""
+        """Return the probability that each decision is wrong, according to the model."""
         return np.where(self.labels, 1 - self.scores, self.scores)
 
 
@@ -57,16 +57,16 @@ LOSSES = tuple(_LOSSES)
 
 @dataclass(frozen=True)
 class LabelDoubt:
-    """A label of a row that may be wrong.
+    """A predicted or missing label of a sample that may be wrong.
 
     Parameters
     ----------
     label : object
-        Its name.
+        Name of the label.
     predicted : bool
         Whether it is predicted.
     probability_wrong : float
-        That the decision is wrong, by the model's own probability of the label.
+        Probability that the decision is wrong, from the model's own probability of the label.
     """
 
     label: Any
@@ -76,14 +76,14 @@ class LabelDoubt:
 
 @dataclass(frozen=True)
 class DoubtfulRow:
-    """A prediction to be checked; made by `review`.
+    """A prediction to check; `review` returns them.
 
     Parameters
     ----------
     row : int
-        Number of the row.
+        Number of the sample.
     expected_loss : float
-        What `expected_loss` says of it.
+        Expected loss of the prediction, as `expected_loss` returns it.
     predicted : list
         Names of the predicted labels.
     doubts : list of LabelDoubt
@@ -97,7 +97,7 @@ class DoubtfulRow:
 
     @property
     def reason(self) -> str:
-        """What may be wrong, in words."""
+        """The uncertain labels, in words."""
         return "; ".join(
             f"{one.label} {'is' if one.predicted else 'is not'} predicted, wrong with {one.probability_wrong:.0%}"
             for one in self.doubts
@@ -115,24 +115,24 @@ class DoubtfulRow:
 
 
 def expected_loss(model: Any, X: MatrixLike, *, loss: str = "labels") -> FloatArray:
-    """Return the expected loss of what a fitted model predicts for each row, by its own probabilities.
+    """Return the expected loss of a fitted model's prediction for each sample, by its own probabilities.
 
     Parameters
     ----------
     model : fitted estimator
         A multi-label classifier with `predict_proba`, a pipeline, or tuned thresholds around one.
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
-        Rows, as `model.predict` takes them. They are predicted in blocks.
+        Samples, as for `model.predict`. They are predicted in blocks.
     loss : {"labels", "subset", "f1"}, default="labels"
-        "labels": the expected number of wrong labels, which asks for nothing but probabilities that are right one by
-        one. "subset": the probability that any label is wrong, and "f1": 1 less the largest expected F1 of any label
-        set; these two take labels to be independent given their probabilities. F1 is 0 where a row has no label and
-        none is predicted, as in `nearlabel.thresholds.ExpectedF`, so that rows without labels rank high by "f1".
+        "labels": the expected number of wrong labels, which needs only that the probability of each label is right.
+        "subset": the probability that any label is wrong. "f1": 1 minus the largest expected F1 of any label set. The
+        last two assume that labels are independent given their probabilities. F1 is 0 where a sample has no label and
+        none is predicted, as in `nearlabel.thresholds.ExpectedF`, so that samples without labels rank high by "f1".
 
     Returns
     -------
     ndarray of shape (n_samples,)
-        From 0; larger is worse.
+        At least 0; larger is worse.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def expected_loss(model: Any, X: MatrixLike, *, loss: str = "labels") -> FloatAr
 
     See Also
     --------
-    review : The rows of largest expected loss, with reasons.
+    review : The samples of largest expected loss, with reasons.
 
     Examples
     --------
@@ -161,30 +161,30 @@ def expected_loss(model: Any, X: MatrixLike, *, loss: str = "labels") -> FloatAr
 def review(
     model: Any, X: MatrixLike, n: int, *, loss: str = "labels", label_names: Sequence[Any] | None = None
 ) -> list[DoubtfulRow]:
-    """Return the rows whose predictions a person should check first: those of largest expected loss.
+    """Return the samples whose predictions a person should check first: those of largest expected loss.
 
     Parameters
     ----------
     model : fitted estimator
         As for `expected_loss`.
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
-        Rows, as `model.predict` takes them. They are predicted in blocks.
+        Samples, as for `model.predict`. They are predicted in blocks.
     n : int
-        How many rows; all, if there are fewer.
+        Number of samples to return; all, if there are fewer.
     loss : {"labels", "subset", "f1"}, default="labels"
         As for `expected_loss`.
     label_names : sequence of length n_labels, default=None
-        Names of the labels. None: those that the model knows, else column numbers.
+        Names of the labels. None: the names that the model knows, else column numbers.
 
     Returns
     -------
     list of DoubtfulRow
-        Largest loss first; of equal ones the lower row.
+        Largest loss first; of equal ones the lower sample number.
 
     Raises
     ------
     ValueError
-        As `expected_loss`; if n is below 1, or the names are not one for each label.
+        As `expected_loss`; if n is below 1, or the number of names is not that of labels.
     TypeError
         If n is no integer.
     sklearn.exceptions.NotFittedError
@@ -192,8 +192,8 @@ def review(
 
     Notes
     -----
-    "labels" and "subset" rank alike for this purpose, above entropy, margins and distances (measured on five data
-    sets, `docs/howto/what_to_label_next.md`). Probabilities that are wrong throughout still rank rows.
+    "labels" and "subset" rank about equally well for this purpose, above entropy, margins and distances (on five data
+    sets, `docs/howto/what_to_label_next.md`). Biased probabilities are still useful for ranking.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def _doubtful(row: int, loss: float, predicted: _Predicted, place: int, names: S
 
 
 def _blocks(model: Any, X: MatrixLike) -> Iterator[_Predicted]:
-    """Yield predictions for some rows at a time; of no rows the model says itself that there are none."""
+    """Yield predictions for blocks of rows; without rows, the model itself raises an error."""
     n_rows = _num_samples(X)
     for block in row_blocks(n_rows, _BYTES_PER_ROW) if n_rows else [slice(0, 0)]:
         is_all = block.stop - block.start == n_rows
@@ -232,7 +232,7 @@ def _predicted(model: Any, X: MatrixLike) -> _Predicted:
     if not hasattr(model, "predict_proba"):
         raise ValueError(
             f"model must have predict_proba, got {type(model).__name__}."
-            " Hint: nearlabel.calibration.CalibratedLabels makes probabilities of decision values."
+            " Hint: nearlabel.calibration.CalibratedLabels computes probabilities from decision values."
         )
     labels = model.predict(X)
     if np.ndim(labels) == 1:  # of a one-dimensional y: the second class is the label

@@ -1,4 +1,4 @@
-"""Which rows of a pool to label next."""
+"""Rows of a pool to label next."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _MOST_NAMED = 3  # labels in a reason
 
 @dataclass(frozen=True)
 class CloseLabel:
-    """A label of a suggested row that one vote more or less would turn.
+    """A label of a suggested row that changes if one neighbour votes differently.
 
     Parameters
     ----------
     label : object
-        Its name.
+        Name of the label.
     score : float
         Its score.
     threshold : float or None
-        What the score must reach; None where no threshold decides.
+        The least score at which the label is predicted; None where no threshold decides.
     carried_by, lacked_by : list of int
-        The neighbours that speak for the label and against it: numbers of training rows, nearest first.
+        The neighbours that vote for the label and against it: numbers of training samples, nearest first.
     """
 
     label: Any
@@ -47,17 +47,17 @@ class CloseLabel:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A row to be labelled; made by `suggest`.
+    """A row to label; `suggest` returns them.
 
     Parameters
     ----------
     row : int
         Number of the row in the pool.
     score : float or None
-        How many rows of the pool it stands for, besides what those before it and the labelled rows stand for. None:
-        drawn at random.
+        How many rows of the pool it represents, in addition to those that earlier suggestions and the labelled samples
+        represent. None: drawn at random.
     close_labels : list of CloseLabel
-        Labels that one vote would turn, at most three, nearest to their thresholds first.
+        Labels that one vote can change, at most three, nearest to their thresholds first.
     """
 
     row: int
@@ -66,8 +66,8 @@ class Suggestion:
 
     @property
     def reason(self) -> str:
-        """Why it is suggested, and what it may settle, in words."""
-        first = "drawn at random" if self.score is None else f"stands for {self.score:.1f} rows of the pool"
+        """Why it is suggested, and which labels it may decide, in words."""
+        first = "drawn at random" if self.score is None else f"represents {self.score:.1f} rows of the pool"
         return "; ".join([first, *(_in_words(one) for one in self.close_labels)])
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,11 +99,11 @@ def suggest(
 ) -> list[Suggestion]:
     """Return rows of a pool that should be labelled next, each with the reason.
 
-    "representative" takes, one after another, the row that adds most to the sum, over the rows of the pool, of the
-    similarity to the most similar row that is labelled or chosen. The similarity of row i to row j is
-    ``exp(-d(i, j) / s_i)`` for their distance d in the model's search, where s_i is the distance from i to its tenth
-    nearest row. What the model predicts has no part in the choice: this beat a random choice on four of five data sets,
-    and criteria that ask where the model is uncertain did not (`docs/howto/what_to_label_next.md`).
+    "representative" selects one row after another: the row that increases a sum most. The sum is over the rows of the
+    pool, of each row's similarity to the most similar row that is labelled or selected. The similarity of row i to row
+    j is ``exp(-d(i, j) / s_i)`` for their distance d in the model's search, where s_i is the distance from i to its
+    tenth nearest row. The model's predictions have no influence: this choice was better than a random one on four of
+    five data sets, and criteria of the model's uncertainty were not (`docs/howto/what_to_label_next.md`).
 
     Parameters
     ----------
@@ -111,26 +111,26 @@ def suggest(
         A method by nearest neighbours, such as `MLkNN`, a pipeline that ends in one, or a search of parameters or tuned
         thresholds around one. It is not changed. With `X_labelled`, or "random", any model.
     X_pool : array-like, data frame or sparse container of shape (n_pool, n_features)
-        Rows without labels, as `model.predict` takes them. A row that the model was fitted to, or that is twice in the
-        pool, is of no further worth, and so comes last.
+        Rows without labels, as for `model.predict`. Copies of training samples, and second copies within the pool, add
+        nothing and so come last.
     n : int
-        How many rows are to be labelled.
+        Number of rows to suggest.
     X_labelled : array-like, data frame or sparse container of shape (n_labelled, n_features), default=None
-        The rows that have labels. None: those that the model's search was fitted to. For a model without a search the
-        distance is the Euclidean one of the features as its last step sees them.
+        The samples with labels. None: those that the model's search was fitted to. For a model without a search the
+        distance is the Euclidean one of the features that its last step gets.
     strategy : {"representative", "random"}, default="representative"
-        How they are chosen.
+        How rows are selected.
     random_state : int, RandomState instance or None, default=0
-        Draws the rows of "random" and, of a pool of more than 4,000 rows (or n, if that is more), those that
-        "representative" looks at: the pool is then represented, and rows are chosen from, so many of it.
+        Draws the rows of "random". If a pool has more than 4,000 rows, "representative" uses a sample of 4,000 (or n,
+        if that is more), which this seed draws, in place of the pool.
     label_names : sequence of length n_labels, default=None
-        Names of the labels. None: those that the model knows.
+        Names of the labels. None: the names that the model knows.
 
     Returns
     -------
     list of Suggestion
-        In the order of their choice; of rows that add equally, the lower one first. The first m of n are those that a
-        call for m gives, unless n is above 4,000.
+        In the order of selection; of rows that add equally, the lower one first. The first m of n are the result of a
+        call with m, unless n is above 4,000.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def suggest(
     Notes
     -----
     Sums of similarities are exact, as these are rounded to multiples of 2^-20, so the choice is the same on every
-    machine up to the rounding of exp. Memory is 4 bytes for each pair of the rows that are looked at.
+    machine up to the rounding of exp. Memory is 4 bytes for each pair of the compared rows.
 
     References
     ----------
@@ -183,7 +183,7 @@ def suggest(
 
 
 def _coverage(model: Any, X_pool: MatrixLike, looked_at: IntArray, X_labelled: MatrixLike | None) -> Coverage:
-    """Return how well some rows of the pool, and the labelled rows, represent the former."""
+    """Return how well some rows of the pool, and the labelled samples, represent these rows of the pool."""
     classifier = _inmost(model)
     search = _search_of(model, classifier, required=X_labelled is None)
     some = X_pool if len(looked_at) == _num_samples(X_pool) else _safe_indexing(X_pool, looked_at)
@@ -194,13 +194,13 @@ def _coverage(model: Any, X_pool: MatrixLike, looked_at: IntArray, X_labelled: M
 
 
 def _inmost(model: Any) -> Any:
-    """Return the classifier in a model; of `NeighborsClassifierCV`, which is a classifier itself, the one it chose."""
+    """Return the classifier in a model; for `NeighborsClassifierCV`, a classifier itself, the one that it selected."""
     classifier = unwrapped(model).classifier
     return _inmost(classifier.best_estimator_) if hasattr(classifier, "best_estimator_") else classifier
 
 
 def _as_searched(model: Any, X: MatrixLike) -> Any:
-    """Return rows as the inmost classifier sees them."""
+    """Return rows in the form that the inmost classifier gets."""
     found = unwrapped(model)
     rows = found.transformed(X)
     if hasattr(found.classifier, "best_estimator_"):
@@ -224,13 +224,13 @@ def _search_of(model: Any, classifier: Any, *, required: bool) -> Any:
         raise TypeError(
             "model must be a method by nearest neighbours, such as MLkNN, or a pipeline, a search of parameters or"
             f" thresholds around one, got {got if got == inner else f'{got} around {inner}'}."
-            " Hint: X_labelled gives the labelled rows of any other model."
+            " Hint: X_labelled passes the labelled samples for any other model."
         )
     return search
 
 
 def _close_labels(model: Any, X: MatrixLike, label_names: Sequence[Any] | None) -> list[list[CloseLabel]]:
-    """Return, for each row, the labels that one vote would turn; none where the model does not explain itself."""
+    """Return, for each row, the labels that one vote can change; none where the model does not explain itself."""
     if not explains(model):
         return [[] for _ in range(_num_samples(X))]
     return [_close_in(explanation) for explanation in explain(model, X, label_names=label_names)]

@@ -1,8 +1,8 @@
-"""Which labels of the training rows are wrong: what leave-one-out evidence says of every cell.
+"""Find wrong labels of training samples by leave-one-out evidence on every cell.
 
-`audit` finds suspicious cells, rows, near copies that disagree, pairs of labels, and hubs. Whoever has looked at them
-writes down what is right; `read_corrections` reads that, and `apply_corrections` makes it so in y. The scores of cells
-and rows behind it take the out-of-sample probabilities of any model.
+`audit` finds suspicious cells, samples, near copies that disagree, pairs of labels, and hubs. A person reviews them and
+writes the correct values to a file; `read_corrections` reads it, and `apply_corrections` corrects y. The scores of
+cells and samples are also available alone, for out-of-sample probabilities of any model.
 """
 
 from nearlabel.audit._audit import audit

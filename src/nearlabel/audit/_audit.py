@@ -1,4 +1,4 @@
-"""`audit`: which labels of the training rows are wrong, by what their neighbours say."""
+"""`audit`: find wrong labels of the training samples with the help of their neighbours."""
 
 from __future__ import annotations
 
@@ -37,61 +37,61 @@ def audit(
     radius: float | None = None,
     label_names: Sequence[Any] | None = None,
 ) -> Audit:
-    """Look for wrong labels in the training rows of a model: those that the neighbours of a row contradict.
+    """Find probably wrong labels of a model's training samples: those that a sample's neighbours contradict.
 
-    Every cell (row, label) has a leave-one-out probability, by all rows but its own. A cell whose given value is
-    improbable is suspicious. One search serves everything: the probabilities, the neighbours that are shown with each
-    cell, near copies with different label sets, and hubs.
+    Every cell (sample, label) has a leave-one-out probability, from all samples except its own. A cell whose given
+    value is improbable is suspicious. One search is enough for everything: the probabilities, the neighbours that are
+    shown with each cell, near copies with different label sets, and hubs.
 
     Parameters
     ----------
     model : fitted estimator
         `BRkNN`, `BRkNNa`, `BRkNNb`, `LPkNN`, `MLkNN`, `DMLkNN` or `CMLkNN`; a pipeline or a search of parameters that
-        ends in one, or thresholds around one. Steps of a pipeline before it have seen all rows.
+        ends in one, or thresholds around one. Steps of a pipeline before it have seen all samples.
     scores : array-like of shape (n_samples, n_labels), default=None
-        Out-of-sample probabilities of the training rows by another model, such as `cross_val_scores` gives; they take
-        the place of the leave-one-out ones. The neighbours, and what correcting a cell would change, stay those of
-        `model`.
+        Out-of-sample probabilities of the training samples by another model, such as the result of `cross_val_scores`;
+        they replace the leave-one-out probabilities. The neighbours, and the effects of correcting a cell, remain those
+        of `model`.
     order : {"odds", "self_confidence"}, default="odds"
-        What cells are ordered by, the least first. "self_confidence": the probability of the given value. "odds": that
-        probability over a prior of the value, halfway in log-odds between its share in the label and in all labels; so
-        positives of rare labels, which are always improbable, are not all in front.
+        The score that orders cells, the lowest first. "self_confidence": the probability of the given value. "odds":
+        that probability divided by a prior of the value, which is halfway in log-odds between its share in the label
+        and its share in all labels. So positives of rare labels, which are always improbable, are not all in front.
     n_cells : int, default=100
-        How many cells are returned at most.
+        Largest number of cells to return.
     n_rows : int, default=20
-        How many rows, conflicts and pairs of labels, each, are returned at most.
+        Largest number of samples, of conflicts and of pairs of labels to return.
     n_effects : int, default=20
-        For how many cells, the most suspicious ones, it is computed what correcting them would change. Each costs about
-        a second for 1,000,000 rows.
+        For how many cells, the most suspicious ones, to compute the effects of correcting them. Each takes about a
+        second for 1,000,000 samples.
     radius : float, default=None
-        Up to which distance rows are nearly equal. None: the 0.1 % quantile of the distances to the nearest row.
+        Largest distance of nearly equal samples. None: the 0.1 % quantile of the distances to the nearest sample.
     label_names : sequence of length n_labels, default=None
-        Names of the labels, for a model that was fitted to arrays without names. None: those that the model knows.
+        Names of the labels, for a model that was fitted to arrays without names. None: the names that the model knows.
 
     Returns
     -------
     Audit
-        Cells, rows, conflicts, pairs of labels and hubs; the order is the same in each run.
+        Cells, samples, conflicts, pairs of labels and hubs; the order is the same in each run.
 
     Raises
     ------
     TypeError
-        If the model is none that can be audited.
+        If this kind of model cannot be audited.
     ValueError
-        If there are too few rows to leave one out, scores are not probabilities of the training rows, or a parameter is
-        out of range.
+        If there are too few samples to leave one out, scores are not probabilities of the training samples, or a
+        parameter is out of range.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
 
     Notes
     -----
-    Of equally suspicious cells those come first whose other value more of the neighbours have, weighted by inverse
-    distance, then the lower row, then the lower label. Confident learning (Northcutt et al., 2021), label by label,
-    says how many cells are likely to be wrong. Unknown cells are never suspicious. Rows that are copies of each other
-    answer for each other: an error that was copied with its row is not found.
+    Among equally suspicious cells, the first is the one with more neighbours, weighted by inverse distance, that have
+    the other value; then the lower sample number, then the lower label number. Confident learning (Northcutt et al.,
+    2021), label by label, estimates how many cells are wrong. Unknown cells are never suspicious. Copies of a sample
+    support each other: an error that was copied with its sample is not found.
 
-    Row numbers are those of the rows that the method by votes was fitted to: without rows of weight 0, without those
-    held out for thresholds (``cv="prefit"`` or ``refit=False``), and numbered anew by `forget`.
+    Row numbers are those of the samples that the method by votes was fitted to: without samples of weight 0, without
+    those held out for thresholds (``cv="prefit"`` or ``refit=False``), and renumbered by `forget`.
 
     References
     ----------

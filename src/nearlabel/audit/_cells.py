@@ -1,4 +1,4 @@
-"""One look at all cells: the most suspicious ones, scores of rows, issues, and what was predicted wrong."""
+"""One pass over all cells: the most suspicious ones, scores of samples, issues, and wrong predictions."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from nearlabel.utils.validation import as_dense
 
 
 class Look(NamedTuple):
-    """What was seen of all cells."""
+    """The results of a pass over all cells."""
 
     cells: Cells  # the most suspicious
-    quality: FloatArray  # (n_rows,): the lower, the more suspicious
-    issues: CSR  # (n_rows, n_labels): 1 where confident learning takes a cell for wrong
+    quality: FloatArray  # (n_rows,): lower is more suspicious
+    issues: CSR  # (n_rows, n_labels): 1 where confident learning marks a cell as wrong
     missed: CSR  # (n_rows, n_labels): 1 where a label was given and is not predicted
     added: CSR  # (n_rows, n_labels): 1 where a label is predicted and was not given
 
@@ -44,7 +44,7 @@ def look_at_cells(
     n_cells: int,
     prior: FloatArray | None,
 ) -> Look:
-    """Look at leave-one-out answers, which are asked for twice: for thresholds of confidence, then for cells.
+    """Read leave-one-out predictions twice: for thresholds of confidence, then for cells.
 
     With `prior` cells are ordered by odds over it, else by self-confidence.
     """
@@ -98,7 +98,7 @@ def _shares(given: PartialLabels, distances: FloatArray, indices: IntArray) -> F
     total: Any = weights.sum(axis=1, keepdims=True)
     if given.unknown is not None:
         total = total - as_dense(label_votes(indices, sparse.csr_array(given.unknown, dtype=np.int8), weights))
-    known = total > 1e-9  # what is left of a sum of weights may be a rounding error
+    known = total > 1e-9  # the rest of a sum of weights may be a rounding error
     shares = np.divide(carried, total, out=np.full(carried.shape, 0.5), where=np.broadcast_to(known, carried.shape))
     clipped: FloatArray = np.clip(shares, 0.0, 1.0)
     return clipped

@@ -1,4 +1,4 @@
-"""Rows that are equal, or nearly so, with different label sets."""
+"""Samples that are equal, or nearly so, with different label sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray
 from nearlabel.utils.validation import as_dense
 
-_NEAR_SHARE = 0.001  # of the rows: so many have a neighbour as near as the radius
+_NEAR_SHARE = 0.001  # share of the rows that have a neighbour as near as the radius
 
 
 class ConflictingRows(NamedTuple):

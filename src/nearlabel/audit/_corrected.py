@@ -1,4 +1,4 @@
-"""Label sets with cells corrected, in the container that they came in."""
+"""Label sets with corrected cells, in the container of the original."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ def apply_corrections(
     label_names: Sequence[Any] | None = None,
     ids: Sequence[Any] | None = None,
 ) -> Any:
-    """Return label sets with corrected cells; y stays as it is.
+    """Return label sets with corrected cells; y does not change.
 
     Parameters
     ----------
     y : array-like, pandas data frame or sparse container of shape (n_samples, n_labels), or tags
-        0 and 1, and NaN where a cell is unknown; or the tags of each row, as a list, tuple, array or pandas Series of
-        lists, tuples or sets.
+        0 and 1, and NaN where a cell is unknown; or the tags of each sample, as a list, tuple, array or pandas Series
+        of lists, tuples or sets.
     corrections : iterable of Correction
-        As `read_corrections` returns them.
+        Result of `read_corrections`.
     label_names : sequence of length n_labels, default=None
-        Names of the labels; of tags those that may be given. None: the columns of a frame, the tags, or the numbers of
-        the columns.
+        Names of the labels; for tags, the allowed tags. None: the columns of a frame, the tags, or the numbers of the
+        columns.
     ids : sequence of length n_samples, default=None
-        Ids of the rows, by which corrections name them. None: by their numbers.
+        Ids of the samples in the corrections. None: the corrections use their numbers.
 
     Returns
     -------
     corrected label sets
-        Stored as y is; integers become float64 where a cell becomes unknown.
+        In the container of y; integers become float64 where a cell becomes unknown.
 
     Raises
     ------
     ValueError
-        If a row or label is not there, a cell is to have two values, has another value than the correction says that it
-        had, or a tag is to be unknown.
+        If a sample or label does not exist, a cell gets two values, the present value of a cell differs from the one in
+        the correction, or a tag would become unknown.
     TypeError
-        If y is a data frame of another library than pandas.
+        If y is a data frame of a library other than pandas.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def _of_tags(
     every = np.zeros((len(labels), len(names)), dtype=np.int64)
     columns = {name: column for column, name in enumerate(names)}
     if absent := [name for name in found if name not in columns]:
-        raise ValueError(f"label_names must hold all tags of y, got none for {absent[0]!r}.")
+        raise ValueError(f"label_names must have all tags of y, got none for {absent[0]!r}.")
     every[:, [columns[name] for name in found]] = labels
     changes = changes_of(corrections, PartialLabels(every, None), names, ids)
     if np.isnan(changes.values).any():
@@ -101,7 +101,7 @@ def _with_tags(y: Any, tags: Sequence[Collection[str]], changes: Changes, names:
 
 
 def _row_of_tags(row: Any, tag: Any, carried: bool) -> Any:
-    """Return the tags of a row with one more, which comes last, or without one."""
+    """Return the tags of a sample with one more, which comes last, or without one."""
     kept = [other for other in row if other != tag] + [tag] * carried
     return np.array(kept, dtype=object) if isinstance(row, np.ndarray) else type(row)(kept)
 
@@ -148,7 +148,7 @@ def _with_columns(y: Any, changes: Changes) -> Any:
 
 
 def _dtype_with_unknown(dtype: Any) -> Any:
-    """Return the type of a column that is to hold missing values: float64 for integers of numpy, stored alike."""
+    """Return the type of a column with missing values: float64 for NumPy integers, which keeps the values."""
     if dtype.kind not in "iub":
         return dtype
     if hasattr(dtype, "fill_value"):

@@ -1,4 +1,4 @@
-"""Corrections of cells of y: read from a file, and checked against the data that they are for."""
+"""Corrections of cells of y: read from a file, and checked against their data."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _VALUES = {**dict.fromkeys(("0", "0.0", "false", "no"), 0), **dict.fromkeys(("1"
 
 @dataclass(frozen=True)
 class Correction:
-    """What one cell of y should be.
+    """The correct value of one cell of y.
 
     Parameters
     ----------
     label : object
         Name of the label.
     correct : int or None
-        0 or 1; None: nobody knows whether the label applies.
+        0 or 1; None: it is unknown whether the label applies.
     row : int, default=None
-        Number of the row, from 0. None: the id names it.
+        Number of the sample, from 0. None: the id identifies it.
     id : str, default=""
-        Id of the row.
+        Id of the sample.
     given : int, default=None
-        The value, 0 or 1, that the cell had when it was looked at. None: any.
+        The value, 0 or 1, that the cell had during the review. None: any.
     """
 
     label: Any
@@ -56,17 +56,17 @@ class Changes(NamedTuple):
 
 
 def read_corrections(path: str | os.PathLike[str], *, id_column: str | None = None) -> list[Correction]:
-    r"""Read corrections from a table, such as `nearlabel audit --csv` and the page of an audit write.
+    r"""Read corrections from a table, such as the output of `nearlabel audit --csv` or of the page of an audit.
 
     Parameters
     ----------
     path : path-like
         CSV, Excel, JSON lines or Parquet with the columns ``label``, the name of a label, and ``correct``: 0 or 1, also
-        in words such as "no" and "true", or ? (nobody knows). Lines where that is empty are left out. ``row`` is the
-        number of the row, from 0; ``given``, where it is there and not empty, the value that the cell had. Other
-        columns are ignored.
+        in words such as "no" and "true", or ? (unknown). Lines with an empty value are left out. ``row`` is the number
+        of the sample, from 0. ``given``, if it exists and is not empty, is the value that the cell had. Other columns
+        are ignored.
     id_column : str, default=None
-        Column of ids, which names rows in place of ``row``.
+        Column of ids, which identify samples in place of ``row``.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def read_corrections(path: str | os.PathLike[str], *, id_column: str | None = No
     Raises
     ------
     ValueError
-        If a column is missing, or a cell holds anything else; the message names the line.
+        If a column is missing, or a cell has an invalid value; the message contains the line.
     OSError
         If the file cannot be read.
     ImportError
@@ -128,7 +128,7 @@ def _correction(path: Path, at: int, line: Mapping[str, str], id_column: str | N
         raise wrong(id_column, "the id of a row")
     row = None
     if id_column is None:
-        number = line["row"].removesuffix(".0")  # spreadsheets may write numbers so
+        number = line["row"].removesuffix(".0")  # spreadsheets may write numbers this way
         if not (number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS):
             raise wrong("row", "the number of a row, from 0")
         row = int(number)
@@ -142,13 +142,13 @@ def changes_of(
     label_names: Sequence[Any],
     ids: Sequence[Any] | None = None,
 ) -> Changes:
-    """Return what corrections change in label sets, after all of them were checked.
+    """Return the changes that corrections make in label sets, after all of them were checked.
 
     Raises
     ------
     ValueError
-        If a row or label is not there, a cell is to have two values, or one that is none of 0, 1 and None, or had
-        another value when it was looked at.
+        If a row or label does not exist, a cell gets two values, or one that is none of 0, 1 and None, or had another
+        value during the review.
     """
     corrections = list(corrections)
     for one in corrections:
@@ -215,8 +215,8 @@ def _check_present(one: Correction, present: float) -> None:
     if one.given is not None and one.given != present:
         is_now = _shown(None if np.isnan(present) else int(present))
         raise ValueError(
-            f"corrections must be of the data as they are, got {_cell(one)}, which was {one.given} and is {is_now}."
-            " Hint: audit the data anew."
+            f"corrections must match the present data, got {_cell(one)}, which was {one.given} and is {is_now}."
+            " Hint: repeat the audit."
         )
 
 

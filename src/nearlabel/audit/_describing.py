@@ -1,4 +1,4 @@
-"""From numbers of rows and labels to findings with names."""
+"""Convert numbers of rows and labels to findings with names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nearlabel.utils.validation import as_dense
 
 @dataclass(frozen=True)
 class Describing:
-    """The label sets, their names, what was seen of all cells, and the neighbours of the rows."""
+    """The label sets, their names, the results for all cells, and the neighbours of the rows."""
 
     given: PartialLabels
     names: Sequence[Any]
@@ -32,7 +32,7 @@ class Describing:
     n_lists: IntArray
 
     def cells(self, effects: Sequence[tuple[int, int]]) -> tuple[SuspectCell, ...]:
-        """Return the suspicious cells; effects of correcting are known of the first."""
+        """Return the suspicious cells; the effects of correcting are known for the first of them."""
         cells, n_unknown = self.look.cells, len(self.look.cells.rows) - len(effects)
         given = cells_of(self.given.labels, cells.rows, cells.labels)
         columns = (
@@ -70,7 +70,7 @@ class Describing:
         )
 
     def _neighbors_of(self, cells: Cells) -> list[tuple[Neighbor, ...]]:
-        """Return the neighbours of the row of each cell, with what they say of its label."""
+        """Return the neighbours of the row of each cell, with their values of its label."""
         rows, distances = self.indices[cells.rows], self.distances[cells.rows]
         at = rows.ravel(), np.repeat(cells.labels, rows.shape[1])
         values = cells_of(self.given.labels, *at).astype(object)

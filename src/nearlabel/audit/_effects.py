@@ -1,4 +1,4 @@
-"""What correcting a cell would change in the leave-one-out predictions of the other rows."""
+"""The effects of correcting a cell on the leave-one-out predictions of the other rows."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from nearlabel.utils.validation import as_dense
 def effects_of(
     model: AuditedModel, left_out: LeftOut, answers: Iterable[Answer], cells: Cells
 ) -> list[tuple[int, int]]:
-    """Return for each cell how many other predictions of its label become right, and wrong, if it is corrected alone.
+    """Return for each cell how many other predictions of its label become right, and wrong, if only it is corrected.
 
     The predictions are those of a fit to the corrected label sets; `answers` are those of the present fit. Where each
-    label is decided by its own votes, cells of different labels are corrected together, which is as if each were
-    corrected alone.
+    label is decided by its own votes, cells of different labels are corrected together, with the same effects as one by
+    one.
     """
     labels = model.given.labels
     touched = np.unique(cells.labels)

@@ -1,4 +1,4 @@
-"""What an audit finds: cells, rows, groups of near copies, pairs of labels, hubs; as records, data frames and text."""
+"""The findings of an audit: cells, samples, near copies, pairs of labels, hubs; as records, data frames and text."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ KINDS = ("cells", "rows", "conflicts", "label_pairs", "hubs")
 
 @dataclass(frozen=True)
 class Neighbor:
-    """A neighbour of a row, and what it says of a label.
+    """A neighbour of a sample, and its value of a label.
 
     Parameters
     ----------
     row : int
-        Number of the training row.
+        Number of the training sample.
     distance : float
     value : int or None
         1 if it carries the label, 0 if not, None where that is unknown.
     name : str
-        What the row is called; "" if it has no name.
+        Name of the sample; "" if it has no name.
     """
 
     row: int
@@ -41,28 +41,28 @@ class SuspectCell:
     Parameters
     ----------
     row, label : int
-        Row and column number.
+        Numbers of the sample and of the label.
     label_name : object
         Name of the label.
     given : int
-        The value that the cell has, 0 or 1; the other one is suggested.
+        The value of the cell, 0 or 1; the other one is suggested.
     probability : float
         Leave-one-out probability that the label applies.
     quality : float
-        By which cells are ordered, the lowest first: odds over a prior, or self-confidence.
+        The score that orders cells, the lowest first: odds over a prior, or self-confidence.
     disagreement : float
         Share of the votes of the neighbours, weighted by inverse distance, for the other value.
     is_issue : bool
-        Whether confident learning takes the cell for wrong.
+        Whether confident learning marks the cell as wrong.
     neighbors : tuple of Neighbor
-        The nearest rows, nearest first.
+        The nearest samples, nearest first.
     n_lists : int
-        Of how many rows this row is a neighbour: whose predictions the cell takes part in.
+        The number of samples that have this sample as a neighbour: the cell affects their predictions.
     n_righted, n_wronged : int or None
-        How many leave-one-out predictions of the label, for other rows, become right, and wrong, if the cell is
-        corrected; None where it was not computed.
+        How many leave-one-out predictions of the label, for other samples, become right, and wrong, if the cell is
+        corrected; None if not computed.
     name : str
-        What the row is called; "" if it has no name.
+        Name of the sample; "" if it has no name.
     """
 
     row: int
@@ -100,22 +100,22 @@ class SuspectCell:
 
 @dataclass(frozen=True)
 class SuspectRow:
-    """A row whose cells are contradicted.
+    """A sample whose labels are contradicted.
 
     Parameters
     ----------
     row : int
-        Row number.
+        Number of the sample.
     quality : float
-        By which rows are ordered, the lowest first: of its cells, the worst weighted most.
+        The score that orders samples, the lowest first: an average over its cells that weighs the worst most.
     given, predicted : tuple
-        Names of the labels that it has, and of those that are predicted without it.
+        Names of the labels that it has, and of those that are predicted from the other samples.
     issues : tuple
-        Names of the labels whose cells confident learning takes for wrong.
+        Names of the labels whose cells confident learning marks as wrong.
     n_lists : int
-        Of how many rows it is a neighbour.
+        The number of samples that have it as a neighbour.
     name : str
-        What the row is called; "" if it has no name.
+        Name of the sample; "" if it has no name.
     """
 
     row: int
@@ -139,22 +139,22 @@ class SuspectRow:
 
 @dataclass(frozen=True)
 class Conflict:
-    """Rows that are equal, or nearly so, with different label sets.
+    """Samples that are equal, or nearly so, with different label sets.
 
     Parameters
     ----------
     rows : tuple of int
-        Row numbers.
+        Numbers of the samples.
     distance : float
         The largest distance between two of them that are neighbours.
     labels : tuple
         Names of the labels that some of them carry and others do not.
     majority : tuple
-        Names of the labels that more than half of them carry: what all would have in common.
+        Names of the labels that more than half of them carry: the suggestion for all of them.
     n_cells : int
-        How many cells differ from the majority: so many corrections would make the rows agree.
+        How many cells differ from the majority: this many corrections would make the samples agree.
     names : tuple of str
-        What the rows are called; () if they have no names.
+        Names of the samples; () if they have no names.
     """
 
     rows: tuple[int, ...]
@@ -165,7 +165,7 @@ class Conflict:
     names: tuple[str, ...] = ()
 
     def to_record(self) -> dict[str, Any]:
-        """Return a flat dict; rows and labels are lists.
+        """Return a flat dict; samples and labels are lists.
 
         Returns
         -------
@@ -177,21 +177,21 @@ class Conflict:
 
 @dataclass(frozen=True)
 class LabelPair:
-    """Two labels that are confused, or missing together, in many rows.
+    """Two labels that are confused, or missing together, in many samples.
 
     Parameters
     ----------
     kind : {"confused", "missing together"}
-        "confused": the rows have the first label, and the second is predicted in its place. "missing together": the
-        rows have neither, and both are predicted.
+        "confused": the samples have the first label, and the second is predicted in its place. "missing together": the
+        samples have neither, and both are predicted.
     labels : tuple of two objects
         Names of the labels.
     n_rows : int
-        In so many rows.
+        The number of these samples.
     expected : float
-        In so many rows, if the two errors came independently.
+        Their expected number if the two errors were independent.
     rows : tuple of int
-        The first of these rows.
+        The first of these samples.
     """
 
     kind: str
@@ -201,7 +201,7 @@ class LabelPair:
     rows: tuple[int, ...]
 
     def to_record(self) -> dict[str, Any]:
-        """Return a flat dict; labels and rows are lists.
+        """Return a flat dict; labels and samples are lists.
 
         Returns
         -------
@@ -213,21 +213,21 @@ class LabelPair:
 
 @dataclass(frozen=True)
 class Hub:
-    """A row that is a neighbour of many others.
+    """A sample that is a neighbour of many others.
 
     Parameters
     ----------
     row : int
-        Row number.
+        Number of the sample.
     n_lists : int
-        Of how many rows it is a neighbour.
+        The number of samples that have it as a neighbour.
     disagreement : float
-        Mean share, over these rows, of the labels of either that only one of the two carries: 0 where label sets are
-        equal, 1 where they have nothing in common.
+        Mean, over these samples, of the share of labels that only one of the two carries, among those of either: 0
+        where label sets are equal, 1 where they have nothing in common.
     labels : tuple
         Names of its labels.
     name : str
-        What the row is called; "" if it has no name.
+        Name of the sample; "" if it has no name.
     """
 
     row: int
@@ -249,7 +249,7 @@ class Hub:
 
 @dataclass(frozen=True)
 class Audit:
-    """What `audit` found, each kind ordered by how much it matters.
+    """The findings of `audit`, each kind ordered by importance.
 
     Parameters
     ----------
@@ -262,17 +262,17 @@ class Audit:
     label_pairs : tuple of LabelPair
         Those that are most above what is expected first.
     hubs : tuple of Hub
-        The rows in most lists first.
+        The samples in most lists first.
     n_rows, n_labels, n_known : int
-        Size of what was audited: rows, labels, known cells.
+        Numbers of audited samples, labels and known cells.
     n_issues : int
-        How many cells confident learning takes for wrong, in all.
+        How many cells confident learning marks as wrong, in all.
     radius : float
-        Up to which distance rows count as nearly equal.
+        Largest distance of nearly equal samples.
     skewness : float
-        Of the numbers of lists that rows are in; above 1, a few rows are in very many.
+        Skewness of the numbers of lists that samples are in; above 1, a few samples are in very many.
     n_antihubs : int
-        How many rows are nobody's neighbour: their labels take part in no prediction.
+        How many samples are in no other sample's list: their labels affect no prediction.
     """
 
     cells: tuple[SuspectCell, ...]
@@ -304,7 +304,7 @@ class Audit:
         Raises
         ------
         ValueError
-            If there is no such kind.
+            If the kind is unknown.
         """
         check_choice("kind", kind, set(KINDS))
         return [{name: plain_value(value) for name, value in one.to_record().items()} for one in getattr(self, kind)]
@@ -320,12 +320,12 @@ class Audit:
         Returns
         -------
         pandas.DataFrame
-            A row for each finding.
+            A line for each finding.
 
         Raises
         ------
         ValueError
-            If there is no such kind.
+            If the kind is unknown.
         ImportError
             If pandas is not installed.
         """
@@ -343,12 +343,12 @@ class Audit:
         return {**figures, **{kind: self.to_records(kind) for kind in KINDS}}
 
     def named(self, names: Sequence[str]) -> Audit:
-        """Return the same findings with names of the rows, such as titles or ids.
+        """Return the same findings with names of the samples, such as titles or ids.
 
         Parameters
         ----------
         names : sequence of str of length n_rows
-            What each training row is called.
+            Name of each training sample.
 
         Returns
         -------
@@ -358,10 +358,10 @@ class Audit:
         Raises
         ------
         ValueError
-            If there is not a name for each row.
+            If the number of names is not that of samples.
         """
         if len(names) != self.n_rows:
-            raise ValueError(f"names must be {self.n_rows} texts, one for each row, got {len(names)}.")
+            raise ValueError(f"names must be {self.n_rows} texts, one for each sample, got {len(names)}.")
         cells = (replace(cell, neighbors=_named(cell.neighbors, names)) for cell in _named(self.cells, names))
         conflicts = (replace(one, names=tuple(str(names[row]) for row in one.rows)) for one in self.conflicts)
         return replace(

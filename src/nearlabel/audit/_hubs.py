@@ -1,4 +1,4 @@
-"""Hubs: rows that are neighbours of many others, and how far their labels mislead these."""
+"""Hubs: rows that are neighbours of many others, and how much their labels mislead these."""
 
 from __future__ import annotations
 

@@ -10,11 +10,11 @@ from scipy import sparse
 from nearlabel.utils.types import CSR, IntArray
 
 CONFUSED, MISSING = "confused", "missing together"
-_FEWEST = 2  # rows: one row is a suspicious row, not a habit
+_FEWEST = 2  # rows: one row is a suspicious row, not a pattern
 
 
 class PairOfLabels(NamedTuple):
-    """Two labels by number, and the rows in which they are in trouble together."""
+    """Two labels by number, and the rows in which both are wrong."""
 
     kind: str
     labels: tuple[int, int]
@@ -24,10 +24,10 @@ class PairOfLabels(NamedTuple):
 
 
 def pairs_of_labels(missed: CSR, added: CSR, n_pairs: int, n_examples: int = 5) -> list[PairOfLabels]:
-    """Return the pairs of labels that are in trouble together in most rows beyond what is expected.
+    """Return the pairs of labels that are wrong together most often, compared with the expected number of rows.
 
-    `missed` and `added` (n_rows, n_labels) tell where a label was given and not predicted, and the reverse. A pair is
-    expected in as many rows as two errors of that frequency would meet in if they were independent.
+    `missed` and `added` (n_rows, n_labels) mark where a label was given and not predicted, and the reverse. The
+    expected number of rows is the one for independent errors of these frequencies.
     """
     found = [
         *_counted(CONFUSED, missed, added, n_pairs, n_examples),

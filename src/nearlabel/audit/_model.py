@@ -1,4 +1,4 @@
-"""What an audit asks of a model: leave-one-out answers, the neighbours behind them, and the names of labels."""
+"""The parts of a model that an audit uses: leave-one-out results, the neighbours behind them, and names of labels."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 Answer: TypeAlias = tuple[IntArray, Matrix, FloatArray]  # numbers of rows, their label sets, their scores
 
-_MOST_KEPT = 2**26  # cells whose scores are kept for a second look
+_MOST_KEPT = 2**26  # cells whose scores are stored for a second pass
 
 
 @dataclass(frozen=True)
 class AuditedModel:
-    """A fitted method by votes, what decides around it, and what the labels are called."""
+    """A fitted method by votes, the parts around it that decide, and the names of the labels."""
 
     lazy: LazyClassifier
     thresholds: Any  # a classifier of `nearlabel.thresholds`, or None
@@ -36,10 +36,10 @@ class AuditedModel:
 
     @classmethod
     def of(cls, model: Any) -> AuditedModel:
-        """Look into pipelines, searches, thresholds and calibration; TypeError unless a method by votes is there.
+        """Look into pipelines, searches, thresholds and calibration; TypeError unless they contain a method by votes.
 
-        The outermost thresholds decide, unless calibration is around them, and the outermost names are the user's:
-        what is inside was fitted to an array.
+        The outermost thresholds decide, unless calibration is around them, and the outermost names are the user's: the
+        inner parts were fitted to an array.
         """
         thresholds = names = None
         calibrations: tuple[CalibratedLabels, ...] = ()
@@ -58,16 +58,16 @@ class AuditedModel:
 
     @property
     def given(self) -> PartialLabels:
-        """The label sets of the training rows."""
+        """The label sets of the training samples."""
         return PartialLabels.of(self.lazy.training_labels(), dtype=None)
 
     @property
     def is_by_label(self) -> bool:
-        """Whether what is decided of a label depends on nothing but its own votes and its own threshold."""
+        """Whether each decision on a label depends only on its own votes and its own threshold."""
         return self.lazy.labels_are_independent and (self.thresholds is None or self.thresholds.cuts_only)
 
     def answers(self, left_out: LeftOut, listed: IntArray | None = None) -> Iterator[Answer]:
-        """Yield leave-one-out answers, calibrated, by the thresholds, if there are some; of the `listed` labels."""
+        """Yield leave-one-out results, calibrated, with the thresholds if there are any; of the `listed` labels."""
         for rows, labels, scores in left_out.answers():
             p = scores
             for calibration in self.calibrations:
@@ -75,7 +75,7 @@ class AuditedModel:
             yield rows, (labels if p is scores and self.thresholds is None else self._decide(p, listed)), p
 
     def of_scores(self, scores: FloatArray) -> Iterator[Answer]:
-        """Yield answers by scores that come from elsewhere, cut by the thresholds, or at one half."""
+        """Yield results from given scores, with the thresholds, or one half."""
         for block in row_blocks(len(scores), 64 * scores.shape[1]):
             yield np.arange(block.start, block.stop), self._decide(scores[block], None), scores[block]
 
@@ -89,7 +89,7 @@ class AuditedModel:
 
 
 class RememberedAnswers:
-    """Leave-one-out answers to be looked at more than once: kept where they are few, else made again."""
+    """Leave-one-out results for more than one pass: stored where they are few, else computed again."""
 
     def __init__(self, make: Callable[[], Iterator[Answer]], n_cells: int) -> None:
         self._make = make
@@ -101,10 +101,10 @@ class RememberedAnswers:
 
 
 def _inside(part: Any, model: Any) -> Any:
-    """Return what decides in a part of a model; TypeError if that was fitted to other rows than the model was."""
+    """Return the deciding part of a part of a model; TypeError if it was fitted to other rows than the model was."""
     if any(hasattr(step, "fit_resample") for step in _samplers_in(part)):
         raise TypeError(
-            "model must be fitted to the rows that are audited, not to resampled ones, which have other numbers, got"
+            "model must be fitted to the samples that are audited, not to resampled ones with other numbers, got"
             f" {type(part).__name__}. Hint: audit a method that was fitted without the sampler."
         )
     if isinstance(part, Pipeline):
@@ -118,7 +118,7 @@ def _inside(part: Any, model: Any) -> Any:
 
 
 def _samplers_in(part: Any) -> list[Any]:
-    """Return what may have changed the rows before a fit."""
+    """Return the samplers that may have changed the rows before a fit."""
     return [step for _, step in part.steps] if isinstance(part, Pipeline) else [getattr(part, "sampler", None)]
 
 
@@ -126,6 +126,6 @@ def _no_votes(model: Any, part: Any) -> TypeError:
     got, inner = type(model).__name__, type(part).__name__
     return TypeError(
         "model must be a method by votes of neighbours, such as MLkNN, or a pipeline, a search of parameters or"
-        f" thresholds around one, got {got if got == inner else f'{got} around {inner}'}. Hint: scores of any model can"
-        " be audited beside the neighbours of BRkNN, audit(BRkNN().fit(X, y), scores=...)."
+        f" thresholds around one, got {got if got == inner else f'{got} around {inner}'}. Hint: to audit with scores of"
+        " any other model, pass them: audit(BRkNN().fit(X, y), scores=...)."
     )

@@ -1,8 +1,8 @@
-"""How far leave-one-out evidence contradicts the labels that samples were given, cell by cell.
+"""Scores of how far leave-one-out evidence contradicts the given labels of samples, cell by cell.
 
-All scores are made of one number, the self-confidence of a cell: the probability of the value that it was given. It is
-the same whichever of the two values is called 1. It is rounded to twelve digits, so that a probability of 0.1 of the
-given value is the same number for a positive and a negative, where 1 - 0.9 would be smaller than 0.1.
+All scores derive from one number, the self-confidence of a cell: the probability of its given value. It does not depend
+on which of the two values is called 1. It is rounded to twelve digits, so that a probability of 0.1 of the given value
+is the same number for a positive and a negative, where 1 - 0.9 would be smaller than 0.1.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BYTES_PER_CELL = 32  # of temporary arrays
 
 
 class Block(NamedTuple):
-    """Some consecutive samples, their labels and what was predicted for them without them.
+    """Some consecutive samples, their labels and the leave-one-out predictions for them.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Block(NamedTuple):
     labels : array-like, data frame or sparse container of shape (n_rows, n_labels)
         0 and 1, and NaN where a cell is unknown.
     shares : array-like or sparse container of shape (n_rows, n_labels), default=None
-        Shares of the neighbours' votes, which order cells of equal probability. None: nothing but row and label does.
+        Shares of the neighbours' votes, which order cells of equal probability. None: row and label order them.
     """
 
     first_row: int
@@ -55,7 +55,7 @@ class Cells(NamedTuple):
     rows, labels : ndarray of int of shape (n_cells,)
         Row and column numbers.
     quality : ndarray of shape (n_cells,)
-        What they are ordered by, ascending: `self_confidence`, or `prior_odds`.
+        The score that orders them, ascending: `self_confidence`, or `prior_odds`.
     disagreement : ndarray of shape (n_cells,)
         Share of the neighbours' votes for the other value; NaN where no shares were given.
     confidence : ndarray of shape (n_cells,)
@@ -78,7 +78,7 @@ class Cells(NamedTuple):
 def self_confidence(probabilities: MatrixLike, labels: MatrixLike) -> FloatArray:
     """Return the probability of the given value of each cell: p of a positive, 1 - p of a negative.
 
-    The lower, the more suspicious. Logarithm and margin, ``2 g - 1``, put cells in the same order.
+    Lower is more suspicious. The logarithm and the margin, ``2 g - 1``, give the same order of cells.
 
     Parameters
     ----------
@@ -95,8 +95,8 @@ def self_confidence(probabilities: MatrixLike, labels: MatrixLike) -> FloatArray
     Raises
     ------
     ValueError
-        If there is no sample, shapes differ, labels hold anything but 0, 1 and NaN, or probabilities anything but
-        numbers from 0 to 1.
+        If there is no sample, shapes differ, labels have values other than 0, 1 and NaN, or probabilities are not from
+        0 to 1.
 
     References
     ----------
@@ -129,7 +129,7 @@ def positive_shares(labels: MatrixLike) -> FloatArray:
     Returns
     -------
     shares : ndarray of shape (n_labels,)
-        NaN for a label of which no cell is known.
+        NaN for a label without a known cell.
     """
     n_known, n_positive = _counts(PartialLabels.of(labels, name="labels", dtype=None))
     return np.asarray(np.where(n_known > 0, n_positive / np.maximum(n_known, 1), np.nan))
@@ -138,9 +138,9 @@ def positive_shares(labels: MatrixLike) -> FloatArray:
 def halfway_prior(labels: MatrixLike) -> FloatArray:
     """Return a prior of each label halfway between its own share of positives and that of all labels, in log-odds.
 
-    With its own share as its prior, a label is taken to have as many wrong positives as wrong negatives; with that of
-    all labels, all cells of a value are taken to be wrong equally often. Errors are mostly something in between. If all
-    labels change their meaning, 0 for 1, so does the prior.
+    With its own share as its prior, a label is assumed to have as many wrong positives as wrong negatives; with the
+    share of all labels, all cells of a value are assumed to be wrong equally often. Real data are mostly in between. If
+    0 and 1 are exchanged in all labels, so are the priors.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def halfway_prior(labels: MatrixLike) -> FloatArray:
     Returns
     -------
     prior : ndarray of shape (n_labels,)
-        From 0 to 1; NaN for a label of which no cell is known.
+        From 0 to 1; NaN for a label without a known cell.
 
     Examples
     --------
@@ -166,10 +166,12 @@ def halfway_prior(labels: MatrixLike) -> FloatArray:
 
 
 def prior_odds(probabilities: MatrixLike, labels: MatrixLike, *, prior: ArrayLike | None = None) -> FloatArray:
-    """Return how many times as likely the given value of each cell is as in any sample: `self_confidence` over prior.
+    """Return the ratio of `self_confidence` to the prior of the given value, for each cell.
 
-    The lower, the more suspicious. A probability of 0.1 says much against a positive of a label that half of the
-    samples have, and nothing against one of a label that one sample in twenty has.
+    It is how many times as likely the given value is as in any sample.
+
+    Lower is more suspicious. A probability of 0.1 is strong evidence against a positive of a label that half of the
+    samples have, and no evidence against one of a label that one sample in twenty has.
 
     Parameters
     ----------
@@ -203,14 +205,14 @@ def prior_odds(probabilities: MatrixLike, labels: MatrixLike, *, prior: ArrayLik
 
 
 def disagreement(shares: MatrixLike, labels: MatrixLike) -> FloatArray:
-    """Return the share of the neighbours' votes for the value that a cell was not given.
+    """Return the share of the neighbours' votes for the value other than the given one.
 
-    The higher, the more suspicious: 1 less the `self_confidence` that the shares give.
+    Higher is more suspicious: 1 minus the `self_confidence` of the shares.
 
     Parameters
     ----------
     shares : array-like or sparse container of shape (n_samples, n_labels)
-        Share of the neighbours that carry each label; of their weights, if these count.
+        Share of the neighbours that carry each label, or of their weights.
     labels : array-like, data frame or sparse container of shape (n_samples, n_labels)
         0 and 1, and NaN where a cell is unknown.
 
@@ -234,9 +236,9 @@ def confident_thresholds(quality: FloatArray, labels: MatrixLike) -> FloatArray:
     Parameters
     ----------
     quality : ndarray of shape (n_samples, n_labels)
-        What `self_confidence` returned.
+        Result of `self_confidence`.
     labels : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        The labels that it was given.
+        The labels that were given to it.
 
     Returns
     -------
@@ -248,9 +250,9 @@ def confident_thresholds(quality: FloatArray, labels: MatrixLike) -> FloatArray:
 
 
 def confident_sums(quality: FloatArray, labels: MatrixLike) -> tuple[FloatArray, IntArray]:
-    """Return the sum of the self-confidence of the negatives and of the positives of each label, and how many they are.
+    """Return the sum of the self-confidence of the negatives and of the positives of each label, and their numbers.
 
-    Each is (2, n_labels). Those of blocks of samples add up, and give `thresholds_of` them all.
+    Each is (2, n_labels). The sums over blocks of samples can be added; `thresholds_of` takes the totals.
     """
     given = PartialLabels.of(labels, name="labels", dtype=None).labels
     sums, counts = np.zeros((2, quality.shape[1])), np.zeros((2, quality.shape[1]), dtype=np.int64)
@@ -268,11 +270,11 @@ def thresholds_of(sums: FloatArray, counts: IntArray) -> FloatArray:
 
 
 def confident_issues(probabilities: MatrixLike, labels: MatrixLike) -> BoolArray:
-    """Return which cells confident learning takes for wrong, label by label.
+    """Return which cells confident learning marks as wrong, label by label.
 
     A cell is an issue if the probability of the other value is at least the mean self-confidence of the cells that have
-    that value, and the same is not said, more strongly, of its own value. Unlike a score, that gives a number of
-    issues. A label of one class has none.
+    that value, and the excess over that mean is not larger for its own value. So, unlike a score, this gives a number
+    of issues. A label of one class has none.
 
     Parameters
     ----------
@@ -305,7 +307,7 @@ def confident_issues(probabilities: MatrixLike, labels: MatrixLike) -> BoolArray
 
 
 def issues_of(quality: FloatArray, labels: MatrixLike, thresholds: FloatArray) -> BoolArray:
-    """Return which cells are issues, whose `self_confidence` and thresholds are known: see `confident_issues`."""
+    """Return which cells are issues, given their `self_confidence` and the thresholds: see `confident_issues`."""
     given = PartialLabels.of(labels, name="labels", dtype=None).labels
     of_negatives, of_positives = thresholds
     issues = np.empty(quality.shape, dtype=np.bool_)
@@ -318,27 +320,27 @@ def issues_of(quality: FloatArray, labels: MatrixLike, thresholds: FloatArray) -
 
 
 def row_quality(quality: FloatArray, *, by: str = "moving_average", alpha: float = 0.8) -> FloatArray:
-    """Return one score a row of the scores of its known cells; the lower, the more suspicious.
+    """Return one score per sample from the scores of its known cells; lower is more suspicious.
 
     Parameters
     ----------
     quality : ndarray of shape (n_samples, n_labels)
-        Scores of cells, the lower the more suspicious; NaN where a cell is unknown.
+        Scores of cells, lower is more suspicious; NaN where a cell is unknown.
     by : {"moving_average", "least", "mean"}, default="moving_average"
         "moving_average": the exponential moving average of the scores in descending order, which ends with the worst
-        cells and so weighs them most. "least": the worst cell. "mean": all cells alike.
+        cells and so weighs them most. "least": the worst cell. "mean": all cells with equal weight.
     alpha : float, default=0.8
         Weight of the next score in the moving average, from 0 to 1.
 
     Returns
     -------
     ndarray of shape (n_samples,)
-        NaN for a row of which no cell is known.
+        NaN for a sample without a known cell.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range, or there is no row or no label.
+        If a parameter is out of range, or there is no sample or no label.
 
     References
     ----------
@@ -376,7 +378,7 @@ def blocks_of(probabilities: MatrixLike, labels: MatrixLike, shares: MatrixLike 
     Yields
     ------
     Block
-        Consecutive samples, so few that temporary arrays are small.
+        Consecutive samples, few enough to keep temporary arrays small.
     """
     scores, given = _checked(probabilities, labels)
     votes = None if shares is None else as_score_matrix(shares, name="shares")
@@ -387,19 +389,20 @@ def blocks_of(probabilities: MatrixLike, labels: MatrixLike, shares: MatrixLike 
 def most_suspicious(blocks: Iterable[Block], n_cells: int, *, prior: ArrayLike | None = None) -> Cells:
     """Return the most suspicious cells of all blocks, the worst first.
 
-    Cells are ordered by `self_confidence`, or by `prior_odds` if `prior` is given. Of equal ones, those come first that
-    more of the neighbours' votes disagree with, then the lower row, then the lower label. A cell that no evidence
-    contradicts, one whose self-confidence is 1, is never among them, nor is an unknown one; so there may be fewer.
+    Cells are ordered by `self_confidence`, or by `prior_odds` if `prior` is given. Among equal ones, the first is the
+    cell that more of the neighbours' votes disagree with, then the lower row, then the lower label. The result never
+    contains unknown cells, or cells that no evidence contradicts, with a self-confidence of 1; so it may have fewer
+    than n_cells.
 
-    Memory is that of the largest block. Where both probabilities and labels are sparse, only cells that are stored in
-    one of them are looked at: then 100,000 samples and 10,000 labels are no more work than their votes.
+    The memory needed is that of the largest block. If both probabilities and labels are sparse, only cells that are
+    stored in one of them are visited: then 100,000 samples and 10,000 labels are no more work than their votes.
 
     Parameters
     ----------
     blocks : iterable of Block
         All samples, in any order.
     n_cells : int
-        At most so many cells.
+        Largest number of cells.
     prior : array-like of shape (n_labels,), default=None
         Prior probability of each label: `halfway_prior`, which found most errors on the sets we tried, or
         `positive_shares`. None: order by self-confidence.
@@ -407,7 +410,7 @@ def most_suspicious(blocks: Iterable[Block], n_cells: int, *, prior: ArrayLike |
     Returns
     -------
     Cells
-        Rows, labels, and what orders them.
+        Rows, labels, and the scores that order them.
 
     Raises
     ------
@@ -429,7 +432,7 @@ def most_suspicious(blocks: Iterable[Block], n_cells: int, *, prior: ArrayLike |
         found = _of_block(block, n_cells, prior, bound)
         worst = found if worst is None else _joined(worst, found).first(n_cells)
     if worst is None:
-        raise ValueError("blocks must hold at least one, got none.")
+        raise ValueError("blocks must have at least one block, got none.")
     return worst
 
 
@@ -527,7 +530,7 @@ def _moving_average(quality: FloatArray, alpha: float) -> FloatArray:
 
 
 def _least(quality: FloatArray) -> FloatArray:
-    """Return the least of each row, without NaN; NaN where there is nothing else."""
+    """Return the least of each row, without NaN; NaN where all are NaN."""
     return np.asarray(np.fmin.reduce(quality, axis=1))
 
 

@@ -16,20 +16,20 @@ def text_of(audit: Any) -> str:
     share = audit.n_issues / max(1, audit.n_known)
     lines = [
         textwrap.fill(
-            f"{size}: confident learning doubts {audit.n_issues:,} of {audit.n_known:,} known cells ({share:.1%}).",
+            f"{size}: confident learning flags {audit.n_issues:,} of {audit.n_known:,} known cells ({share:.1%}).",
             _WIDTH,
         ),
         *_part("Cells, the most suspicious first", audit.cells, _cell),
         *_part("Rows, the most suspicious first", audit.rows, _row),
         *_part("Nearly equal rows with different label sets", audit.conflicts, _conflict),
-        *_part("Labels in trouble together", audit.label_pairs, _pair),
+        *_part("Labels confused or missing together", audit.label_pairs, _pair),
         *_part("Hubs", audit.hubs, _hub),
     ]
     return "\n".join(lines)
 
 
 def called(finding: Any) -> str:
-    """Return what a row is called: its name, or its number."""
+    """Return the name of a row, or its number."""
     return finding.name or f"row {finding.row}"
 
 
@@ -49,7 +49,7 @@ def _part(title: str, findings: Sequence[Any], line_of: Callable[[Any], str]) ->
 
 
 def _wrapped(sentence: str) -> list[str]:
-    """Return a finding as lines; names, however long, stay whole."""
+    """Return a finding as lines; long names are not split."""
     return textwrap.wrap(
         sentence,
         _WIDTH,
@@ -69,10 +69,10 @@ def _cell(cell: Any) -> str:
     against = sum(value != cell.given for value in known)
     effect = ""
     if cell.n_righted is not None:
-        effect = f"; correcting it rights {cell.n_righted} other predictions, wrongs {cell.n_wronged}"
+        effect = f"; correcting it fixes {cell.n_righted} other predictions, breaks {cell.n_wronged}"
     return (
         f"{called(cell)}, {cell.label_name}: {value_in_words(cell.given)}, but {against} of {len(known)} neighbours"
-        f" ({cell.disagreement:.0%} of the weight) say {value_in_words(cell.suggested)}; probability"
+        f" ({cell.disagreement:.0%} of the weight) vote {value_in_words(cell.suggested)}; probability"
         f" {cell.probability:.2f}{effect}"
     )
 
@@ -88,8 +88,8 @@ def _conflict(conflict: Any) -> str:
 
 def _pair(pair: Any) -> str:
     first, second = pair.labels
-    told = f"{second} is predicted in place of {first}" if pair.kind == "confused" else f"{first} and {second} missing"
-    return f"{told} in {pair.n_rows} rows ({pair.expected:.1f} expected)"
+    what = f"{second} is predicted in place of {first}" if pair.kind == "confused" else f"{first} and {second} missing"
+    return f"{what} in {pair.n_rows} rows ({pair.expected:.1f} expected)"
 
 
 def _hub(hub: Any) -> str:

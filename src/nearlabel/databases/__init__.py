@@ -1,4 +1,4 @@
-"""Rows, ids and tags in the tables of vector databases: a search in them, and a classifier that follows them."""
+"""Vectors, ids and tags in tables of vector databases: a search, and a classifier that follows their changes."""
 
 from nearlabel.databases._lance_table import LanceTable
 from nearlabel.databases._pgvector_table import PgVectorTable

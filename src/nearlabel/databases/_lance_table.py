@@ -18,18 +18,18 @@ _DISTANCES = {"euclidean": "l2", "cosine": "cosine"}
 
 
 class LanceTable(VectorTable):
-    """A table of LanceDB: a folder of files that any number of processes may read and write, without a server.
+    """A table of LanceDB: a folder of files that any number of processes can read and write, without a server.
 
-    Every change is a version of the table, which is there as a whole or not at all: a process that is killed while it
-    adds rows leaves the rows of before. Needs lancedb (``pip install 'nearlabel[lance]'``).
+    Every change is an atomic new version of the table: if a process is killed while it adds rows, the earlier rows
+    remain. Needs lancedb (``pip install 'nearlabel[lance]'``).
 
-    The order of the rows is LanceDB's own: rows stand in the order in which they were added, and a row that is changed
-    moves to the end.
+    LanceDB determines the order of the rows: they are in the order in which they were added, and a changed row moves to
+    the end.
 
     Parameters
     ----------
     where : path-like
-        Folder of the database, or another address that `lancedb.connect` takes.
+        Folder of the database, or another address for `lancedb.connect`.
     name : str
         Name of the table.
     id : str, default="id"
@@ -37,15 +37,15 @@ class LanceTable(VectorTable):
     vector : str, default="vector"
         Column of vectors.
     tags : str or None, default="tags"
-        Column of tags, lists of texts. None: the table has none, and each row with a vector serves.
+        Column of tags, lists of texts. None: the table has no tags, and each row with a vector is used.
     n_probes : int, default=None
-        Lists of an index that are looked through for a query: more are slower and miss fewer neighbours. None: as many
-        as LanceDB takes.
+        Lists of an index that are searched for a query: more are slower and miss fewer neighbours. None: LanceDB's
+        default.
 
     See Also
     --------
     TableNeighbors : Search in it.
-    TableClassifier : Learn from it.
+    TableClassifier : A classifier fitted to it.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class LanceTable(VectorTable):
         where: str | os.PathLike[str],
         name: str,
         *,
-        id: str = "id",  # noqa: A002 (what the column is called)
+        id: str = "id",  # noqa: A002 (name of the column)
         vector: str = "vector",
         tags: str | None = "tags",
         n_probes: int | None = None,
@@ -74,17 +74,18 @@ class LanceTable(VectorTable):
     def version(self) -> Hashable:
         """Return the number of the table's latest version, and how many rows it has.
 
-        A table that is dropped and made anew counts from 1 again, so it may have an earlier one's version: then `fit`.
+        A table that is dropped and created again counts from 1, so it may have the version of the earlier one: then
+        call `fit`.
 
         Returns
         -------
         tuple of int
-            The first grows with every change, also of rows or columns that are not read here.
+            The first increases with every change, also of rows or columns that are not read here.
         """
         return _version(self._latest())
 
     def _latest(self) -> Any:
-        """Return the table as it is now; what is returned stays so."""
+        """Return the present table; the result does not follow later changes."""
         if self._connection is None:
             self._connection = import_optional("lancedb", extra="lance", purpose=_PURPOSE).connect(self.where)
         try:
@@ -114,15 +115,16 @@ class LanceTable(VectorTable):
     def _nominate(self, queries: NDArray[np.float32], n: int, metric: str) -> Candidates:
         table = self._latest()
         search = table.search(queries, vector_column_name=self.vector).distance_type(_DISTANCES[metric]).limit(n)
-        # LanceDB itself passes over rows without a vector. A condition is checked on all rows for each query anew: on
-        # the vectors that would take gigabytes, and on tags it is worth to look first whether any are missing.
+        # LanceDB itself ignores rows without a vector. A condition is checked on all rows for each query: on the
+        # vectors that
+        # would take gigabytes, and on tags it is faster to check first whether any are missing.
         if self.tags is not None and table.count_rows(f"{_quoted(self.tags)} IS NULL"):
             search = search.where(f"{_quoted(self.tags)} IS NOT NULL", prefilter=True)
         if self.n_probes is not None:
             search = search.nprobes(self.n_probes)
         found = search.select([self.id, self.vector, "_distance"]).to_arrow()
         found = found.filter(found[self.vector].is_valid())
-        # For one query LanceDB does not say which it is.
+        # For one query LanceDB does not return its number.
         query = found["query_index"].to_numpy() if len(queries) > 1 else np.zeros(found.num_rows)
         return Candidates(query.astype(np.intp), found[self.id].to_pylist(), _as_matrix(found[self.vector]))
 

@@ -15,40 +15,40 @@ from nearlabel.utils.validation import check_integer
 
 _PURPOSE = "PgVectorTable"
 _OPERATORS = {"euclidean": "<->", "cosine": "<=>"}
-_LARGEST_EF = 1000  # that pgvector takes
+_LARGEST_EF = 1000  # that pgvector accepts
 
 
 class PgVectorTable(VectorTable):
-    """A table of PostgreSQL whose vectors are of pgvector's type.
+    """A table of PostgreSQL whose vectors have pgvector's type.
 
-    All that is read is read in one transaction, so nothing is seen of changes that are not committed: a process that is
-    killed while it adds rows leaves the rows of before. Needs psycopg and the Python package pgvector (``pip install
+    Everything is read in one transaction, so uncommitted changes are invisible: if a process is killed while it adds
+    rows, the earlier rows remain. Needs psycopg and the Python package pgvector (``pip install
     'nearlabel[pgvector]'``), and the extension on the server (``CREATE EXTENSION vector``).
 
-    Rows are in the order of their ids.
+    Rows are ordered by their ids.
 
     Parameters
     ----------
     where : str
-        Connection string or URL, as libpq takes it: "postgresql://..." or "host=... dbname=...".
+        Connection string or URL for libpq: "postgresql://..." or "host=... dbname=...".
     name : str
-        Name of the table; with its schema before a dot where it is not on the search path.
+        Name of the table; preceded by its schema and a dot if it is not on the search path.
     id : str, default="id"
         Column of ids, integers or texts.
     vector : str, default="vector"
         Column of vectors.
     tags : str or None, default="tags"
-        Column of tags, of type ``text[]``. None: the table has none, and each row with a vector serves.
+        Column of tags, of type ``text[]``. None: the table has no tags, and each row with a vector is used.
     ef_search : int, default=None
-        Rows that a walk over an HNSW index keeps as candidates. None: as many as are asked for, or pgvector's default
-        where that is more.
+        Number of candidates that a walk over an HNSW index keeps. None: the number of requested rows, or pgvector's
+        default if that is more.
     n_probes : int, default=None
-        Lists of an IVFFlat index that are looked through for a query. None: pgvector's default.
+        Lists of an IVFFlat index that are searched for a query. None: pgvector's default.
 
     See Also
     --------
     TableNeighbors : Search in it.
-    TableClassifier : Learn from it.
+    TableClassifier : A classifier fitted to it.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class PgVectorTable(VectorTable):
         where: str,
         name: str,
         *,
-        id: str = "id",  # noqa: A002 (what the column is called)
+        id: str = "id",  # noqa: A002 (name of the column)
         vector: str = "vector",
         tags: str | None = "tags",
         ef_search: int | None = None,
@@ -88,7 +88,7 @@ class PgVectorTable(VectorTable):
             return self._version(cursor)
 
     def _version(self, cursor: Any) -> Hashable:
-        # xmin is the transaction that wrote a row as it is: a changed row has another.
+        # xmin is the transaction that wrote the present version of a row: a changed row has another.
         text = "SELECT count(*), coalesce(sum(hashtextextended({id}::text || ' ' || xmin::text, 0)), 0) FROM {table}"
         n_rows, digest = self._run(cursor, text).fetchone()
         return int(n_rows), int(digest)
@@ -201,9 +201,9 @@ class PgVectorTable(VectorTable):
         return [row[0] for row in found]
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(..., {self.name!r})"  # the connection string may hold a password
+        return f"{type(self).__name__}(..., {self.name!r})"  # the connection string may contain a password
 
 
 def _as_array(vector: Any) -> NDArray[np.float32]:
-    """Return a vector as pgvector gives it: of some versions an array, of others an object with `to_numpy`."""
+    """Return a vector of pgvector as an array: some versions give an array, others an object with `to_numpy`."""
     return np.asarray(vector.to_numpy() if hasattr(vector, "to_numpy") else vector, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Collections of Qdrant: its local mode, a folder that one process opens, or a server."""
+"""Collections of Qdrant, in its local mode (a folder for one process at a time) or on a server."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ _DISTANCES = {"euclidean": "Euclid", "cosine": "Cosine"}
 class QdrantTable(VectorTable):
     """A collection of Qdrant, in its local mode or on a server.
 
-    In the local mode one process at a time opens the folder, and searches go through all rows: it is meant for some
-    ten thousand. Each row is there with its tags or not at all; a process that is killed while it adds several leaves
-    the first of them. Needs qdrant-client (``pip install 'nearlabel[qdrant]'``).
+    In the local mode one process at a time opens the folder, and searches compare with all rows: it is meant for some
+    ten thousand rows. Each row is written atomically with its tags; if a process is killed while it adds several, the
+    first of them remain. Needs qdrant-client (``pip install 'nearlabel[qdrant]'``).
 
-    Rows are in the order of their ids. A collection has no version: `version` reads all rows and returns a digest.
+    Rows are ordered by their ids. A collection has no version: `version` reads all rows and returns a digest.
 
     Parameters
     ----------
     where : path-like or qdrant_client.QdrantClient
-        Folder of the local mode, ":memory:", the address of a server ("http://..."), or a client that is connected
-        already: the folder of a local mode is opened once only.
+        Folder of the local mode, ":memory:", the address of a server ("http://..."), or a connected client: the folder
+        of a local mode can be opened only once.
     name : str
         Name of the collection.
     vector : str, default=""
-        Name of the vector, where points have several. "": that without a name.
+        Name of the vector, if points have several. "": the vector without a name.
     tags : str or None, default="tags"
-        Key of the payload that holds the tags, a list of texts. None: there is none, and each row with a vector serves.
+        Key of the payload with the tags, a list of texts. None: there are no tags, and each row with a vector is used.
 
     See Also
     --------
     TableNeighbors : Search in it.
-    TableClassifier : Learn from it.
+    TableClassifier : A classifier fitted to it.
 
     Notes
     -----
-    A collection has one distance, given when it was created: "Euclid" serves the metric "euclidean", "Cosine" the
-    metric "cosine", and Qdrant then keeps the vectors divided by their lengths. The local mode divides them anew in
-    every search, which changes their last digits, so "cosine" is refused there: rows that are divided by their lengths
-    before they are added have the same neighbours by "euclidean". Tested with the local mode only.
+    A collection has one distance, set when it was created: "Euclid" works with the metric "euclidean", "Cosine" with
+    the metric "cosine"; for "Cosine" Qdrant stores the vectors divided by their lengths. The local mode divides them
+    again in every search, which changes their last digits, so "cosine" raises an error there: vectors that are divided
+    by their lengths before they are added have the same neighbours by "euclidean". Tested with the local mode only.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class QdrantTable(VectorTable):
         self.tags = tags
 
     def version(self) -> Hashable:
-        """Return a digest of the rows that serve.
+        """Return a digest of the rows that are used.
 
         Returns
         -------
@@ -98,7 +98,7 @@ class QdrantTable(VectorTable):
             raise ValueError(f"name must be a collection in {self.where!r}, got {self.name!r}: there are {there}.")
 
     def _distance(self) -> str:
-        """Return the name of the distance by which the collection compares."""
+        """Return the name of the collection's distance."""
         vectors = self._client().get_collection(self.name).config.params.vectors
         if self.vector or isinstance(vectors, dict):
             self._require_columns([("vector", self.vector)], vectors if isinstance(vectors, dict) else {""})
@@ -122,7 +122,7 @@ class QdrantTable(VectorTable):
 
     def _points(self) -> Iterator[Any]:
         """Yield all points, by id."""
-        self._distance()  # whether there is such a vector
+        self._distance()  # checks that there is such a vector
         offset = None
         while True:
             points, offset = self._client().scroll(
@@ -155,7 +155,7 @@ class QdrantTable(VectorTable):
         if self._distance() != _DISTANCES[metric]:
             raise ValueError(
                 f"metric must be that of the collection {self.name!r}, {self._distance()!r}, got {metric!r}."
-                " Hint: a collection keeps the distance that it was created with."
+                " Hint: the distance of a collection cannot be changed."
             )
         options = self._client().init_options
         if metric == "cosine" and (options["path"] is not None or options["location"] == ":memory:"):

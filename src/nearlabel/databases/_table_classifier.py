@@ -1,4 +1,4 @@
-"""A classifier whose training rows are those of a table, whenever it is asked."""
+"""A classifier whose training samples are always the present rows of a table."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from nearlabel.utils.scoring import score
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, MatrixLike
 from nearlabel.utils.validation import check_flag, with_multilabel_target
 
-_ATTEMPTS = 5  # to fit or answer before the table changes again
+_ATTEMPTS = 5  # to fit or predict before the table changes again
 
 T = TypeVar("T")
 
 
 class TableChanges(NamedTuple):
-    """Ids of the training rows that differ from those of the fit before; false if there are none.
+    """Ids of the training samples that differ from those of the last fit; false if there are none.
 
     Parameters
     ----------
     added, removed, changed : list
-        Ids of rows that serve now, no longer, or with another vector or other tags.
+        Ids of rows that are used now, no longer, or with another vector or other tags.
     """
 
     added: list[Any]
@@ -43,7 +43,7 @@ class TableChanges(NamedTuple):
 
 
 class TaggedRows(NamedTuple):
-    """Rows of the table by their ids, with the tags predicted for each.
+    """Rows of the table by their ids, with the predicted tags of each.
 
     Parameters
     ----------
@@ -58,16 +58,16 @@ class TaggedRows(NamedTuple):
 
 
 class _State(NamedTuple):
-    """A model and what it was fitted to; replaced as a whole, so that an answer never mixes two states."""
+    """A model and the rows that it was fitted to; replaced as a whole, so that a result never mixes two states."""
 
     model: Any
     version: Hashable
     ids: NDArray[Any]
-    digests: dict[Any, bytes]  # of each training row's vector and tags, by id
+    digests: dict[Any, bytes]  # of each training sample's vector and tags, by id
 
 
 def _has(method: str) -> Callable[[Method], Method]:
-    """Return a decorator that hides a method of which the classifier, fitted or not, has none."""
+    """Return a decorator that hides a method that the classifier, fitted or not, does not have."""
 
     def estimator_has(self: TableClassifier) -> bool:
         fitted = self.__dict__.get("_state")
@@ -77,31 +77,32 @@ def _has(method: str) -> Callable[[Method], Method]:
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator):
-    """Learn from the rows and tags of a table of a vector database, and follow what is added and deleted there.
+    """Fit a classifier to the rows and tags of a table of a vector database, and follow changes of the table.
 
-    `fit` takes the rows whose tags are known from the table. Before it answers, the classifier asks the table for its
-    version; if rows have come, gone or changed since, it becomes what a fit to the present rows is. So labels may come
-    and go, too: names, not columns, say what was predicted.
+    `fit` reads the rows with known tags from the table. Before each prediction, the classifier compares the version of
+    the table; if rows were added, deleted or changed since, it becomes equal to a fit to the present rows. So labels
+    may appear and disappear, too: identify predictions by label names, not by columns.
 
-    Rows without tags (NULL, not an empty list) serve nobody until they have some; `predict_unlabelled` suggests tags.
-    Nothing is ever written into the table.
+    Rows without tags (NULL, not an empty list) are not used until they have some; `predict_unlabelled` suggests tags.
+    The classifier never writes to the table.
 
     Parameters
     ----------
     estimator : multi-label classifier
-        Any classifier that takes tags as y, as all of this library do; cloned in `fit`. With ``search=TableNeighbors(
-        table)`` a lazy one leaves the rows in the database, else it keeps them in memory.
+        Any classifier that takes tags as y, as all in this library do; cloned in `fit`. With
+        ``search=TableNeighbors(table)`` a lazy classifier leaves the rows in the database, otherwise it stores them in
+        memory.
     table : VectorTable
         `LanceTable`, `QdrantTable` or `PgVectorTable`, with a column of tags.
     follow : bool, default=True
-        Whether to look for changes before each answer. False: only `refresh` and `fit` do.
+        Whether to look for changes before each prediction. False: only `refresh` and `fit` do.
 
     Attributes
     ----------
     estimator_ : classifier
         The fitted classifier.
     ids_ : ndarray of shape (n_samples,)
-        Ids of the training rows, in their order.
+        Ids of the training samples, in their order.
     classes_, label_names_, n_features_in_
         Those of the fitted classifier.
 
@@ -111,8 +112,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    If the table changes while it is read, the fit begins anew. Where a fit fails, for instance as too few rows are
-    left, the error is raised by each answer until the table serves again; the model of before is kept, but not asked.
+    If the table changes while it is read, the fit starts again. If a fit fails, for instance because too few rows are
+    left, each prediction raises the error until a fit succeeds; the last model is not used meanwhile.
 
     Examples
     --------
@@ -135,7 +136,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X, y : None
-            Not used: rows and tags come from the table.
+            Not used: vectors and tags come from the table.
 
         Returns
         -------
@@ -147,7 +148,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         TypeError
             If X or y is given, or a parameter is of a wrong type.
         ValueError
-            If the table cannot be read, holds no tag, or the classifier does not take what it holds.
+            If the table cannot be read, has no tags, or its contents do not suit the classifier.
         TableChangedError
             If the table changed during each of five attempts.
         """
@@ -158,12 +159,12 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def refresh(self) -> TableChanges:
-        """Become what a fit to the present rows of the table is.
+        """Update the model to equal a fit to the present rows of the table.
 
         Returns
         -------
         TableChanges
-            Ids of the training rows added, removed and changed; false if there are none.
+            Ids of the training samples added, removed and changed; false if there are none.
 
         Raises
         ------
@@ -189,12 +190,12 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         labels : ndarray of shape (n_queries, n_labels)
-            Indicator matrix, as the classifier returns it; `label_names_` are the names of its columns at that moment.
+            Indicator matrix, as the classifier returns it; its columns have the names `label_names_` at that moment.
         """
         return self._answer(lambda present: present.model.predict(X))
 
     def predict_labels(self, X: MatrixLike) -> list[tuple[Any, ...]]:
-        """Return the tags predicted for every query.
+        """Return the predicted tags of every query.
 
         Parameters
         ----------
@@ -254,21 +255,21 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n_queries, n_features)
             Queries.
         n_labels : int
-            How many labels.
+            Number of labels.
 
         Returns
         -------
         scores : ndarray of shape (n_queries, n_labels)
             Best first.
         labels : ndarray of int of shape (n_queries, n_labels)
-            Places in `label_names_`.
+            Positions in `label_names_`.
         """
         best: tuple[FloatArray, IntArray] = self._answer(lambda present: present.model.predict_topk(X, n_labels))
         return best
 
     @_has("explain")
     def explain(self, X: MatrixLike) -> list[Any]:
-        """Explain what is predicted for each query; neighbours are named by their ids in the table.
+        """Explain the prediction for each query; neighbours are identified by their ids in the table.
 
         Parameters
         ----------
@@ -285,13 +286,13 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def predict_unlabelled(self) -> TaggedRows:
-        """Predict the tags of the rows in the table whose tags are not known.
+        """Predict the tags of the rows in the table whose tags are unknown.
 
         Returns
         -------
         TaggedRows
-            Their ids and the tags predicted for each. Nothing is written into the table: whoever confirms tags writes
-            them, and the rows serve from then on.
+            Their ids and predicted tags. Nothing is written to the table: users who confirm tags write them, and the
+            rows are used from then on.
 
         Raises
         ------
@@ -308,7 +309,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def ids_(self) -> NDArray[Any]:
-        """Ids of the training rows."""
+        """Ids of the training samples."""
         return self._state.ids
 
     @property
@@ -319,7 +320,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def label_names_(self) -> NDArray[Any]:
-        """Names of the labels: the tags that some training row carries."""
+        """Names of the labels: the tags that some training sample carries."""
         names: NDArray[Any] = self._state.model.label_names_
         return names
 
@@ -333,7 +334,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         return "_state" in self.__dict__
 
     def __sklearn_tags__(self) -> Tags:
-        """Declare that X and y are not needed, and what the classifier declares of the target."""
+        """Declare that X and y are not needed, and the classifier's own declaration of the target."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False
         tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
@@ -348,7 +349,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             )
 
     def _answer(self, answer: Callable[[_State], T]) -> T:
-        """Return what a state answers: the present one, if changes are followed."""
+        """Return the result of a function of the state: of the present one, if changes are followed."""
         check_is_fitted(self)
         if not self.follow:
             return answer(self._state)
@@ -360,7 +361,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         return _while_it_changes(from_present_rows)
 
     def _fitted_to_present_rows(self, before: _State | None = None) -> _State:
-        """Read the table, and fit unless the training rows are those of before."""
+        """Read the table, and fit unless the training samples are unchanged."""
 
         def fitted() -> _State:
             rows = self.table.read()
@@ -374,7 +375,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _while_it_changes(work: Callable[[], T]) -> T:
-    """Return what `work` returns; begin anew where the table changes meanwhile."""
+    """Return the result of `work`; start again if the table changes meanwhile."""
     for _ in range(_ATTEMPTS - 1):
         with suppress(TableChangedError):
             return work()
@@ -384,16 +385,16 @@ def _while_it_changes(work: Callable[[], T]) -> T:
 def _fit(estimator: Any, rows: TableRows) -> Any:
     """Return a copy of the classifier, fitted to the rows."""
     if not any(rows.tags or ()):
-        raise ValueError("table must hold at least one tag, got none in its tags. Hint: tags= is the name of a column.")
+        raise ValueError("table must have at least one tag, got none. Hint: the parameter tags names the column.")
     return clone(estimator).fit(rows.X, rows.tags)
 
 
 def _updated(before: _State, rows: TableRows, digests: dict[Any, bytes]) -> Any | None:
-    """Return a copy of the model with the rows that came and without those that went; None if that is no fit to them.
+    """Return a copy of the model with the added rows and without the deleted ones; None if that is no fit to them.
 
-    It is one, to the bit, if the rows that stay stand first and in their order, if the tags are those of before (an
-    update keeps labels without rows, and appends new ones), and if the classifier tunes nothing on its rows. A search
-    in the table has no updates: its fit is nothing but reading the table.
+    It is identical to a fit if the remaining rows come first and in their order, if the tags are the same (an update
+    keeps labels without rows, and appends new ones), and if the classifier tunes nothing on its rows. A search in the
+    table has no updates: its fit only reads the table.
     """
     stays = np.array([digests.get(one) == digest for one, digest in before.digests.items()])
     n_stay = int(stays.sum())
@@ -409,7 +410,7 @@ def _updated(before: _State, rows: TableRows, digests: dict[Any, bytes]) -> Any 
             model.forget(np.flatnonzero(~stays))
         if n_stay < len(rows.ids):
             model.partial_fit(rows.X[n_stay:], (rows.tags or [])[n_stay:])
-    except ValueError:  # too few rows in between, or new rows that all have no tag
+    except ValueError:  # too few rows in between, or new samples that all have no tag
         return None
     return model
 

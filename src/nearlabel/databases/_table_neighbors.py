@@ -1,7 +1,7 @@
-"""A search whose candidates come from a table of a vector database: the database nominates, float64 decides.
+"""A search whose candidates come from a table of a vector database; they are ranked in float64.
 
-A nominated row comes with the vector that it has now. So nothing is looked up a second time, and a row that is deleted
-between two requests is merely not nominated. Rows that were not there at `fit` have no number and are passed over.
+A candidate row comes with its present vector. So nothing is read a second time, and a row that is deleted between two
+requests is just no candidate. Rows that did not exist at `fit` have no number and are ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nearlabel.utils.validation import check_choice, check_integer, check_n_neig
 
 
 class Found(NamedTuple):
-    """Neighbours of some queries, and which queries have fewer than were asked for."""
+    """Neighbours of some queries, and which queries have fewer than requested."""
 
     ranks: FloatArray  # (n_queries, n_neighbors)
     indices: IntArray
@@ -32,47 +32,47 @@ class Found(NamedTuple):
 
 
 class TableNeighbors(BaseEstimator):
-    """Find neighbours in a table of a vector database, whose rows stay where they are.
+    """Find neighbours in a table of a vector database, whose rows stay in the database.
 
-    The database nominates candidates for each query, by its index if it has one, and sends their vectors along. Their
-    distances are computed in float64, as `ExactNeighbors` does, and ordered by (distance, training index): only a
-    neighbour that was not nominated makes the result differ from the exact one, and :meth:`recall` counts those.
+    For each query, the database returns candidates, by its index if it has one, with their vectors. Their distances are
+    computed in float64, as in `ExactNeighbors`, and ordered by (distance, training index): the result differs from the
+    exact one only by neighbours that were no candidates, and :meth:`recall` counts those.
 
-    The training rows are those that serve when `fit` reads the table: a vector, and tags unless the table has no column
-    for them. A training row's index is its place in the order of the table then; `ids_` are the ids. Rows that come
-    later are passed over until the next `fit`; rows that are deleted are no longer found; of a row that was changed,
-    the present vector counts. `TableClassifier` follows such changes by itself.
+    The training samples are the rows that have a vector, and tags unless the table has no column for them, when `fit`
+    reads the table. The index of a training sample is its position in the order of the table at that time; `ids_` are
+    the ids. Rows that are added later are ignored until the next `fit`; deleted rows are no longer found; for changed
+    rows the present vector counts. `TableClassifier` follows such changes by itself.
 
     Parameters
     ----------
     table : VectorTable
         `LanceTable`, `QdrantTable` or `PgVectorTable`.
     metric : {"euclidean", "cosine"}, default="euclidean"
-        The distance. By "cosine" a row of zeros is as far from others as a row can be, as in `ExactNeighbors`.
+        The distance. By "cosine" a row of zeros is at the largest possible distance, as in `ExactNeighbors`.
     n_neighbors : int, default=5
         Number of neighbours if `kneighbors` gets none.
     n_candidates : int, default=None
-        Rows that the database nominates for each query; more are slower and miss fewer neighbours, most of all with an
-        index that compresses vectors. None: 2 n_neighbors + 1.
+        Number of candidates from the database for each query; more are slower and miss fewer neighbours, most of all
+        with an index that compresses vectors. None: 2 n_neighbors + 1.
 
     Attributes
     ----------
     ids_ : ndarray of shape (n_samples,)
-        Ids of the training rows.
+        Ids of the training samples.
     n_samples_fit_ : int
-        Number of training rows.
+        Number of training samples.
     n_features_in_ : int
         Number of features.
 
     See Also
     --------
-    TableClassifier : A classifier that learns from such a table and follows its changes.
+    TableClassifier : A classifier fitted to such a table that follows its changes.
     nearlabel.neighbors.UsearchNeighbors : An index in memory.
 
     Notes
     -----
-    No row is kept, only ids. A query for which fewer than `n_neighbors` training rows are nominated is answered by
-    `ExactNeighbors` from all rows of the table, which are read for that once a call.
+    No row is stored, only ids. If there are fewer than `n_neighbors` candidates for a query, `ExactNeighbors` searches
+    all rows of the table, which are read once per call for that.
 
     Examples
     --------
@@ -99,12 +99,12 @@ class TableNeighbors(BaseEstimator):
         self.n_candidates = n_candidates
 
     def fit(self, X: MatrixLike | None = None, y: None = None) -> Self:
-        """Take the rows of the table as training rows.
+        """Take the rows of the table as training samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            The rows of the table in its order, as a classifier passes them on. None: whatever the table holds.
+            The rows of the table in its order, as a classifier passes them on. None: the rows of the table.
         y : None
             Ignored.
 
@@ -116,7 +116,7 @@ class TableNeighbors(BaseEstimator):
         Raises
         ------
         TypeError
-            If `table` is none.
+            If `table` is no such table.
         ValueError
             If a parameter is out of range, or the table cannot be read.
         TableChangedError
@@ -135,30 +135,30 @@ class TableNeighbors(BaseEstimator):
     def kneighbors(
         self, X: MatrixLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> Any:
-        """Return the nearest of the rows that the database nominates, nearest first.
+        """Return the nearest of the database's candidates, nearest first.
 
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features), default=None
-            The queries. None: the training rows, each without itself (its duplicates stay).
+            The queries. None: the training samples, each without itself (its duplicates stay).
         n_neighbors : int, default=None
-            Number of neighbours; None: as given to the constructor.
+            Number of neighbours. None: the parameter of the constructor.
         return_distance : bool, default=True
-            Whether the distances come too.
+            Whether to return the distances too.
 
         Returns
         -------
         distances : ndarray of shape (n_queries, n_neighbors), float64
             Only if `return_distance`; exact.
         indices : ndarray of shape (n_queries, n_neighbors)
-            Training row numbers, ordered by (distance, index).
+            Numbers of training samples, ordered by (distance, index).
 
         Raises
         ------
         ValueError
-            If `n_neighbors` exceeds the number of (other) training rows.
+            If `n_neighbors` exceeds the number of (other) training samples.
         TableChangedError
-            If the table no longer holds enough of the training rows; without X, if one is gone.
+            If the table no longer has enough of the training samples; without X, if one is missing.
         """
         check_is_fitted(self)
         self._check_parameters()
@@ -169,16 +169,16 @@ class TableNeighbors(BaseEstimator):
         return (distances, indices) if return_distance else indices
 
     def recall(self, n_queries: int = 1000, n_neighbors: int = 10, *, random_state: Any = 0) -> float:
-        """Return the mean share of the true nearest neighbours that the search finds of rows drawn, without themselves.
+        """Return the mean share of the true nearest neighbours found for drawn samples, each without itself.
 
         Parameters
         ----------
         n_queries : int, default=1000
-            Number of training rows drawn.
+            Number of training samples drawn.
         n_neighbors : int, default=10
             Number of neighbours.
         random_state : int, RandomState or None, default=0
-            Of the draw.
+            Seed of the draw.
 
         Returns
         -------
@@ -188,7 +188,7 @@ class TableNeighbors(BaseEstimator):
         Raises
         ------
         TableChangedError
-            If the table no longer holds a training row.
+            If the table no longer has one of the training samples.
         """
         check_is_fitted(self)
         rows = self._all_rows()
@@ -215,7 +215,7 @@ class TableNeighbors(BaseEstimator):
         return np.array([self._number_of.get(one, -1) for one in ids], dtype=np.intp)
 
     def _present_rows(self) -> tuple[IntArray, TableRows]:
-        """Return the training rows that the table still holds, by index, and their indices."""
+        """Return the training samples that the table still has, by index, and their indices."""
         rows = self.table.read()
         numbers = self._numbers(rows.ids.tolist())
         order = np.argsort(numbers, kind="stable")[np.count_nonzero(numbers < 0) :]
@@ -226,13 +226,13 @@ class TableNeighbors(BaseEstimator):
         if len(numbers) < self.n_samples_fit_:
             gone = self.ids_[np.setdiff1d(np.arange(self.n_samples_fit_), numbers)].tolist()
             raise TableChangedError(
-                f"table must hold all {self.n_samples_fit_} training rows, got {len(numbers)}: {gone[0]!r} is gone."
+                f"table must have all {self.n_samples_fit_} training samples, got {len(numbers)}: {gone[0]!r} is gone."
                 " Hint: fit again."
             )
         return rows.X
 
     def _search(self, queries: NDArray[Any], k: int, *, own: bool) -> tuple[FloatArray, IntArray]:
-        """Return distances and indices (n_queries, k); with `own` the queries are the training rows."""
+        """Return distances and indices (n_queries, k); with `own` the queries are the training samples."""
         n = min(max(2 * k + 1 if self.n_candidates is None else self.n_candidates, k + own), self.n_samples_fit_)
         found = [
             self._best(queries[block], np.arange(block.start, block.stop) if own else None, k, n)
@@ -247,7 +247,7 @@ class TableNeighbors(BaseEstimator):
 
     def _best(self, queries: NDArray[Any], own: IntArray | None, k: int, n: int) -> Found:
         """Return the k best candidates of each query."""
-        self._distance.prepare(queries)  # refuses squared norms that overflow
+        self._distance.prepare(queries)  # rejects squared norms that overflow
         query, number, rank = self._ranked(queries, self.table.nominate(queries, n, self.metric))
         if own is not None:
             others = number != own[query]
@@ -260,11 +260,11 @@ class TableNeighbors(BaseEstimator):
         return Found(ranks, indices, short)
 
     def _ranked(self, queries: NDArray[Any], candidates: Candidates) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return query, index and rank of the candidates that are training rows, each once, by (query, rank, index)."""
+        """Return query, index and rank of candidates that are training samples, each once, by (query, rank, index)."""
         number = self._numbers(candidates.ids)
         known = np.flatnonzero(number >= 0)
         query, number = candidates.query[known], number[known]
-        # An id that came twice into the table since the fit is one row, the nearer one.
+        # An id that was added again since the fit is one row, the nearer one.
         rank = self._distance.ranks(queries, candidates.vectors, (query, known))
         once = np.lexsort((rank, number, query))
         again = (np.diff(query[once], prepend=-1) == 0) & (np.diff(number[once], prepend=-1) == 0)
@@ -273,12 +273,12 @@ class TableNeighbors(BaseEstimator):
         return query[order], number[order], rank[order]
 
     def _search_exactly(self, queries: NDArray[Any], own: IntArray | None, k: int) -> tuple[FloatArray, IntArray]:
-        """Search all training rows that the table still holds."""
+        """Search all training samples that the table still has."""
         numbers, rows = self._present_rows()
         wanted = k + (own is not None)
         if len(numbers) < wanted:
             raise TableChangedError(
-                f"table must still hold {wanted} of the {self.n_samples_fit_} training rows, got {len(numbers)}."
+                f"table must still have {wanted} of the {self.n_samples_fit_} training samples, got {len(numbers)}."
                 " Hint: fit again."
             )
         distances, places = ExactNeighbors(self.metric).fit(rows.X).kneighbors(queries, wanted)
@@ -294,6 +294,6 @@ def _require_equal(X: NDArray[Any], rows: NDArray[Any]) -> None:
         same = "with other values" if X.shape == rows.shape else f"of shape {X.shape}"
         raise TableChangedError(
             f"X must be the rows of the table, of shape {rows.shape}, got rows {same}. Hint: the table has changed"
-            " since they were read, or they were transformed; TableClassifier takes them from the table, and a database"
-            " compares rows as they are stored."
+            " since they were read, or they were transformed; TableClassifier reads them from the table, and a database"
+            " compares rows in their stored form."
         )

@@ -1,8 +1,8 @@
-"""What a table of a vector database is to this library: rows that can be read, nominated, added and deleted.
+"""The interface to a table of a vector database: rows that can be read, searched, added and deleted.
 
-An engine is one file: a subclass of `VectorTable` that reads all rows in one consistent state, says by a version
-whether that state has passed, and nominates the nearest rows of a block of queries with their vectors. All checks are
-here, so that every engine refuses the same rows in the same words.
+An engine is one file: a subclass of `VectorTable` that reads all rows in one consistent state, detects by a version
+whether the table has changed since, and returns the nearest rows of a block of queries with their vectors. All checks
+are here, so that every engine rejects the same rows with the same messages.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ METRICS = ("euclidean", "cosine")
 
 
 class TableChangedError(RuntimeError):
-    """The table no longer holds what was read from it; reading it again helps."""
+    """The table no longer contains the rows that were read from it; reading it again helps."""
 
 
 class TableRows(NamedTuple):
-    """Rows of a table as they were at one moment, in the order of the table.
+    """Rows of a table at one moment, in the order of the table.
 
     Parameters
     ----------
     version : hashable
-        What `VectorTable.version` returned at that moment.
+        Value of `VectorTable.version` at that moment.
     ids : ndarray of shape (n_rows,)
         Integers or texts.
     X : ndarray of shape (n_rows, n_features), float32 or float64
         Vectors.
     tags : list of n_rows lists of str, or None
-        Tags of each row; None if the table has no column of tags, or rows without tags were asked for.
+        Tags of each row; None if the table has no column of tags, or rows without tags were requested.
     """
 
     version: Hashable
@@ -49,7 +49,7 @@ class TableRows(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Rows nominated for queries, each with the vector that it has now: any number for a query, in any order.
+    """Candidates for queries, each with its present vector: any number for a query, in any order.
 
     Parameters
     ----------
@@ -69,11 +69,11 @@ class Candidates(NamedTuple):
 class VectorTable(ABC):
     """A table of a vector database: rows with an id, a vector and, unless `tags` is None, a list of tags.
 
-    A row *serves* if it has a vector and its tags are known: neither is NULL. An empty list of tags is known. A row
-    that does not serve is nobody's neighbour.
+    A row is *used* if it has a vector and its tags are known: neither is NULL. An empty list of tags is known. A row
+    that is not used is no neighbour of any sample.
 
-    A table is a handle, not data: it connects when it is first used, all copies share its connection, and a pickle
-    holds what is needed to connect again.
+    A table object is a handle, not data: it connects when it is first used, all copies share its connection, and a
+    pickle contains the parameters of the connection.
     """
 
     where: Any
@@ -84,21 +84,21 @@ class VectorTable(ABC):
 
     @abstractmethod
     def version(self) -> Hashable:
-        """Return what differs whenever rows were added, deleted or changed.
+        """Return a value that changes whenever rows are added, deleted or changed.
 
         Returns
         -------
         object
-            Equal to that of `read` as long as the table is as it was read.
+            Equal to that of `read` as long as the table has not changed.
         """
 
     @abstractmethod
     def _scan(self, *, serving: bool) -> tuple[Hashable, list[Any], Any, list[Any] | None]:
-        """Return version, ids, vectors and tags of the rows that serve, or of those with a vector but without tags."""
+        """Return version, ids, vectors and tags of the used rows, or of those with a vector but without tags."""
 
     @abstractmethod
     def _nominate(self, queries: NDArray[np.float32], n: int, metric: str) -> Candidates:
-        """Return up to n of the nearest rows that serve, for each query (n_queries, n_features)."""
+        """Return up to n of the nearest rows that are used, for each query (n_queries, n_features)."""
 
     @abstractmethod
     def _insert(self, ids: list[Any], X: NDArray[Any], tags: Sequence[list[str] | None] | None) -> None:
@@ -106,14 +106,14 @@ class VectorTable(ABC):
 
     @abstractmethod
     def _delete(self, ids: list[Any]) -> None:
-        """Delete the rows of these ids that are there."""
+        """Delete the rows with these ids, as far as they exist."""
 
     @abstractmethod
     def _present(self, ids: list[Any]) -> list[Any]:
-        """Return those of the ids that are in the table."""
+        """Return the ids that are in the table."""
 
     def read(self) -> TableRows:
-        """Read the rows that serve, all in one state of the table.
+        """Read the rows that are used, all in one state of the table.
 
         Returns
         -------
@@ -131,7 +131,7 @@ class VectorTable(ABC):
         version, ids, vectors, tags = self._scan(serving=True)
         if not len(ids):
             known = "a vector" if self.tags is None else "a vector and tags"
-            raise ValueError(f"table must hold at least one row with {known}, got none in {self!r}.")
+            raise ValueError(f"table must have at least one row with {known}, got none in {self!r}.")
         return TableRows(version, self._checked_ids(ids), self._matrix(ids, vectors), self._checked_tags(ids, tags))
 
     def read_unlabelled(self) -> TableRows:
@@ -139,7 +139,7 @@ class VectorTable(ABC):
 
         Returns
         -------
-        TableRows
+        Without tags; possibly without rows.
             Without tags; there may be no row.
 
         Raises
@@ -152,16 +152,16 @@ class VectorTable(ABC):
         return TableRows(version, self._checked_ids(ids), self._matrix(ids, vectors), None)
 
     def nominate(self, queries: NDArray[Any], n: int, metric: str = "euclidean") -> Candidates:
-        """Return rows near each query, by the engine's own arithmetic and index.
+        """Return candidates near each query, by the engine's own arithmetic and index.
 
         Parameters
         ----------
         queries : ndarray of shape (n_queries, n_features)
             Rounded to float32, as engines compute.
         n : int
-            How many for each query; there may be fewer.
+            Number of candidates for each query; there may be fewer.
         metric : {"euclidean", "cosine"}, default="euclidean"
-            What is near.
+            The distance.
 
         Returns
         -------
@@ -171,10 +171,10 @@ class VectorTable(ABC):
         Raises
         ------
         ValueError
-            If the engine does not compare the rows of the table so.
+            If the engine cannot compare the rows of the table by this metric.
         """
         check_choice("metric", metric, METRICS)
-        with np.errstate(over="ignore"):  # the engine then names other rows; distances are not its business
+        with np.errstate(over="ignore"):  # the engine then returns other rows; distances are computed elsewhere
             rounded = np.clip(queries, -_LARGEST, _LARGEST).astype(np.float32)
         return self._nominate(rounded, n, metric)
 
@@ -184,8 +184,8 @@ class VectorTable(ABC):
         Parameters
         ----------
         ids : iterable of int or str
-            Their ids, none of which the table has. Several processes that add one id at the same moment may all
-            succeed: `read` then says so, until the id is deleted and added again.
+            Their ids, which must be new to the table. Several processes that add one id at the same moment may all
+            succeed: `read` then raises an error until the id is deleted and added again.
         X : array-like of shape (n_rows, n_features)
             Their vectors, finite; rounded to the type of the column.
         tags : iterable of collections of str or None, default=None
@@ -215,7 +215,7 @@ class VectorTable(ABC):
             self._insert(new, X, None if tags is None else labels)
 
     def delete(self, ids: Iterable[Any]) -> None:
-        """Delete rows; ids that the table does not have are passed over.
+        """Delete rows; ids that the table does not have are ignored.
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ class VectorTable(ABC):
 
     def _require_tags(self) -> None:
         if self.tags is None:
-            raise ValueError(f"table must have a column of tags, got {self!r}. Hint: tags= is its name.")
+            raise ValueError(f"table must have a column of tags, got {self!r}. Hint: the parameter tags names it.")
 
     def _require_columns(self, wanted: Iterable[tuple[str, str | None]], there: Collection[str]) -> None:
         """Raise ValueError unless the table has the columns, which are given as (parameter, name)."""
@@ -281,7 +281,7 @@ class VectorTable(ABC):
         self._connection = self._closing = None
 
     def _closed_at_the_end(self, connection: Any) -> Any:
-        """Return a connection that is closed with this object at the latest."""
+        """Return a connection that is closed together with this object at the latest."""
         self._closing = weakref.finalize(self, connection.close)
         return connection
 
@@ -294,7 +294,7 @@ class VectorTable(ABC):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a pickle holds: no connection."""
+        """Return the state for a pickle: no connection."""
         return self.__dict__ | {"_connection": None, "_closing": None}
 
 
@@ -313,7 +313,7 @@ def as_ids(ids: Sequence[Any]) -> NDArray[Any]:
 
 
 def _as_list(tags: Collection[str] | None) -> Any:
-    """Return tags as a list; what is none, a text too, as it is."""
+    """Return tags as a list; anything else, a text too, unchanged."""
     return tags if tags is None or isinstance(tags, str) else _plain(tags)
 
 

@@ -1,11 +1,11 @@
 """Data sets: readers of the field's formats, well-known sets by name, and one that needs no file.
 
 `read_mulan`, `read_meka`, `read_svmlight`, `read_table` (CSV, Excel, JSON lines, Parquet) and `read_npz` take a path;
-`load_dataset` finds out which of them a file wants. `fetch_dataset` takes a name of the `catalogue`. `load_multidigits`
-makes a small data set out of scikit-learn's digits. Each gives a `Dataset`, which `write_npz` writes. `open_rows` reads
-the rows of a file in blocks, for prediction. `write_store` and `open_store` keep a matrix on disk and map it into
-memory; `append_to_store` and `remove_from_store` change it. `examine` reports problems of a data set that make
-neighbours worse, `describe_columns` describes each column; `duplicate_groups` numbers equal rows.
+`load_dataset` detects the format of a file. `fetch_dataset` takes a name of the `catalogue`. `load_multidigits` makes a
+small data set from scikit-learn's digits. Each returns a `Dataset`, which `write_npz` writes. `open_rows` reads the
+rows of a file in blocks, for prediction. `write_store` and `open_store` save a matrix to disk and map it into memory;
+`append_to_store` and `remove_from_store` change it. `examine` reports problems of a data set that make neighbours
+worse, `describe_columns` describes each column; `duplicate_groups` numbers equal rows.
 """
 
 from nearlabel.datasets._catalogue import CatalogueEntry, CatalogueFile, catalogue

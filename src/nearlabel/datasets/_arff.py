@@ -1,7 +1,7 @@
 """ARFF files, dense and sparse, with some attributes as labels.
 
-The format is WEKA's attribute-relation file. Which attributes are labels is no part of it: Mulan keeps that in an XML
-file, MEKA in the relation's name, so the caller says it with a function of the header.
+The format is WEKA's attribute-relation file. It does not declare which attributes are labels: Mulan has an XML file for
+that, MEKA the relation's name, so the caller passes a function of the header.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def read_arff(
     path : path-like
         Plain, gzip or bzip2.
     choose_labels : callable
-        Takes the header, returns the columns of the labels in the order wanted.
+        Takes the header, returns the columns of the labels in the desired order.
     nominal : {"overlap", "codes"}
-        What nominal features become.
+        How nominal features are encoded.
     unknown : str, default=None
-        What stands for an unknown label beside ``?``.
+        A text that means an unknown label, in addition to ``?``.
     max_unpacked_bytes : int, default=None
         How many bytes a compressed file may unpack to.
 
@@ -89,11 +89,11 @@ class _Columns:
         self.place: IntArray = np.empty(len(header.attributes), dtype=np.intp)  # column in X or in Y
         self.place[self.labels] = np.arange(len(self.labels))
         self.place[self.features] = np.arange(len(self.features))
-        # Where "1" is declared first its code is 0, also for the cells that a sparse row leaves out.
+        # If "1" is declared first its code is 0, also for the cells that a sparse row leaves out.
         self.inverted: IntArray = np.flatnonzero([is_true(binary[column]) for column in labels])
 
     def check_sparse(self) -> None:
-        """Raise ValueError if cells that a sparse row leaves out are unknown: what is declared first is left out."""
+        """Raise ValueError if cells that a sparse row leaves out are unknown: they have the value declared first."""
         for column in self.labels:
             attribute = self.declared.attributes[column]
             if attribute.values and attribute.values[0] == self.header.attributes[column].unknown:
@@ -104,7 +104,7 @@ class _Columns:
 
 
 def _binary(header: Header, attribute: Attribute, unknown: str | None) -> Attribute:
-    """Return the label's attribute as a nominal one that says 0, 1 or that it is unknown."""
+    """Return the label's attribute as a nominal one with the values 0, 1 and unknown."""
     if attribute.values is None:
         return Attribute(attribute.name, ("0", "1"), unknown)
     attribute = replace(attribute, values=tuple(v for v in attribute.values if v != unknown), unknown=unknown)
@@ -117,7 +117,7 @@ def _binary(header: Header, attribute: Attribute, unknown: str | None) -> Attrib
 
 
 def peek_storage(path: Path, blocks: Blocks) -> tuple[bool, Blocks]:
-    """Return whether the first row is sparse, and all blocks from the one that holds it."""
+    """Return whether the first row is sparse, and all blocks from the one that contains it."""
     for number, block in blocks:
         for line in block.split(b"\n"):
             text = line.strip()

@@ -1,9 +1,9 @@
 """The cells of one block of ARFF data rows.
 
-Each block is tried the fast way first: one regular expression proves that it holds nothing but plainly written numbers,
-numpy reads them all in one call, and nominal values are looked up as arrays. What the fast way does not understand
-(quotes, words, comments, ``?``, any mistake) goes line by line through the slow way, which alone decides what is wrong
-and names the line. So the fast way may give up freely but must never accept what the slow way refuses.
+Each block is tried the fast way first: one regular expression proves that it contains only plainly written numbers,
+numpy reads them all in one call, and nominal values are looked up as arrays. A block that is more complicated (quotes,
+words, comments, ``?``, any mistake) goes line by line through the slow way, which alone detects errors and reports
+their line. So the fast way may give up on any block but must never accept one that the slow way rejects.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _ordered(cells: SparseCells, width: int) -> SparseCells | None:
 
 
 def cells_of(cells: SparseCells | FloatArray, columns: IntArray) -> SparseCells | FloatArray:
-    """Return the cells of some columns, which are ascending, numbered anew."""
+    """Return the cells of some columns, which are ascending and renumbered."""
     if not isinstance(cells, SparseCells):
         return cells[:, columns]
     place = np.searchsorted(columns, cells.columns)
@@ -192,7 +192,7 @@ def cells_of(cells: SparseCells | FloatArray, columns: IntArray) -> SparseCells 
 
 
 def _data_lines(first_line: int, block: bytes) -> Iterator[tuple[int, str]]:
-    """Yield (line number, text) of the lines that hold a row."""
+    """Yield (line number, text) of the lines that contain a row."""
     for number, line in enumerate(block.split(b"\n"), first_line):
         text = decode(line).strip()
         if text and not text.startswith("%"):
@@ -264,7 +264,7 @@ def _quote_hint(text: str) -> str:
 
 
 def _check_end(rest: str) -> None:
-    """Refuse anything but a comment behind a row."""
+    """Reject anything except a comment behind a row."""
     if re.match(r",\s*\{", rest):
         raise ValueError(f"a row must have no instance weight, got {rest[1:].strip()!r}: weights are not supported.")
     if rest and not rest.startswith("%"):

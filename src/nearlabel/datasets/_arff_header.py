@@ -28,7 +28,7 @@ _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 class Attribute:
     """A column: numeric (`values` is None), or nominal with its declared values in order.
 
-    `unknown` is a text that stands for a missing value as ``?`` does.
+    `unknown` is a text that means a missing value, as ``?`` does.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Attribute:
     unknown: str | None = None
 
     def encode(self, text: str) -> float:
-        """Return the number a cell stands for; raise ValueError without the line, which the caller knows."""
+        """Return the number of a cell; raise ValueError without the line, which the caller knows."""
         if text == "?":
             return math.nan
         return _number(self, text) if self.values is None else self._code(text)
@@ -124,7 +124,7 @@ def _declaration(lines: Lines, text: str) -> tuple[str, str]:
 
 
 def _relation(rest: str) -> str:
-    """Return the name; an unquoted one may hold blanks, and a comment may stand behind either."""
+    """Return the name; an unquoted one may contain blanks, and a comment may follow either."""
     quoted = re.match(QUOTED, rest)
     return unquote(quoted.groups()) if quoted else rest.partition("%")[0].strip()
 
@@ -177,7 +177,7 @@ def unquote(groups: tuple[str | None, ...]) -> str:
 
 
 def unescape(text: str) -> str:
-    r"""Return the text with each backslash escape replaced by what it stands for.
+    r"""Return the text with each backslash escape replaced by its character.
 
     >>> unescape(r"rock \'n\' roll")
     "rock 'n' roll"

@@ -47,7 +47,7 @@ class CsvParser:
     def parse(self, block: bytes) -> list[Any]:
         """Return the wanted columns as arrays of text, an empty cell as null; raise ValueError for ragged rows."""
         if block.startswith(BYTE_ORDER_MARK):
-            block = BYTE_ORDER_MARK + block  # pyarrow takes one away, which belongs to the first cell
+            block = BYTE_ORDER_MARK + block  # pyarrow removes one mark, which here belongs to the first cell
         reading = self._csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=self._names)
         table = self._csv.read_csv(
             self._arrow.py_buffer(block),
@@ -59,8 +59,8 @@ class CsvParser:
 
 
 def parquet_facts(path: Path, *, isolate: bool) -> tuple[Any, dict[str, Any]]:
-    """Return the schema of a Parquet file, and what `facts_of` says of it; raise ValueError if it is none."""
-    with open_regular(path):  # a missing file, a folder and a pipe are told from a damaged one
+    """Return the schema of a Parquet file and the result of `facts_of`; raise ValueError if it is none."""
+    with open_regular(path):  # a missing file, a folder and a pipe are distinguished from a damaged one
         pyarrow = _pyarrow()
     if not isolate:
         with damage_named(path, _WHOLE):
@@ -91,7 +91,7 @@ def parquet_batches(
 
 
 def _each(path: Path, batches: Iterator[Any]) -> Iterator[Any]:
-    """Yield batches, and name the file in whatever is raised between them."""
+    """Yield batches, and add the name of the file to any error raised between them."""
     while True:
         with damage_named(path, _WHOLE):
             batch = next(batches, None)
@@ -155,7 +155,7 @@ def copy_parquet(path: Path, place: Path, edits: Mapping[str, Mapping[int, Calla
             for group in range(file.num_row_groups):
                 with damage_named(path, _WHOLE):
                     table = file.read_row_group(group)
-                    table.validate(full=True)  # else a damaged text is a crash or an error where it is changed
+                    table.validate(full=True)  # otherwise a damaged text is a crash or an error where it is changed
                 rows = range(first, first + table.num_rows)
                 for name, of_rows in edits.items():
                     here = {row - first: edit for row, edit in of_rows.items() if row in rows}

@@ -19,7 +19,7 @@ class CatalogueFile:
     Parameters
     ----------
     file : str
-        Its name below the data set's folder.
+        Name of the file in the data set's folder.
     sha256 : str
         Checksum of its download.
     instances : int, default=0
@@ -33,7 +33,7 @@ class CatalogueFile:
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """What the catalogue says of one data set.
+    """The catalogue's description of one data set.
 
     Parameters
     ----------
@@ -41,21 +41,21 @@ class CatalogueEntry:
     format : str
         ``"mulan"``, ``"meka"`` or ``"svmlight"``.
     folder : str
-        Where its files lie below the data folder and the cache.
+        Folder of its files, below the data folder and the cache.
     features, labels : int
         Columns of X (without the dropped ones) and of Y.
     reference : str
         The publication to cite.
     subsets : dict of str to CatalogueFile
-        Of ``"all"``, ``"train"``, ``"test"`` those that are files.
+        The subsets among ``"all"``, ``"train"``, ``"test"`` that are files.
     xml : CatalogueFile or None
         Mulan's list of labels.
     source : str or None
         The address below which the files are found; None if the data set cannot be downloaded.
     drop : tuple of str
-        Features that are left out.
+        Features to leave out.
     label_names, feature_names : str or None
-        Files with one name a line, for a format without names.
+        Files with one name per line, for a format without names.
     """
 
     name: str
@@ -82,7 +82,7 @@ class CatalogueEntry:
 
 
 def catalogue() -> dict[str, CatalogueEntry]:
-    """Return what `fetch_dataset` knows, by name.
+    """Return the data sets that `fetch_dataset` knows, by name.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def catalogue() -> dict[str, CatalogueEntry]:
 
 
 def catalogue_entry(name: str) -> CatalogueEntry:
-    """Return one entry; an unknown name is answered with those near it and with all."""
+    """Return one entry; the error for an unknown name contains similar names and all names."""
     entries = _entries()
     if name not in entries:
         near = difflib.get_close_matches(str(name).lower(), entries, n=3)

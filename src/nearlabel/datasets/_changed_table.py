@@ -39,8 +39,8 @@ def copy_with_labels(
 ) -> None:
     """Copy a CSV, JSON lines or Parquet file with other labels in some rows; the copy appears when it is complete.
 
-    Of CSV every byte stays but those of the changed cells. Labels are columns of 0 and 1, unless `labels_column` has
-    their tags, with this separator; `unknown` is the text for an unknown cell.
+    In CSV, all bytes except those of the changed cells are unchanged. Labels are columns of 0 and 1, unless
+    `labels_column` has their tags, with this separator; `unknown` is the text for an unknown cell.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def _edited_object(line: bytes, edits: Mapping[str, Edit]) -> bytes:
 
 @contextmanager
 def _open_as(out: Path, place: Path) -> Iterator[IO[bytes]]:
-    """Open the file at a place to be written, compressed as the name `out` says."""
+    """Open the file at a place for writing, compressed as the suffix of `out` demands."""
     suffix = out.suffix.lower()
     with place.open("wb") as file:
         if suffix == ".gz":

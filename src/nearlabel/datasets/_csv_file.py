@@ -88,7 +88,7 @@ class CsvFile:
         yield b"".join(read), []
 
     def width(self, name: str) -> int:
-        """Refuse: no cell is a list of numbers."""
+        """Raise TypeError: no cell is a list of numbers."""
         raise TypeError(f"column {name!r} of {self.path} must contain lists of numbers, got text.")
 
     def _whole_rows(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
@@ -98,7 +98,7 @@ class CsvFile:
         first_line = lines.number + 1
         while block := lines.block(self._least_block):
             while error := self._open_quote(first_line, block):
-                # As much again as there is: the time stays linear, however long the row is.
+                # As much again as was read so far: the time stays linear, however long the row is.
                 more = lines.block(len(block)) if len(block) <= _LONGEST_ROW else b""
                 if not more:
                     raise error

@@ -110,7 +110,7 @@ class Dataset:
         Parameters
         ----------
         columns : ndarray of int of shape (n_kept,)
-            Their positions, in the order wanted.
+            Their positions, in the desired order.
 
         Returns
         -------
@@ -133,7 +133,7 @@ class Dataset:
         Returns
         -------
         Dataset
-            What has frames keeps them.
+            The data set with frames; existing frames are unchanged.
 
         Raises
         ------
@@ -144,7 +144,7 @@ class Dataset:
 
         See Also
         --------
-        with_arrays : The way back.
+        with_arrays : The reverse.
 
         Examples
         --------
@@ -166,11 +166,11 @@ class Dataset:
         Returns
         -------
         Dataset
-            What has arrays keeps them.
+            The data set with arrays; existing arrays are unchanged.
 
         See Also
         --------
-        with_frames : The way back.
+        with_frames : The reverse.
         """
         return replace(self, X=features_of_frame(self.X, self.feature_kinds), Y=labels_of_frame(self.Y))
 
@@ -184,5 +184,5 @@ class Dataset:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
+        """Return the HTML for a notebook."""
         return f"<div><p>{escape(repr(self))}</p>{''.join(table.as_html() for table in tables_of(self))}</div>"

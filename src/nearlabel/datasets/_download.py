@@ -55,7 +55,7 @@ def cache_folder() -> Path:
 
 
 def _platform_folder() -> Path:
-    """Return where the platform keeps caches."""
+    """Return the platform's folder of caches."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     if sys.platform == "darwin":
@@ -69,7 +69,7 @@ def cached_file(entry: CatalogueEntry, file: CatalogueFile, *, retries: int = RE
     Raises
     ------
     ValueError
-        If what came is not the file of the catalogue.
+        If the downloaded file is not the one of the catalogue.
     OSError
         If the address cannot be reached or does not have the file.
     """
@@ -84,14 +84,14 @@ def cached_file(entry: CatalogueEntry, file: CatalogueFile, *, retries: int = RE
 
 
 def _address(entry: CatalogueEntry, file: CatalogueFile) -> str:
-    """Return where a file is found; ``NEARLABEL_BASE_URL`` names a mirror laid out like the cache."""
+    """Return the address of a file; ``NEARLABEL_BASE_URL`` names a mirror with the folders of the cache."""
     if mirror := os.environ.get("NEARLABEL_BASE_URL"):
         return f"{mirror.rstrip('/')}/{entry.folder}/{file.file}"
     return f"{entry.source}/{file.file}"
 
 
 def _download(pooch: ModuleType, address: str, path: Path, sha256: str, retries: int) -> None:
-    """Download to a temporary file beside `path`, check it and only then give it its name."""
+    """Download to a temporary file next to `path`, check it and only then give it its name."""
     with write_errors_named(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path, name="a downloaded file") as partial, _quiet(pooch):
@@ -128,7 +128,7 @@ def _transfer(pooch: ModuleType, address: str, partial: Path, sha256: str, attem
 
 @contextlib.contextmanager
 def _quiet(pooch: ModuleType) -> Iterator[None]:
-    """Keep pooch's own logger, which writes to the screen, to errors."""
+    """Limit pooch's own logger, which writes to the screen, to errors."""
     logger = pooch.get_logger()
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -27,7 +27,7 @@ from nearlabel.utils.optional import import_optional
 _BATCH_CELLS = 2**17
 _MOST_ROWS = 2**20  # of a sheet; a file may claim more
 _CELLS_ALWAYS_ALLOWED = 2**24  # also empty ones, before the last of each row, of which the file has no byte
-# Bytes of parts without cells: openpyxl compares sheets and names with one another. Styles and links are honestly many.
+# Bytes of parts without cells: openpyxl compares sheets and names with one another. Sound files may have many styles.
 _MOST_BESIDE_CELLS, _MOST_STYLES_OR_LINKS = 2**22, 2**24
 _OF_THE_WORKBOOK = re.compile(
     r"\[Content_Types\]\.xml|(?!xl/worksheets/).*\.rels|docProps/.*\.xml|xl/(?:workbook|theme/.*)\.xml", re.DOTALL
@@ -38,7 +38,7 @@ _EXPECTED = "a whole Excel workbook with a sheet"
 
 
 class ExcelFile:
-    """The rows of the first sheet; a cell is its text, as a CSV file of the sheet would have it.
+    """The rows of the first sheet; a cell is its text, as in a CSV file of the sheet.
 
     A formula is read as the value that was saved with it. Rows without any cell are skipped.
     """
@@ -73,7 +73,7 @@ class ExcelFile:
                 yield Batch(len(some), columns, some[-1][2], _locator([number for number, _, _ in some]))
 
     def width(self, name: str) -> int:
-        """Refuse: no cell is a list of numbers."""
+        """Raise TypeError: no cell is a list of numbers."""
         raise TypeError(f"column {name!r} of {self.path} must contain lists of numbers, got cells of a sheet.")
 
     def _text(self, cell: Any) -> str | None:
@@ -93,8 +93,8 @@ class ExcelFile:
     def _rows(self) -> Generator[tuple[int, Sequence[Any], float], None, None]:
         """Yield (number in the sheet, cells, share of the rows) of rows with a cell, the names included."""
         with _sheet(self.path) as sheet:
-            last = sheet.max_row or 1  # as the file says, which need not be right
-            sheet.reset_dimensions()  # else each row would be as wide as the file says
+            last = sheet.max_row or 1  # as the file declares, which need not be right
+            sheet.reset_dimensions()  # otherwise each row would be as wide as the file declares
             n_cells = 0
             for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
                 if number > _MOST_ROWS:
@@ -114,7 +114,7 @@ def _checked_size(path: Path, max_unpacked_bytes: int | None) -> int:
             n_bytes = sum(member.file_size for member in archive.infolist())
             if n_bytes > limit:
                 raise unpacks_to_more(path, limit)
-            check_unpacked_size(archive, -(-limit // ALLOWED_RATIO))  # that sizes are as declared
+            check_unpacked_size(archive, -(-limit // ALLOWED_RATIO))  # checks that sizes are as declared
             for member in archive.infolist():
                 _check_part(member)
                 if _SHEET.fullmatch(member.filename):
@@ -133,12 +133,12 @@ def _check_part(member: zipfile.ZipInfo) -> None:
 
 @contextmanager
 def _sheet(path: Path) -> Iterator[Any]:
-    """Open the first sheet; what goes wrong while it is read is an error of the file."""
+    """Open the first sheet; any error while it is read is an error of the file."""
     openpyxl = import_optional("openpyxl", extra="xlsx", purpose="Reading Excel workbooks")
     # openpyxl would leave a file open that it cannot read, so it does not open any itself.
     with open_regular(path) as file, damage_named(path, _EXPECTED):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # on styles and other things that are no data
+            warnings.simplefilter("ignore", UserWarning)  # on styles and other things that are not data
             workbook = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
         with closing(workbook):
             yield workbook.worksheets[0]

@@ -153,7 +153,7 @@ def _names(entry: CatalogueEntry, file: str | None) -> tuple[str, ...]:
 
 
 def _locate(entry: CatalogueEntry, file: CatalogueFile) -> Path:
-    """Return where the file lies: in the user's folder (there it may be compressed), else in the cache."""
+    """Return the path of the file: in the user's folder (where it may be compressed), else in the cache."""
     folder = os.environ.get("NEARLABEL_DATA")
     if folder:
         plain = Path(folder) / entry.folder / file.file

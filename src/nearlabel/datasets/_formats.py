@@ -9,7 +9,7 @@ from nearlabel.datasets._content import DESCRIPTIONS, Kind, signature_of
 from nearlabel.datasets._lines import plain_name
 from nearlabel.files.regular_file import check_regular
 
-# Of files with named columns, some have text in their cells, of which the reader makes numbers.
+# Some formats with named columns have text in their cells, from which the reader makes numbers.
 TextTable: TypeAlias = Literal["csv", "xlsx"]
 TypedTable: TypeAlias = Literal["jsonl", "parquet"]
 Format: TypeAlias = Literal["arff", "svmlight", "npz"] | TextTable | TypedTable

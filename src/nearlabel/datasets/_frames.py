@@ -20,7 +20,7 @@ _MOST_COLUMNS = 1_000_000  # each is an object of pandas
 
 
 def check_as_frame(as_frame: object) -> None:
-    """Raise unless `as_frame` is a flag that can be served: before a file is read."""
+    """Raise unless `as_frame` is a flag and pandas is installed if needed: before a file is read."""
     check_flag("as_frame", as_frame)
     if as_frame:
         _pandas()
@@ -92,7 +92,7 @@ def _cells_of(cells: NDArray[Any], kind: str) -> Any:
 
 
 def _numbers_of(values: NDArray[Any], kind: str) -> Any:
-    """Return a column of numbers, of which codes are categories; a category in other numbers is a coordinate."""
+    """Return a column of numbers; codes become categories, a category in other numbers is a coordinate."""
     if kind != "code":
         return values
     codes = np.where(np.isnan(values), -1, values).astype(np.intp)
@@ -100,7 +100,7 @@ def _numbers_of(values: NDArray[Any], kind: str) -> Any:
 
 
 def _values_of(column: Any, kind: str) -> NDArray[Any]:
-    """Return a column of a frame as numbers or, if it holds cells that are none, as objects."""
+    """Return a column of a frame as numbers or, if some of its cells are none, as objects."""
     if kind in ("text", "date") or (kind == "category" and column.dtype.kind == "O"):
         missing = np.array(np.nan, dtype=object) if kind == "date" else _NONE
         return np.where(column.isna(), missing, column.astype(object))

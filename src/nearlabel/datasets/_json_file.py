@@ -34,7 +34,7 @@ _KINDS: dict[tuple[bool, _Type], Kind] = {
 class JsonLinesFile:
     """The rows of a file of JSON lines. A name that a line lacks is a missing value there, as null is.
 
-    A first reading finds the names and the types of their values: no line says them for the others.
+    A first reading finds the names and the types of their values: no line declares them for the others.
     """
 
     decimal = "."
@@ -45,7 +45,7 @@ class JsonLinesFile:
         self.n_rows = 0
         n_values = 0
         found: dict[str, _Found] = {}
-        with listening(None):  # only the second reading is told
+        with listening(None):  # progress is reported for the second reading only
             for _, rows in self._blocks():
                 for line, row in rows:
                     self._add(found, line, row)
@@ -90,7 +90,7 @@ class JsonLinesFile:
             row = json.loads(text.decode("utf-8"), parse_int=_integer)
             if _HALF_CHARACTER.search(text):
                 json.dumps(row, ensure_ascii=False).encode("utf-8")
-        except UnicodeEncodeError as error:  # JSON can write half of a pair of surrogates, which no text can hold
+        except UnicodeEncodeError as error:  # JSON can write half of a pair of surrogates, which no text can contain
             got = f"\\u{ord(error.object[error.start]):04x} alone"
             problem = f"texts must be of whole characters, got half a character, {got}."
             raise malformed(self.path, line, problem) from error
@@ -120,7 +120,7 @@ class _Found:
         self.width = 0
 
     def add(self, value: Any) -> None:
-        """Take note of a value."""
+        """Record a value."""
         self._types.add(type(value))
         if isinstance(value, list):
             self._elements.update(map(type, value))
@@ -132,7 +132,7 @@ class _Found:
 
     @property
     def _type(self) -> _Type | None:
-        """The type that holds all values, or all values in lists; None if there is no such type."""
+        """The type of all values, or of all values in lists; None if there is no such type."""
         types = (self._elements if self._is_list else self._types) - {type(None)}
         if self._is_list and self._types - {list, type(None)}:
             return None
@@ -161,7 +161,7 @@ class _Found:
         as_type = int if type_ == "int" else float
         if not self._is_list:
             return array_of([_converted(value, as_type) for value in values], type_)
-        if len(self._elements) > 1:  # integers among floats, which may be such as no float holds
+        if len(self._elements) > 1:  # integers among floats, which may be too large for a float
             values = [None if row is None else [_converted(value, as_type) for value in row] for row in values]
         return array_of(values, type_, lists=True)
 

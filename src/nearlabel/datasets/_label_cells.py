@@ -1,4 +1,4 @@
-"""What stands in a cell of a table after the labels of its row were changed."""
+"""The text of a cell of a table after the labels of its row were changed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DIGIT = re.compile(r"[01]([.,]0*)?")
 def zero_one_cell(old: Any, value: float, unknown: str | None) -> Any:
     """Return a cell with another value, 0, 1 or NaN, written as the cell was: as a digit, a word, or of its type.
 
-    `unknown` is the text that stands for NaN; None: the cell is empty.
+    `unknown` is the text for NaN; None: the cell is empty.
     """
     if isinstance(old, str):
         return _zero_one_text(old, value, unknown)
@@ -45,7 +45,7 @@ def tags_cell(old: Any, tags: Mapping[str, bool], separator: str) -> Any:
     Raises
     ------
     ValueError
-        If the cell cannot say that, with what it holds.
+        If the cell cannot express that.
     """
     if old is None:
         raise ValueError("a missing value, which means that all tags are unknown")
@@ -84,7 +84,7 @@ def _changed(items: list[Any], tags: Mapping[str, bool]) -> list[Any]:
 
 
 def _check_removed(there: Collection[str], tags: Mapping[str, bool]) -> None:
-    """Raise ValueError if a tag that is not there is to be removed: it was unknown."""
+    """Raise ValueError if a tag to be removed is missing: it was unknown."""
     for tag, added in tags.items():
         if not added and tag not in there:
             raise ValueError(f"no tag {tag!r}, and cannot express that this one is known not to apply")

@@ -1,4 +1,4 @@
-"""Columns of tables as label sets: one column a label, or one column of tags."""
+"""Columns of tables as label sets: one column per label, or one column of tags."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from nearlabel.datasets._unknown import (
 from nearlabel.utils.blocks import BLOCK_BYTES
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 
-# What looks like a list of texts or whole numbers; and one as Python writes it, with the commas, without which Python
-# would join two texts.
+# Text that looks like a list of texts or whole numbers; and a list as Python writes it, with the commas, without which
+# Python would join two texts.
 WRITTEN_LIST = re.compile(r"\s*+\[\s*+(?:['\"].*|\d[\d\s,]*+)?\]\s*+", re.DOTALL)
 _PYTHON_TEXT = r"(?:'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")"
 _TEXT_OF_PYTHON = re.compile(_PYTHON_TEXT, re.DOTALL)
@@ -92,7 +92,7 @@ class IndicatorColumns:
 class TagColumn:
     """A column of lists of tags, or of text with a separator between tags.
 
-    A missing list, and the text `unknown` as a cell or a tag, says that all other tags of the row are unknown.
+    A missing list, and the text `unknown` as a cell or a tag, means that all other tags of the row are unknown.
     """
 
     def __init__(self, table: TableFile, column: str, separator: str, unknown: str | None = None) -> None:
@@ -133,7 +133,7 @@ class TagColumn:
         return _in_its_storage(Y), tuple(map(str, tags))
 
     def _cells(self, array: Any) -> tuple[IntArray, Any]:
-        """Return the row (n_values,) of each value that is there, and the values: tags, or text of several."""
+        """Return the row (n_values,) of each value that exists, and the values: tags, or text of several."""
         rows, array = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False)), array.drop_null()
         if self._kind not in ("texts", "numbers"):
             return rows, array
@@ -170,7 +170,7 @@ class TagColumn:
         return has_value @ of_value
 
     def _said(self, value: Any) -> list[Any]:
-        """Return the tags of one value, None for what stands for unknown; raise ValueError with what was got."""
+        """Return the tags of one value, None for the text `unknown`; raise ValueError with the value."""
         if self._is_unknown(value):
             return [None]
         return [None if self._is_unknown(tag) else tag for tag in self._split(value)]
@@ -179,7 +179,7 @@ class TagColumn:
         return self._unknown is not None and str(value).strip() == self._unknown
 
     def _split(self, value: Any) -> list[Any]:
-        """Return the tags of one value; raise ValueError with what was got."""
+        """Return the tags of one value; raise ValueError with the value."""
         if isinstance(value, int) and not isinstance(value, bool):
             return [value]
         if not isinstance(value, str):
@@ -192,7 +192,7 @@ class TagColumn:
 
 
 def _tags_of_list(text: str, separator: str) -> list[str]:
-    """Return the tags of a list as JSON or Python writes it; raise ValueError with what was got."""
+    """Return the tags of a list as JSON or Python writes it; raise ValueError with the text."""
     tags = parsed_list(text.strip())
     if not all(isinstance(tag, str) or type(tag) is int for tag in tags):
         hint = f'Hint: a list is like ["red", "blue"], or tags are joined, as in \'red{separator}blue\''

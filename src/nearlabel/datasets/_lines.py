@@ -18,7 +18,7 @@ BLOCK_BYTES = 2**19  # large enough for numpy to be fast, small enough that a bl
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_PROBLEM = 1000
-_NO_LIMIT = 2**62  # of a file that is read as it is
+_NO_LIMIT = 2**62  # of an uncompressed file
 _COMPRESSIONS = (".gz", ".bz2")
 
 
@@ -73,7 +73,7 @@ class Lines:
         return line.removeprefix(BYTE_ORDER_MARK) if self.number == 1 else line
 
     def raw_line(self) -> bytes:
-        """Return the next line as it is; nothing after the last."""
+        """Return the next line unchanged; nothing after the last."""
         line = self._read(0)
         self.number += bool(line)
         return line

@@ -1,4 +1,4 @@
-"""Read a file whose format is to be found out."""
+"""Read a file and detect its format."""
 
 from __future__ import annotations
 

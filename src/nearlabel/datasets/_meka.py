@@ -26,7 +26,7 @@ def read_meka(
     r"""Read a data set in MEKA's format.
 
     The relation's name ends in options, ``'Music: -C 6'``: with ``-C n`` the first n attributes are the labels, with
-    ``-C -n`` the last n. Other options (``-R``, ``-split-number``) are passed over; all rows are read.
+    ``-C -n`` the last n. Other options (``-R``, ``-split-number``) are ignored; all rows are read.
 
     Parameters
     ----------

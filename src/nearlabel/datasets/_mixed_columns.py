@@ -19,7 +19,7 @@ Cells: TypeAlias = NDArray[np.object_]
 _MOST_CATEGORIES = 50  # a column of more distinct values is hardly one of categories
 _LEAST_IDENTIFIERS = 20  # fewer texts may well differ in each row
 _SAMPLED_TEXTS = 1000
-# What cells of each kind of feature may be in a file.
+# The kinds of cells in a file that can be read as each kind of feature.
 _FROM: dict[FeatureKind, tuple[Kind, ...]] = {
     "number": ("cell", "number"),
     "category": ("cell", "number", "text"),
@@ -82,14 +82,14 @@ def _each(array: Any, read: Callable[[Any], Any], *, missing: Any = None) -> Cel
 
 
 def _encoded(array: Any) -> tuple[list[Any], IntArray]:
-    """Return the distinct values, and for each cell its position among them, of a missing one their number."""
+    """Return the distinct values, and for each cell its position among them; for a missing one their number."""
     encoded = array.dictionary_encode()
     values = encoded.dictionary.to_pylist()
     return values, encoded.indices.fill_null(len(values)).to_numpy()
 
 
 def _as_text(value: Any) -> str:
-    """Return a value as CSV would have it, so that all formats agree: 3 for 3.0, true for True."""
+    """Return a value as in CSV, so that all formats agree: 3 for 3.0, true for True."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
@@ -118,13 +118,14 @@ def kinds_of_options(**options: Iterable[str]) -> dict[str, FeatureKind]:
 def proposed_option(array: Any) -> str | None:
     """Return the option of `read_table` for a column, by some of its cells; None if most are numbers.
 
-    Few distinct values, most of them more than once, are categories. Single words that are in no other row name rows.
+    Few distinct values, most of them more than once, are categories. Single words that are in no other row identify
+    rows.
     """
     if kind_of(array.type) != "text" or array.null_count == len(array):
         return None
     values, codes = _encoded(array)
     present = codes[codes < len(values)]
-    if all(map(_is_date, filter(str.strip, values))):  # JSON writes an empty text for what is missing
+    if all(map(_is_date, filter(str.strip, values))):  # JSON writes an empty text for a missing value
         return "dates"
     is_number = np.array([*map(_is_number, values), True], dtype=bool)
     if 2 * np.count_nonzero(is_number[present]) >= len(present):

@@ -29,9 +29,9 @@ def read_mulan(
 ) -> Dataset:
     r"""Read a data set in Mulan's format.
 
-    The labels are those the XML file names, in the order in which it names them, wherever their attributes are in the
-    ARFF file. Nested (hierarchical) labels are taken one by one, parents before children. Sparse rows give sparse
-    matrices; a cell they leave out is 0, or for a nominal attribute the first declared value.
+    The labels are those in the XML file, in its order, wherever their attributes are in the ARFF file. Nested
+    (hierarchical) labels become separate labels, parents before children. Sparse rows give sparse matrices; a cell they
+    leave out is 0, or for a nominal attribute the first declared value.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ def read_mulan(
         The XML file. By default ``NAME.xml`` next to ``NAME.arff``, else the only XML file there whose every label is
         an attribute of the ARFF file (``yeast.xml`` for ``yeast-train.arff.gz``).
     nominal : {"overlap", "codes"}, default="overlap"
-        What nominal features become.
+        How nominal features are encoded.
 
         - "overlap": columns whose Euclidean distance is 1 between different values, as in WEKA and Mulan. Values such
           as 0 and 1 or NO and YES, in any order, are one column that is 1 for yes. Others have two
-          columns for each declared value, ``attribute=value`` and ``attribute=value (again)``, which hold 1/2. A
+          columns for each declared value, ``attribute=value`` and ``attribute=value (again)``, which contain 1/2. A
           missing value, ``?``, is NaN in all columns of its attribute.
         - "codes": one column with the position of the value in the declaration, from 0.
 
@@ -118,7 +118,7 @@ def find_label_xml(header: Header) -> Path | None:
 
 
 def _fits(header: Header, path: Path) -> bool:
-    """Return whether a file lists labels that all occur; other XML files are nobody's mistake."""
+    """Return whether a file lists labels that all occur; other XML files are no error."""
     try:
         labels = _label_names(path)
     except (ValueError, OSError):
@@ -131,7 +131,7 @@ def labels_of_xml(header: Header, xml_path: Path) -> list[int]:
     """Return the columns of the labels that an XML file names."""
     position = {name: column for column, name in enumerate(header.names)}
     labels = _label_names(xml_path)
-    # The ARFF name lost its backslashes with its quotes; some XML files keep them.
+    # The ARFF name lost its backslashes with its quotes; some XML files still have them.
     names = [name if name in position else unescape(name) for name in labels]
     missing = [name for name in names if name not in position]
     if missing:
@@ -161,7 +161,7 @@ def _label_names(path: Path) -> list[str]:
             while part := file.read(_XML_BYTES):
                 parser.feed(part)
             parser.close()
-        except (ET.ParseError, LookupError, ValueError) as error:  # the last two: an encoding that is not known
+        except (ET.ParseError, LookupError, ValueError) as error:  # the last two: an unknown encoding
             raise ValueError(f"{path} must be well-formed XML, got: {error}.") from error
     if found.root != "labels":
         raise ValueError(f"{path} must have the root element <labels>, got <{found.root}>.")
@@ -173,14 +173,14 @@ def _label_names(path: Path) -> list[str]:
 
 
 class _FoundLabels:
-    """What the parser tells while it reads; no tree is made, so that depth and other elements take no memory."""
+    """The target of the parser; no tree is made, so that depth and other elements take no memory."""
 
     def __init__(self) -> None:
         self.root: str | None = None
         self.names: list[str | None] = []
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Take note of an element."""
+        """Record an element."""
         name = tag.rpartition("}")[2]
         if self.root is None:
             self.root = name[:_LONGEST_ROOT]

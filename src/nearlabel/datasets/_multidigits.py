@@ -1,4 +1,4 @@
-"""A multi-label data set made of scikit-learn's handwritten digits; needs no file and no network."""
+"""A multi-label data set made from scikit-learn's handwritten digits; it needs no file and no network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nearlabel.utils.types import FloatArray
 
 N_SAMPLES = 2000
 SCAN = 8  # pixels a side of one digit
-JITTER = 1  # a scan lies at most so many pixels further down and further right
+JITTER = 1  # largest number of pixels by which a scan is moved down and right
 CANVAS = SCAN + JITTER  # pixels a side; larger would only add pixels that are always 0
 SEED = 2007
 
@@ -19,21 +19,21 @@ _SIZE_SHARES = (0.3, 0.45, 0.25)  # of label sets of one, two and three digits
 
 
 def load_multidigits(*, as_frame: bool = False) -> Dataset:
-    """Make the embedded data set: pictures on which one to three digits lie over each other.
+    """Make the embedded data set: pictures with one to three overlapping digits.
 
     Rule. A label set has one, two or three digits with probability 0.30, 0.45, 0.25. Its first digit d has probability
-    proportional to 10 - d. Each further one e is drawn from the digits not yet there with a weight that is the product
-    over the digits d there of: 0 if d + e = 10, 12 if d and e are a couple (0 and 1, 2 and 3, ..., 8 and 9), else 1.
-    So couples are frequent and 1 with 9, 2 with 8, 3 with 7, 4 with 6 never occur. For each digit one of its scans of
-    8x8 pixels is drawn (`sklearn.datasets.load_digits`, values 0 to 16) and laid on a canvas of 9x9 pixels, 0 or 1
-    pixel down and 0 or 1 pixel right; where scans overlap the larger value stays. The random numbers are those of
-    ``numpy.random.RandomState(2007)``, whose stream is frozen, so the data are the same for ever.
+    proportional to 10 - d. Each further digit e is drawn from the digits not in the set yet, with a weight that is the
+    product over the digits d in the set of: 0 if d + e = 10, 12 if d and e are a couple (0 and 1, 2 and 3, ..., 8 and
+    9), else 1. So couples are frequent and 1 with 9, 2 with 8, 3 with 7, 4 with 6 never occur. For each digit one of
+    its scans of 8x8 pixels is drawn (`sklearn.datasets.load_digits`, values 0 to 16) and placed on a canvas of 9x9
+    pixels, 0 or 1 pixel down and 0 or 1 pixel right; where scans overlap the larger value is used. The random numbers
+    are those of ``numpy.random.RandomState(2007)``, whose stream is frozen, so the data never change.
 
     Parameters
     ----------
     as_frame : bool, default=False
         Whether X and Y are pandas data frames with the names of features and labels, which classifiers fitted to them
-        then speak of, as by `Dataset.with_frames`.
+        then use, as with `Dataset.with_frames`.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def _draw(random: np.random.RandomState, weights: FloatArray) -> int:
 
 
 def _overlay(canvas: FloatArray, scan: FloatArray, random: np.random.RandomState) -> None:
-    """Lay a scan on the canvas in place, off its corner by the jitter."""
+    """Place a scan on the canvas in place, off its corner by the jitter."""
     top, left = np.floor(random.random_sample(2) * (JITTER + 1)).astype(np.intp)
     part = canvas[top : top + SCAN, left : left + SCAN]
     np.maximum(part, scan, out=part)

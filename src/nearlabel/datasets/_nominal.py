@@ -1,7 +1,7 @@
-"""Attributes of ARFF as columns of numbers, of which nominal ones are compared by overlap: equal or not.
+"""Attributes of ARFF as columns of numbers; nominal ones are compared by overlap: equal or not.
 
-A category is a direction of its own of squared length 1/2, so that two different ones are at the squared distance
-1/2 + 1/2. It stands in two columns with 1/2 each, as in `nearlabel.preprocessing`: then ties are ties to the last bit.
+A category is a direction of its own of squared length 1/2, so that two different ones are at the squared distance 1/2 +
+1/2. It has two columns with 1/2 each, as in `nearlabel.preprocessing`: then equal distances are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ class Triples(NamedTuple):
 
 
 class CodedColumns:
-    """The columns that some attributes become.
+    """The columns that encode some attributes.
 
     Parameters
     ----------
     attributes : sequence of Attribute
         The features, in the order of the file.
     nominal : {"overlap", "codes"}
-        Whether an attribute becomes one column, with the position of its value, or, unless it says yes or no, two
-        columns for each declared value.
+        Whether an attribute becomes one column, with the position of its value, or, unless its values mean yes and no,
+        two columns for each declared value.
     """
 
     def __init__(self, attributes: Sequence[Attribute], nominal: Nominal) -> None:
@@ -87,7 +87,7 @@ class CodedColumns:
         return X
 
     def n_implied(self, cells: SparseCells) -> int:
-        """Return about how many cells sparse rows become: those left out may be stored, and a missing value is many."""
+        """Return about how many cells sparse rows become: also those left out, and several for a missing value."""
         missing = np.isnan(cells.values)
         return cells.n_rows * len(self._changed) + int(self._widths[cells.columns[missing]].sum())
 
@@ -129,7 +129,7 @@ class CodedColumns:
 
 
 class CodedRows:
-    """A growing matrix of features: CSR where rows are sparse, or nearly all columns are those of categories."""
+    """A growing matrix of features: CSR if rows are sparse, or if nearly all columns are those of categories."""
 
     def __init__(self, path: Path, columns: CodedColumns, *, is_sparse: bool) -> None:
         self._path = path
@@ -159,7 +159,7 @@ class FeatureMatch:
     """Features of a model found by name among columns, where files may declare other values of a nominal attribute.
 
     A value that the model knows and the file does not declare is in no row: its columns are 0. A value that the model
-    does not know has no coordinates, so a row with it is refused.
+    does not know has no coordinates, so a row with it raises an error.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ class FeatureMatch:
 
 
 def check_arff(path: Path, format_: str, nominal: Nominal) -> None:
-    """Raise ValueError if a coding is asked for of a format that has no nominal attributes."""
+    """Raise ValueError if a coding is requested for a format that has no nominal attributes."""
     check_choice("nominal", nominal, _NOMINAL)
     if format_ != "arff" and nominal != _NOMINAL[0]:
         raise ValueError(f"nominal must go with an ARFF file, got {path}.")
@@ -242,14 +242,14 @@ def attribute_of(name: str) -> str:
 
 
 def says_yes_or_no(attribute: Attribute) -> bool:
-    """Return whether the declared values are 0 and 1, YES and NO or the like, or one of them."""
+    """Return whether the declared values are 0 and 1, YES and NO or similar, or one of them."""
     words = [value.lower() for value in attribute.values or ()]
     positive, negative = sum(word in _TRUE for word in words), sum(word in _FALSE for word in words)
     return positive + negative == len(words) and max(positive, negative) == 1
 
 
 def is_true(attribute: Attribute) -> bool:
-    """Return whether the first declared value says yes."""
+    """Return whether the first declared value means yes."""
     return attribute.values is not None and attribute.values[0].lower() in _TRUE
 
 

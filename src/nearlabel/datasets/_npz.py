@@ -1,4 +1,4 @@
-"""numpy's ``.npz`` files: features, label sets and names as arrays, none of them pickled."""
+"""NumPy's ``.npz`` files: features, label sets and names as arrays, none of them pickled."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _PARTS = ("data", "indices", "indptr", "shape")  # of a CSR matrix: X_data and s
 
 
 def read_npz(path: str | Path, *, unknown: str | None = None, max_unpacked_bytes: int | None = None) -> Dataset:
-    """Read a data set from a ``.npz`` file, which may come from anybody.
+    """Read a data set from a ``.npz`` file, which may be untrusted.
 
     Parameters
     ----------
     path : path-like
-        Contains ``X`` and ``Y`` as two-dimensional arrays, or, of a CSR matrix, ``X_data``, ``X_indices``, ``X_indptr``
-        and ``X_shape``; and, if it has them, ``feature_names``, ``feature_kinds`` and ``label_names``. Nothing in it is
-        ever unpickled.
+        Contains ``X`` and ``Y`` as two-dimensional arrays or, for a CSR matrix, ``X_data``, ``X_indices``, ``X_indptr``
+        and ``X_shape``; optionally ``feature_names``, ``feature_kinds`` and ``label_names``. Nothing in it is ever
+        unpickled.
     unknown : str, default=None
         The number in ``Y`` that means an unknown label, as NaN always does: "-1".
     max_unpacked_bytes : int, default=None
@@ -48,7 +48,8 @@ def read_npz(path: str | Path, *, unknown: str | None = None, max_unpacked_bytes
     -------
     Dataset
         X (n_samples, n_features) float64 and Y (n_samples, n_labels) int64, or float64 with NaN where labels are
-        unknown, dense or CSR as in the file. Without names, features and labels bear their numbers; then there are at
+        unknown, dense or CSR as in the file. Without names, the names are the numbers of features and labels; then
+        there are at
         most 4,194,304 labels.
 
     Raises
@@ -56,8 +57,8 @@ def read_npz(path: str | Path, *, unknown: str | None = None, max_unpacked_bytes
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If the file is damaged, lacks an array or would take too much memory, or an array is not what it must be; the
-        message names the file and the array. Or if `unknown` is no number or 0 or 1.
+        If the file is damaged, lacks an array or would take too much memory, or an array is invalid; the message names
+        the file and the array. Or if `unknown` is no number or is 0 or 1.
 
     See Also
     --------
@@ -81,7 +82,7 @@ def read_npz(path: str | Path, *, unknown: str | None = None, max_unpacked_bytes
         kinds = names_of(path, arrays, "feature_kinds", X.shape[1]) if "feature_kinds" in arrays else ()
     try:
         return Dataset(X, Y, feature_names, label_names, path.stem, kinds, source=str(path))
-    except ValueError as error:  # names and kinds are what others wrote
+    except ValueError as error:  # names and kinds come from the file
         raise ValueError(f"{path}: {error}") from error
 
 
@@ -93,8 +94,8 @@ def write_npz(path: str | Path, dataset: Dataset) -> Path:
     path : path-like
         Must end in ``.npz``. A file of this name is replaced.
     dataset : Dataset
-        X and Y are saved dense or CSR, as in the data set, data frames as such. Its name is not saved: it is read from
-        the name of the file.
+        X and Y are saved dense or CSR, as in the data set, data frames as such matrices. The name of the data set is
+        not saved: readers take it from the name of the file.
 
     Returns
     -------
@@ -111,7 +112,7 @@ def write_npz(path: str | Path, dataset: Dataset) -> Path:
     See Also
     --------
     read_npz : Read it.
-    write_store : Keep a matrix so that it can be mapped into memory, which a ``.npz`` file cannot be.
+    write_store : Save a matrix so that it can be mapped into memory, which a ``.npz`` file cannot be.
 
     Examples
     --------
@@ -128,7 +129,7 @@ def write_npz(path: str | Path, dataset: Dataset) -> Path:
     arrays = _arrays_of("X", dataset.X) | _arrays_of("Y", dataset.Y)
     for what in ("feature_names", "label_names"):
         names = getattr(dataset, what)
-        if not isinstance(names, NumberedNames):  # these are made anew when the file is read
+        if not isinstance(names, NumberedNames):  # these are made again when the file is read
             arrays[what] = _as_texts(what, names)
     kinds = set(counts_of(dataset.feature_kinds))
     if kinds > {"number"} or "number" not in kinds:
@@ -163,7 +164,7 @@ def _as_float64(array: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _csr(path: Path, name: str, arrays: Mapping[str, NDArray[Any]], parts: Sequence[str]) -> CSR:
-    """Return a CSR matrix from its parts, of which scipy would check only some, after memory was taken."""
+    """Return a CSR matrix from its parts, after checks: scipy would check only some, and after allocating memory."""
     data, indices, indptr, shape = (arrays[part] for part in parts)
     if wrong := _wrong_parts(data, indices, indptr, shape):
         raise ValueError(f"{path}: {', '.join(parts)} must be those of a CSR matrix, got {wrong}.")
@@ -176,7 +177,7 @@ def _csr(path: Path, name: str, arrays: Mapping[str, NDArray[Any]], parts: Seque
 
 
 def _wrong_parts(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: NDArray[Any]) -> str:
-    """Return what is wrong with the parts of a CSR matrix, or nothing."""
+    """Return the error in the parts of a CSR matrix, or nothing."""
     for part, array, kinds in zip(_PARTS, (data, indices, indptr, shape), ("buif", "iu", "iu", "iu"), strict=True):
         if array.ndim != 1 or array.dtype.kind not in kinds:
             return f"{part} of type {array.dtype} and shape {array.shape}"

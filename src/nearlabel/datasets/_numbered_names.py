@@ -1,4 +1,4 @@
-"""Names of columns that have none in their file, and kinds that are all the same, without the memory of a tuple.
+"""Names of columns that have none in their file, and equal kinds, without the memory of a tuple.
 
 A row of svmlight may name column 999,999,999 in 14 bytes. A tuple of the numbers up to there as texts would take 60 GB.
 """
@@ -15,7 +15,7 @@ LARGEST_LABEL_COUNT = 2**22  # of labels without names, each of which takes memo
 
 
 class LazyTexts(Sequence[str]):
-    """Texts that are made when they are asked for; equal to a tuple of the same texts.
+    """Texts that are made on request; equal to a tuple of the same texts.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class LazyTexts(Sequence[str]):
 
 
 class NumberedNames(LazyTexts):
-    """The names "0", "1", ... of columns that are known by number only.
+    """The names "0", "1" and so on of columns that have numbers only.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class NumberedNames(LazyTexts):
         return self._place(name) is not None
 
     def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
-        """Return the number that a name is; raise ValueError if it is none of the names."""
+        """Return the number of a name; raise ValueError if it is none of the names."""
         place = self._place(value)
         if place is None or place not in range(self._length)[start:stop]:
             raise ValueError(f"{value!r} is not a number below {self._length}")
@@ -109,7 +109,7 @@ class NumberedNames(LazyTexts):
     __hash__ = LazyTexts.__hash__
 
     def _place(self, name: object) -> int | None:
-        """Return the number that a name is; None if it is none of the names."""
+        """Return the number of a name; None if it is none of the names."""
         is_number = isinstance(name, str) and name.isascii() and name.isdecimal()
         if not is_number or len(str(name)) > len(str(self._length)):
             return None
@@ -152,7 +152,7 @@ class SameTexts(LazyTexts):
         return repeat(self._same, self._length)
 
     def count(self, value: object) -> int:
-        """Return how often a text is there."""
+        """Return how often a text occurs."""
         return self._length if value in self.distinct else 0
 
     def __eq__(self, other: object) -> bool:
@@ -167,7 +167,7 @@ class SameTexts(LazyTexts):
 
 
 def are_numbered(names: Sequence[str]) -> bool:
-    """Return whether names are the numbers from 0, as columns without names have them.
+    """Return whether names are the numbers from 0, the default of columns without names.
 
     >>> are_numbered(("0", "1")), are_numbered(("1", "2"))
     (True, False)
@@ -176,7 +176,7 @@ def are_numbered(names: Sequence[str]) -> bool:
 
 
 def counts_of(texts: Sequence[str]) -> Counter[str]:
-    """Return how often each distinct text is there.
+    """Return how often each distinct text occurs.
 
     >>> counts_of(("number", "flag", "number"))
     Counter({'number': 2, 'flag': 1})

@@ -1,4 +1,4 @@
-"""The features of tables: cells as numbers, beside columns of other kinds."""
+"""The features of tables: cells as numbers, and columns of other kinds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ELEMENT = re.compile(r"(.+)\[(0|[1-9]\d*)\]", re.DOTALL)
 def numbers(array: Any, decimal: str = ".", words: dict[str, float] | None = None) -> FloatArray:
     """Return numbers, booleans and text of either as float64, a missing cell as NaN; raise CellError for others.
 
-    In text, `decimal` stands before the decimals, and `words` are numbers, too.
+    In text, `decimal` precedes the decimals, and `words` are numbers, too.
     """
     is_swapped = decimal != "." and kind_of(array.type) == "text"
     try:
@@ -103,7 +103,7 @@ class FeatureColumns:
 
     @classmethod
     def all(cls, table: TableFile, columns: Iterable[str], kinds: Mapping[str, FeatureKind]) -> Self:
-        """Take all features of some columns; `kinds` are those of columns that hold no numbers."""
+        """Take all features of some columns; `kinds` are those of columns without numbers."""
         names: list[str] = []
         for column in columns:
             is_list = table.columns[column].kind == "numbers" and column not in kinds
@@ -231,9 +231,9 @@ def missing_features(path: Path, missing: Sequence[str], hint: str) -> ValueErro
 
 
 def not_features(problem: str, columns: Mapping[str, str | None]) -> ParameterError:
-    """Return the error for columns that hold no numbers.
+    """Return the error for columns without numbers.
 
-    The hint proposes, beside leaving them out, the option for each column, if `columns` names one for it.
+    The hint proposes to leave them out, or the option for each column, if `columns` names one for it.
     """
     if max(map(len, columns)) > _LONGEST_NAME:  # as an option it would be repeated in full
         return ParameterError("{problem}", {}, {"problem": problem[:_LONGEST_PROBLEM]})
@@ -243,7 +243,7 @@ def not_features(problem: str, columns: Mapping[str, str | None]) -> ParameterEr
             proposed.setdefault(option, []).append(column)
     read_by = "".join(f"{{{option}}}, " for option in sorted(proposed) if option != "ignore")
     if read_by and "ignore" in proposed:
-        left_out = "and {ignore} leaves out what is another text in each row"
+        left_out = "and {ignore} leaves out columns with another text in each row"
     else:
         it = "it" if len(columns) == 1 else "them"
         left_out = f"{'or ' * bool(read_by)}{{ignore}} leaves {it} out"

@@ -70,7 +70,7 @@ class ParquetFile:
         return 0
 
     def _check_size(self, n_bytes: int) -> None:
-        """Raise ValueError if columns that are to be read say that they take more than is allowed."""
+        """Raise ValueError if columns that are to be read declare more than the allowed size."""
         if n_bytes > self._largest:
             raise ValueError(too_much(str(self.path), str(n_bytes), self._largest))
 

@@ -1,6 +1,6 @@
-"""How much the pages of a Parquet file say that they unpack to: pyarrow takes that much before it looks at them.
+"""The declared sizes of the pages of a Parquet file: pyarrow allocates that much before it reads them.
 
-A column's part of a group of rows is a sequence of pages. Before each stands a header in Thrift's compact protocol
+A column's part of a group of rows is a sequence of pages. Each begins with a header in Thrift's compact protocol
 (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md), whose fields 2 and 3 are the
 page's size, unpacked and in the file (`PageHeader` in https://github.com/apache/parquet-format).
 """
@@ -20,12 +20,12 @@ _BYTES_OF = {_TRUE: 0, _FALSE: 0, _BYTE: 1, _DOUBLE: 8}
 _LONGEST_INTEGER = 10  # bytes
 _LONGEST_VALUE = 2**32  # bytes
 _DEEPEST = 64  # as in Thrift
-_OFTEN = 10  # a byte is read at most, in a sound file with the shortest parts
+_OFTEN = 10  # a byte is read at most this often, in a sound file with the shortest parts
 _OLD_WRITER, _UNCOUNTED = "parquet-mr", 100  # bytes behind a column's part, where pyarrow finds pages not counted
 
 
 class _Page(NamedTuple):
-    """How many bytes a page's header takes, and what it says of the page; -1 where it says nothing."""
+    """The length of a page's header, and the values that it declares; -1 for those that it does not declare."""
 
     header: int
     unpacked: int
@@ -33,9 +33,9 @@ class _Page(NamedTuple):
 
 
 def check_pages(path: str, file: Any, names: Collection[str], largest: int) -> None:
-    """Raise ValueError if the largest page of each part of some columns of an open file say more than `largest` bytes.
+    """Raise ValueError if the largest pages of some columns of an open file declare more than `largest` bytes.
 
-    That is never so where what the file says of whole parts is no more, and true.
+    That cannot happen if the declared sizes of whole parts are at most that, and true.
     """
     wanted, known = frozenset(names), frozenset(file.schema_arrow.names)
     more = _UNCOUNTED if (file.metadata.created_by or "").startswith(_OLD_WRITER) else 0
@@ -59,7 +59,7 @@ def check_pages(path: str, file: Any, names: Collection[str], largest: int) -> N
 
 
 def _place(chunk: Any, more: int) -> tuple[int, int]:
-    """Return where the first page of a column's part begins, and before where the last one does."""
+    """Return the position of the first page of a column's part, and the end of the part."""
     start = chunk.data_page_offset
     if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
         start = chunk.dictionary_page_offset
@@ -69,7 +69,7 @@ def _place(chunk: Any, more: int) -> tuple[int, int]:
 def _pages(stream: IO[bytes], place: int, end: int, most: int) -> Iterator[_Page]:
     """Yield pages, until their headers take more than `most` bytes.
 
-    What is no header ends the sequence: pyarrow takes no memory for it either, and says what is wrong.
+    Invalid headers end the sequence: pyarrow allocates no memory for them either, and reports the error.
     """
     while 0 <= place < end and most >= 0:
         stream.seek(place)
@@ -146,13 +146,13 @@ def _integer(stream: IO[bytes]) -> int:
 
 
 def _signed(number: int, n_bits: int) -> int:
-    """Undo the zigzag of a signed integer of so many bits; more bits are lost, as they are in Thrift."""
+    """Undo the zigzag of a signed integer of `n_bits` bits; more bits are lost, as in Thrift."""
     number &= (1 << n_bits) - 1
     return (number >> 1) ^ -(number & 1)
 
 
 def _wrapped(number: int) -> int:
-    """Return what 16 bits keep of a number."""
+    """Return the lowest 16 bits of a number, as a signed integer."""
     return (number + 2**15) % 2**16 - 2**15
 
 

@@ -1,7 +1,7 @@
-"""Read Parquet by pyarrow, in this process or, as a script, in one of its own, where a crash ends only that.
+"""Read Parquet by pyarrow, in this process or, as a script, in a process of its own, where a crash ends only that one.
 
-It imports nothing of this library, so that the script starts in the time that pyarrow needs, and pyarrow only as a
-script: in this process it is handed in.
+It imports nothing of this library, so that the script starts in the time that pyarrow needs. It imports pyarrow only as
+a script: in this process pyarrow is passed to its functions.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-_BUFFER_BYTES = 2**16  # of each column: without it a column's whole row group is held
-_LONGEST_LIST = 10**6  # of columns, groups and the like in the file's own description, as pyarrow has it
+_BUFFER_BYTES = 2**16  # of each column: without it a column's whole row group is in memory
+_LONGEST_LIST = 10**6  # of columns, groups and similar in the file's own description, as in pyarrow
 _ALWAYS_ALLOWED, _ALLOWED_RATIO = 2**29, 1000  # repeated values take next to nothing in Parquet
-_ROOM_OF_SCRIPT = 2**30  # beside what pyarrow takes when it is imported
+_ROOM_OF_SCRIPT = 2**30  # in addition to the memory of pyarrow's import
 _FACTS = b"nearlabel"
 _FAILED = 3
 
@@ -25,7 +25,7 @@ _FAILED = 3
 def facts_of(pyarrow: Any, path: str) -> tuple[Any, dict[str, Any]]:
     """Return the schema, and by name: the number of rows, values and bytes of each column, names of index columns.
 
-    Raise whatever pyarrow raises, or ValueError for a file whose description contradicts itself.
+    Raise any error of pyarrow, or ValueError for a file whose description contradicts itself.
     """
     file = _opened(pyarrow, path)
     schema, metadata = file.schema_arrow, file.metadata
@@ -64,11 +64,11 @@ def batches_of(
     largest: int | None,
     check: Callable[[str, Any, Sequence[str], int], None] | None = None,
 ) -> Iterator[Any]:
-    """Yield the rows of some columns, `n_rows` at a time; raise whatever pyarrow raises, ValueError for too much.
+    """Yield the rows of some columns, `n_rows` at a time; raise any error of pyarrow, ValueError for too much.
 
-    `check` looks at the open file first; the script has none, since the system limits its memory. Texts are read as
-    numbers of distinct texts, and written out where all of them take at most `largest` bytes: a text may stand in a
-    thousand million rows of a small file.
+    `check` reads the open file first; the script has none, since the system limits its memory. Texts are read as
+    numbers of distinct texts, and expanded if all of them take at most `largest` bytes: a text may occur in a thousand
+    million rows of a small file.
     """
     file = _opened(pyarrow, path)
     schema = file.schema_arrow
@@ -132,7 +132,7 @@ def _is_text(pyarrow: Any, data_type: Any) -> bool:
 
 
 def _text_bytes(pyarrow: Any, array: Any) -> int:
-    """Return how many bytes the texts of a column, numbers of distinct ones, take when they are written out."""
+    """Return how many bytes the texts of a column, stored as numbers of distinct ones, take when they are expanded."""
     lengths = pyarrow.compute.binary_length(array.dictionary).to_numpy(zero_copy_only=False)
     codes = array.indices.drop_null().to_numpy(zero_copy_only=False)
     return int(lengths.astype("int64")[codes].sum())  # raises IndexError for the number of no text
@@ -166,7 +166,7 @@ def facts_in(schema: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _limit_memory(path: str) -> None:
-    """Take no more memory than a file honestly needs, where the system can tell: pages may say that they are 2 GiB."""
+    """Limit memory to the needs of a sound file, where the system can: pages may declare 2 GiB."""
     try:
         import resource
 

@@ -61,7 +61,8 @@ def open_rows(
         As in `read_mulan`, and as the training file was read. Nominal features of ARFF are found by name and category,
         in whatever order this file declares them; rows with a category that is not among `feature_names` are refused.
     feature_kinds : sequence of str of length n_features, default=()
-        Of a table, such as `Dataset.feature_kinds` of the training data: what each feature is. Empty: all are numbers.
+        The kind of each feature of a table, such as `Dataset.feature_kinds` of the training data. Empty: all are
+        numbers.
     max_unpacked_bytes : int, default=None
         How many bytes a compressed file, a workbook, an ``.npz`` file or the columns that are read from a Parquet file
         may unpack to. None: as in `read_table` and `read_npz`.

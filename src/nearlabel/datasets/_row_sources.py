@@ -35,9 +35,9 @@ class RowBlock(NamedTuple):
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_rows, n_features)
-        Float64, or objects if features are not all numbers: those that were asked for, in that order.
+        Float64, or objects if features are not all numbers: the requested features, in that order.
     ids : ndarray of shape (n_rows,) or None
-        The cells of the column of ids, as text or numbers in an array of objects; None if none was asked for.
+        The cells of the column of ids, as text or numbers in an array of objects; None without `id_column`.
     share_done : float
         The share of the file that was read up to the last of these rows, from 0 to 1.
     """

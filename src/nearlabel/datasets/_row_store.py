@@ -1,7 +1,7 @@
 """Rows as they come from a file, split into features and labels at once.
 
 `array.array` grows in place (the system moves pages, not bytes), so the peak stays close to the finished matrices;
-collecting blocks and joining them at the end would hold everything twice.
+collecting blocks and joining them at the end would store everything twice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nearlabel.utils.types import CSR, FloatArray, IntArray
 class SparseRows:
     """A growing CSR matrix.
 
-    `first_column` and `width` (one more than the last column) count zeros that were written too.
+    `first_column` and `width` (one more than the last column) also count explicit zeros.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class SparseRows:
         """Return the rows as a canonical float64 CSR array that shares the memory."""
         ends = _view(self._ends, np.int64)
         if ends[-1] <= np.iinfo(np.intc).max:
-            ends = ends.astype(np.intc)  # else scipy would widen the column indices too
+            ends = ends.astype(np.intc)  # otherwise scipy would widen the column indices too
         parts = _view(self._data, np.float64), _view(self._indices, np.intc), ends
         matrix = sparse.csr_array(parts, shape=(len(self), n_columns))
         matrix.sort_indices()

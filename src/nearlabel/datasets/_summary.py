@@ -1,4 +1,4 @@
-"""What a data set is at a glance: the tables that it prints, and shows in a notebook."""
+"""A summary of a data set: the tables that it prints, and shows in a notebook."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tables_of(data: Any) -> tuple[Grid, Grid]:
 
 
 def _facts(data: Any, labels: Matrix, known: IntArray, unknown: Matrix) -> Grid:
-    """Return names and values; a fact that most data sets lack stands there only if there is one.
+    """Return names and values; a fact that most data sets lack is listed only if it exists.
 
     `known` (n_labels,) is the number of rows of which it is known whether they carry each label.
     """
@@ -66,10 +66,10 @@ def _facts(data: Any, labels: Matrix, known: IntArray, unknown: Matrix) -> Grid:
 
 
 def _most_frequent(names: Sequence[str], rows: IntArray, known: IntArray) -> Grid:
-    """Return the table of the labels, of which the shares are those of the rows where they are known."""
+    """Return the table of the labels; shares are those among the rows where a label is known."""
     order = np.argsort(-rows, kind="stable")
     shares = (rows / np.maximum(1, known))[order]
-    shown = np.full(len(names), "", dtype=np.object_)  # there may be millions, of which no other name is needed
+    shown = np.full(len(names), "", dtype=np.object_)  # there may be millions of names, of which few are needed
     shown[:_SHOWN] = [names[label] for label in order[:_SHOWN].tolist()]
     table = {"name": shown, "rows": rows[order], "share": shares}
     return grid(table, list(table), "labels", at_most=_SHOWN)
@@ -88,7 +88,7 @@ def _unknown(labels: Matrix) -> Matrix:
 
 
 def _n_missing(matrix: Any) -> int:
-    """Return how many cells are NaN, None or missing as pandas has it."""
+    """Return how many cells are NaN, None or missing values of pandas."""
     matrix = without_sparse_frame(matrix)
     if is_frame(matrix):
         return int(matrix.isna().sum().sum())

@@ -27,7 +27,7 @@ _ROW = re.compile(rb"(?:(%b(?:,%b)*+)(?![^\s]))?+((?:\s++%b:%b)*+)\s*+" % (_LABE
 _DIMENSIONS = re.compile(rb"\s*(\d+)\s+(\d+)\s+(\d+)\s*")
 _MOST_DIGITS = 18  # of an integer of 64 bits
 _QUERY = re.compile(rb"\sqid:\d+")
-_MOST_LABELS = 4_000_000  # unless the caller says how many; the largest public data sets have 3 million
+_MOST_LABELS = 4_000_000  # unless the caller declares the number; the largest public data sets have 3 million
 _MOST_COLUMNS = 2**31 - 1  # which 32 bits can number
 _COLONS = bytes.maketrans(b":\t\n", b"   ")
 
@@ -44,24 +44,24 @@ def read_svmlight(
     r"""Read a multi-label file in svmlight (LIBSVM) format.
 
     A row is a comma list of label numbers (none: the row begins with a blank or with its first feature), then
-    ``index:value`` pairs. ``qid:n`` is passed over, ``#`` begins a comment. A first line of three integers (rows,
-    features, labels), as in the extreme classification repository, is understood. Empty lines are passed over.
+    ``index:value`` pairs. ``qid:n`` is ignored, ``#`` begins a comment. A first line of three integers (rows, features,
+    labels), as in the extreme classification repository, is accepted. Empty lines are ignored.
 
     Parameters
     ----------
     path : path-like
         Plain, gzip or bzip2.
     n_features, n_labels : int, default=None
-        Number of columns of X and Y; by default the largest index says. Give them for a test file that may lack the
-        last ones, and `n_labels` for a file of more than 4,000,000 labels: much is done for each label, whether a row
-        has it or not, so a larger number in the file alone is refused.
+        Number of columns of X and Y; by default the largest index decides. Pass them for a test file that may lack the
+        last columns, and `n_labels` for a file of more than 4,000,000 labels: each label takes time and memory, whether
+        a row has it or not, so a larger number in the file alone raises an error.
     zero_based : bool or "auto", default=True
-        Whether feature indices count from 0. With True a file that counts from 1 only gains an empty column, which no
-        distance sees; "auto" takes a file without index 0 as counting from 1, which may differ between two parts of
-        one data set.
+        Whether feature indices count from 0. With True a file that counts from 1 only gets an empty first column, which
+        changes no distance; "auto" assumes that a file without index 0 counts from 1, which may differ between two
+        parts of one data set.
     labels_zero_based : bool or "auto", default=True
-        Whether label numbers count from 0. "auto" takes a file without label 0 as counting from 1: an empty label would
-        change every measure that averages over labels.
+        Whether label numbers count from 0. "auto" assumes that a file without label 0 counts from 1: an empty label
+        would change every metric that averages over labels.
     max_unpacked_bytes : int, default=None
         How many bytes a compressed file may unpack to. None: 100 times its size, at least 512 MiB.
 
@@ -98,7 +98,7 @@ def read_svmlight(
 
 
 def svmlight_rows(lines: Lines) -> Iterator[CSR]:
-    """Yield the features of the rows in blocks of CSR rows, each as wide as it needs; labels are passed over."""
+    """Yield the features of the rows in blocks of CSR rows, each as wide as it needs; labels are ignored."""
     for first_line, block in lines.blocks():
         reader = _Reader(lines.path, None, _MOST_COLUMNS)
         reader.add(first_line, block)
@@ -115,7 +115,7 @@ def _check_arguments(n_features: int | None, n_labels: int | None, **bases: obje
 
 
 class _Reader:
-    """Rows so far, and the numbers of columns as far as they are known."""
+    """The rows read so far, and the numbers of columns where known."""
 
     def __init__(self, path: Path, n_features: int | None, n_labels: int | None) -> None:
         self._path = path
@@ -142,7 +142,7 @@ class _Reader:
         self._append(self._X, "feature index", numbers, counts, pairs[:, 0], pairs[:, 1].copy())
 
     def _rows(self, first_line: int, block: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield (line number, labels, pairs) of the lines that hold a row."""
+        """Yield (line number, labels, pairs) of the lines that contain a row."""
         for number, line in enumerate(block.split(b"\n"), first_line):
             row = line.partition(b"#")[0]
             if not row.strip():
@@ -153,7 +153,7 @@ class _Reader:
             yield number, *self._split(number, row)
 
     def _take_dimensions(self, dimensions: Sequence[bytes]) -> None:
-        """Take the numbers of rows, features and labels from the first line; what the caller said stays."""
+        """Take the numbers of rows, features and labels from the first line, unless the caller passed them."""
         if max(map(len, dimensions)) > _MOST_DIGITS:
             problem = f"numbers of rows, features and labels must have at most {_MOST_DIGITS} digits, got"
             raise malformed(self._path, 1, f"{problem} one of {max(map(len, dimensions))}.")
@@ -221,7 +221,7 @@ class _Reader:
         if self._n_rows not in (None, len(self._X)):
             raise ValueError(
                 f"{self._path} must contain {self._n_rows} rows as its first line states, got {len(self._X)}."
-                " Hint: a row without labels and features is an empty line, which is passed over."
+                " Hint: a row without labels and features is an empty line, which is ignored."
             )
         if zero_based == "auto":
             zero_based = self._X.first_column == 0

@@ -52,7 +52,7 @@ def read_table(
 
     Exactly one of `labels`, `labels_prefix` and `labels_column` names the labels. All other columns that are not
     ignored are features and must contain numbers or booleans, unless `categorical`, `text` or `dates` names them; then
-    X holds the cells, for `nearlabel.preprocessing.MixedFeaturesEncoder`. In Parquet and JSON, a column of lists of
+    X contains the cells, for `nearlabel.preprocessing.MixedFeaturesEncoder`. In Parquet and JSON, a column of lists of
     numbers, all of one length, has a feature for each number, named ``embedding[0]``, ``embedding[1]`` and so on; no
     other column may have such a name. Index columns are no features: the first column of a CSV or Excel file if it has
     no name, and in Parquet the index of a pandas data frame.
@@ -64,45 +64,46 @@ def read_table(
         where the names have no comma, in ``.tsv`` in a tab. ``.jsonl`` or ``.ndjson``, plain, gzip or bzip2: an object
         on each line. ``.xlsx``: the first sheet, with a row of names. ``.parquet``.
     labels : sequence of str, default=None
-        Columns of 0 and 1 (also 0.0, false, "true", "yes", "no"), each a label, in the order wanted.
+        Columns of 0 and 1 (also 0.0, false, "true", "yes", "no"), each a label, in the desired order.
     labels_prefix : str, default=None
         The same for all columns whose name starts with this prefix, in the order of the file, under their full names.
     labels_column : str, default=None
         A column of tags: lists of text or integers, such lists as JSON or Python writes them, or text with a separator
-        between tags. Labels are the distinct tags, sorted.
+        between tags. The labels are the distinct tags, sorted.
     labels_separator : str, default=";"
         The separator between tags; blanks around a tag are removed.
     unknown : str, default=None
-        What stands for a label that nobody knows, beside a missing cell: "-1", "?" or "n/k" in columns of 0 and 1. In a
-        column of tags, as a cell or a tag: the row's other tags are unknown; "" makes empty cells unknown.
+        A text that marks an unknown label, in addition to a missing cell: "-1", "?" or "n/k" in columns of 0 and 1. In
+        a column of tags, as a cell or a tag: the row's other tags are unknown; "" makes empty cells unknown.
     ignore : sequence of str, default=()
         Columns that are neither labels nor features.
     decimal : {".", ","}, default="."
-        What stands before the decimals of numbers in a CSV file, or in text of an Excel file. With "," a point in a
-        number is an error: it might be one between thousands.
+        The decimal separator of numbers in a CSV file, or in text of an Excel file. With "," a point in a number is an
+        error: it might be a thousands separator.
     categorical, text : sequence of str, default=()
-        Features that are categories, such as a genre or the number of a place, and those that are texts, of words.
+        Features that are categories, such as a genre or the number of a place, and features that are texts, made of
+        words.
     dates : sequence of str, default=()
-        Features that are dates or times, in text as 2026-01-31 or 2026-01-31T12:00. Those with a time zone are moved to
-        UTC.
+        Features that are dates or times, in text as 2026-01-31 or 2026-01-31T12:00. Those with a time zone are
+        converted to UTC.
     as_frame : bool, default=False
         Whether X and Y are pandas data frames with the names of features and labels, which classifiers fitted to them
-        then speak of, as by `Dataset.with_frames`.
+        then use, as with `Dataset.with_frames`.
     max_unpacked_bytes : int, default=None
-        How many bytes a compressed file, or a workbook, may unpack to. None: 100 times its size, at least 512 MiB. Of
-        Parquet, how much the columns that are read may take, a cell at least 8 bytes. None: 512 MiB, or 1000 times the
-        size of the file if that is more.
+        How many bytes a compressed file, or a workbook, may unpack to. None: 100 times its size, at least 512 MiB. For
+        Parquet, how much memory the columns that are read may take, a cell at least 8 bytes. None: 512 MiB, or 1000
+        times the size of the file if that is more.
     isolate : bool, default=False
-        Whether a Parquet file is read in a process of its own. pyarrow crashes at some damaged files, which then is a
-        ValueError instead of the end of this process and of what it has not saved; it takes a second more. For files
-        from people you do not know. Other formats are read in this process.
+        Whether to read a Parquet file in a process of its own. pyarrow crashes on some damaged files; that is then a
+        ValueError and does not end this process, with its unsaved data. It takes a second more. Use it for untrusted
+        files. Other formats are read in this process.
 
     Returns
     -------
     Dataset
         X is a dense array (n_samples, n_features): of float64, or, if `categorical`, `text` or `dates` name a feature,
         of objects, with `Dataset.feature_kinds`: numbers as float, categories and texts as str, dates as
-        ``datetime.datetime``. Y an indicator matrix (n_samples, n_labels) of int64, or of float64 with NaN if a
+        ``datetime.datetime``. Y is an indicator matrix (n_samples, n_labels) of int64, or of float64 with NaN if a
         label is unknown: a CSR array where a dense one would take more than 64 MiB and fewer than one cell in ten is
         not 0.
 
@@ -123,20 +124,20 @@ def read_table(
 
     Notes
     -----
-    A missing feature (in CSV and Excel: an empty cell, NA, N/A, NaN, null or None) is NaN, which estimators refuse. A
-    missing category or text (an empty cell only: "none" may be a category) is None, a missing date NaN.
+    A missing feature (in CSV and Excel: an empty cell, NA, N/A, NaN, null or None) is NaN, for which estimators raise
+    an error. A missing category or text (an empty cell only: "none" may be a category) is None, a missing date NaN.
 
     A missing cell in a column of 0 and 1 is an unknown label. A row without tags has no label: in CSV and Excel the
-    cell is empty, in Parquet and JSON the list or text is empty; null says that all labels of the row are unknown. A
+    cell is empty, in Parquet and JSON the list or text is empty; null means that all labels of the row are unknown. A
     repeated tag counts once.
 
-    A file of JSON lines is read twice, since no line says the names and types of all. A name that a line lacks is a
-    missing value there. Of a formula in Excel the value is read that was saved with it.
+    A file of JSON lines is read twice, since no line declares the names and types of all. A name that a line lacks is a
+    missing value. The value of a formula in Excel is the one that was saved with it.
 
     In CSV, a quote opens a quoted cell only at its beginning; inside, it is doubled. Lines end as on Linux or Windows;
     empty lines are skipped. Line numbers in errors start at 1.
 
-    In a Parquet column of fixed-size lists a missing list needs pyarrow 26; older ones refuse the file.
+    In a Parquet column of fixed-size lists a missing list needs pyarrow 26; older versions raise an error.
 
     Examples
     --------

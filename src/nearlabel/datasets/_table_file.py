@@ -51,7 +51,7 @@ class TableFile(Protocol):
     """A file with named columns, which can be read several times."""
 
     path: Path
-    decimal: str  # what stands before the decimals of numbers in text
+    decimal: str  # the decimal separator of numbers in text
 
     @property
     def columns(self) -> Mapping[str, Column]:
@@ -68,7 +68,7 @@ class TableFile(Protocol):
         ...
 
     def width(self, name: str) -> int:
-        """Return how many numbers a cell of a column of lists holds."""
+        """Return how many numbers a cell of a column of lists contains."""
         ...
 
 
@@ -92,7 +92,7 @@ def columns_by_name(path: Path, columns: Iterable[Column]) -> dict[str, Column]:
 def check_filled(path: Path, n_cells: int, n_values: int, hint: str = "svmlight is for sparse rows") -> None:
     """Raise ValueError if next to no cell has a value, in formats that write none for the others.
 
-    Else a small file would become a matrix of any size.
+    Otherwise a small file would become a matrix of any size.
     """
     if n_cells > max(_ALWAYS_ALLOWED, _CELLS_PER_VALUE * n_values):
         got = f"{n_values} values in {n_cells} cells"

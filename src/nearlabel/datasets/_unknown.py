@@ -22,7 +22,7 @@ def check_unknown(unknown: object) -> None:
 
 
 def check_beside_zero_and_one(unknown: str | None) -> None:
-    """Raise ValueError if the text says in a column of 0 and 1 that a label applies, or does not."""
+    """Raise ValueError if the text means in a column of 0 and 1 that a label applies, or does not."""
     if unknown is not None and (unknown.strip().lower() in _KNOWN or number_of(unknown) in (0, 1)):
         raise ValueError(f"unknown must be text that means neither 0 nor 1, got {unknown!r}.")
 
@@ -34,7 +34,7 @@ def number_of(unknown: str | None) -> float | None:
 
 
 def not_zero_one(problem: str, got: object) -> ValueError:
-    """Return the error for a label that is neither 0 nor 1; a text and -1 may stand for one that nobody knows."""
+    """Return the error for a label that is neither 0 nor 1; the hint is that a text or -1 may mark an unknown label."""
     text = f"{got:g}" if isinstance(got, float) else str(got)
     may_stand = text.strip("'\"") if text == "-1" or text[:1] in "'\"" else None
     if may_stand is None:
@@ -55,7 +55,7 @@ def with_unknown(values: Matrix, unknown: str | None) -> Matrix:
 
 
 def with_unknown_rows(labels: CSR, is_unknown: BoolArray) -> CSR:
-    """Return label sets of 0 and 1 in which all that some rows (n_rows,) do not carry is unknown: NaN."""
+    """Return label sets of 0 and 1 in which all labels that some rows (n_rows,) do not carry are unknown: NaN."""
     rows = np.flatnonzero(is_unknown)
     within, columns = np.nonzero(labels[rows].toarray() == 0)
     nan = np.full(len(within), math.nan)

@@ -1,4 +1,4 @@
-"""What the command line needs of files apart from data: names, columns for people, lines, Parquet, changed copies."""
+"""Functions of files for the command line: names, columns for people, lines, Parquet, changed copies."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[
 
 
 def name_of_data(path: Path) -> str:
-    """Return what the data set of a file is called."""
+    """Return the name of a file's data set."""
     return Path(plain_name(path)).stem
 
 
@@ -75,7 +75,7 @@ def column_names_of(path: Path) -> tuple[str, ...] | None:
 def read_columns(path: Path, options: Mapping[str, str], *, decimal: str = POINT) -> dict[str, list[Any]]:
     """Return the cells of some columns of a table; `options` contains the option that names each column, for messages.
 
-    Cells of text files are texts, others what the file has; a missing one is None.
+    Cells of text files are texts, others have the types of the file; a missing one is None.
     """
     table = open_table(path, decimal)
     for name, option in options.items():
@@ -102,8 +102,8 @@ def columns_of_model(
 ) -> dict[str, Any]:
     """Return the options by which `load_dataset` finds the features and labels of a model in a table, by their names.
 
-    Labels are columns, or the tags in the one column, beside the features, most of whose tags are labels of the model.
-    Nothing is returned if there is no such column, or if the file is no table.
+    Labels are columns, or the tags of the one additional column, if most of its tags are labels of the model. The
+    result is empty if there is no such column, or if the file is no table.
     """
     if format_of(path) not in TABLES:
         return {}
@@ -128,7 +128,7 @@ def _contains_tags(table: TableFile, column: str, known: set[str], separator: st
     except ValueError:  # numbers, dates, or nothing
         return False
     is_known = [name in known for name in names]
-    carried = Y == 1  # all else is 0 or unknown
+    carried = Y == 1  # everything else is 0 or unknown
     return bool(2 * carried[:, is_known].sum() > carried.sum())
 
 
@@ -157,7 +157,7 @@ def _of_arff(path: Path) -> tuple[str, ...]:
 
 
 def _labels(header: Header) -> Sequence[int]:
-    """Return the columns of the labels, of which a file for prediction may have none."""
+    """Return the columns of the labels; a file for prediction may have none."""
     xml_path = find_label_xml(header)
     if xml_path is not None:
         return labels_of_xml(header, xml_path)

@@ -22,8 +22,9 @@ def coupled_similarity(
     With F_i the number of samples that have label i, and CF(v, i) the number of those that also have the value v of a
     feature::
 
-        intra-coupling  F_i F_j / (F_i + F_j + F_i F_j) inter-coupling  Σ_v min(CF(v, i), CF(v, j)) / max(F_i, F_j)
-        for each feature similarity      intra-coupling · mean over features of the inter-coupling
+        intra-coupling  F_i F_j / (F_i + F_j + F_i F_j)
+        inter-coupling  Σ_v min(CF(v, i), CF(v, j)) / max(F_i, F_j)      of each feature
+        similarity      intra-coupling · mean over features of the inter-coupling
 
     and 1 on the diagonal (Chaudhari and Sane 2016, equations 1 to 3).
 

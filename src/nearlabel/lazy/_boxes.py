@@ -1,7 +1,7 @@
 """Training samples counted in a box around the votes of a query: the rows whose votes are near for every label at once.
 
 DML-kNN learns from these counts. A row is in the box of some votes if none of its own votes, those of its neighbours,
-differs from them by more than delta. A box of the width k holds all rows.
+differs from them by more than delta. A box of the width k contains all rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nearlabel.utils.blocks import BLOCK_BYTES, row_blocks
 from nearlabel.utils.types import CSR, BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
-N_VECTORS = 4096  # compared at once with 256 queries: what a label needs of them stays in the cache
+N_VECTORS = 4096  # compared at once with 256 queries: the numbers of a label stay in the cache
 
 
 class VoteVectors(NamedTuple):
@@ -69,8 +69,8 @@ class _ByLabel(NamedTuple):
     def counts_at(self, at: IntArray, delta: int) -> IntArray:
         """Take votes (n_labels, n_queries); return how many rows count, and how many of these carry the label.
 
-        Of a label, only the vectors with a vote are looked at. All others in the box are counted first, as if the label
-        had no votes: they have the votes of a query without a vote.
+        Only the vectors with a vote for a label are compared for that label. All others in the box are counted first,
+        as if the label had no votes: they have the votes of a query without a vote.
         """
         inside = self._inside(at, delta)
         everyone = np.broadcast_to(self.n_rows @ inside, at.shape)
@@ -90,7 +90,7 @@ class _ByLabel(NamedTuple):
     def _inside(self, at: IntArray, delta: int) -> BoolArray:
         """Return which vectors are in the box of each query, (n_vectors, n_queries); takes votes (n_labels, n_queries).
 
-        A label is looked at only if some vector and some query can be farther apart than delta.
+        A label is compared only if some vector and some query can be farther apart than delta.
         """
         inside = np.ones((len(self.n_rows), at.shape[1]), dtype=np.bool_)
         for label in np.flatnonzero((self.most - at.min(axis=1) > delta) | (at.max(axis=1) > delta)).tolist():
@@ -128,7 +128,7 @@ def _row_keys(votes: Matrix) -> Iterator[bytes]:
 class LeavingOutOfBoxes(LeavingOut):
     """As `LeavingOut`, but of the rows in the box of i's votes only; all matrices are dense.
 
-    A row m that gets other votes without the group may enter the box or leave it, and so count for every label.
+    A row m whose votes change without the group may enter the box or leave it, and so count for every label.
     """
 
     vectors: VoteVectors
@@ -136,7 +136,7 @@ class LeavingOutOfBoxes(LeavingOut):
 
     @classmethod
     def of_all(cls, leaving_out: LeavingOut, vectors: VoteVectors, delta: int) -> LeavingOutOfBoxes:
-        """Take what leaves rows out of all rows, and the vectors of votes that they have when none is left out."""
+        """Take the state for leaving rows out of all rows, and the vectors of votes when none is left out."""
         known = {field.name: getattr(leaving_out, field.name) for field in fields(leaving_out)}
         stored = ("own", "group_units", "sums", "votes", "own_votes")
         known |= {name: as_dense(known[name]) for name in stored}

@@ -114,9 +114,10 @@ class BRkNN(LazyClassifier):
 class BRkNNa(LazyClassifier):
     """BRkNN that predicts the label of highest score if no label has a majority.
 
-    Extension a of Spyromitros et al. (2008, section 2). Of labels with equal scores, the one with the lower index is
-    predicted (the paper does not define this; Mulan draws at random). If no neighbour has a label, all scores are 0 and
-    label 0 is predicted. Unknown cells of y are treated as in `BRkNN`; the rule is then applied to the scores of all
+    Extension a of Spyromitros et al. (2008, section 2). Among labels with equal scores, the one with the lowest index
+    is predicted (the paper does not define this; Mulan draws at random). If no neighbour has a label, all scores are 0
+    and label 0 is predicted. Unknown cells of y are treated as in `BRkNN`; the rule is then applied to the scores of
+    all
     labels.
 
     Parameters
@@ -155,8 +156,8 @@ class BRkNNa(LazyClassifier):
 class BRkNNb(LazyClassifier):
     """Predict the [s] labels of highest share; s is the mean label-set size of the neighbours, [s] the nearest integer.
 
-    Extension b of Spyromitros et al. (2008, section 2). Of labels with equal shares, those with lower indices are
-    predicted; [s] = 0 gives the empty set. Unknown cells of y are treated as in `BRkNN`; s is then the sum of the
+    Extension b of Spyromitros et al. (2008, section 2). Among labels with equal shares, those with the lowest indices
+    are predicted; [s] = 0 gives the empty set. Unknown cells of y are treated as in `BRkNN`; s is then the sum of the
     scores of all labels, rounded to nine digits.
 
     Parameters

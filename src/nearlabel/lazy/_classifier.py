@@ -49,7 +49,7 @@ from nearlabel.utils.validation import check_groups, check_integer, check_n_neig
 
 
 def _kept(labels: Any) -> Any:
-    """Return dense label sets to store: a copy if they are a view, as that is of the user's y; else `fit` made them."""
+    """Return dense label sets to store: a copy if they are a view, as that is of the user's y; otherwise unchanged."""
     return np.ascontiguousarray(labels) if labels.flags.owndata else labels.copy(order="C")
 
 
@@ -69,7 +69,7 @@ class LazyClassifier(MultilabelClassifier):
     and scores any such counts (`_score_counts`). One formula thus applies to queries and to left-out samples.
     """
 
-    # What the rule sees of a query's neighbours: votes, also their label sets, or also the query itself.
+    # The input of the rule from a query's neighbours: votes, also their label sets, or also the query itself.
     sees: ClassVar[Literal["votes", "label sets", "rows"]] = "votes"
     counts_rows: ClassVar[bool] = False
     # Each label is scored and decided by its own votes alone, so the rule can score any cells.
@@ -85,14 +85,14 @@ class LazyClassifier(MultilabelClassifier):
     search: NeighborSearch | None
     weights: Weights = "uniform"
     n_neighbors_: int
-    n_neighbors_stale_: bool  # whether rows came or went since a choice of the number
-    changes_: dict[str, Any]  # how many rows came and went since `fit`, and which labels came
+    n_neighbors_stale_: bool  # whether samples were added or removed since a choice of the number
+    changes_: dict[str, Any]  # how many samples were added and removed since `fit`, and which labels are new
     search_: Any
-    _lists: TrainingLists  # the neighbours of the training rows, of a rule that counts rows
+    _lists: TrainingLists  # the neighbours of the training samples, for a rule that counts rows
     _row_names: NDArray[Any] | None  # from the index of a data frame
     _takes_constant_labels = True
     _label_dtype = np.int8  # counts are of a type of their own
-    _labels: Matrix  # of the training rows, in bytes, dense or CSR as y; 0 where a cell is unknown
+    _labels: Matrix  # of the training samples, in bytes, dense or CSR as y; 0 where a cell is unknown
     _cells: KnownCells | None = None  # where some cells are unknown: makes the predictions then
 
     # The rule: what a subclass defines.
@@ -131,20 +131,20 @@ class LazyClassifier(MultilabelClassifier):
         raise NotImplementedError
 
     def _counting(self, leaving_out: LeavingOut) -> LeavingOut:
-        """Return what counts rows for a row that is left out: all of them, unless the rule looks at some only."""
+        """Return the counter of rows when one is left out: it counts all others, unless the rule uses only some."""
         return leaving_out
 
     def _learn_rows(self, X: Matrix, labels: Matrix) -> None:
-        """Learn from rows and label sets what does not depend on n_neighbors."""
+        """Learn everything from rows and label sets that does not depend on n_neighbors."""
 
     def _learn_neighbors(self, neighbors: Neighbors) -> None:
         """Learn from the training samples and their neighbours: a rule that sees rows."""
 
     def _gather(self, parts: Sequence[tuple[IntArray, Any]]) -> None:
-        """Take what the rules of groups of labels, given by their column numbers, have learnt from the known cells."""
+        """Take the results that rules of groups of labels, given by column numbers, learnt from known cells."""
 
     def _account(self, evidence: Evidence) -> Account:
-        """Return what an explanation of one query shows of the rule, besides votes, scores and flips."""
+        """Return the part of an explanation of one query that depends on the rule, besides votes, scores and flips."""
         return Account()
 
     def _fit(self, X: MatrixLike, y: MatrixLike, **params: Any) -> Self:
@@ -153,7 +153,7 @@ class LazyClassifier(MultilabelClassifier):
         self._row_names = names if names is None or weights is None else names[np.asarray(weights) != 0]
         return self
 
-    # Learning: the search, what does not depend on n_neighbors, what does.
+    # Learning: the search, first everything that does not depend on n_neighbors, then the rest.
 
     def _learn(
         self,
@@ -184,7 +184,7 @@ class LazyClassifier(MultilabelClassifier):
         self.changes_, self.n_neighbors_stale_ = {"added": 0, "forgotten": 0, "new_labels": []}, False
 
     def _remember_labels(self, labels: Matrix) -> None:
-        """Keep the label sets of the training samples, and what is known from them alone."""
+        """Store the label sets of the training samples, and everything derived from them alone."""
         self._labels, self._n_samples = labels, labels.shape[0]
         self._most_added = max(1, int(labels.sum(axis=1).max())) if self.adds_labels else 1
         if self.sees == "label sets":
@@ -193,7 +193,7 @@ class LazyClassifier(MultilabelClassifier):
     def _use_neighbors(
         self, n_neighbors: int, X: Matrix, training: Neighbors | None = None, counts: IntArray | None = None
     ) -> None:
-        """Learn what depends on n_neighbors, from the neighbours of the training samples and the counts, if known."""
+        """Learn everything that depends on n_neighbors, from the training samples' neighbours and known counts."""
         self.n_neighbors_ = n_neighbors
         if not self._asks_for_training_rows:
             return
@@ -243,7 +243,7 @@ class LazyClassifier(MultilabelClassifier):
 
     @property
     def _asks_for_training_rows(self) -> bool:
-        """Whether `fit` asks the search for the neighbours of the training samples, each without itself."""
+        """Whether `fit` queries the search for the neighbours of the training samples, each without itself."""
         return self.counts_rows or self.sees == "rows"
 
     @property
@@ -282,8 +282,8 @@ class LazyClassifier(MultilabelClassifier):
     def _training_neighbors(self, n_neighbors: int) -> Neighbors:
         """Search for the neighbours of the training samples, each without itself.
 
-        For a rule that counts rows one more, where it is known: it takes the place of a row that is left out; and some
-        in reserve, where rows may be removed.
+        A rule that counts rows gets one more, where it is known: it takes the place of a row that is left out. It gets
+        some more in reserve, where rows may be removed.
         """
         most = min(getattr(self.search_, "n_neighbors_known", self._n_samples - 1), self._n_samples - 1)
         needed = max(n_neighbors, min(n_neighbors + int(self.counts_rows), most))
@@ -294,7 +294,7 @@ class LazyClassifier(MultilabelClassifier):
     def _training_lists(self) -> Neighbors:
         """Return the neighbours of the training samples that `fit` found, for a rule that counts rows.
 
-        Distances are kept only where they weigh votes; nothing else reads them.
+        Distances are stored only where they weigh votes; nothing else reads them.
         """
         indices, distances = self._lists.indices, self._lists.distances
         return Neighbors(np.broadcast_to(0.0, indices.shape) if distances is None else distances, indices)
@@ -380,7 +380,7 @@ class LazyClassifier(MultilabelClassifier):
     def predict_proba_sparse(self, X: MatrixLike) -> CSR:
         """Return the scores of the labels that at least one neighbour has, as a sparse array.
 
-        Use it if there are so many labels that a dense ``predict_proba`` does not fit into memory. A label that is not
+        Use it if the number of labels is too large for a dense ``predict_proba``. A label that is not
         stored has the score of a label without a vote. This score is 0, except in `MLkNN`, where it is ``posterior_[:,
         0]``, a small number for a rare label, and in `DMLkNN`, where it differs between queries. (In `CMLkNN` a label
         has a vote if the neighbours' memberships add up to one half or more.)
@@ -490,7 +490,7 @@ class LazyClassifier(MultilabelClassifier):
         return LeftOut(self, self._groups_left_out(None), self._known_training_neighbors())
 
     def _known_training_neighbors(self) -> Neighbors:
-        """Return the neighbours of the training samples with their distances, by what `fit` found or by a search."""
+        """Return the neighbours of the training samples with their distances, from `fit` or by a search."""
         k = self.n_neighbors_
         if self.counts_rows and self._cells is None and hasattr(self.search_, "ranks"):
             distances = self._lists.distances_of(self.search_, np.arange(self._n_samples), k)

@@ -128,7 +128,7 @@ class CMLkNN(MLkNN):
     (500, 10)
     """
 
-    counts_follow_rows = False  # what is learnt from them depends on all rows
+    counts_follow_rows = False  # learning from them depends on all rows
     _takes_unknown = False
     labels_are_independent = False  # a label set votes for all labels at once
     similarity_: FloatArray
@@ -285,8 +285,8 @@ class Memberships(Units):
     """How far each training sample's label set supports each label, in units.
 
     Takes label sets and similarities (n_labels, n_labels), of which those above 1 count as 1; one of the functions
-    above; and the largest membership that it can give: 1, or the number of labels for the plain support. Refuses so
-    many rows that sums would overflow.
+    above; and the largest membership that it can give: 1, or the number of labels for the plain support. Raises an
+    error if sums could overflow because there are too many rows.
     """
 
     def __init__(

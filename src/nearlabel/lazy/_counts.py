@@ -25,11 +25,11 @@ from nearlabel.utils.validation import as_dense
 class Units:
     """How far each training sample has each label, in whole numbers: in ML-kNN 1 for a label that it has, else 0.
 
-    A sum of the units of neighbours makes so many votes; here it is the votes.
+    The number of votes is a sum of the units of neighbours; here one unit is one vote.
     """
 
-    whole = 1  # the units of a label that a row wholly carries
-    add_up = True  # a sum changes by the units of a neighbour that enters, less those of one that leaves
+    whole = 1  # the units of a label that a row fully carries
+    add_up = True  # a sum changes by the units of an entering neighbour, minus the units of a leaving one
 
     def __init__(self, labels: Matrix) -> None:
         self.labels = labels
@@ -43,7 +43,7 @@ class Units:
         return label_votes(neighbors.indices, self.labels)
 
     def votes(self, sums: Matrix, n_neighbors: int) -> Matrix:
-        """Return sums as whole votes, stored alike."""
+        """Return sums as whole votes, in the same container."""
         return sums
 
     def n_counts(self, n_neighbors: int) -> int:
@@ -52,9 +52,10 @@ class Units:
 
     @classmethod
     def of(cls, labels: Matrix, cells_for_one: int = 40) -> Units:
-        """Store labels, in bytes, so that counting is least work: a one of CSR takes as long as so many dense cells.
+        """Store labels, in bytes, in the container in which counting is fastest.
 
-        Sparse labels are not made dense where that would take more than the budget of a block.
+        A one of CSR takes as long as `cells_for_one` dense cells. Sparse labels are not made dense where that
+        would take more than the budget of a block.
         """
         is_sparse, n_cells = sparse.issparse(labels), labels.shape[0] * labels.shape[1]
         n_ones = labels.nnz if is_sparse else np.count_nonzero(labels)
@@ -86,7 +87,8 @@ class WeightedUnits(Units):
 def count_rows(units: Units, neighbors: Neighbors, rows: IntArray | None = None) -> IntArray:
     """Add up the units of all or the given training samples by label and by the votes of their neighbours.
 
-    Returns counts (2, n_labels, n_counts): [1] of the units, [0] of what they lack to a whole. In ML-kNN these are the
+    Returns counts (2, n_labels, n_counts): [1] of the units, [0] of the units missing to a whole. In ML-kNN these are
+    the
     numbers c[j] and c'[j] of rows with and without the label of which j neighbours carry it.
     """
     n, k = neighbors.indices.shape
@@ -98,7 +100,7 @@ def count_rows(units: Units, neighbors: Neighbors, rows: IntArray | None = None)
 
 
 def _count_block(units: Units, own: Matrix, votes: Matrix, n_neighbors: int) -> IntArray:
-    """Count rows with these units and votes; of CSR votes those without a vote follow by subtraction."""
+    """Count rows with these units and votes; for CSR votes those without a vote follow by subtraction."""
     (n_rows, n_labels), n_counts = votes.shape, units.n_counts(n_neighbors)
     n_bins = n_labels * n_counts
     cells = entries(votes)[1:] if sparse.issparse(votes) else (np.tile(np.arange(n_labels), n_rows), votes.ravel())
@@ -123,7 +125,7 @@ def _blocks(units: Units, n_rows: int, n_neighbors: int, n_more: int = 0) -> Ite
 
 
 class CountsWithout(NamedTuple):
-    """What a fit without a row, and without all others of its group, counts at this row's own votes; for some rows.
+    """The counts of a fit without a row, and without all others of its group, at this row's own votes; for some rows.
 
     Cells are all of these rows where units are dense, row by row, else the stored entries of `votes`, zeros among them:
     those that have a vote, or other counts than all other cells of their label (`LeavingOut.elsewhere`).
@@ -145,13 +147,13 @@ class LeavingOut:
         c[i, l] = C[l, V(v'_il)] - Σ_{m in g} u_ml [V(v_ml) = V(v'_il)]
                   + Σ_{m not in g} u_ml ([V(v'_ml) = V(v'_il)] - [V(v_ml) = V(v'_il)])
 
-    Most often each sample is its own group of its own. A subclass may count fewer rows at some votes: `_count_all` and
-    `_is_counted` say which.
+    Most often each sample is a group of its own. A subclass may count fewer rows at some votes, as defined by
+    `_count_all` and `_is_counted`.
     """
 
     units: Units
-    lists: Neighbors  # of the training rows, at least k + the largest group
-    own: Matrix  # (n_samples, n_labels), and the next four stored alike
+    lists: Neighbors  # of the training samples, at least k + the largest group
+    own: Matrix  # (n_samples, n_labels); the next four have the same container
     group_units: Matrix  # of each group (n_groups, n_labels)
     sums: Matrix
     votes: Matrix
@@ -243,8 +245,8 @@ class LeavingOut:
     def _changed_cells(self, pairs: _Pairs) -> tuple[IntArray, ...]:
         """Return cells of a row i and a label, no votes, and how the counts of rows without and with the label change.
 
-        Of a row m of the group all cells with a vote or the label change, of another row those where what leaves its
-        list and what enters it carry the label unequally.
+        For a row m of the group all cells with a vote or the label change. For another row, those change where the rows
+        that leave and enter its list do not both carry or both lack the label.
         """
         whole = self.units.whole
         if pairs.event is None:
@@ -360,7 +362,7 @@ class Groups(NamedTuple):
 
 
 class Events(NamedTuple):
-    """What happens to the lists of other rows when a group leaves: a row m loses neighbours, and others take over.
+    """Changes in the lists of other rows when a group leaves: a row m loses neighbours, and others take their places.
 
     An event is of one group and one row m. It has as many swaps as m has neighbours in that group, among its first k.
     """
@@ -377,7 +379,7 @@ class Events(NamedTuple):
         n, n_groups = len(neighbors), len(groups.sizes)
         near, more, ends = neighbors[:, :k], neighbors[:, k:], np.arange(0, n * k + 1, k)
         number = groups.number[near].ravel()
-        if groups.largest == 1:  # what follows comes to this: an event has one swap, and the next neighbour enters
+        if groups.largest == 1:  # the general case gives the same: an event has one swap, and the next neighbour enters
             ones = np.ones(n * k, dtype=np.int8)
             lists = sparse.csr_array((ones, number, ends), shape=(n, n_groups)).tocsc()
             gone = np.repeat(groups.members, np.diff(lists.indptr))
@@ -399,7 +401,7 @@ class Events(NamedTuple):
 
 
 class _Pairs(NamedTuple):
-    """Rows i that are left out, and rows m of their group (no event), or what happens to the list of a row m."""
+    """Rows i that are left out, with rows m of their group (no event), or with events of the list of a row m."""
 
     place: IntArray  # of i among the rows of a block, ascending
     i: IntArray

@@ -1,8 +1,8 @@
 """Distances between label sets, predicted from distances to landmarks by ridge regression; and without some rows.
 
-With the distances D (n_samples, n_landmarks) of the training samples to the landmarks and Δ (n_samples, n_labelsets)
-of their label sets to all label sets, the prediction for distances d of a query is |dᵀC|, where C = P DᵀΔ and
-P = (DᵀD + αI)⁻¹. Without rows I and landmarks J it is made of D_I C, the rows J of C, and Δ_I, with small matrices.
+With the distances D (n_samples, n_landmarks) of the training samples to the landmarks and Δ (n_samples, n_labelsets) of
+their label sets to all label sets, the prediction for distances d of a query is |dᵀC|, where C = P DᵀΔ and P = (DᵀD +
+αI)⁻¹. Without rows I and landmarks J it is computed from D_I C, the rows J of C, and Δ_I, with small matrices.
 """
 
 from __future__ import annotations

@@ -110,9 +110,9 @@ class DMLkNN(MLkNN):
     (500, 10)
     """
 
-    counts_follow_rows = False  # what is learnt from them depends on all rows
+    counts_follow_rows = False  # learning from them depends on all rows
     _takes_unknown = False
-    labels_are_independent = False  # votes for all labels decide which training rows count
+    labels_are_independent = False  # votes for all labels decide which training samples count
     delta_: int
     delta_scores_: FloatArray
 
@@ -154,7 +154,7 @@ class DMLkNN(MLkNN):
         return bayes(counts, totals, self._n_cells, self._smoothing)
 
     def _choose_delta(self) -> None:
-        """Take the delta of the best leave-one-out micro F1; of equals the largest, as more rows count."""
+        """Take the delta of the best leave-one-out micro F1; among equal ones the largest: more rows count."""
         k = self.n_neighbors_
         if self._lists.lengths.min() == k:
             raise ValueError(

@@ -1,7 +1,7 @@
 """The engine: from neighbours to votes, scores and label sets in blocks, for any rule, and with each row left out.
 
-A rule is a `LazyClassifier`. The engine asks what it declares (`sees`, `counts_rows`, `labels_are_independent`) and
-gives it votes. Storage, blocks and leaving out are the same for all rules.
+A rule is a `LazyClassifier`. The engine reads its declarations (`sees`, `counts_rows`, `labels_are_independent`) and
+passes it votes. Storage, blocks and leaving out are the same for all rules.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ def answer(rule: Any, neighbors: Neighbors, needs: Needs, left_out: Groups | Non
 
 
 def answer_from_counts(rule: Any, leaving_out: Any, needs: Needs) -> OutOfSample:
-    """Return what a fit of all rows of other groups answers for each training sample, for a rule that counts rows."""
+    """Return, for a rule that counts rows, the prediction of a fit to all rows of other groups for each sample."""
     return collected(rule, answers_from_counts(rule, leaving_out), rule._n_samples, needs)
 
 
 def collected(rule: Any, parts: Iterable[AnswerOfRows], n_rows: int, needs: Needs) -> OutOfSample:
-    """Join what is needed of all blocks: label sets, stored as those of the training samples, and dense scores."""
+    """Join the needed results of all blocks: label sets, in the container of the training ones, and dense scores."""
     labels, order = [], []
     numbers = np.arange(n_rows)
     everything = np.empty((n_rows, rule._labels.shape[1])) if needs.scores else None
@@ -109,9 +109,9 @@ def dense_parts(scores: Scores) -> Iterator[tuple[slice, FloatArray]]:
 
 
 def votes_of(rule: Any, neighbors: Neighbors, random: Any = None, left_out: CSR | None = None) -> Votes:
-    """Return what the rule sees of a block of queries.
+    """Return the input of the rule for a block of queries.
 
-    `left_out` (n_queries, n_labelsets) says how many rows of each label set are left out with the query.
+    `left_out` (n_queries, n_labelsets) is how many rows of each label set are left out with the query.
     """
     count, total = rule._count(neighbors)
     if sparse.issparse(count):
@@ -138,7 +138,7 @@ def score(rule: Any, votes: Votes) -> Scores:
 
 
 def decide(rule: Any, scores: Scores, votes: Votes) -> Matrix:
-    """Return the label sets of a block (n_queries, n_labels), stored as the training label sets are; dense in bytes."""
+    """Return the label sets of a block (n_queries, n_labels) in the container of the training ones; dense in bytes."""
     if not isinstance(scores, SparseScores):
         labels = np.asarray(as_dense(rule._decide_labels(scores, votes))).astype(np.int8, copy=False)
     elif rule.labels_are_independent:
@@ -167,7 +167,7 @@ def blocks(rule: Any, neighbors: Neighbors, n_more: int = 0) -> Iterator[slice]:
 
 
 def _takes_csr(rule: Any) -> bool:
-    """Whether the rule is given sparse votes where y is sparse."""
+    """Whether the rule gets sparse votes where y is sparse."""
     return bool(rule.labels_are_independent or rule.takes_sparse_votes)
 
 

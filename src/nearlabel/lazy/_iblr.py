@@ -151,7 +151,7 @@ class IBLR(LazyClassifier):
         self.estimators_ = list(self._probabilities.classifiers)
 
     def _design(self, votes: Votes) -> Matrix:
-        """Return s: the shares of the neighbours' labels, and the features if they take part, one row a query."""
+        """Return s: the shares of the neighbours' labels, and the features if they are used, one row per query."""
         shares = votes.share()
         if not self._plus:
             return shares

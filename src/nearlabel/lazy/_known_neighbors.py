@@ -1,7 +1,7 @@
 """Neighbours among the rows that know a label, for many labels from one search.
 
-Every query has one list, deep enough that most often it holds k rows that know any one label; each label walks it to
-the k-th. Queries whose list is too short are searched for again, with the same answer as by the known rows alone.
+Every query has one list, deep enough that it usually contains k rows that know any one label; each label walks it to
+the k-th. Queries whose list is too short are searched for again, with the same result as from the known rows alone.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 _LEAST_SHARE = 1 / 8  # labels that fewer rows know are searched for on those rows: lists would be too deep
-_DEVIATIONS = 6  # by which lists are deeper than what suffices on average
-_FEW_QUERIES, _DEEPER = 64, 8  # so many are asked again for lists that are so many times as deep as their mean
+_DEVIATIONS = 6  # by which lists are deeper than needed on average
+_FEW_QUERIES, _DEEPER = 64, 8  # this many are searched for again with lists this many times as deep as their mean
 
 
 def depth_for(shares: FloatArray, n_neighbors: int) -> int:
-    """Return how long lists are to hold, most often, k rows that know a label, for the share of rows that know each.
+    """Return the length of lists that usually contain k rows that know a label, for the share of rows that know each.
 
     Where a row knows it with probability p, independently, the k-th such row has a place of mean k / p and variance
     k (1 - p) / p². A few deviations more leave little to search for again.
@@ -37,13 +37,13 @@ class KnownNeighbors:
 
     search: CommonSearch
     rows: Matrix  # the queries
-    lists: Neighbors  # of them, among all training rows
+    lists: Neighbors  # of them, among all training samples
 
     def __len__(self) -> int:
         return len(self.lists.indices)
 
     def among(self, known: BoolArray, n_neighbors: int, some: IntArray | None = None) -> Neighbors:
-        """Return the nearest of the training samples that a mask (n_samples,) names, of all queries or of some."""
+        """Return the nearest of the training samples in a mask (n_samples,), for all queries or for some."""
         if known.all() and n_neighbors <= self.lists.indices.shape[1]:
             nearest = self.lists.nearest(n_neighbors)
             return nearest if some is None else nearest[some]
@@ -60,16 +60,16 @@ class KnownNeighbors:
 
 @dataclass(frozen=True, eq=False)
 class CommonSearch:
-    """The search for all labels: its answers are walked, or rows that know a label are searched by themselves."""
+    """The search for all labels: its lists are walked, or rows that know a label are searched by themselves."""
 
     fitted: Any
     unfitted: Any
     X: Matrix
-    of_training: bool  # queries are training rows, each without itself
+    of_training: bool  # queries are training samples, each without itself
     weighs: bool  # whether distances are read
 
     def among(self, rows: Matrix, some: IntArray, known: BoolArray, n_neighbors: int) -> Neighbors:
-        """Return the neighbours of some queries among the rows that a mask names."""
+        """Return the neighbours of some queries among the rows in a mask."""
         numbers = np.flatnonzero(known)
         if hasattr(self.fitted, "n_neighbors_known"):
             raise ValueError(
@@ -90,7 +90,7 @@ class CommonSearch:
         return deep
 
     def _among_all(self, rows: Matrix, some: IntArray, known: BoolArray, n_neighbors: int) -> Neighbors:
-        """Order all training samples, for a search that would answer otherwise if it were fitted to a part of them."""
+        """Order all training samples, for a search whose distances would change if it were fitted to a part of them."""
         distances, indices = np.empty((len(some), n_neighbors)), np.empty((len(some), n_neighbors), dtype=np.intp)
         for block in row_blocks(len(some), 32 * len(known)):
             own = some[block]
@@ -103,13 +103,13 @@ class CommonSearch:
         """Search on the rows that know a label alone, given by their numbers."""
         search = clone_search(self.unfitted)
         search.fit(self.X[known])
-        place = np.searchsorted(known, some)  # of a training row among those that know the label, if it does
+        place = np.searchsorted(known, some)  # of a training sample among those that know the label, if it does
         own = np.where(known[np.minimum(place, len(known) - 1)] == some, place, -1)
         found = self._asked(search, rows[some], own, n_neighbors, len(known))
         return Neighbors(found.distances, known[found.indices])
 
     def _asked(self, search: Any, rows: Matrix, own: IntArray, n_neighbors: int, n_searched: int) -> Neighbors:
-        """Return the neighbours of queries by a search of so many rows, a training sample without its own number."""
+        """Return the neighbours of queries by a search of n_searched rows, a training sample without its own number."""
         one_more = self.of_training and n_neighbors < n_searched
         distances, indices = search.kneighbors(rows, n_neighbors + int(one_more))
         return Neighbors(*drop_self(distances, indices, own)) if one_more else Neighbors(distances, indices)
@@ -118,7 +118,7 @@ class CommonSearch:
 def _walk(
     lists: Neighbors, some: IntArray, known: BoolArray, n_neighbors: int, *, weighs: bool
 ) -> tuple[Neighbors, BoolArray]:
-    """Return the first known rows of some lists, and which lists have fewer: what is returned for those means nothing.
+    """Return the first known rows of some lists, and which lists have fewer: the rows of those are meaningless.
 
     Distances are 0 unless they weigh votes.
     """
@@ -135,7 +135,7 @@ def _walk(
 
 
 def _first_known(known: BoolArray, n: int) -> tuple[IntArray, BoolArray]:
-    """Return flat places of the first n known cells of each row, and which rows have fewer: theirs mean nothing."""
+    """Return flat places of the first n known cells of each row, and which rows have fewer: theirs are meaningless."""
     found = known.sum(axis=1)
     first = np.cumsum(found) - found
     places = np.append(np.flatnonzero(known), 0)

@@ -127,7 +127,7 @@ class MLkNN(LazyClassifier):
         return units if self.weights == "uniform" else WeightedUnits(units.labels, self.weights)
 
     def _whole(self, votes: Votes) -> Any:
-        """Return votes as training samples are counted by them."""
+        """Return votes in the form in which training samples are counted."""
         return votes.count if self.weights == "uniform" else whole_votes(votes.count, votes.total, self.n_neighbors_)
 
     def _learn_counts(self, counts: IntArray, totals: IntArray) -> None:
@@ -157,7 +157,7 @@ class MLkNN(LazyClassifier):
 
     @property
     def _words(self) -> str:
-        """Return how scores come about."""
+        """Return in words how scores are computed."""
         rounded = "" if self.weights == "uniform" else "votes are k · weight / total_weight, rounded; "
         return f"{rounded}{BAYES}"
 
@@ -194,7 +194,7 @@ class Bayes(NamedTuple):
 
 
 def bayes(counts: IntArray, totals: IntArray, n_cells: int, s: float) -> Bayes:
-    """Return the probabilities that counts c'[j] and c[j] and their totals n0 and n1 give (equations 6 to 11).
+    """Return the probabilities from counts c'[j] and c[j] and their totals n0 and n1 (equations 6 to 11).
 
     Counts (2, ...) are of any shape that totals (2, ...) broadcast to. Smoothing adds s to each of `n_cells` counts; in
     ML-kNN they are k + 1.
@@ -208,7 +208,7 @@ def bayes(counts: IntArray, totals: IntArray, n_cells: int, s: float) -> Bayes:
 
 
 def _resolve_ties(posterior: FloatArray, counts: IntArray, totals: IntArray, n_cells: int, s: float) -> None:
-    """Correct every posterior that rounding may have put on the wrong side of one half, or beside it.
+    """Correct every posterior that rounding may have put on the wrong side of one half, or next to it.
 
     Compares (s + n1)(s + c)(s n_cells + n0) with (s + n0)(s + c')(s n_cells + n1) in whole numbers, s a fraction p/q.
     """

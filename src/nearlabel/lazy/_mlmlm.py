@@ -19,7 +19,7 @@ from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy._distance_regression import DistanceRegression, LeftOut
 from nearlabel.lazy.explain import Account, Explanation, OtherRule, explain, make_explanation, share_nearer
 from nearlabel.metrics import MetricLike, get_metric, score_all
-from nearlabel.neighbors._duplicate_rows import equal_rows  # one landmark for equal rows, as the search has it
+from nearlabel.neighbors._duplicate_rows import equal_rows  # one landmark for equal rows, as in the search
 from nearlabel.neighbors.all_distances import AllDistances, takes_missing_values
 from nearlabel.statistics.feature_scaling import FeatureScaling
 from nearlabel.utils.blocks import row_blocks, uneven_blocks
@@ -30,7 +30,7 @@ from nearlabel.utils.validation import as_dense, check_choice, check_groups, che
 AUTO: Final = "auto"
 POWERS = tuple(2.0 ** (e / 2) for e in range(17))  # 1 to 256
 _MOST_LANDMARKS, _MOST_TERMS = 4000, 4e11  # of "auto"
-_MOST_CELLS = 2**23  # of the predicted distances that the power is chosen by
+_MOST_CELLS = 2**23  # of the predicted distances that select the power
 _RIDGE_QUANTILE, _LEAST_RIDGE = 0.001, 1e-10  # the latter of the mean of the diagonal
 _MOST_SHOWN = 10  # label sets in an explanation
 _RULE = (
@@ -178,7 +178,7 @@ class MLMLM(WithProbabilities):
         self._landmark_of = number[equal.group_of]  # the landmark that a row is equal to, or -1
 
     def _find_ridge(self) -> float:
-        """Return α; where the quantile is next to 0, a number that makes the equations solvable and changes no more."""
+        """Return α; where the quantile is next to 0, a number just large enough to make the equations solvable."""
         if self.ridge != AUTO:
             return float(self.ridge)
         among = self._to_landmarks(self._rows[self.landmarks_])
@@ -238,7 +238,7 @@ class MLMLM(WithProbabilities):
         return shares
 
     def _scaled(self, X: MatrixLike) -> Matrix:
-        """Return queries as they are compared with training samples."""
+        """Return queries in the scale of the training samples."""
         return self._scaling(self._queries(X))
 
     def _to_landmarks(self, rows: Matrix) -> FloatArray:
@@ -344,7 +344,7 @@ class MLMLM(WithProbabilities):
                 yield make_explanation(self, account, np.arange(len(chosen[query])), chosen[query], new)
 
     def _account(self, query: Matrix, candidates: Candidates, scores: FloatArray) -> Account:
-        """Return how the label sets weigh for one query, the heaviest first, each with its nearest row."""
+        """Return the account of one query: the label sets of largest weight first, each with its nearest row."""
         weights, distances = candidates.weights(self.power_)[0], self._distances.between(query, self._rows)[0]
         order = np.lexsort((distances, self._labelset_of))
         nearest = order[np.unique(self._labelset_of[order], return_index=True)[1]]

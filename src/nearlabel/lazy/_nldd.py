@@ -31,8 +31,8 @@ _RIDGE = 1e-6
 _MOST_RIVALS = 10  # label sets that an explanation lists besides those that would turn a label
 _RULE = "chosen: the label set of least share; share = θ, logit = β0 + β1 distance + β2 dy, loss = n_labels · share"
 _CHANGE = (
-    "flip row: the training row of the best label set that has the label otherwise; margin: how much larger its share"
-    " is; margin dx: by how much its distance would have to change to win"
+    "flip row: the training sample of the best label set that decides the label otherwise; margin: how much larger its"
+    " share is; margin dx: by how much its distance would have to change to win"
 )
 _FALLBACK = np.array([0.0, 1.0, 1.0])
 
@@ -279,7 +279,7 @@ class NLDD(WithProbabilities):
         return share_nearer(dx, usual).tolist(), ""
 
     def _account(self, candidates: Pairs, scores: FloatArray) -> tuple[Account, BoolArray]:
-        """Return how one query's label set comes about, from its best pair with every label set, and that set."""
+        """Return the account of one query's label set, from its best pair with every label set, and that set."""
         linear = self._linear(candidates)
         shares, change = self._shares(linear), candidates.change_of_dx_to_win(self._weights)
         has = as_dense(self.labelsets_[candidates.labelset]) == 1
@@ -362,7 +362,7 @@ def _hamming(labels: Matrix, others: Matrix) -> IntArray:
 
 
 def _estimate(distances: FloatArray, loss: FloatArray, trials: FloatArray) -> FloatArray:
-    """Return β of the binomial regression, or a stand-in for it, with a warning."""
+    """Return β of the binomial regression, or a substitute for it, with a warning."""
     fit = fit_binomial(distances, loss, trials)
     if fit.converged:
         return fit.coef

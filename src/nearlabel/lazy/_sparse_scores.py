@@ -42,7 +42,7 @@ class SparseScores:
         return decided
 
     def _is_stored(self) -> CSR:
-        """Return 1 where a score is stored, be it 0."""
+        """Return 1 where a score is stored, even if it is 0."""
         ones = np.ones(self.stored.nnz, dtype=np.int8)
         return sparse.csr_array((ones, self.stored.indices, self.stored.indptr), shape=self.stored.shape)
 

@@ -165,7 +165,7 @@ class NeighborsSweep:
             If a number is out of range.
         """
         truths = [as_dense(fold.truth) for fold in folds]
-        most = min(fold.y.shape[0] for fold in folds) - 1  # training rows are searched too
+        most = min(fold.y.shape[0] for fold in folds) - 1  # training samples are searched too
         numbers = candidates_of(candidates, most, sum(map(len, truths)))
         truth = np.vstack(truths)
         search = clone_search(classifier.search)
@@ -186,7 +186,7 @@ class NeighborsSweep:
         candidates: int | Iterable[int],
         names: ArrayLike | None = None,
     ) -> NeighborsSweep:
-        """Search once for as many neighbours of the training samples as leaving a group out takes; store them."""
+        """Search once for as many neighbours of the training samples as leaving a group out needs; store them."""
         n_samples, one_more = labels.shape[0], int(classifier._asks_for_training_rows)
         groups = Groups.of(np.arange(n_samples) if names is None else check_groups(names, n_samples))
         known = min(getattr(classifier.search_, "n_neighbors_known", n_samples - 1), n_samples - 1)
@@ -212,7 +212,7 @@ class NeighborsSweep:
 
     @classmethod
     def _of_known_cells(cls, classifier: Any, labels: Matrix, numbers: list[int], groups: Groups) -> NeighborsSweep:
-        """Answer where some cells are unknown: the true label sets then have NaN there."""
+        """Predict where some cells are unknown: the true label sets then have NaN there."""
         cells = classifier._cells
         training = cells.training(classifier, numbers[-1] + groups.largest)
         truth = PartialLabels(labels, cells.unknown(labels)).with_nan()
@@ -270,7 +270,7 @@ class NeighborsSweep:
         Parameters
         ----------
         table : dict of str to ndarray
-            What `table` returns.
+            Result of `table`.
         metric : str or Metric, default="micro_f1"
             A metric of the table.
 
@@ -326,7 +326,7 @@ class NeighborsSweep:
 
 
 def candidates_of(n_neighbors: int | Iterable[int], most: int, n_samples: int) -> list[int]:
-    """Return the numbers of neighbours to try, where fits without the held-out rows allow at most `most`."""
+    """Return the numbers of neighbours to try, where fits without the held-out samples allow at most `most`."""
     if most < 1:
         raise _too_few(n_samples)
     if isinstance(n_neighbors, Iterable) and not isinstance(n_neighbors, str):
@@ -345,4 +345,4 @@ def _as_numbers(truth: Matrix) -> Matrix:
 
 
 def _too_few(n_samples: int) -> ValueError:
-    return ValueError(f"X must have more samples to hold some out and find neighbours, got n_samples={n_samples}.")
+    return ValueError(f"X must have more samples, to leave some out and find neighbours, got n_samples={n_samples}.")

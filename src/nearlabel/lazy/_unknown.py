@@ -48,10 +48,10 @@ class LabelGroup:
 
 
 class KnownUnits(Units):
-    """Units of labels, then of their opposites: what each row that knows a label lacks of it. A row is in no more.
+    """Units of labels, then of their opposites: the units that a row that knows a label lacks of it, and no others.
 
     So a row that does not know the label is counted on neither side, but has a list and votes like any other, and can
-    be left out with its group. A neighbour votes for the label or for its opposite, so the votes of both make k.
+    be left out with its group. A neighbour votes for the label or for its opposite, so the votes of both add up to k.
     """
 
     def __init__(self, units: Units, known: BoolArray) -> None:
@@ -66,7 +66,7 @@ class KnownUnits(Units):
 
 
 class LeavingOutKnown:
-    """What a fit without a row, and without its group, counts for labels that only some rows know."""
+    """The counts of a fit without a row, and without its group, for labels that only some rows know."""
 
     def __init__(self, units: Units, known: BoolArray, lists: Neighbors, k: int, groups: Groups) -> None:
         self._both = LeavingOut.of(KnownUnits(units, known), lists, k, groups)
@@ -85,7 +85,7 @@ class LeavingOutKnown:
 
 @dataclass(frozen=True)
 class Shares(Votes):
-    """The scores of each query as votes of a single neighbour: what a rule sees of labels that different rows know."""
+    """The scores of each query as votes of a single neighbour: a rule's input if labels are known in different rows."""
 
     def mean_size(self) -> FloatArray:
         """Return the sum of each query's scores; to nine digits, so that halves are halves."""
@@ -93,9 +93,9 @@ class Shares(Votes):
 
 
 class KnownCells:
-    """The groups of a classifier's labels, and what they answer together.
+    """The groups of a classifier's labels, and their joint predictions.
 
-    `use` fits the rules; all else asks them. The classifier itself is an argument, not kept.
+    `use` fits the rules; all other methods query them. The classifier itself is an argument, not stored.
     """
 
     def __init__(self, X: Matrix, unknown: Matrix) -> None:
@@ -117,7 +117,7 @@ class KnownCells:
     # Learning.
 
     def use(self, classifier: Any, n_neighbors: int, training: KnownNeighbors | None = None) -> None:
-        """Fit the rule of each group with so many neighbours, or as many as know its labels."""
+        """Fit the rule of each group with this many neighbours, or as many as know its labels."""
         classifier.n_neighbors_ = n_neighbors
         if classifier.counts_rows:
             training = training or self.training(classifier, n_neighbors)
@@ -191,13 +191,13 @@ class KnownCells:
         known = getattr(classifier.search_, "n_neighbors_known", None)
         if known is None:
             return min(depth_for(1 - self._n_hidden / self._n_samples, n_neighbors), most)
-        return min(int(known), most)  # lists that are there, as deep as they are
+        return min(int(known), most)  # existing lists, at full depth
 
     def _search(self, classifier: Any, *, of_training: bool, weighs: bool = False) -> CommonSearch:
         weighs = weighs or classifier.weights != "uniform"
         return CommonSearch(classifier.search_, classifier.search, self._X, of_training, weighs)
 
-    # Answers.
+    # Predictions.
 
     def answer(self, classifier: Any, X: Matrix, needs: Needs) -> Answer:
         """Return the scores and label sets of queries."""
@@ -241,7 +241,7 @@ class KnownCells:
         known: BoolArray,
         some: IntArray | None = None,
     ) -> Answer:
-        """Return what the rule of a group answers, by the known rows, to all queries or to some."""
+        """Return the predictions of a group's rule, from the known rows, for all queries or for some."""
         if group.rule is None:
             shape = len(neighbors if some is None else some), len(group.labels)
             return Answer(np.zeros(shape, dtype=np.int8), np.zeros(shape))
@@ -312,10 +312,10 @@ class KnownCells:
     def answer_left_out(
         self, classifier: Any, needs: Needs, groups: Groups, training: KnownNeighbors | None = None
     ) -> Answer:
-        """Return what a fit without a row, and without its group, answers for each training sample.
+        """Return the predictions of a fit without a row, and without its group, for each training sample.
 
-        A cell that is known is answered for without its row, one that is unknown by all rows that know the label: in
-        both cases by the rows of other groups.
+        A known cell is predicted without its row, an unknown one from all rows that know the label: in both cases from
+        the rows of other groups.
         """
         training = training or self.training(classifier, classifier.n_neighbors_ + groups.largest)
         parts = [self._left_out(classifier, group, training, groups, needs) for group in self._groups]
@@ -339,7 +339,7 @@ class KnownCells:
     def _refits(
         self, classifier: Any, group: LabelGroup, training: KnownNeighbors, groups: Groups, needs: Needs
     ) -> Answer:
-        """Fit again without each group of rows: for labels that so few rows know that all of them are neighbours."""
+        """Fit again without each group of rows: for labels known in so few rows that all of them are neighbours."""
         known = group.known(self._n_samples)
         among_known = np.unique(groups.number[known])
         others = np.flatnonzero(~np.isin(groups.number, among_known))
@@ -359,7 +359,7 @@ class KnownCells:
 
 
 def _rule_answer(classifier: Any, rule: Any, neighbors: Neighbors, needs: Needs) -> Answer:
-    """Return what a group's rule answers: scores only where the classifier decides on those of all labels."""
+    """Return the predictions of a group's rule: scores only where the classifier decides on those of all labels."""
     if not len(neighbors.indices):
         return Answer(np.zeros((0, rule._labels.shape[1]), dtype=np.int8), np.zeros((0, rule._labels.shape[1])))
     if classifier.labels_are_independent:
@@ -370,7 +370,7 @@ def _rule_answer(classifier: Any, rule: Any, neighbors: Neighbors, needs: Needs)
 
 
 def _counts_left_out(rule: Any, known: BoolArray, lists: Neighbors, groups: Groups, needs: Needs) -> Answer:
-    """Return what a rule that counts rows answers for each row left out, by blocks of labels, which are dense here."""
+    """Return the leave-one-out predictions of a rule that counts rows, by blocks of labels, which are dense here."""
     answers = []
     for some in row_blocks(rule._labels.shape[1], 16 * len(known)):
         part = copy(rule)
@@ -383,7 +383,7 @@ def _counts_left_out(rule: Any, known: BoolArray, lists: Neighbors, groups: Grou
 
 
 def _joined_rows(parts: Sequence[Any], order: IntArray) -> Any:
-    """Return the rows of all parts in an order; None where a part was not asked for."""
+    """Return the rows of all parts in an order; None where a part was not requested."""
     if any(part is None for part in parts):
         return None
     return np.vstack([as_dense(part) for part in parts])[order]

@@ -1,7 +1,7 @@
 """Add and remove samples: `partial_fit` and `forget` of the lazy classifiers.
 
 An update brings the search, the lists of neighbours and the counts to the state that a fit to the present samples
-gives: rows that changed are subtracted from the counts as they were, and added as they are now. All counts are
+gives: changed rows are subtracted from the counts in their old state, and added in their new state. All counts are
 integers, and the last step, from counts to probabilities, is that of `fit`. So the results are equal bit for bit.
 
 An update is made on a copy, whose state replaces the classifier's at the end: after an error nothing has changed.
@@ -37,7 +37,7 @@ from nearlabel.utils.validation import (
 )
 
 _OF_COUNTS = ("_lists", "_counts", "_training_distances")
-_COUNTED_ANEW = 4  # where the lists of one row in so many changed, all rows are counted anew
+_COUNTED_ANEW = 4  # if the lists of one row in this many changed, all rows are counted again
 
 
 def partial_fit(
@@ -211,7 +211,7 @@ def retune(self: Any) -> Any:
 
 
 def row_names(X: MatrixLike) -> NDArray[Any] | None:
-    """Return what the index of a pandas data frame calls its rows, if it holds texts: numbers would be ambiguous."""
+    """Return the names of the rows in the index of a pandas data frame if they are texts; numbers are ambiguous."""
     index = X.index if hasattr(X, "iloc") else ()
     if not len(index) or not all(isinstance(name, str) for name in index):
         return None
@@ -233,7 +233,7 @@ def _check_updatable(classifier: Any) -> None:
 
 
 def _numbers_of(classifier: Any, rows: ArrayLike) -> Any:
-    """Return the numbers of rows that may be called by their names."""
+    """Return the numbers of rows that may be given by their names."""
     asked = np.asarray(rows)
     if asked.dtype.kind not in "UO" or not all(isinstance(name, str) for name in asked.tolist()):
         return asked
@@ -256,7 +256,7 @@ def _copied(classifier: Any) -> Any:
 def _finish(classifier: Any, updated: Any, unknown: Matrix | None, follow: Callable[[], None]) -> Any:
     """Learn from the present rows and labels, and make the copy's state that of the classifier.
 
-    With unknown cells all is learnt again; else `follow` learns from the lists of a rule that counts rows.
+    With unknown cells everything is learnt again; otherwise `follow` learns from the lists of a rule that counts rows.
     """
     if unknown is not None:
         _learn_known_cells(updated, unknown)
@@ -285,7 +285,7 @@ def _with_classes(classifier: Any, classes: ArrayLike) -> Any:
 
 
 def _labelled(classifier: Any) -> Labelled:
-    """Return the label sets of the training samples with all that belongs to them."""
+    """Return the label sets of the training samples with everything that belongs to them."""
     unknown = None if classifier._cells is None else classifier._cells.unknown(classifier._labels)
     return Labelled(classifier._labels, classifier._container, classifier.label_names_, unknown)
 
@@ -300,14 +300,14 @@ def _take_labels(updated: Any, joined: Labelled) -> None:
 
 
 def _count_change(updated: Any, added: int = 0, forgotten: int = 0) -> None:
-    """Remember that rows came or went."""
+    """Record that rows were added or removed."""
     known = updated.changes_
     updated.changes_ = {**known, "added": known["added"] + added, "forgotten": known["forgotten"] + forgotten}
     updated.n_neighbors_stale_ = not isinstance(updated.n_neighbors, numbers.Integral)
 
 
 def _appended(known: Any, new: Any, n_old: int, n_added: int, usual: Any) -> Any:
-    """Return values of the rows before and of those that came; None if neither has any."""
+    """Return values of the earlier and of the added rows; None if neither has any."""
     if known is None and new is None:
         return None
     parts = [np.full(n_rows, usual) if some is None else some for some, n_rows in ((known, n_old), (new, n_added))]
@@ -315,7 +315,7 @@ def _appended(known: Any, new: Any, n_old: int, n_added: int, usual: Any) -> Any
 
 
 def _learn_known_cells(updated: Any, unknown: Matrix) -> None:
-    """Learn again, with a search for the training samples: lists of neighbours that know a label are not kept."""
+    """Learn again, with a search for the training samples: lists of neighbours that know a label are not stored."""
     for name in _OF_COUNTS:
         vars(updated).pop(name, None)
     X = updated.search_.take(np.arange(updated._n_samples))
@@ -331,10 +331,10 @@ def _learn_known_cells(updated: Any, unknown: Matrix) -> None:
 def _follow(
     updated: Any, before: Any, lists: TrainingLists, changed: IntArray, kept: IntArray, former: IntArray
 ) -> None:
-    """Learn from lists of neighbours that followed the rows.
+    """Learn from updated lists of neighbours.
 
-    The lists of the rows `changed` are new; `kept` are the former numbers of the rows that were there before, which are
-    the first ones now, and `former` those of the rows whose lists, or which themselves, are not there any more.
+    The lists of the rows `changed` are new; `kept` are the former numbers of the rows that existed before, which are
+    the first ones now, and `former` the former numbers of rows that changed their lists or were removed.
     """
     k = updated.n_neighbors_
     updated._lists = lists
@@ -362,7 +362,7 @@ def _learn_counts(updated: Any, counts: IntArray) -> None:
 
 
 def _count(classifier: Any, rows: IntArray) -> IntArray:
-    """Count some training samples as `count_rows` does all, looking at no labels but theirs and their neighbours'."""
+    """Count some training samples as `count_rows` does all, for their own and their neighbours' labels only."""
     lists = classifier._training_lists().nearest(classifier.n_neighbors_)[rows]
     near, place = np.unique(lists.indices, return_inverse=True)
     labels = _stacked(classifier._labels[rows], classifier._labels[near])

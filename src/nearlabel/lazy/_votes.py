@@ -23,7 +23,7 @@ class Neighbors:
     distances : ndarray of shape (n_queries, n_neighbors)
         Distances to the neighbours.
     indices : ndarray of int of shape (n_queries, n_neighbors)
-        Training row numbers.
+        Numbers of training samples.
     rows : ndarray or CSR of shape (n_queries, n_features), default=None
         The queries.
     """
@@ -50,7 +50,7 @@ class Neighbors:
 
 
 class NeighborLabelSets(NamedTuple):
-    """The label sets of the neighbours, by number, the training samples that have each, and what breaks ties."""
+    """The label sets of the neighbours, by number, the training samples that have each, and the order of ties."""
 
     number: IntArray  # (n_queries, n_neighbors)
     frequency: IntArray  # (n_queries, n_neighbors)

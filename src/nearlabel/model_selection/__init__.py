@@ -1,4 +1,4 @@
-"""Folds in which every label has its part, the choice of parameters, and the estimator that chooses everything."""
+"""Folds with a proportional part of every label, the choice of parameters, and an estimator that chooses everything."""
 
 from nearlabel.model_selection._iterative_stratification import IterativeStratifiedKFold
 from nearlabel.model_selection._neighbors_classifier_cv import NeighborsClassifierCV

@@ -1,4 +1,4 @@
-"""Groups of rows dealt to folds so that each fold gets about its part of every stratum."""
+"""Groups of samples assigned to folds so that each fold gets about its share of every stratum."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nearlabel.utils.types import CSR, IntArray, Matrix
 
 
 def deal_groups(labels: Matrix, groups: IntArray, order: int, n_folds: int, random: RandomState | None) -> IntArray:
-    """Return the fold of every row, the same for all rows of a group, of which the numbers 0, 1, ... are given.
+    """Return the fold of every sample, the same for all samples of a group; groups are numbered 0, 1, ...
 
     With `random` the order of equal groups and of equal folds is drawn.
     """
@@ -36,9 +36,10 @@ def _strata_of_groups(labels: Matrix, groups: IntArray, order: int) -> CSR:
 def _deal(strata: CSR, n_folds: int) -> IntArray:
     """Return the fold of every group: greedily the one by which the chi-square distance to equal parts grows least.
 
-    That distance is the sum over strata of the squares of what the folds have of it, by the rows of the stratum. Groups
-    by which it grows most in an empty fold come first, among equals the lower one; of equal folds the lower one is
-    chosen. All groups share the last stratum, their rows, so an empty fold is always the best.
+    That distance is the sum, over strata and folds, of the squared number of the fold's rows in the stratum, divided by
+    the rows of the stratum. Groups by which it grows most in an empty fold come first, among equals the lower one;
+    among equal folds the lower one is chosen. All groups share the last stratum, their rows, so an empty fold is always
+    the best.
     """
     weights = 1 / np.maximum(np.asarray(strata.sum(axis=0)), 1)
     growth = (strata * strata) @ weights

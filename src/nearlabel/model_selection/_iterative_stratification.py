@@ -28,58 +28,58 @@ def check_order(name: str, value: object) -> int:
 
 
 class IterativeStratifiedKFold(BaseCrossValidator):
-    """Folds in which each label occurs as often as in the others: iterative stratification.
+    """Folds in which each label occurs equally often: iterative stratification.
 
-    What `StratifiedKFold` is for one target, for indicator matrices. The label of which the fewest rows are left is
-    dealt first, each of its rows to the fold that has the fewest rows of the label, among equals to the one that has
-    the fewest rows. So rare labels are spread while folds are still free to take them.
+    The counterpart of `StratifiedKFold` for indicator matrices. The method takes the label with the fewest remaining
+    samples and assigns each of its samples to the fold with the fewest samples of that label, among equals to the one
+    with the fewest samples. So rare labels are spread while folds still have room for them.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of folds, at least 2.
     order : {1, 2}, default=1
-        1: labels are dealt (Sechidis et al. 2011). 2: the pairs of labels that occur, then the labels of the rows that
-        are left (Szymański and Kajdanowicz 2017).
+        1: labels are assigned (Sechidis et al. 2011). 2: the pairs of labels that occur, then the labels of the
+        remaining samples (Szymański and Kajdanowicz 2017).
     shuffle : bool, default=False
-        Whether what the method leaves open is drawn: the order of equally rare labels, of rows, and of folds that are
-        equal. If False it is settled by the lower label, the label set that comes first as a binary number (first label
-        most significant), the lower row, and the lower fold.
+        Whether to draw the order of equally rare labels, of samples, and of equal folds, which the method leaves open.
+        If False, the lower label, the label set that comes first as a binary number (first label most significant), the
+        lower sample number, and the lower fold come first.
     random_state : int, RandomState or None, default=None
-        Of the draws; must be None without `shuffle`.
+        Seed of the draws; must be None without `shuffle`.
 
     See Also
     --------
-    stratification_quality : How alike the folds are.
+    stratification_quality : How similar the folds are.
 
     Notes
     -----
-    Where we go beyond the papers, or differ from them:
+    Where this implementation extends the papers or differs from them:
 
-    - **Sizes differ by one at most**; in the papers labels decide them. A fold that has its share of the rows,
-      ``n_samples // n_splits``, and one more as long as fewer folds than the remainder have that, gets no further one.
-      Without this rule the sizes of 10 folds of enron would differ by 13 rows, of yeast by 9. The label
-      distributions do not suffer: on these two they are closer with it.
-    - **Rows of one label set follow each other** when a label is dealt; in the papers the order is open. So they go to
-      different folds, and all labels that they share are spread as well: the pairs' distributions are about twice
+    - **Sizes differ by one at most**; in the papers labels decide them. Each fold gets ``n_samples // n_splits``
+      samples, and some folds one more for the remainder; a full fold gets no further sample. Without this rule the
+      sizes of 10 folds of enron would differ by 13 samples, of yeast by 9. The label distributions do not suffer: on
+      these two they are closer with it.
+    - **Samples of one label set follow each other** when a label is assigned; in the papers the order is open. So they
+      go to different folds, and all labels that they share are spread as well: the pairs' distributions are about twice
       as close on emotions, yeast and scene, those of the labels by a third or more.
-    - **Rows without labels** are dealt before all others, so that their numbers differ by one at most, too. In Sechidis
-      et al. they come last and fill what the labels left uneven.
+    - **Samples without labels** are assigned before all others, so that their numbers differ by one at most, too. In
+      Sechidis et al. they come last and fill the gaps that the labels left.
     - **Pairs come before labels** with ``order=2``. The code of scikit-multilearn has both in one queue, pairs first
-      where they are equally rare; on our data sets the labels are a little less even so.
-    - **Unknown cells** are neither: a label is dealt by the rows that are known to have it. Rows of which nothing is
-      known are dealt as if that were one more label.
-    - **Groups** are no part of the papers, and dealing them label by label leaves the other labels to chance. Each goes
-      to the fold by which the chi-square distance to equal parts grows least: the sum, over all rows, labels (with
-      ``order=2``, pairs) and rows without labels, of the squared numbers of rows in the folds, each divided by the rows
-      in all. Groups by which it grows most come first; scikit-learn's `StratifiedGroupKFold` is greedy in the same
-      way for one target. On yeast and enron in groups of 8 rows labels come twice as close as by `GroupKFold`, which
-      looks at sizes only. No fold stays empty; sizes are one of the figures that are evened out, and `shuffle` decides
-      between equal groups and equal folds only.
+      where they are equally rare; on our data sets the labels are a little less even that way.
+    - **Unknown cells** count neither as 0 nor as 1: a label is assigned by the samples that are known to have it.
+      Samples without a known cell are assigned as if that were one more label.
+    - **Groups** are no part of the papers, and assigning them label by label leaves the other labels to chance. Each
+      goes to the fold by which the chi-square distance to equal parts grows least: the sum, over all samples, labels
+      (with ``order=2``, pairs) and samples without labels, of the squared numbers of samples in the folds, each divided
+      by the number in all. Groups by which it grows most come first; scikit-learn's `StratifiedGroupKFold` is greedy in
+      the same way for one target. On yeast and enron in groups of 8 samples labels come twice as close as by
+      `GroupKFold`, which considers sizes only. No fold stays empty; sizes are one of the balanced figures, and
+      `shuffle` decides only between equal groups and equal folds.
 
-    Ten folds, mean over five seeds: distance of the distributions of labels (LD) and of pairs (LPD), and pairs of a
-    fold and a label of which it has no row (FLZ), see `stratification_quality`. No folds could have an FLZ below 0, 0,
-    173 and 47.
+    Ten folds, mean over five seeds: distance of the distributions of labels (LD) and of pairs (LPD), and the number of
+    pairs of a fold and a label without a sample in it (FLZ), see `stratification_quality`. The lowest possible FLZ are
+    0, 0, 173 and 47.
 
     ========  ======  ======  =====  ======  ======  =====  ======  ======  =====
     data set  shuffled KFold         order=1                order=2
@@ -93,7 +93,7 @@ class IterativeStratifiedKFold(BaseCrossValidator):
     ========  ======  ======  =====  ======  ======  =====  ======  ======  =====
 
     So order 1 is for labels, most of all for rare ones; order 2 where pairs matter, and labels are not rare. Time is
-    nearly linear in the rows and what they carry: labels, or pairs of them.
+    nearly linear in the number of samples and of their labels, or pairs of labels.
 
     References
     ----------
@@ -137,23 +137,23 @@ class IterativeStratifiedKFold(BaseCrossValidator):
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features), or None
-            Rows; only their number matters.
+            Samples; only their number matters.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Label sets as an indicator matrix of 0 and 1, with NaN where a cell is unknown; sparse ones are never made
-            dense. Or the tags of each row.
+            dense. Or the tags of each sample.
         groups : array-like of shape (n_samples,), default=None
-            Group of each row; the rows of a group are tested in the same fold.
+            Group of each sample; the samples of a group are tested in the same fold.
 
         Returns
         -------
         iterator of (training, test)
-            Arrays of row numbers, each in rising order; each row is in one test part.
+            Arrays of sample numbers, ascending; each sample is in one test part.
 
         Raises
         ------
         ValueError
-            If y is no indicator matrix, lengths differ, there are fewer rows or groups than folds, a group is missing,
-            or a parameter is out of range.
+            If y is no indicator matrix, lengths differ, there are fewer samples or groups than folds, a group is
+            missing, or a parameter is out of range.
         TypeError
             If a parameter is of a wrong type.
         """
@@ -201,7 +201,7 @@ class IterativeStratifiedKFold(BaseCrossValidator):
 
 
 def _labels_to_deal(y: MatrixLike) -> Matrix:
-    """Return the known labels, and one more of the rows of which nothing is known where there are such rows."""
+    """Return the known labels, and one more for the samples without a known cell if there are any."""
     if tags_of(y) is not None:
         return labels_and_names(y)[0]
     labels, unknown = PartialLabels.of(y)
@@ -216,12 +216,12 @@ def _labels_to_deal(y: MatrixLike) -> Matrix:
 
 
 def _numbered(groups: Any) -> tuple[IntArray, int]:
-    """Return the number of the group of each row, by the order of their names, and how many groups there are."""
+    """Return the number of the group of each sample, by the order of their names, and how many groups there are."""
     array = np.asarray(groups)
     if array.ndim != 1:
         raise ValueError(f"groups must be of shape (n_samples,), got shape {array.shape}.")
     try:
-        missing = bool((array != array).any())  # NaN and the like
+        missing = bool((array != array).any())  # NaN and similar values
         names, numbers = np.unique(array, return_inverse=True)
     except TypeError as error:
         raise ValueError("groups must be numbers or texts, none missing, got values of several types.") from error

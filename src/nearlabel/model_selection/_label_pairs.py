@@ -1,4 +1,4 @@
-"""Pairs of labels as columns of an indicator matrix: a row carries a pair if it carries both."""
+"""Pairs of labels as columns of an indicator matrix: a sample carries a pair if it carries both."""
 
 from __future__ import annotations
 

@@ -45,65 +45,66 @@ _ONE_SPACE = ("minmax", "euclidean")  # where "auto" tries methods whose cost gr
 
 
 class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """The best that neighbours can give: method, distance, number of neighbours and thresholds chosen together.
+    """Choose method, distance, number of neighbours and thresholds together, for the best predictions by neighbours.
 
-    Each candidate answers for each training sample by all others (leave-one-out, which costs no refit). On these scores
-    the thresholds are found that are best by `scoring`, and the candidate of the best value is taken, fitted to all
-    samples, with its thresholds. One search for each scaling and metric serves all methods and numbers of neighbours.
+    Each candidate predicts each training sample from all others (leave-one-out, which needs no refit). On these scores
+    the thresholds are optimised for `scoring`. The candidate of the best value is fitted to all samples, with its
+    thresholds. One search for each scaling and metric serves all methods and numbers of neighbours.
 
     Parameters
     ----------
     scoring : str, callable or Metric, default="micro_f1"
-        What is to be best: what `nearlabel.metrics.get_metric` takes. A metric of scores, such as "ranking_loss",
-        chooses the candidate; the thresholds are then those of best micro F1.
+        The metric to optimise, as in `nearlabel.metrics.get_metric`. A metric of scores, such as "ranking_loss",
+        selects the candidate; the thresholds are then those of best micro F1.
     methods : "auto", sequence of classifiers, or mapping of str to classifier, default="auto"
-        Methods with leave-one-out answers. Where a method has them, `n_neighbors` and `search`, or `metric`, are set by
-        the choice. "auto": `BRkNN`, `MLkNN`, `BRkNN` with weights by distance, and `MLMLM`, the last on min-max scaled
+        Methods with leave-one-out predictions. Their parameters `n_neighbors` and `search`, or `metric`, are set if
+        they exist. "auto": `BRkNN`, `MLkNN`, `BRkNN` with weights by distance, and `MLMLM`, the last on min-max scaled
         features by the Euclidean distance only.
     n_neighbors : "auto" or sequence of int, default="auto"
         Numbers of neighbours to try. "auto": 1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60 and 90, up to half of the samples.
     scales : "auto", sequence of str, or mapping of str to transformer, default="auto"
-        What is done to features: names that `nearlabel.preprocessing.FeatureScaler` knows, or unfitted transformers
-        (None: nothing), such as a pipeline with a selection of features. "auto": minmax and standard; of words (no
-        value below 0, three in four 0) minmax and tfidf. Columns of several kinds go through `MixedFeaturesEncoder`;
-        missing numbers become the median.
+        How features are transformed: names that `nearlabel.preprocessing.FeatureScaler` knows, or unfitted transformers
+        (None: nothing), such as a pipeline with a feature selection. "auto": minmax and standard; for words (no value
+        below 0, three in four 0) minmax and tfidf. Columns of several kinds go through `MixedFeaturesEncoder`; missing
+        numbers become the median.
     metrics : "auto" or sequence of str, default="auto"
-        Distances, as `ExactNeighbors` takes them. "auto": euclidean; of words cosine too; of others manhattan too if
+        Distances, as in `ExactNeighbors`. "auto": euclidean; for words cosine too; for other features manhattan too if
         n_samples² · n_features is at most 4e9. A scale that "auto" names is tried with the metrics that often win with
         it: tfidf with cosine, standard with euclidean.
     strategy : ThresholdStrategy, default=None
         Finds the thresholds. None: `nearlabel.thresholds.strategy_for(scoring)`.
     max_samples : int, default=20000
-        Of more samples so many are drawn for the choice, whole groups where there are groups; thresholds are found
-        again on all.
+        If there are more samples, this many are drawn for the choice, whole groups where there are groups; thresholds
+        are then found again on all samples.
     time_limit : float, default=None
-        Seconds after which no further method or distance is tried; the first always is. The last one in work, and the
-        fit of the best, come on top. None: no limit.
+        Seconds after which no further method or distance is tried; the first always is. The one in progress, and the
+        fit of the best, may exceed the limit. None: no limit.
     nested : int, default=None
-        Number of folds in which the whole choice is repeated without the fold, for `nested_score_`. None: it is not.
+        Number of folds in which the whole choice is repeated without the fold, for `nested_score_`. None: no such
+        score.
     random_state : int, RandomState or None, default=0
-        Draws samples for the choice, deals out parts and folds, and is given to no method.
+        Draws samples for the choice and assigns them to parts and folds; is passed to no method.
 
     Attributes
     ----------
     best_estimator_ : estimator
-        The best candidate, fitted to all samples: a classifier with thresholds, in a pipeline behind what is done to
-        the features.
+        The best candidate, fitted to all samples: a classifier with thresholds, in a pipeline after the transformation
+        of the features.
     best_params_ : dict
         "method", "scale", "metric" and "n_neighbors" (None for a method without) of the best candidate.
     best_score_ : float
-        Its value on the leave-one-out scores that it was chosen by: optimistic.
+        Its value on the leave-one-out scores that selected it: optimistic.
     crossfit_score_ : float
         The value if, for each of five parts of the samples, the choice among the best eight candidates and the
-        thresholds is made on the other parts. Neighbours may be of any part: slightly optimistic. NaN if there are not
-        five samples.
+        thresholds is made on the other parts. Neighbours may be of any part: slightly optimistic. NaN if there are
+        fewer than five samples.
     nested_score_ : float
-        The value of the predictions for each fold of choices made without it: not optimistic. Only with `nested`.
+        The value of the predictions for each fold by choices made without it: unbiased. Only with `nested`.
     cv_results_ : dict of str to ndarray of shape (n_candidates,)
         "method", "scale", "metric", "n_neighbors" (0 for a method without), "score", and "rank" (1 is best), in the
         order of trying.
     n_candidates_ : int
-        How many were tried.
+        Number of candidates tried.
     timed_out_ : bool
         Whether `time_limit` left some out.
     classes_ : ndarray of shape (n_labels,)
@@ -116,14 +117,14 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     See Also
     --------
     tune_neighbors : The number of neighbours of one method, by any metric.
-    nearlabel.experiments.Tuning : Other methods beside those by neighbours.
+    nearlabel.experiments.Tuning : Also tries methods without neighbours.
 
     Notes
     -----
-    Equal values: the method that comes first in the list above wins, then the scale and metric tried first, then the
-    larger number of neighbours. Scalings have seen each sample when its leave-one-out scores are computed, an effect of
-    order 1 / n_samples. A transformer that learns from y has seen each label set, too, so that `best_score_` and
-    `crossfit_score_` are more optimistic; `nested_score_` is not.
+    If values are equal, the method that comes first in the list above wins, then the scale and metric tried first, then
+    the larger number of neighbours. Scalings have seen each sample when its leave-one-out scores are computed, an
+    effect of order 1 / n_samples. A transformer that learns from y has seen each label set, too, so that `best_score_`
+    and `crossfit_score_` are more optimistic; `nested_score_` is not.
 
     Examples
     --------
@@ -176,7 +177,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Label sets as an indicator matrix of 0 and 1, one label of two classes, or the tags of each sample.
         groups : array-like of shape (n_samples,), default=None
-            Names of the samples' groups: samples are answered for by other groups only. None: each is a group.
+            Names of the samples' groups: samples are predicted from other groups only. None: each sample is a group.
 
         Returns
         -------
@@ -248,7 +249,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self._container.probabilities(np.asarray(self.best_estimator_.predict_proba(queries)))
 
     def explain(self, X: MatrixLike) -> list[Explanation]:
-        """Explain the label set of every sample by the neighbours, or label sets, that the best candidate goes by.
+        """Explain the label set of every sample by the neighbours, or label sets, that the best candidate uses.
 
         Parameters
         ----------
@@ -264,7 +265,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return explain(self.best_estimator_, queries, label_names=self.label_names_.tolist())
 
     def _queries(self, X: MatrixLike) -> MatrixLike:
-        """Check samples that the best estimator is asked about."""
+        """Check samples for the best estimator."""
         check_is_fitted(self)
         return X if self._is_mixed else check_rows(self, X, reset=False)
 
@@ -289,7 +290,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     break
                 for k, model in self._sized(method, space, numbers, left_out, largest_group(groups)):
                     names = {"method": name, "scale": space.scale, "metric": space.metric, "n_neighbors": k}
-                    with warnings.catch_warnings():  # the best is warned of, when it is fitted
+                    with warnings.catch_warnings():  # the best candidate warns when it is fitted
                         warnings.simplefilter("ignore", UselessNeighborsWarning)
                         scores = np.asarray(left_out.answer(model, Needs(labels=False)).scores)
                     trials.offer(names, (space, method), (order, place, -(k or 0)), model, scores)
@@ -300,7 +301,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _sized(
         self, method: Any, space: Space, numbers: Sequence[int], left_out: LeaveOneOut, n_more: int
     ) -> Iterator[tuple[int | None, Any]]:
-        """Yield a method with each number of neighbours, which share a search; or as it is."""
+        """Yield a method with each number of neighbours, which share a search; or unchanged."""
         parameters = method.get_params(deep=False)
         if not _takes_search(parameters):
             yield None, _in_space(method, space, None, None)
@@ -338,7 +339,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _fit_best(
         self, trials: Trials, X: MatrixLike, labels: Matrix, groups: IntArray | None, *, is_sample: bool
     ) -> None:
-        """Fit the best candidate to all samples, with the thresholds that were found, on all of them."""
+        """Fit the best candidate to all samples, with its thresholds, found on all of them."""
         best = trials.best
         space, method = best.candidate
         k = best.names["n_neighbors"]
@@ -348,7 +349,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             model = TunedThresholdsClassifierCV(model, clone(best.strategy), cv="loo")
             params = of_groups(groups)
         else:
-            if k is None:  # it is fitted to these samples; others know the neighbours of these samples only
+            if k is None:  # it is fitted to these samples; the others know the neighbours of these samples only
                 model = FrozenEstimator(trials.best_model)
             model, params = FixedThresholdsClassifier(model, best.strategy.thresholds_), {}
         for step in (steps := fresh(space)):
@@ -390,12 +391,12 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         for method in [] if isinstance(self.methods, str) else _values(self.methods):
             if not hasattr(method, "loo_predict_proba"):
                 raise TypeError(
-                    "methods must have leave-one-out answers, as those of nearlabel.lazy,"
+                    "methods must have leave-one-out predictions, as those of nearlabel.lazy,"
                     f" got {type(method).__name__}. Hint: nearlabel.experiments.Tuning takes any classifier."
                 )
 
     def __sklearn_tags__(self) -> Tags:
-        """Declare the target, and that X may be sparse and hold NaN."""
+        """Declare the target, and that X may be sparse and contain NaN."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return with_multilabel_target(tags)

@@ -24,28 +24,29 @@ from nearlabel.utils.validation import check_choice, check_groups, check_integer
 class NeighborsPerLabel(WithProbabilities):
     """A lazy classifier with a number of neighbours of its own for each label.
 
-    One search serves all: label l is scored and decided by a clone of the classifier that is fitted to this label alone
-    with its own number. With ``n_neighbors="auto"`` the numbers are those that do best in leave-one-out predictions of
-    the training samples, which are exact and cost no refit.
+    One search serves all: for each label, a clone of the classifier is fitted to this label alone with its own number
+    of neighbours. With ``n_neighbors="auto"`` the numbers are those with the best leave-one-out predictions for the
+    training samples, which are identical to refitting and need no refit.
 
     Parameters
     ----------
     estimator : MLkNN or BRkNN, default=None
         A method that decides each label by itself. None: `MLkNN()`.
     n_neighbors : "auto" or array-like of int of shape (n_labels,), default="auto"
-        A number for each label, or how they are found.
+        A number for each label; "auto" chooses them.
     max_neighbors : int, default=30
-        "auto" tries every number from 1 up to it, as far as the rows allow.
+        "auto" tries every number from 1 up to it, as far as the number of samples allows.
     scoring : {"macro_f1", "micro_f1", "hamming_loss"}, default="macro_f1"
-        What the numbers of "auto" optimise: the F1 of each label by itself; F1 of all decisions together, whose global
-        optimum over all choices of numbers is found; or each label's wrong decisions. Of equal numbers the smallest.
+        The metric that "auto" optimises: the F1 of each label separately; F1 of all decisions together, whose global
+        optimum over all choices of numbers is found; or each label's wrong decisions. The smallest of equally good
+        numbers is chosen.
 
     Attributes
     ----------
     n_neighbors_ : ndarray of int of shape (n_labels,)
         The numbers.
     cv_results_ : dict of str to ndarray
-        With "auto": "n_neighbors" (n_candidates,), and of the leave-one-out predictions "true_positives",
+        With "auto": "n_neighbors" (n_candidates,), and for the leave-one-out predictions "true_positives",
         "false_positives", "false_negatives" and "f1" (n_candidates, n_labels).
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
@@ -58,12 +59,12 @@ class NeighborsPerLabel(WithProbabilities):
 
     See Also
     --------
-    tune_neighbors : One number for all labels, by any measure.
+    tune_neighbors : One number for all labels, by any metric.
 
     Notes
     -----
-    The idea is that of ML-k'sNN; the numbers here are those that leave-one-out predictions of all training samples
-    favour. A rare label's number is chosen by few rows.
+    The idea is that of ML-k'sNN; the numbers here are chosen by leave-one-out predictions of all training samples. Few
+    samples decide the number of a rare label.
 
     References
     ----------
@@ -105,7 +106,7 @@ class NeighborsPerLabel(WithProbabilities):
             Label sets as an indicator matrix of 0 and 1, or one label of two classes, as scikit-learn's binary
             classifiers take it. A label with one class is no error.
         groups : array-like of shape (n_samples,), default=None
-            Names of groups of rows that "auto" leaves out together. None: each sample is its own group.
+            Names of groups of samples that "auto" leaves out together. None: each sample is its own group.
 
         Returns
         -------
@@ -148,9 +149,9 @@ class NeighborsPerLabel(WithProbabilities):
             self._parts.append((columns, clone(whole).set_params(n_neighbors=int(k)).fit(X, labels[:, columns])))
 
     def _known_neighbors(self, n_samples: int, most: int) -> PrecomputedNeighbors:
-        """Search once for so many neighbours of the training samples, as far as there are so many."""
+        """Search once for this many neighbours of the training samples, or as many as there are."""
         most = min(most, n_samples - 1, getattr(self.search_, "n_neighbors_known", most))
-        if not most:  # a single row
+        if not most:  # a single sample
             return PrecomputedNeighbors(NeighborGraph(np.empty((1, 0)), np.empty((1, 0), dtype=np.intp)))
         return PrecomputedNeighbors(NeighborGraph(*self.search_.kneighbors(n_neighbors=most)))
 
@@ -192,14 +193,14 @@ class NeighborsPerLabel(WithProbabilities):
         return stacked[:, self._places]
 
     def __sklearn_tags__(self) -> Tags:
-        """Declare that X may hold NaN where the classifier's search allows it."""
+        """Declare that X may contain NaN where the classifier's search allows it."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = takes_missing_values(self.estimator)
         return tags
 
     @property
     def _places(self) -> IntArray:
-        """Return where each label stands among the columns of all parts."""
+        """Return the place of each label among the columns of all parts."""
         return np.argsort(np.concatenate([columns for columns, _ in self._parts]))
 
 
@@ -213,7 +214,7 @@ def _counts(truth: Matrix, predicted: Matrix) -> IntArray:
 
 
 def _table(tp: IntArray, fp: IntArray, fn: IntArray) -> dict[str, NDArray[Any]]:
-    """Return the counts (n_candidates, n_labels) by name, and F1; F1 of nothing found where nothing is, is 0."""
+    """Return the counts (n_candidates, n_labels) by name, and F1, which is 0 without positives and predictions."""
     f1 = 2 * tp / np.maximum(2 * tp + fp + fn, 1)
     return {"true_positives": tp, "false_positives": fp, "false_negatives": fn, "f1": f1}
 

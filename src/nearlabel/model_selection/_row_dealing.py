@@ -1,4 +1,4 @@
-"""Rows dealt to folds so that each fold gets its part of every stratum, the rarest stratum first."""
+"""Samples assigned to folds so that each fold gets its share of every stratum, the rarest stratum first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nearlabel.utils.types import IntArray, Matrix
 def deal_rows(labels: Matrix, order: int, n_folds: int, random: RandomState | None) -> IntArray:
     """Return the fold of every row, iteratively stratified; with `random` the order of labels, rows and folds is drawn.
 
-    Rows of one label set are dealt one after the other, so the work is on distinct label sets.
+    Rows of one label set are assigned one after the other, so the work is on distinct label sets.
     """
     labelsets, kinds, counts = distinct_labelsets(labels)
     rows = np.arange(len(kinds))
@@ -33,9 +33,9 @@ def deal_rows(labels: Matrix, order: int, n_folds: int, random: RandomState | No
 
 
 def _deal(strata: Strata, counts: NDArray[np.int64], n_folds: int, random: RandomState | None) -> IntArray:
-    """Return the fold of every row, label set by label set, of which there are so many rows each.
+    """Return the fold of every row, label set by label set; `counts` are their numbers of rows.
 
-    Within a turn the stratum of which the fewest rows are left is dealt first, each row to the fold that has the fewest
+    Within a turn the stratum with the fewest remaining rows is assigned first, each row to the fold that has the fewest
     rows of the stratum, among these to one that has the fewest rows. Ties: the lower stratum; label sets in order; the
     lower fold, or an order of folds that is drawn for each stratum.
     """
@@ -51,7 +51,7 @@ def _deal(strata: Strata, counts: NDArray[np.int64], n_folds: int, random: Rando
 
 
 class _Tally:
-    """Rows of every stratum: those that each fold holds (`held`), and those that are left."""
+    """Rows of every stratum: those in each fold (`held`), and the remaining ones."""
 
     def __init__(self, strata: Strata, counts: NDArray[np.int64], n_folds: int) -> None:
         self._strata, self._by_stratum = strata.of_labelsets, strata.of_labelsets.tocsc()
@@ -66,16 +66,16 @@ class _Tally:
         self.held = np.zeros((len(self._turns), n_folds), dtype=np.int64)
 
     def rarest_first(self) -> Iterator[tuple[int, IntArray]]:
-        """Yield each stratum with its label sets that are left."""
+        """Yield each stratum with its remaining label sets."""
         heapify(self._queue)
         while self._queue:
             _, left, stratum = heappop(self._queue)
-            if left and left == self._left[stratum]:  # else it is out of date
+            if left and left == self._left[stratum]:  # otherwise it is out of date
                 kinds = self._by_stratum.indices[slice(*self._by_stratum.indptr[stratum : stratum + 2])]
                 yield stratum, kinds[self._waiting[kinds]]
 
     def add(self, kinds: IntArray, folds: IntArray) -> None:
-        """Note where all rows of some label sets are dealt: label set and fold of each row."""
+        """Record the assigned rows of some label sets: label set and fold of each row."""
         self._waiting[kinds] = False
         n_folds = self.held.shape[1]
         cells, n_rows = np.unique(kinds.astype(np.int64) * n_folds + folds, return_counts=True)
@@ -90,19 +90,19 @@ class _Tally:
 
 
 class _Folds:
-    """Folds that fill up: each takes its share of the rows, and as many as there are rows over take one more."""
+    """Folds that fill up: each takes its share of the rows, and as many as the remainder take one more."""
 
     def __init__(self, n_rows: int, n_folds: int) -> None:
         self._rows = [0] * n_folds
         self._share, self._n_over = divmod(n_rows, n_folds)
 
     def take(self, held: list[int], ties: list[int], n_rows: int) -> Iterator[int]:
-        """Yield the folds of so many rows of a stratum, of which each fold has `held`; equal folds go by `ties`."""
+        """Yield the folds of n_rows rows of a stratum, of which each fold has `held`; `ties` order equal folds."""
         queue = [(held[fold], rows, ties[fold], fold) for fold, rows in enumerate(self._rows)]
         heapify(queue)
         while n_rows:
             n_held, rows, tie, fold = heappop(queue)
-            if rows < self._share or (rows == self._share and self._n_over):  # else it is full, and stays so
+            if rows < self._share or (rows == self._share and self._n_over):  # otherwise it is full, and remains full
                 self._n_over -= rows == self._share
                 self._rows[fold] += 1
                 heappush(queue, (n_held + 1, rows + 1, tie, fold))

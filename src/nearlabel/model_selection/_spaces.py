@@ -1,4 +1,4 @@
-"""The ways to measure distances that a choice tries: what is done to features, and the metric."""
+"""The ways to compute distances that a choice tries: the transformation of features, and the metric."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def spaces_of(X: MatrixLike, scales: Any = "auto", metrics: Any = "auto") -> lis
     Parameters
     ----------
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
-        Training samples; nothing is learned from them but what they hold.
+        Training samples; only the kinds of their values are used.
     scales : "auto", sequence of str, or mapping of str to transformer or None
-        Names of scalings, as `FeatureScaler` knows them, or what is done to the features, by name.
+        Names of scalings, as `FeatureScaler` knows them, or transformers of the features, by name.
     metrics : "auto" or sequence of str
-        Metrics of `ExactNeighbors`. "auto": of a scale that "auto" tries too, those that go with it there; of another
+        Metrics of `ExactNeighbors`. "auto": for a scale that "auto" tries too, those that go with it there; for another
         scale all of them.
 
     Returns
@@ -60,7 +60,7 @@ def _tried(metrics: Any, scale: str, pairs: list[tuple[str, str]]) -> list[str]:
 
 
 def _automatic(X: MatrixLike) -> list[tuple[str, str]]:
-    """Return pairs of scale and metric; they depend on what X holds, not on how it is stored."""
+    """Return pairs of scale and metric; they depend on the values of X, not on its container."""
     if is_mixed(X):
         return [("minmax", "euclidean"), ("standard", "euclidean")]
     if are_words(X):
@@ -70,7 +70,7 @@ def _automatic(X: MatrixLike) -> list[tuple[str, str]]:
 
 
 def is_mixed(X: MatrixLike) -> bool:
-    """Return whether columns hold other things than numbers."""
+    """Return whether columns have values other than numbers."""
     if is_frame(X):
         return any(kind_of(column) != "number" for column in columns_of(X))
     return bool(getattr(X, "dtype", np.dtype(float)).kind == "O")

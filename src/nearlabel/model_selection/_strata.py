@@ -1,4 +1,4 @@
-"""What folds must have in equal parts: rows of each label, of each pair of labels, and rows without labels."""
+"""The strata of folds: samples of each label, of each pair of labels, and samples without labels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nearlabel.utils.types import CSR, IntArray, Matrix
 class Strata(NamedTuple):
     """Which strata each label set belongs to, one at least: an indicator matrix (n_labelsets, n_strata).
 
-    `turns` (n_strata,) says which strata are dealt before others: no label 0, pairs 1, labels 2.
+    `turns` (n_strata,) is the order in which strata are assigned: no label 0, pairs 1, labels 2.
     """
 
     of_labelsets: CSR

@@ -1,4 +1,4 @@
-"""How alike folds are: the measures of Sechidis et al., and of Szymański and Kajdanowicz for pairs of labels."""
+"""How similar folds are: the metrics of Sechidis et al., and of Szymański and Kajdanowicz for pairs of labels."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from nearlabel.utils.types import CSR, FloatArray, IntArray, MatrixLike
 
 @dataclass(frozen=True, repr=False)
 class StratificationQuality:
-    """How far the test parts of folds are from the data that they were cut from; 0 is best for all.
+    """Distances between the test parts of folds and the whole data; 0 is best for all.
 
     Parameters
     ----------
     label_distribution : float
-        LD: how much the odds of a label, rows with it to rows without it, differ between a fold and all rows; mean over
-        folds and labels. NaN if no label has two classes.
+        LD: how much the odds of a label, samples with it to samples without it, differ between a fold and all samples;
+        mean over folds and labels. NaN if no label has two classes.
     label_pair_distribution : float
-        LPD: the same for the pairs of labels that occur. NaN if there is none.
+        LPD: the same for the pairs of labels that occur. NaN if there are none.
     examples_distribution : float
-        ED: how many rows a fold has more or less than n_samples / n_folds, mean over the folds.
+        ED: by how many samples a fold differs from n_samples / n_folds, mean over the folds.
     folds_missing_labels : int
-        FZ: folds that have no row of some label.
+        FZ: folds without a sample of some label.
     missing_labels : int
-        FLZ: pairs of a fold and a label of which the fold has no row.
+        FLZ: pairs of a fold and a label without a sample in it.
     """
 
     label_distribution: float
@@ -53,32 +53,33 @@ class StratificationQuality:
 
 
 def stratification_quality(y: MatrixLike, folds: Iterable[tuple[NDArray[Any], NDArray[Any]]]) -> StratificationQuality:
-    """Measure how well folds are stratified.
+    """Compute how well folds are stratified.
 
     Parameters
     ----------
     y : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Label sets as an indicator matrix of 0 and 1, with NaN where a cell is unknown.
     folds : iterable of (training, test)
-        Row numbers, as the `split` of a splitter gives them; each row is in one test part.
+        Sample numbers, as the `split` of a splitter gives them; each sample is in one test part.
 
     Returns
     -------
     StratificationQuality
-        The five measures; it shows as one line.
+        The five metrics; printed as one line.
 
     Raises
     ------
     ValueError
-        If y is no indicator matrix, or `folds` are no pairs or do not have each row in one test part.
+        If y is no indicator matrix, or `folds` are no pairs or do not have each sample in one test part.
 
     Notes
     -----
-    Labels that no row carries are left out: no split could do anything for them, and each would add n_folds to FLZ.
-    Labels that all rows carry are left out of LD and LPD, as their odds are infinite. A fold of which all rows carry a
-    label that others lack makes LD infinite.
+    Labels that no sample carries are left out: no split could improve them, and each would add n_folds to FLZ. Labels
+    that all samples carry are left out of LD and LPD, as their odds are infinite. If all samples of a fold carry a
+    label that others lack, LD is infinite.
 
-    Rows that may or may not have a label are in no odds; a fold that does not know a label is left out of its mean.
+    Samples with an unknown cell are left out of the odds of that label; a fold without a known cell is left out of its
+    mean.
 
     References
     ----------
@@ -119,9 +120,9 @@ def stratification_quality(y: MatrixLike, folds: Iterable[tuple[NDArray[Any], ND
 
 
 def _distinct(y: MatrixLike) -> tuple[CSR, CSR, IntArray]:
-    """Return the distinct label sets, what may be labels of each (those and the unknown ones), and which each row has.
+    """Return the distinct label sets, their possible labels (these and the unknown ones), and which each sample has.
 
-    Unknown cells are to be the same, too.
+    Label sets with different unknown cells are distinct, too.
     """
     labels, unknown = PartialLabels.of(y)
     n_labels = labels.shape[1]

@@ -1,4 +1,4 @@
-"""Candidates compared by the best that thresholds make of their scores for samples that they have not seen."""
+"""Candidates compared by the best metric that thresholds reach on their out-of-sample scores."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _MOST_FINALISTS, _BYTES_OF_FINALISTS = 8, 2**28
 
 
 class Trial(NamedTuple):
-    """A candidate and what it reached.
+    """A candidate and its result.
 
     Parameters
     ----------
     names : dict
-        What the candidate is, in words: "method", "scale", "metric", "n_neighbors".
+        The candidate in words: "method", "scale", "metric", "n_neighbors".
     candidate : object
         The candidate.
     place : tuple of int
-        Of equal values the trial of the least place is better.
+        Among equal values the trial with the lowest place wins.
     value : float
         The metric, with the best thresholds.
     strategy : ThresholdStrategy
@@ -43,14 +43,14 @@ class Trial(NamedTuple):
 
 
 class Trials:
-    """What was tried, and the scores of the best few.
+    """The trials, and the scores of the best few.
 
     Parameters
     ----------
     labels : ndarray or CSR of shape (n_samples, n_labels)
         True label sets.
     metric : Metric
-        What is to be best.
+        The metric to optimise.
     strategy : ThresholdStrategy
         Finds thresholds; a clone is fitted to the scores of each candidate.
 
@@ -72,7 +72,7 @@ class Trials:
     def offer(
         self, names: dict[str, Any], candidate: Any, place: tuple[int, ...], model: Any, scores: FloatArray
     ) -> None:
-        """Find the best thresholds for a model's scores (n_samples, n_labels), and remember what they reach."""
+        """Find the best thresholds for a model's scores (n_samples, n_labels), and store the value that they reach."""
         strategy, value = self._tuned(scores, slice(None))
         trial = Trial(names, candidate, place, value, strategy)
         self.all.append(trial)
@@ -92,12 +92,12 @@ class Trials:
         """
         if not self._finalists:
             raise ValueError(
-                f"scoring must be a metric that these label sets define, got {self._metric.name!r}, which they do not."
+                f"scoring must be a metric that these label sets define, got {self._metric.name!r}, which is not."
             )
         return self._finalists[0][0]
 
     def crossfit(self, groups: IntArray | None = None) -> float:
-        """Return the value if each of five parts is decided by what is chosen among the best few on the other parts."""
+        """Return the value if each of five parts is decided by a choice among the best few on the other parts."""
         n_samples = self._labels.shape[0]
         n_units = n_samples if groups is None else int(groups.max()) + 1
         if n_units < N_PARTS:
@@ -122,7 +122,7 @@ class Trials:
         return {**columns, "score": np.array([trial.value for trial in self.all]), "rank": rank}
 
     def _tuned(self, scores: FloatArray, rows: Any) -> tuple[ThresholdStrategy, float]:
-        """Return thresholds found on some rows, and what they reach there."""
+        """Return thresholds found on some rows, and the value that they reach there."""
         labels, scores = self._labels[rows], scores[rows]
         strategy = clone(self._strategy).fit(scores, labels)
         return strategy, metric_of(self._metric, labels, strategy.predict(scores), scores)

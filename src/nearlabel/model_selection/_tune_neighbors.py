@@ -1,4 +1,4 @@
-"""The number of neighbours that does best on rows held out, from one search."""
+"""The number of neighbours with the best predictions for held-out samples, from one search."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def tune_neighbors(
     cv: Any = None,
     groups: ArrayLike | None = None,
 ) -> Any:
-    """Fit a lazy classifier with the number of neighbours that does best on rows held out.
+    """Fit a lazy classifier with the number of neighbours that predicts held-out samples best.
 
-    Each training sample is judged by what a fit of all others would predict for it: for every number of neighbours from
-    a single search, without a refit, and exactly (`loo_predict`, `loo_predict_proba`).
+    Each training sample is predicted as by a fit to all other samples: for every number of neighbours from a single
+    search, without a refit, and with results identical to refitting (`loo_predict`, `loo_predict_proba`).
 
     Parameters
     ----------
@@ -41,40 +41,41 @@ def tune_neighbors(
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
         Training samples.
     y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
-        Label sets as an indicator matrix of 0 and 1, one label of two classes, or the tags of each row.
+        Label sets as an indicator matrix of 0 and 1, one label of two classes, or the tags of each sample.
     n_neighbors : int or iterable of int, default=30
-        An int: every number from 1 up to it, or as far as the rows allow. Others: these.
+        An int: every number from 1 up to it, or as far as the number of samples allows. An iterable: these numbers.
     scoring : str, Metric, callable or sequence of these, default="micro_f1"
-        Metrics, as `nearlabel.metrics.get_metric` takes them; the first decides, the others stand beside it in the
-        table. Among the others may be "empty_predictions", the share of rows for which no label is predicted.
+        Metrics, as in `nearlabel.metrics.get_metric`; the first decides, the others are added to the table. Among the
+        others may be "empty_predictions", the share of samples without a predicted label.
     cv : "loo", int, splitter or iterable of (training, validation) rows, default=None
-        How rows are held out. None: "loo" where the classifier has leave-one-out answers, else five folds of shuffled
-        rows. "loo": one at a time; the other steps of a pipeline have then seen the row. An int: so many folds, of
-        consecutive rows. With folds, one search and one fit of the other steps a fold; the answers of all folds are
-        judged together.
+        How samples are held out. None: "loo" where the classifier has leave-one-out predictions, else five folds of
+        shuffled samples. "loo": one at a time; the other steps of a pipeline have then seen the sample. An int: this
+        many folds, of consecutive samples. With folds, there is one search and one fit of the other steps for each
+        fold; the predictions of all folds are scored together.
     groups : array-like of shape (n_samples,), default=None
-        Names of groups of rows that are held out together, such as copies of a text or the images of one patient.
-        "loo" leaves out whole groups, and needs as many more neighbours as the largest has rows: for few large groups
-        ``cv=LeaveOneGroupOut()`` is better. An int or None makes folds of groups, a splitter gets them.
+        Names of groups of samples that are held out together, such as copies of a text or the images of one patient.
+        "loo" leaves out whole groups, and needs as many additional neighbours as the largest group has samples: for few
+        large groups ``cv=LeaveOneGroupOut()`` is better. An int or None makes folds of groups; a splitter gets the
+        groups.
 
     Returns
     -------
     estimator : lazy classifier or Pipeline
-        Fitted to all rows with the best number, of equal ones the smallest, as its `n_neighbors`. The table is
-        `cv_results_` of the classifier: "n_neighbors", and the values of each metric by its name, arrays
-        (n_candidates,). The best value is optimistic: the rows that it is judged on chose the number.
+        Fitted to all samples with the best number, the smallest of equally good ones, as its `n_neighbors`. The table
+        is `cv_results_` of the classifier: "n_neighbors", and the values of each metric by its name, arrays
+        (n_candidates,). The best value is optimistic: the samples that it is computed on chose the number.
 
     Raises
     ------
     TypeError
-        If the estimator is no lazy classifier with `n_neighbors`, or `scoring` holds what is no metric.
+        If the estimator is no lazy classifier with `n_neighbors`, or `scoring` contains something that is no metric.
     ValueError
-        If a number is out of range, a metric is unknown, `cv` is "loo" for a classifier without leave-one-out answers,
-        or X or y is malformed.
+        If a number is out of range, a metric is unknown, `cv` is "loo" for a classifier without leave-one-out
+        predictions, or X or y is malformed.
 
     See Also
     --------
-    NeighborsPerLabel : A number of its own for each label.
+    NeighborsPerLabel : A number of neighbours for each label.
 
     Notes
     -----
@@ -115,7 +116,7 @@ def _tune_left_out(
     if cv != "loo" or not hasattr(classifier, "loo_predict"):
         raise ValueError(
             f"cv must be a number of folds or a splitter for {type(classifier).__name__}, got {cv!r}."
-            + (" It has no leave-one-out answers." if cv == "loo" else "")
+            + (" It has no leave-one-out predictions." if cv == "loo" else "")
         )
     rows = tuned[:-1].fit_transform(X, y) if _has_steps_before(tuned) else X
     NeighborsSweep.left_out(classifier, rows, y, n_neighbors, groups=groups).fit_best(metrics)
@@ -132,7 +133,7 @@ def _tune_on_folds(
     cv: Any,
     groups: ArrayLike | None,
 ) -> None:
-    """Judge the answers of all folds together, then fit to all rows."""
+    """Score the predictions of all folds together, then fit to all samples."""
     require_labels(tuned, y)
     (labels, container, _), unknown = check_partial_target(tuned, y)
     if unknown is not None and not classifier._takes_unknown:
@@ -150,7 +151,7 @@ def _tune_on_folds(
 
 
 def _fold(tuned: Any, X: MatrixLike, labels: Matrix, rows: Any, held: Any) -> Fold:
-    """Return rows and label sets to learn from and held out, as a classifier behind the other steps sees them."""
+    """Return training and held-out samples and label sets, as a classifier behind the other steps gets them."""
     training, validation = rows_of(X, rows), rows_of(X, held)
     if _has_steps_before(tuned):
         steps = clone(tuned[:-1])

@@ -1,13 +1,13 @@
 """The common part of searches by approximate indexes: float32 finds candidates, float64 ranks them.
 
 The index of another library gives candidates, among which some true neighbours may be missing; nothing else is
-approximate. The distances of candidates are computed in float64, as `ExactNeighbors` does, and ordered by (distance,
+approximate. The distances of candidates are computed in float64, as in `ExactNeighbors`, and ordered by (distance,
 training index). So the distances and their order are exact.
 
-The libraries store float32 and compute squared distances in it. Where the rows are far from the origin, compared with
-the distances between them, this leaves no correct digit. A shift changes no distance: so the rows are centred in
-float64 before they are rounded, and scaled by a power of two so that squares neither overflow nor vanish. The cosine is
-searched for as a Euclidean distance, between rows divided by their lengths: for these |a - b|² = 2 (1 - cos), and the
+The libraries store float32 and compute squared distances in it. These have no correct digit where the rows are far from
+the origin, compared with the distances between them. A shift changes no distance, so the rows are centred in float64
+before they are rounded, and scaled by a power of two so that squares neither overflow nor vanish. The cosine distance
+is searched for as a Euclidean distance between rows divided by their lengths: for these |a - b|² = 2 (1 - cos), and the
 same shift helps.
 """
 
@@ -54,12 +54,12 @@ class ApproximateNeighbors(BaseEstimator, ABC):
     n_jobs: int | None
 
     def fit(self, X: MatrixLike, y: None = None) -> Self:
-        """Build the index of the training rows.
+        """Build the index of the training samples.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Finite numbers; kept as float32 or float64, and once more as float32 in the index.
+            Finite numbers; stored as float32 or float64, and once more as float32 in the index.
         y : None
             Ignored.
 
@@ -90,29 +90,29 @@ class ApproximateNeighbors(BaseEstimator, ABC):
     ) -> Any:
         """Return the nearest of the candidates that the index gives, nearest first.
 
-        The index gives twice as many. Where it gives fewer than `n_neighbors`, which happens with few rows, lists or
-        links, `ExactNeighbors` searches for the query.
+        The index is queried for twice as many candidates. Where it gives fewer than `n_neighbors`, which happens with
+        few samples, lists or links, `ExactNeighbors` searches for the query.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_queries, n_features), default=None
-            The queries. None: the training rows, each without itself (its duplicates stay).
+            The queries. None: the training samples, each without itself (its duplicates stay).
         n_neighbors : int, default=None
-            Number of neighbours; None: as given to the constructor.
+            Number of neighbours. None: the parameter of the constructor.
         return_distance : bool, default=True
-            Whether the distances come too.
+            Whether to return the distances too.
 
         Returns
         -------
         distances : ndarray of shape (n_queries, n_neighbors), float64
             Only if `return_distance`; exact.
         indices : ndarray of shape (n_queries, n_neighbors)
-            Training row numbers, ordered by (distance, index).
+            Numbers of training samples, ordered by (distance, index).
 
         Raises
         ------
         ValueError
-            If `n_neighbors` exceeds the number of (other) training rows.
+            If `n_neighbors` exceeds the number of (other) training samples.
         TypeError
             If X is sparse.
         """
@@ -128,7 +128,7 @@ class ApproximateNeighbors(BaseEstimator, ABC):
         return (distances, indices) if return_distance else indices
 
     def _search_block(self, rows: NDArray[Any], k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
-        """Search for a block of queries; `own` are their indices if they are training rows."""
+        """Search for a block of queries; `own` are their indices if they are training samples."""
         queries = self._prepare(rows)
         candidates = self._find(self._as_float32(queries.directions), min(2 * k + 1, self.n_samples_fit_))
         ranks = self._ranks(queries, candidates)
@@ -166,7 +166,7 @@ class ApproximateNeighbors(BaseEstimator, ABC):
             )
         rows: NDArray[Any] = validate_data(self, X, dtype=(np.float64, np.float32), order="C", reset=reset)
         if not max(abs(float(rows.max())), abs(float(rows.min()))) < _LARGEST:
-            raise ValueError(f"X must hold values below {_LARGEST:.0e}, got a larger one. Hint: scale the features.")
+            raise ValueError(f"X must have values below {_LARGEST:.0e}, got a larger one. Hint: scale them.")
         return rows
 
     def _prepare(self, rows: NDArray[Any]) -> Points:

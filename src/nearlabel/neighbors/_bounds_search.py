@@ -38,7 +38,7 @@ class BoundsSearch:
     def write(self, X: Matrix, numbers: IntArray, result: Result, n_jobs: int | None, *, drop_self: bool) -> None:
         """Write the result of some queries: the rows of X with these numbers.
 
-        With `drop_self`, X are the training rows, and no row is its own neighbour.
+        With `drop_self`, X are the training samples, and no row is its own neighbour.
         """
 
         def work(tile: slice) -> None:
@@ -115,7 +115,7 @@ def _least_of_runs(lower: FloatArray, run: int) -> FloatArray:
 
 
 def _bound_on_kth(tile: Tile, least: FloatArray, run: int, k: int) -> FloatArray:
-    """Return, for each query, a finite upper bound on the k-th least rank (less `base`), if there are k rows.
+    """Return, for each query, a finite upper bound on the k-th least rank (minus `base`), if there are k rows.
 
     The least bounds of k runs belong to k different rows; finding them costs far less than a partition of all pairs.
     Each run takes the largest slack of its own rows.

@@ -10,7 +10,7 @@ import numpy as np
 from nearlabel.neighbors._float32_candidates import Float32Array
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray
 
-_TIES_AT_MOST = 4  # candidates in one panel, as a multiple of the neighbours, above which exact ties are cut at once
+_TIES_AT_MOST = 4  # candidates in one panel, as a multiple of the neighbours; above it exact ties are dropped at once
 _OPENED_AT_MOST = 4  # rows of one panel, as a multiple of the candidates that a query may have
 NONE_YET = np.float32(1e38)  # above every squared distance of a row, below `FAR`
 
@@ -69,7 +69,7 @@ class CandidateLists:
         run, column = nonzero(runs.least <= limit + runs.slack)
         opened = np.bincount(column, minlength=len(queries))
         wide = np.flatnonzero(opened > 2 * self.n_neighbors)
-        if len(wide):  # so many runs are open that the panel itself lowers the limit
+        if len(wide):  # that many open runs: the panel itself lowers the limit
             self._lower(limit, runs, wide, queries)
             run, column = nonzero(runs.least <= limit + runs.slack)
             run, column = self._give_up_unresolvable(run, column, queries, runs.rows.shape[1])

@@ -1,14 +1,14 @@
 """Exact neighbours by many processes or machines: every tile of queries is compared with every shard of the rows.
 
 A shard returns its nearest rows with their *rank*, the float64 number that orders them and depends on the two rows
-only. So the least (rank, index) of all shards are the result of one process, bit for bit.
+only. So the least (rank, index) of all shards equal the result of one process, bit for bit.
 
-Rows that come are further shards, rows that go are left out of new ones that take the place of theirs: a shard never
-changes. What was removed is part of what a shard is made of, so that another worker can make it again.
+Added rows become further shards. Removed rows are left out of new shards that replace theirs: a shard never changes.
+The description of a shard includes the removed rows, so that another worker can make the shard again.
 
 Neither rows nor queries are sent: a task gets the names of their files (`files.row_files`). Arrays in memory are first
-written to a store, whose pages all workers of one machine share. So another worker can repeat any task, and a worker
-that is lost loses nothing. Data scattered to the workers would be lost with them, or be copied to each in full; and two
+written to a store, whose pages all workers of one machine share. So another worker can repeat any task, and losing a
+worker loses no data. Data scattered to the workers would be lost with them, or be copied to each in full; and two
 scatters of equal data share a key, so that releasing one removes the other.
 """
 
@@ -45,61 +45,63 @@ from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_integer, check_n_neighbors, check_row_numbers, check_rows, is_dask_array
 
 _TASKS_A_THREAD = 4  # submitted at once: enough that no thread waits for the next, few enough for the scheduler
-_RESULTS_A_MERGE = 32  # so that no task holds the results of all shards in memory
-_JOINED_UP_TO = 8  # times as many rows as come, or as were removed: as in `ExactNeighbors`
+_RESULTS_A_MERGE = 32  # so that no task has the results of all shards in memory
+_JOINED_UP_TO = 8  # times as many rows as are added, or were removed: as in `ExactNeighbors`
 _PURPOSE = "DaskNeighbors"
 
 
 class DaskNeighbors(BaseEstimator):
-    """Find the neighbours that `ExactNeighbors` finds, bit for bit, with the processes or machines of a dask cluster.
+    """Find the same neighbours as `ExactNeighbors`, bit for bit, with the processes or machines of a Dask cluster.
 
-    For rows that do not fit into one machine, or queries that take it too long; on one machine `ExactNeighbors` is
-    faster. The rows are cut into shards. Each task searches one shard for a tile of queries, and the results are merged
-    by (distance, index). If a worker dies, others repeat its tasks.
+    Use it for training samples that do not fit into the memory of one machine, or for queries that take one machine too
+    long; on one machine `ExactNeighbors` is faster. The samples are split into shards. Each task searches one shard for
+    a tile of queries, and the results are merged by (distance, index). If a worker dies, other workers repeat its
+    tasks.
 
-    Rows and queries may be dask arrays, whose blocks the workers write to files; arrays in memory, which are written to
-    files; or the path of a store or what `nearlabel.datasets.open_store` gives, which are read where they are.
+    Samples and queries can be Dask arrays, whose blocks the workers write to files; arrays in memory, which are written
+    to files; or the path of a store or the result of `nearlabel.datasets.open_store`, which the workers read where it
+    is.
 
     Parameters
     ----------
     metric : str or callable, default="euclidean"
-        As in `ExactNeighbors`. "seuclidean" and "mahalanobis" need `metric_params`, because a shard has its own rows
-        only.
+        As in `ExactNeighbors`. "seuclidean" and "mahalanobis" need `metric_params`, because no shard has all samples.
     n_neighbors : int, default=5
         Number of neighbours if `kneighbors` gets none.
     metric_params : dict, default=None
         Further arguments of the metric.
     shard_rows : int, default=262144
-        Training rows of a shard. For each of its shards, a worker needs the memory of `ExactNeighbors` with so many
-        rows.
+        Training samples of a shard. For each of its shards, a worker needs the memory of an `ExactNeighbors` with that
+        many samples.
     query_rows : int, default=4096
-        Queries of a tile. A task should take far longer than the 2 ms that it costs the scheduler.
+        Queries of a tile. A task should take far longer than the 2 ms that scheduling it costs.
     folder : path-like, default=None
-        Where rows and queries that are not in files yet are written, and removed when no longer needed. All workers
-        must see it under the same name. None: the system's folder for temporary files, which serves one machine.
+        Where samples and queries that are not in files yet are written; they are removed when no longer needed. All
+        workers must see it under the same name. None: the system's folder for temporary files, which works for one
+        machine.
     client : distributed.Client, default=None
-        The cluster to use. None: dask's current client, if there is one, else one process for each core of this
-        machine, shared by all searches that need it and ended with the last of them. As always with processes, a
-        script must then keep its work under ``if __name__ == "__main__":``. Copies share the client; a pickle holds
-        None in its place.
+        The cluster to use. None: Dask's current client, if there is one, else one process for each core of this
+        machine. All searches that need these processes share them, and they end with the last such search. As always
+        with processes, a script must then put its code under ``if __name__ == "__main__":``. Copies share the client; a
+        pickle has None in its place.
 
     Attributes
     ----------
     n_features_in_ : int
         Number of features seen in `fit`.
     n_samples_fit_ : int
-        Number of training rows.
+        Number of training samples.
 
     See Also
     --------
     ExactNeighbors : The same in one process.
-    nearlabel.datasets.write_store : Put rows into files, from more than memory holds if need be.
+    nearlabel.datasets.write_store : Write samples to files, also more than fit into memory.
 
     Notes
     -----
-    A fitted search holds files and memory of the workers until `close`, the end of a ``with`` block or its own end.
-    Pickled, it takes the rows along, unless they come from a store of yours: then it takes the path. Rows may be
-    appended to that store meanwhile; where rows of it were removed, fit again.
+    A fitted search uses files and memory of the workers until `close`, until the end of a ``with`` block or until it is
+    deleted. A pickle contains the samples, unless they come from a store of yours: then it contains the path. Samples
+    may be appended to that store meanwhile; after samples of it were removed, fit again.
 
     Examples
     --------
@@ -130,7 +132,7 @@ class DaskNeighbors(BaseEstimator):
         self.client = client
 
     def fit(self, X: MatrixLike, y: None = None) -> Self:
-        """Let the workers fit a search to each shard.
+        """Fit a search to each shard on the workers.
 
         Parameters
         ----------
@@ -149,8 +151,8 @@ class DaskNeighbors(BaseEstimator):
         ImportError
             If dask is not installed.
         ValueError
-            If X is malformed or has only values so small that squared differences might vanish, the metric is unknown
-            or takes something from all training rows, or a dask array does not know its number of rows.
+            If X is malformed or all its values are so small that squared differences might vanish, if the metric is
+            unknown or takes parameters from all training samples, or if a Dask array does not know its number of rows.
         """
         self._check_parameters()
         self.close()
@@ -159,7 +161,7 @@ class DaskNeighbors(BaseEstimator):
         return self
 
     def add(self, X: MatrixLike) -> Self:
-        """Append training rows; what is found afterwards equals, bit for bit, what a fit of all rows finds.
+        """Append training samples. Later results equal, bit for bit, those of a fit to all samples.
 
         Parameters
         ----------
@@ -169,7 +171,7 @@ class DaskNeighbors(BaseEstimator):
         Returns
         -------
         self
-            The search with these rows.
+            The search with these samples.
 
         Raises
         ------
@@ -178,8 +180,8 @@ class DaskNeighbors(BaseEstimator):
 
         Notes
         -----
-        The rows are further shards. The last shards, if they were written by this search, are not full and have at most
-        eight times as many rows as come, are joined with them: so rows may come one by one.
+        The samples become further shards. The last shards are joined with them if this search wrote these shards, they
+        are not full and they have at most eight times as many samples as are added. So samples may be added one by one.
         """
         check_is_fitted(self)
         X = self._check(X, reset=False)
@@ -197,32 +199,32 @@ class DaskNeighbors(BaseEstimator):
         return self
 
     def remove(self, rows: ArrayLike) -> Self:
-        """Remove training rows; what is found afterwards equals, bit for bit, what a fit of the other rows finds.
+        """Remove training samples. Later results equal, bit for bit, those of a fit to the other samples.
 
         Parameters
         ----------
         rows : array-like of int of shape (n_removed,)
-            Numbers of rows, each once. The others keep their order and are numbered anew, from 0 on.
+            Numbers of samples, each once. The others keep their order and are renumbered from 0.
 
         Returns
         -------
         self
-            The search without these rows.
+            The search without these samples.
 
         Raises
         ------
         ValueError
-            If a number is no training row's, comes twice, or no row would be left. Then nothing has changed.
+            If a number is unknown, comes twice, or no sample would be left. Then nothing has changed.
 
         Notes
         -----
-        Workers read the shards again that lose rows. What this search wrote to files holds removed rows until it is
-        closed; a pickle does not. A store of yours keeps them: see `nearlabel.datasets.remove_from_store`.
+        Workers read the shards that lose samples again. The files that this search wrote contain removed samples until
+        it is closed; a pickle does not. A store of yours keeps them: see `nearlabel.datasets.remove_from_store`.
         """
         check_is_fitted(self)
         gone = np.sort(check_row_numbers("rows", rows, self.n_samples_fit_))
         if len(gone) == self.n_samples_fit_:
-            raise ValueError(f"rows must leave a training row, got all {len(gone)} of them.")
+            raise ValueError(f"rows must leave a training sample, got all {len(gone)} of them.")
         self._open_again()
         left = []
         for first, shard in zip(self._firsts(), self._shards, strict=True):
@@ -235,37 +237,36 @@ class DaskNeighbors(BaseEstimator):
         return self
 
     def take(self, rows: ArrayLike) -> Matrix:
-        """Return training rows by their numbers.
+        """Return training samples by their numbers.
 
         Parameters
         ----------
         rows : array-like of int of shape (n_rows,)
-            Numbers of training rows, in any order; a row may come several times.
+            Numbers of training samples, in any order; a number may come several times.
 
         Returns
         -------
         rows : ndarray or csr_array of shape (n_rows, n_features)
-            A copy, float32 or float64, read from the files here.
+            A copy, float32 or float64, read from the files by this process.
 
         Raises
         ------
         ValueError
-            If a number is no training row's.
+            If a number is unknown.
         """
         check_is_fitted(self)
         numbers = check_row_numbers("rows", rows, self.n_samples_fit_, distinct=False)
         return as_rows(take_of_all(self._kept_rows(), numbers))
 
     def ranks(self, rows: IntArray, others: IntArray) -> FloatArray:
-        """Return the rank of each training row of `others` as a neighbour of that of `rows`, which are sorted.
+        """Return the rank of each training sample of `others` as a neighbour of that of `rows`, which are sorted.
 
-        The rows are read here: a list of neighbours that follows the rows asks for few of them, but for all the first
-        time.
+        This process reads the rows: the first call needs all of them, later calls for updated lists need few.
         """
         return ranks_of(self._kept_rows(), self.distance, rows, others)
 
     def pairs_within(self, n_old: int, reach: FloatArray) -> RankedPairs:
-        """Return the pairs of a row before and one from `n_old` on whose rank is below the reach of the former."""
+        """Return the pairs of an old row and a row from `n_old` on whose rank is below the reach of the old row."""
         self._open_again()
         client, new = self._session.client, self._rows[n_old : self.n_samples_fit_]
         limits = self._session.write(iter([reach[:n_old, np.newaxis]]))
@@ -285,39 +286,40 @@ class DaskNeighbors(BaseEstimator):
 
     @property
     def distance(self) -> Distance:
-        """What the metric stands for: its ranks order the neighbours."""
+        """The distance of the metric: its ranks order the neighbours."""
         return distance_named(self.metric, self.metric_params)
 
     @property
     def takes_metric_from_rows(self) -> bool:
-        """Whether the metric itself changes with the training rows: never, as `fit` refuses such a metric."""
+        """Whether the metric itself changes with the training samples: never, as `fit` refuses such a metric."""
         return False
 
     def kneighbors(
         self, X: MatrixLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> Any:
-        """Return the nearest training rows, nearest first.
+        """Return the nearest training samples, nearest first.
 
         Parameters
         ----------
         X : array-like, data frame, sparse container, dask array or path of a store, default=None
-            The queries, (n_queries, n_features). None: the training rows, each without itself (its duplicates stay).
+            The queries, (n_queries, n_features). None: the training samples, each without itself (its duplicates stay).
         n_neighbors : int, default=None
-            Number of neighbours; None: as given to the constructor.
+            Number of neighbours. None: the parameter of the constructor.
         return_distance : bool, default=True
-            Whether the distances come too.
+            Whether to return the distances too.
 
         Returns
         -------
         distances : ndarray of shape (n_queries, n_neighbors), float64
             Only if `return_distance`.
         indices : ndarray of shape (n_queries, n_neighbors)
-            Training row numbers, ordered by (distance, index). Both are gathered here: 16 bytes for each neighbour.
+            Numbers of training samples, ordered by (distance, index). Both arrays are gathered here: 16 bytes per
+            neighbour.
 
         Raises
         ------
         ValueError
-            If `n_neighbors` exceeds the number of (other) training rows.
+            If `n_neighbors` exceeds the number of (other) training samples.
         """
         check_is_fitted(self)
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
@@ -331,7 +333,7 @@ class DaskNeighbors(BaseEstimator):
         return (self.distance.to_distance(ranks), indices) if return_distance else indices
 
     def close(self) -> None:
-        """Release workers and files; the search must be fitted again. Closing twice is no error."""
+        """Release workers and files; the search must then be fitted again. Closing twice is no error."""
         session = self.__dict__.pop("_session", None)
         self.__dict__.pop("_shards", None)
         if session is not None:
@@ -343,8 +345,8 @@ class DaskNeighbors(BaseEstimator):
         needed = TAKEN_FROM_ROWS.get(self.metric) if isinstance(self.metric, str) else None
         if needed and needed not in (self.metric_params or {}):
             raise ValueError(
-                f"metric_params must hold {needed!r} for the metric {self.metric!r}, which else takes it from all"
-                f" training rows together, got {self.metric_params!r}."
+                f"metric_params must contain {needed!r} for the metric {self.metric!r}, which otherwise takes it"
+                f" from all training samples together, got {self.metric_params!r}."
             )
         distance_named(self.metric, self.metric_params)
 
@@ -362,12 +364,12 @@ class DaskNeighbors(BaseEstimator):
         self._set_shards([shard for some in files for shard in self._shards_of(some)])
 
     def _shards_of(self, files: _Files) -> list[_Shard]:
-        """Cut rows into shards, in which nobody searches yet."""
+        """Split rows into shards without a search."""
         cuts = row_blocks(len(files.rows), 1, budget=self.shard_rows)
         return [_Shard(files.rows[cut], files, None) for cut in cuts]
 
     def _set_shards(self, shards: list[_Shard]) -> None:
-        """Take these shards, once workers search in those that are new."""
+        """Take these shards, once workers have a search for each new one."""
         engine = ExactNeighbors(self.metric, metric_params=self.metric_params)
         new = [shard.rows for shard in shards if shard.search is None]
         searches = self._session.client.map(_ShardSearch, new, engine=engine, pure=False)
@@ -384,7 +386,7 @@ class DaskNeighbors(BaseEstimator):
 
     @property
     def _rows(self) -> RowFiles:
-        """The training rows."""
+        """The training samples."""
         return RowFiles.joined(shard.rows for shard in self._shards)
 
     def _firsts(self) -> list[int]:
@@ -392,7 +394,7 @@ class DaskNeighbors(BaseEstimator):
         return list(accumulate((len(shard.rows) for shard in self._shards[:-1]), initial=0))
 
     def _kept_rows(self) -> list[KeptRows]:
-        """Map the training rows of each file."""
+        """Map the training samples of each file."""
         self._open_again()
         kept = []
         for rows in self._rows.split():
@@ -440,7 +442,7 @@ class DaskNeighbors(BaseEstimator):
         return type(self)(client=client, **{name: clone(value, safe=False) for name, value in parameters.items()})
 
     def __getstate__(self) -> dict[str, Any]:
-        """Hold rows, or where they are, in place of shards."""
+        """Store rows, or their path, in place of shards."""
         state = dict(super().__getstate__()) | {"client": None}
         if state.pop("_session", None) is not None:
             alike = [list(shards) for _, shards in groupby(self._shards, key=lambda shard: id(shard.files))]
@@ -465,7 +467,7 @@ class _Files:
 
 
 class _Shard(NamedTuple):
-    """Some of the training rows, and the search of a worker in them."""
+    """Some of the training samples, and the search of a worker in them."""
 
     rows: RowFiles
     files: _Files
@@ -493,7 +495,7 @@ def _nearest(
 ) -> tuple[FloatArray, IntArray]:
     """Return rank and index of a shard's nearest rows, (n_queries, k or all of them).
 
-    With `own`, query i is training row own + i: the shard returns one neighbour more, and the row itself gets an
+    With `own`, query i is training sample own + i: the shard returns one neighbour more, and the row itself gets an
     infinite rank, so that the merge drops it.
     """
     wanted = min(k if own is None else k + 1, shard.n_rows)
@@ -511,12 +513,12 @@ def _near(shard: _ShardSearch, reach: RowFiles, first: int, rows: RowFiles, numb
 
 
 def _write_block(block: Matrix, path: str) -> RowFiles:
-    """Write one block of a dask array, unless it is there: a task may be repeated."""
+    """Write one block of a Dask array unless its file exists: a task may be repeated."""
     if not Path(path).exists():
         try:
             write_store(path, check_array(block, accept_sparse="csr", ensure_min_samples=0))
         except OSError:
-            if not Path(path).exists():  # else another worker was faster
+            if not Path(path).exists():  # otherwise another worker was faster
                 raise
     files = RowFiles.of(open_store(path))
     assert files is not None, "a store is made of memory maps"
@@ -549,7 +551,7 @@ class _Session:
         return _Files(files, folder)
 
     def _write_blocks(self, X: Any) -> _Files:
-        """Let the workers write the blocks of a dask array."""
+        """Let the workers write the blocks of a Dask array."""
         folder = self._new_folder()
         blocks = X.rechunk({1: -1}).to_delayed().ravel()
         write = import_optional("dask", extra="dask", purpose=_PURPOSE).delayed(_write_block, pure=False)
@@ -579,7 +581,7 @@ class _Session:
 class _LocalCluster:
     """Processes of this machine, shared by all searches without a client; closed with the last of them.
 
-    They have no memory limit: dask would count the pages of mapped files, which the system frees by itself.
+    They have no memory limit: Dask would count the pages of mapped files, which the system frees by itself.
     """
 
     living: weakref.ref[_LocalCluster] | None = None

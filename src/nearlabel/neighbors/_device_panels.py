@@ -1,4 +1,4 @@
-"""Points as an accelerator multiplies them: in bf16, with what bounds the error of each score among the factors.
+"""Points in the format that an accelerator multiplies, bf16, with bounds on the error of each score among the factors.
 
 Let x be a row and q a query, centred and scaled, x = xb + xr and q = qb + qr, where xb and qb have the eight
 significant bits of bf16 (or sixteen, see below), and the norms of the rests xr and qr are computed, not estimated. A
@@ -22,10 +22,10 @@ term, and once more where the sum is normalised: at most 2n times, for blocks of
 
 ε = 2g + 2^-20 and i = C - |x|²/2, the slack N A + R B + C exceeds both errors, that of the rests and that of the sum,
 g (|qb| |xb| + N A + R B + 1.01 |i|), as |qb| |xb| ≤ (|q| + |qr|) (|x| + |xr|) and g < 1/2. So the exact number is
-between s less twice the slack and s. `absolute` is what `_float32_candidates.py` says: underflow, also where a device
+between s minus twice the slack and s. `absolute` is derived in `_float32_candidates.py`: underflow, also where a device
 flushes it to zero, and the noise of the rank. Norms are raised by more than their own rounding. Rounding i to float32,
-and centring, squares and ranks in float64, cost less than the 16 terms that n has too many, but for the part of |q|²,
-which is in the *blur*.
+and centring, squares and ranks in float64, cost less than the 16 terms that n has too many, except for the part of
+|q|², which is in the *blur*.
 
 **Sixteen bits.** Where eight cannot order the rows, xb = x1 + x2 and qb = q1 + q2, each of eight bits. The product of
 [x1, x2, x1] and [q1, q1, q2] lacks q2·x2 only, at most 2^-16 |q| |x| (1 + 2^-5), which A has in addition. The absolute
@@ -50,9 +50,9 @@ LONGEST_GROUP = 256  # rows of a panel that bound the k-th neighbour together; p
 _PAIRS = {1: [(0, 0)], 2: [(0, 0), (1, 0), (0, 1)]}  # pieces of rows and of queries that are multiplied
 _LACKING = {1: 0.0, 2: 2.0**-16 * (1 + 2.0**-5)}  # of |q| |x|
 _INITIAL = 3  # pieces of an initial value
-_COLUMNS = _INITIAL + 2  # of a factor beside the coordinates
+_COLUMNS = _INITIAL + 2  # of a factor in addition to the coordinates
 _PANEL_BYTES = 2**28  # of a factor in float32, which makes panels of many features shorter
-_WIDTH = 16  # a factor has a multiple of so many columns, as matrix units want
+_WIDTH = 16  # the number of columns of a factor is a multiple of this, as matrix units need
 _UNIT = 2.0**-22
 _PADDING = np.float32(-3e38)  # score of rows that only fill a group: below that of any row, also above all limits
 _UP = 1 + 2.0**-20
@@ -75,7 +75,7 @@ class Device(Protocol):
         ...
 
     def put(self, array: Any) -> Any:
-        """Return a numpy array or a factor on the device; what is there already itself."""
+        """Return a numpy array or a factor on the device; an array of the device is returned unchanged."""
         ...
 
     def get(self, array: Any) -> NDArray[Any]:
@@ -100,7 +100,7 @@ class Device(Protocol):
 
 
 class Slack(NamedTuple):
-    """What rows add to their scores: ``of_norm`` times N, ``of_rest`` times R, and ``alone``; arrays (n_rows,)."""
+    """Terms of rows in their scores: ``of_norm`` times N, ``of_rest`` times R, and ``alone``; arrays (n_rows,)."""
 
     of_norm: Float32Array
     of_rest: Float32Array
@@ -113,7 +113,7 @@ class Slack(NamedTuple):
 
 @dataclass(frozen=True)
 class DevicePanel:
-    """Training rows stored together: `n_rows` of them, padded; the other fields are those of `Panel`."""
+    """Training samples stored together: `n_rows` of them, padded; the other fields are those of `Panel`."""
 
     n_rows: int
     rows: IntArray
@@ -146,7 +146,7 @@ class DeviceQueries:
         return replace(self, **{name: getattr(self, name)[which] for name in names})
 
     def thresholds(self, limits: Float32Array, takes: BoolArray) -> Float32Array:
-        """Return the least scores of candidates, given limits of squared distances; infinite for whom none is taken."""
+        """Return the least scores of candidates, given limits of squared distances; infinite for queries without."""
         scores = single((self.squares * (1 - self.blur) - limits) / 2, -np.inf)
         scores[self.far | ~takes] = np.inf
         return scores
@@ -170,7 +170,7 @@ class DeviceQueries:
 class DevicePanels(DensePanels):
     """Panels in the format of a device: on it as far as there is room, the others in memory until they are needed."""
 
-    _seeks_whole = False  # equal distances are told apart in float64, like others
+    _seeks_whole = False  # equal distances are distinguished in float64, like others
 
     def __init__(
         self, X: Matrix, distance: PointDistance, rows: IntArray, device: Device, n_pieces: int, n_jobs: int | None
@@ -217,7 +217,7 @@ class DevicePanels(DensePanels):
         return np.hstack([pieces[pair[of_query]] for pair in _PAIRS[self._n_pieces]]), squares, norms, rests
 
     def _slack(self, norms: FloatArray, rests: FloatArray) -> Slack:
-        """Return A, B and C of rows with these norms, of the points and of what rounding drops."""
+        """Return A, B and C of rows, given the norms of the points and of their parts that rounding drops."""
         both, growth, safety = norms + rests, self._growth, self._safety
         of_norm = eight_bits_up(safety * (rests + growth * both + _LACKING[self._n_pieces] * norms))
         of_rest = eight_bits_up(safety * (1 + growth) * both)

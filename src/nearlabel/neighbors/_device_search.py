@@ -1,8 +1,8 @@
-"""Search by products on an accelerator, with the answer of a float64 search.
+"""Search by products on an accelerator, with the result of a float64 search.
 
 As `GemmSearch`, with larger panels and tiles. The device multiplies them, takes maxima of runs of rows and compares
-those with the limits; only candidates leave it. They are ranked in float64 here, while the device has the next tile.
-Training rows are queries like others, each one neighbour more, of which the row itself is dropped.
+those with the limits; only candidates leave it. The processor ranks them in float64, while the device has the next
+tile. Training samples are queries like others, each with one neighbour more, of which the row itself is dropped.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class _Found(NamedTuple):
 class DeviceSearch(GemmSearch):
     """Find candidates on an accelerator and order them by their ranks in float64.
 
-    Coordinates have one piece of eight bits. Queries that it cannot resolve are searched for with two, which are three
-    products, and what is then left by the search without a device.
+    Coordinates have one piece of eight bits. Queries that it cannot resolve are searched for with two pieces, which are
+    three products; the search without a device resolves the rest.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class DeviceSearch(GemmSearch):
         return DeviceSearch(self._X, self._distance, device=self._device, n_jobs=self._n_jobs, n_pieces=2)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Be made anew where it is loaded: arrays of a device are not of another process."""
+        """Be made again where it is loaded: arrays of a device do not exist in another process."""
         return _made_anew, (self._X, self._distance, self._device.name, self._n_jobs)
 
 
@@ -155,9 +155,9 @@ def device_search(X: Matrix, distance: PointDistance, device: object, n_jobs: in
 
 
 def _made_anew(X: Matrix, distance: PointDistance, device: str, n_jobs: int | None) -> PanelSearch:
-    """Return the search by a device or, where it cannot be used, with a warning the one without."""
+    """Return the search by a device or, where it cannot be used, the one without, with a warning."""
     try:
         return device_search(X, distance, device, n_jobs)
     except (ImportError, ValueError) as error:
-        warnings.warn(f"The same neighbours are found without a device, as none can be used: {error}", stacklevel=2)
+        warnings.warn(f"The search uses no device, and finds the same neighbours, because: {error}", stacklevel=2)
         return point_search(X, distance, n_jobs)

@@ -2,10 +2,10 @@
 
 A matrix product is fast but rounds differently from machine to machine, and the expanded square |q|² - 2 q·r + |r|²
 cancels. So each distance does two things. `tile` bounds it for all pairs of a tile from below and above, by the fastest
-operation; each pair has its own bounds, which hold for every rounding, so a far row does not loosen those of others.
-`Tile.refine` computes it for chosen pairs, feature by feature in float64, with elementwise operations only. Equal
-features give equal bits, and a zero adds nothing, so dense and sparse agree. The refined number is the *rank*, which
-orders the neighbours; `to_distance` turns it into the distance that is returned.
+operation; each pair has its own bounds, which are true for every rounding, so a far row does not loosen those of
+others. `Tile.refine` computes it for chosen pairs, feature by feature in float64, with elementwise operations only.
+Equal features give equal bits, and a zero adds nothing, so dense and sparse rows agree. The refined number is the
+*rank*, which orders the neighbours; `to_distance` turns it into the distance that is returned.
 
 For the bounds: with u = 2^-53, a sum of d products in any order is off by at most d·u/(1 - d·u) times the sum of their
 absolute values (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1). For squared distances that
@@ -82,19 +82,19 @@ class Distance(Protocol):
 
     @property
     def smallest(self) -> float:
-        """Training rows have a value of this size, if they have any but 0, or differences might vanish."""
+        """The size that some training value must reach, unless all are 0: else differences might vanish."""
         ...
 
     def fit(self, X: Matrix) -> None:
-        """Learn a centre or variances from the training rows."""
+        """Learn a centre or variances from the training samples."""
         ...
 
     def prepare(self, X: Matrix) -> Any:
-        """Return `Rows`, or what else `tile` takes: queries or training rows, with what their bounds need."""
+        """Return the argument of `tile`: `Rows`, or queries or training samples with the terms of their bounds."""
         ...
 
     def tile(self, queries: Any, rows: Any) -> Tile:
-        """Bound the rank of all pairs of what `prepare` returned."""
+        """Bound the rank of all pairs of two results of `prepare`."""
         ...
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
@@ -147,7 +147,7 @@ class SquaredEuclidean:
         return Rows(X, _with_column(centred, norms * (1 - rounding64(X.shape[1]))), norms)
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
-        """Bound the squared distance of all pairs, less the query's own norm: one product, [-2q, 1]·[r, rn]."""
+        """Bound the squared distance of all pairs, minus the query's own norm: one product, [-2q, 1]·[r, rn]."""
         rounding = rounding64(rows.values.shape[1])
         left = _with_column(-2.0 * queries.operands[:, :-1], np.ones(len(queries)))
         lower = inner_products(left, rows.operands)
@@ -171,7 +171,7 @@ class SquaredEuclidean:
         return X
 
     def coordinates(self, X: Matrix) -> Coordinates:
-        """Return what gives a column of some rows."""
+        """Return a function that gives a column of some rows."""
         return lambda rows, feature: np.asarray(X[rows, feature], dtype=np.float64)
 
     def extent(self, X: Matrix) -> tuple[FloatArray, FloatArray]:
@@ -212,7 +212,7 @@ class Manhattan:
             check_all(X, self)
 
     def prepare(self, X: Matrix) -> Rows:
-        """Take the rows as they are, and their sums of absolute values."""
+        """Return the unchanged rows with their sums of absolute values."""
         X = _with_narrow_indices(as_float64(X))
         with np.errstate(over="ignore"):  # refused below
             norms = np.asarray(abs(X).sum(axis=1)).ravel()
@@ -296,7 +296,7 @@ class Cosine:
         return _divide_rows(values, _lengths(_squared_norms(values)))
 
     def coordinates(self, X: Matrix) -> Coordinates:
-        """Return what gives a column of some rows, each value divided by the largest of its row."""
+        """Return a function that gives a column of some rows, each value divided by the largest of its row."""
         blocks = row_blocks(X.shape[0], X.shape[1] * X.itemsize, _CACHED_BYTES)
         largest = np.concatenate([np.abs(X[block]).max(axis=1) for block in blocks]).astype(np.float64)
         per_largest = np.divide(1.0, largest, out=np.zeros(len(largest)), where=largest > _TINY)
@@ -330,9 +330,9 @@ TreeDistance: TypeAlias = SquaredEuclidean | Manhattan
 
 # Metrics that multiply squares: where these overflow, some give wrong numbers instead of infinite ones.
 _OF_FOURTH_POWERS = {"seuclidean", "mahalanobis", "correlation", "braycurtis", "jensenshannon"}
-_LOGARITHM_OF_POWERS = 900.0  # to the base 2: so far from 1 the powers of values may be
+_LOGARITHM_OF_POWERS = 900.0  # to the base 2: powers of values may be this far from 1
 
-TAKEN_FROM_ROWS = {"seuclidean": "V", "mahalanobis": "VI"}  # metrics, and what they take from the training rows
+TAKEN_FROM_ROWS = {"seuclidean": "V", "mahalanobis": "VI"}  # metrics, and the parameter from the training samples
 
 
 class AnyMetric:
@@ -351,7 +351,7 @@ class AnyMetric:
             p = self._params.get("p", 2)
             is_power = (
                 isinstance(p, int | float | np.number) and 1 <= p < np.inf
-            )  # cdist refuses others, but for the largest difference
+            )  # cdist rejects others, except for the largest difference
             return float(2.0 ** (-_LOGARITHM_OF_POWERS / p)) if is_power else 0.0
         return 2.0 ** (-_LOGARITHM_OF_POWERS / 4) if self._is_of_fourth_powers else 0.0
 
@@ -368,7 +368,7 @@ class AnyMetric:
             )
 
     def fit(self, X: Matrix) -> None:
-        """Fix what a metric would otherwise estimate from each tile by itself, and try the metric once."""
+        """Fix the parameters that a metric would otherwise estimate from each tile, and try the metric once."""
         self._check_sizes(X)
         dense = as_dense(X[:2])
         try:
@@ -377,12 +377,12 @@ class AnyMetric:
         except (ValueError, TypeError, np.linalg.LinAlgError) as error:
             raise ValueError(
                 "metric must be 'euclidean', 'sqeuclidean', 'manhattan', 'cosine', a metric of"
-                " scipy.spatial.distance.cdist or a function of two rows, and fit the rows and metric_params,"
+                " scipy.spatial.distance.cdist or a function of two rows, and must match X and metric_params,"
                 f" got {self._metric!r}: {error}"
             ) from error
 
     def prepare(self, X: Matrix) -> Rows:
-        """Take the rows as they are."""
+        """Return the unchanged rows."""
         self._check_sizes(X)
         X = as_float64(X)
         return Rows(X, X, np.zeros(X.shape[0]))
@@ -428,15 +428,15 @@ def _training_statistics(metric: Any, X: Matrix) -> dict[str, FloatArray]:
 
 
 def check_all(X: Matrix, distance: Distance) -> None:
-    """Raise ValueError if `prepare` refuses a row."""
+    """Raise ValueError if `prepare` rejects a row."""
     for block in row_blocks(X.shape[0], 8 * X.shape[1]):
         distance.prepare(X[block])
 
 
 def check_not_too_small(parts: Iterable[Matrix], distance: Distance) -> None:
-    """Raise ValueError if all values of all parts are so small that differences of training rows might vanish.
+    """Raise ValueError if all values of all parts are so small that differences of training samples might vanish.
 
-    Of values of several sizes, small ones may vanish beside large ones, as in any sum of floating-point numbers.
+    If values differ in size, small ones may vanish next to large ones, as in any sum of floating-point numbers.
     """
     if not distance.smallest:
         return
@@ -444,11 +444,11 @@ def check_not_too_small(parts: Iterable[Matrix], distance: Distance) -> None:
     for X in parts:
         for block in row_blocks(X.shape[0], bytes_per_row(X), _CACHED_BYTES):
             largest = max(largest, largest_size(X[block]))
-            if largest >= distance.smallest:  # as a rule in the first block: the rest is not read
+            if largest >= distance.smallest:  # usually in the first block: then the rest is not read
                 return
     if largest > 0:
         raise ValueError(
-            f"X must have a value of at least {distance.smallest:.2g} for distances that float64 can tell from 0, got"
+            f"X must have a value of at least {distance.smallest:.2g}, as smaller distances may round to 0, got"
             f" {largest:.3g} as the largest. Hint: multiply the features."
         )
 

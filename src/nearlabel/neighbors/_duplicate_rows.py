@@ -9,7 +9,7 @@ from nearlabel.neighbors._candidates import first_of_each
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
-_WORTH_SHARE, _WORTH_SIZE = 0.9, 16  # share of distinct rows, or size of a group, that is worth it
+_WORTH_SHARE, _WORTH_SIZE = 0.9, 16  # share of distinct rows, or size of a group, that makes grouping faster
 
 
 class DuplicateRows:

@@ -41,9 +41,9 @@ from nearlabel.neighbors._tree_search import TreeSearch
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors, check_row_numbers, check_width
 
-_TREE_FEATURES, _TREE_ROWS = 8, 1000  # with at most so many features and at least so many rows, a tree is faster
+_TREE_FEATURES, _TREE_ROWS = 8, 1000  # with at most this many features and at least this many rows, a tree is faster
 _SOME = 256  # rows, near whose centre others must be
-_JOINED_UP_TO = 8  # times as many rows as are added, or were removed: of those a segment is made anew
+_JOINED_UP_TO = 8  # times as many rows as are added, or were removed: then a segment is built again
 
 
 class ExactNeighbors(BaseEstimator):
@@ -54,51 +54,54 @@ class ExactNeighbors(BaseEstimator):
     bounds, and a float64 sum over the features in their order ranks them. For ``"euclidean"`` the rank is the squared
     distance, so two different ranks may have the same root.
 
-    Training rows of float32 or float64, CSR ones with sorted indices, are not copied unless many are equal: do not
-    change them while the search is in use. The search keeps a float32 copy of them for "euclidean", "sqeuclidean" and
-    "cosine" (columns of sparse rows with at least 4 % of non-zeros are dense in it), but none of rows mapped from a
+    Training samples of float32 or float64, CSR ones with sorted indices, are not copied unless many are equal: do not
+    change them while the search is in use. The search stores a float32 copy of them for "euclidean", "sqeuclidean" and
+    "cosine" (columns of sparse samples with at least 4 % of non-zeros are dense in it), except of samples mapped from a
     file (`numpy.memmap`, `nearlabel.datasets.open_store`). All other memory except the result is bounded by blocks,
-    whatever the number of rows and queries; without queries, there are also candidates, several times as large as the
-    result, of at most 131,072 rows at a time. Up to four blocks, 16 MiB each (32 for sparse rows), are kept for the
-    next search.
+    whatever the number of samples and queries; without queries, there are also candidates, several times as large as
+    the result, of at most 131,072 samples at a time. Up to four blocks, 16 MiB each (32 for sparse samples), are reused
+    by the next search.
 
     Parameters
     ----------
     metric : str or callable, default="euclidean"
         "euclidean", "sqeuclidean", "manhattan" or "cosine"; or, slower, any name known to
-        `scipy.spatial.distance.cdist` or a function of two dense rows. An empty row (all features 0) has no direction:
-        by "cosine" it is at distance 2, the largest there is, from all others, and at distance 0 from empty ones. So a
-        text without a known word is a neighbour of others only where nothing else is left. With missing values, which
-        are NaN (in sparse rows stored ones): "heom" is Euclidean, and a feature that one or both of two rows lack
-        counts as a difference of 1; "nan_euclidean", as in scikit-learn, is Euclidean over the n features that both
-        rows have, squares multiplied by n_features / n, and infinite if n is 0.
+        `scipy.spatial.distance.cdist` or a function of two dense rows. A sample without features (all of them 0) has no
+        direction: by "cosine" it is at distance 2, the largest possible, from all others, and at distance 0 from
+        samples without features. So a text without a known word is a neighbour of others only if no others are left.
+        Two metrics take missing values, which are NaN (explicitly stored in sparse samples). "heom" is Euclidean, and a
+        feature that is missing in one or both samples counts as a difference of 1. "nan_euclidean", as in scikit-learn,
+        is Euclidean over the n features that both samples have, with squares multiplied by n_features / n; it is
+        infinite if n is 0.
     n_neighbors : int, default=5
         Number of neighbours if `kneighbors` gets none.
     algorithm : str, default="auto"
-        "brute" bounds the distances to all rows, "kd_tree" uses scipy's tree (dense rows, Euclidean and Manhattan),
-        "auto" uses the tree for up to 8 features, where it is faster. The result is the same.
+        "brute" bounds the distances to all samples, "kd_tree" uses scipy's tree (dense samples, Euclidean and
+        Manhattan), "auto" uses the tree for up to 8 features, where it is faster. The result is the same.
     metric_params : dict, default=None
-        Further arguments of the metric. Without them "seuclidean" and "mahalanobis" take theirs from the training rows.
+        Further arguments of the metric. Without them "seuclidean" and "mahalanobis" compute theirs from the training
+        samples.
     n_jobs : int, default=None
-        Number of threads, as in joblib; within each, the linear algebra library uses one. None: as many as that library
-        would use.
+        Number of threads, as in joblib; the linear algebra library uses one thread in each. None: as many as that
+        library would use.
     device : str, default=None
-        Where candidates are found: None, here; "cuda", or "cuda:1" and so on, by torch on a GPU (``pip install
-        'nearlabel[gpu]'``); "cpu", by torch on the processor, slower than None, to try it. For dense rows and the
-        metrics "euclidean", "sqeuclidean" and "cosine". The result is the same, to the bit. The device holds a copy of
-        2 bytes a number, also of rows mapped from a file; what does not fit there stays in memory.
+        The device that finds candidates. None: the processor; "cuda", or "cuda:1" and so on: a GPU, by torch (``pip
+        install 'nearlabel[gpu]'``); "cpu": the processor by torch, slower than None, for trying it out. For dense
+        samples and the metrics "euclidean", "sqeuclidean" and "cosine". The result is identical, to the bit. The device
+        stores a copy of 2 bytes per number, also of samples mapped from a file; the part that does not fit stays in
+        memory.
 
     Attributes
     ----------
     n_features_in_ : int
         Number of features seen in `fit`.
     n_samples_fit_ : int
-        Number of training rows.
+        Number of training samples.
 
     Notes
     -----
-    Float32 products give candidates; ``nearlabel/neighbors/_float32_candidates.py`` proves a bound on their errors.
-    Queries that float32 cannot answer (rows too close for their norms) are answered by float64 products.
+    Float32 products give candidates; ``nearlabel/neighbors/_float32_candidates.py`` proves a bound on their errors. For
+    queries that float32 cannot resolve (samples too close for their norms), float64 products give the candidates.
 
     See Also
     --------
@@ -134,7 +137,7 @@ class ExactNeighbors(BaseEstimator):
         self.device = device
 
     def fit(self, X: MatrixLike, y: None = None) -> Self:
-        """Keep the training rows.
+        """Store the training samples.
 
         Parameters
         ----------
@@ -151,9 +154,9 @@ class ExactNeighbors(BaseEstimator):
         Raises
         ------
         ValueError
-            If X is not two-dimensional, has infinite values, NaN without a metric for it, rows whose squared norm
+            If X is not two-dimensional, has infinite values, NaN without a metric for it, samples whose squared norm
             overflows, or only values so small that squared differences might vanish, or if the metric, the algorithm or
-            the device is unknown or they do not go together.
+            the device is unknown or they cannot be combined.
         ImportError
             If a device is given and torch cannot be imported.
         """
@@ -162,7 +165,7 @@ class ExactNeighbors(BaseEstimator):
         return self._keep(rows)
 
     def fit_to_part(self, X: Matrix) -> Self:
-        """Keep some of the training rows, which may all be so small that `fit` refuses them by themselves."""
+        """Store some of the training samples, which may all be so small that `fit` would reject them alone."""
         return self._keep(as_rows(self._checked(X)))
 
     def _keep(self, rows: Matrix) -> Self:
@@ -173,7 +176,7 @@ class ExactNeighbors(BaseEstimator):
         return self
 
     def add(self, X: MatrixLike) -> Self:
-        """Append training rows; what is found afterwards equals, bit for bit, what a fit of all rows finds.
+        """Append training samples. Later results equal, bit for bit, those of a fit to all samples.
 
         Parameters
         ----------
@@ -183,7 +186,7 @@ class ExactNeighbors(BaseEstimator):
         Returns
         -------
         self
-            The search with these rows.
+            The search with these samples.
 
         Raises
         ------
@@ -192,9 +195,9 @@ class ExactNeighbors(BaseEstimator):
 
         Notes
         -----
-        The rows are searched by themselves, until they are an eighth of those before them: then these are joined. So a
-        row costs little more than its own search. Where the metric takes its parameters from the training rows
-        ("seuclidean", "mahalanobis"), it is a fit of all rows.
+        The samples are searched separately until they are an eighth of the earlier ones; then both are joined. So
+        adding a sample costs little more than searching for it. Where the metric computes its parameters from the
+        training samples ("seuclidean", "mahalanobis"), adding is a fit to all samples.
 
         Examples
         --------
@@ -215,38 +218,38 @@ class ExactNeighbors(BaseEstimator):
         while segments and len(segments[-1]) <= _JOINED_UP_TO * rows.shape[0] and not is_mapped(segments[-1].rows):
             rows = stacked([segments.pop().all_rows(), rows])
         if len(segments) == len(self._segments) and not is_mapped(rows):
-            rows = rows.copy()  # else they are a copy already; whoever reads a stream uses an array again
+            rows = rows.copy()  # otherwise they are a copy already; code that reads a stream may reuse its array
         self._set_segments([*segments, self._segment_of(rows)])
         return self
 
     def remove(self, rows: ArrayLike) -> Self:
-        """Remove training rows; what is found afterwards equals, bit for bit, what a fit of the other rows finds.
+        """Remove training samples. Later results equal, bit for bit, those of a fit to the other samples.
 
         Parameters
         ----------
         rows : array-like of int of shape (n_removed,)
-            Numbers of rows, each once. The others keep their order and are numbered anew, from 0 on.
+            Numbers of samples, each once. The others keep their order and are renumbered from 0.
 
         Returns
         -------
         self
-            The search without these rows.
+            The search without these samples.
 
         Raises
         ------
         ValueError
-            If a number is no training row's, comes twice, or no row would be left. Then nothing has changed.
+            If a number is unknown, comes twice, or no sample would be left. Then nothing has changed.
 
         Notes
         -----
-        Removed rows stay in memory, and are left out of all answers, until they are a ninth of the rows that they were
-        fitted with. They are in no copy, pickle or file of the search.
+        Removed samples stay in memory, and are left out of all results, until they are a ninth of the samples that they
+        were fitted with. They are in no copy, pickle or file of the search.
         """
         check_is_fitted(self)
         gone = np.zeros(self.n_samples_fit_, dtype=bool)
         gone[check_row_numbers("rows", rows, self.n_samples_fit_)] = True
         if gone.all():
-            raise ValueError(f"rows must leave a training row, got all {len(gone)} of them.")
+            raise ValueError(f"rows must leave a training sample, got all {len(gone)} of them.")
         left = without_some(self._segments, gone)
         if self.takes_metric_from_rows:
             left = [self._segment_of(stacked([segment.all_rows() for segment in left]))]
@@ -254,12 +257,12 @@ class ExactNeighbors(BaseEstimator):
         return self
 
     def take(self, rows: ArrayLike) -> Matrix:
-        """Return training rows by their numbers.
+        """Return training samples by their numbers.
 
         Parameters
         ----------
         rows : array-like of int of shape (n_rows,)
-            Numbers of training rows, in any order; a row may come several times.
+            Numbers of training samples, in any order; a number may come several times.
 
         Returns
         -------
@@ -269,22 +272,22 @@ class ExactNeighbors(BaseEstimator):
         Raises
         ------
         ValueError
-            If a number is no training row's.
+            If a number is unknown.
         """
         check_is_fitted(self)
         return take_of_all(self._segments, check_row_numbers("rows", rows, self.n_samples_fit_, distinct=False))
 
     def ranks(self, rows: IntArray, others: IntArray) -> FloatArray:
-        """Return the rank of each training row of `others` as a neighbour of that of `rows`, which are sorted."""
+        """Return the rank of each training sample of `others` as a neighbour of that of `rows`, which are sorted."""
         return ranks_of(self._segments, self.distance, rows, others)
 
     def pairs_within(self, n_old: int, reach: FloatArray) -> RankedPairs:
-        """Return the pairs of a row before and one from `n_old` on whose rank is below the reach of the former."""
+        """Return the pairs of an old row and a row from `n_old` on whose rank is below the reach of the old row."""
         near = self.pairs_with(self.take(np.arange(n_old, self.n_samples_fit_)), reach[:n_old])
         return near._replace(other=near.other + n_old)
 
     def pairs_with(self, X: Matrix, reach: FloatArray) -> RankedPairs:
-        """Return the pairs of one of the first training rows, as many as have a reach, and a row of X within it."""
+        """Return the pairs of one of the first training samples, as many as have a reach, and a row of X within it."""
         rows = stored_alike(as_rows(X), as_sparse=self._as_sparse)
         return pairs_within(self._segments, self.distance, rows, lambda: self._search_in(rows), reach)
 
@@ -293,7 +296,7 @@ class ExactNeighbors(BaseEstimator):
 
     @property
     def distance(self) -> Distance:
-        """What the metric stands for: its ranks order the neighbours. Fitted only if it depends on the rows."""
+        """The distance of the metric: its ranks order the neighbours. Fitted only if it depends on the samples."""
         distance = distance_named(self.metric, self.metric_params)
         if self.takes_metric_from_rows:
             distance.fit(self._all_rows())
@@ -301,18 +304,18 @@ class ExactNeighbors(BaseEstimator):
 
     @property
     def takes_metric_from_rows(self) -> bool:
-        """Whether the metric itself changes with the training rows."""
+        """Whether the metric itself changes with the training samples."""
         return self.metric in TAKEN_FROM_ROWS and TAKEN_FROM_ROWS[self.metric] not in (self.metric_params or {})
 
     def _check_beside(self, rows: Matrix) -> None:
-        """Raise ValueError if new rows are so far from those before that no distance to both can be computed."""
+        """Raise ValueError if new samples are so far from the earlier ones that no distance to both can be computed."""
         distance = distance_named(self.metric, self.metric_params)
         distance.fit(self.take(np.arange(min(self.n_samples_fit_, _SOME))))
         check_all(rows, distance)
 
     @property
     def needs_all_rows(self) -> bool:
-        """Whether a search of a part of the training rows would measure other distances."""
+        """Whether a search of some of the training samples would compute other distances."""
         return self.takes_metric_from_rows
 
     def _set_segments(self, segments: list[Segment]) -> None:
@@ -320,24 +323,24 @@ class ExactNeighbors(BaseEstimator):
         self.n_samples_fit_ = sum(map(len, segments))
 
     def _segment_of(self, rows: Matrix) -> Segment:
-        """Return rows with what searches in them."""
+        """Return rows with the engine that searches in them."""
         distance = distance_named(self.metric, self.metric_params)
         distance.fit(rows)
-        # Equal rows are not worth finding where each may be read from a disk, or by a slow metric.
+        # Finding equal rows is too slow where each may be read from a disk, or by a slow metric.
         quick = isinstance(distance, PointDistance | TreeDistance) and not is_mapped(rows)
         duplicates = find_duplicates(rows) if quick else None
         rows = rows if duplicates is None else rows[duplicates.first]
         return Segment(rows, duplicates, engine=self._engine_of(rows, distance))
 
     def _all_rows(self) -> Matrix:
-        """Return the training rows: the array itself where nothing speaks against it."""
+        """Return the training samples: the array itself where possible."""
         return stacked([segment.all_rows() for segment in self._segments])
 
     def _made_anew(self, segment: Segment) -> Segment:
         return segment if segment.kept is None else self._segment_of(segment.all_rows())
 
     def _joined(self) -> Segment:
-        """Return all rows as one segment, of which none was removed, and search in it from now on."""
+        """Return all remaining rows as one segment, and search in it from now on."""
         if len(self._segments) > 1 or self._segments[0].kept is not None:
             self._segments = [self._segment_of(self._all_rows())]
         return self._segments[0]
@@ -379,7 +382,7 @@ class ExactNeighbors(BaseEstimator):
         return device_search(rows, distance, self.device, self.n_jobs)
 
     def _takes_tree(self, rows: Matrix) -> bool:
-        """Return whether to use a tree: dense rows, and `algorithm` says so or there are few features."""
+        """Return whether to use a tree: dense rows, and `algorithm` demands it or there are few features."""
         few = rows.shape[1] <= _TREE_FEATURES and rows.shape[0] >= _TREE_ROWS and not is_mapped(rows)
         return not self._as_sparse and (self.algorithm == "kd_tree" or (self.algorithm == "auto" and few))
 
@@ -396,28 +399,28 @@ class ExactNeighbors(BaseEstimator):
     def kneighbors(
         self, X: MatrixLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> tuple[FloatArray, IntArray] | IntArray:
-        """Return the nearest training rows, nearest first.
+        """Return the nearest training samples, nearest first.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_queries, n_features), default=None
-            The queries. None: the training rows, each without itself (its duplicates stay).
+            The queries. None: the training samples, each without itself (its duplicates stay).
         n_neighbors : int, default=None
-            Number of neighbours; None: as given to the constructor.
+            Number of neighbours. None: the parameter of the constructor.
         return_distance : bool, default=True
-            Whether the distances come too.
+            Whether to return the distances too.
 
         Returns
         -------
         distances : ndarray of shape (n_queries, n_neighbors), float64
             Only if `return_distance`.
         indices : ndarray of shape (n_queries, n_neighbors)
-            Training row numbers, ordered by (distance, index).
+            Numbers of training samples, ordered by (distance, index).
 
         Raises
         ------
         ValueError
-            If `n_neighbors` exceeds the number of (other) training rows, or the squared norm of a query overflows.
+            If `n_neighbors` exceeds the number of (other) training samples, or the squared norm of a query overflows.
         """
         check_is_fitted(self)
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
@@ -427,7 +430,7 @@ class ExactNeighbors(BaseEstimator):
         return (self._distance.to_distance(ranks), indices) if return_distance else indices
 
     def _search(self, queries: Matrix | None, k: int) -> tuple[FloatArray, IntArray]:
-        """Return ranks and indices (n_queries, k); queries None are the training rows, each without itself."""
+        """Return ranks and indices (n_queries, k); queries None are the training samples, each without itself."""
         if queries is None:
             return self._joined().leave_one_out(k, self.n_jobs)
         queries = stored_alike(as_rows(queries), as_sparse=self._as_sparse)
@@ -441,7 +444,7 @@ class ExactNeighbors(BaseEstimator):
         return state
 
     def __sklearn_tags__(self) -> Tags:
-        """Declare to scikit-learn that X may be sparse, and whether it may hold NaN."""
+        """Declare to scikit-learn that X may be sparse, and whether it may contain NaN."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = takes_missing_values(self.metric)
@@ -449,7 +452,7 @@ class ExactNeighbors(BaseEstimator):
 
 
 def _is_worth_it(segment: Segment) -> bool:
-    """Return whether so many rows were removed from a segment that it is made anew of the others."""
+    """Return whether enough rows were removed from a segment to build it again from the others."""
     removed = segment.n_rows - len(segment)
     return removed * _JOINED_UP_TO > len(segment) and not is_mapped(segment.rows)
 

@@ -50,7 +50,8 @@ def _added(total: FloatArray, left: FloatArray, right: FloatArray, combine: np.u
     """Return a total (n_pairs,) to which the terms of features (n_pairs, n_features) are added one after the other.
 
     `numpy.sum` adds pairwise along the contiguous axis, but one number after the other along another axis. So the
-    values of a feature are contiguous, and there are at least two pairs: of one, the other axis would be contiguous.
+    values of a feature are contiguous, and there are at least two pairs: for a single pair, the other axis would be
+    contiguous.
     """
     n_pairs, n_features = left.shape
     lines = -(-n_features // _CACHE_LINE) | 1  # odd: a power of two would map all rows to the same lines of the cache

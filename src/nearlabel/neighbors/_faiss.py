@@ -17,7 +17,7 @@ from nearlabel.utils.optional import import_optional
 from nearlabel.utils.types import IntArray
 from nearlabel.utils.validation import check_flag, check_integer
 
-_ROWS_PER_LIST = 39  # at least, on average: what faiss asks for to find the centres of its lists
+_ROWS_PER_LIST = 39  # at least, on average: faiss needs as many to find the centres of its lists
 
 
 class FaissNeighbors(ApproximateNeighbors):
@@ -65,22 +65,22 @@ class FaissNeighbors(ApproximateNeighbors):
 
 
 class FaissIVFNeighbors(FaissNeighbors):
-    """Find neighbours in the lists of faiss' IVF index that are nearest to the query; some may be missed.
+    """Find neighbours in those lists of faiss' IVF index that are nearest to the query; some may be missed.
 
-    The training rows are cut into lists, each with a centre (k-means), and a query is compared with the `n_probe` lists
-    of the nearest centres. Fast to build; best where the rows form clusters. Needs faiss (``pip install
-    'nearlabel[ann]'``), whose import makes scikit-learn's own neighbour search use one thread in the same process.
+    The training samples are split into lists, each with a centre (k-means), and a query is compared with the `n_probe`
+    lists of the nearest centres. Fast to build; best where the samples form clusters. Needs faiss (``pip install
+    'nearlabel[ann]'``); importing faiss makes scikit-learn's own neighbour search use one thread in the same process.
 
-    The index holds float32, of rows that are centred first; distances and their order are exact, in float64: only
-    missing neighbours make the result differ from that of `ExactNeighbors`; :func:`recall` counts them. The same
-    `random_state` gives the same answer; sparse rows are refused.
+    The index stores float32 copies of the centred samples. Distances and their order are exact, in float64: the result
+    differs from that of `ExactNeighbors` only by missing neighbours; :func:`recall` counts them. The same
+    `random_state` gives the same result. Sparse samples raise an error.
 
     Parameters
     ----------
     n_probe : int, default=16
-        Lists that are searched for a query: more are slower and miss fewer neighbours.
+        Number of lists that are searched for a query: more are slower and miss fewer neighbours.
     n_lists : int, default=None
-        Lists, at most n_samples. None: 2 √n_samples, but few enough to hold 39 rows on average.
+        Number of lists, at most n_samples. None: 2 √n_samples, but few enough for an average of 39 samples per list.
     metric : {"euclidean", "cosine"}, default="euclidean"
         The distance.
     n_neighbors : int, default=5
@@ -95,7 +95,7 @@ class FaissIVFNeighbors(FaissNeighbors):
     n_features_in_ : int
         Number of features seen in `fit`.
     n_samples_fit_ : int
-        Number of training rows.
+        Number of training samples.
 
     See Also
     --------
@@ -141,7 +141,7 @@ class FaissIVFNeighbors(FaissNeighbors):
         centres = faiss.IndexFlatL2(n_features)
         index = faiss.IndexIVFFlat(centres, n_features, n_lists, faiss.METRIC_L2)
         index.cp.seed = seed
-        index.cp.min_points_per_centroid = 1  # no warning on standard error where lists are short: n_lists was chosen
+        index.cp.min_points_per_centroid = 1  # no warning on standard error where lists are short
         return index
 
     def _search_parameters(self, faiss: Any) -> Any:
@@ -151,28 +151,28 @@ class FaissIVFNeighbors(FaissNeighbors):
 class FaissHNSWNeighbors(FaissNeighbors):
     """Find neighbours by walking over faiss' hierarchical graph (HNSW); some may be missed.
 
-    Slow to build, fast to search: worth it for many queries after one `fit`. Needs faiss (``pip install
-    'nearlabel[ann]'``), whose import makes scikit-learn's own neighbour search use one thread in the same process.
+    Slow to build, fast to search: suited to many queries after one `fit`. Needs faiss (``pip install
+    'nearlabel[ann]'``); importing faiss makes scikit-learn's own neighbour search use one thread in the same process.
 
-    The index holds float32, of rows that are centred first; distances and their order are exact, in float64: only
-    missing neighbours make the result differ from that of `ExactNeighbors`; :func:`recall` counts them. Sparse
-    rows are refused.
+    The index stores float32 copies of the centred samples. Distances and their order are exact, in float64: the result
+    differs from that of `ExactNeighbors` only by missing neighbours; :func:`recall` counts them. Sparse samples raise
+    an error.
 
     Parameters
     ----------
     ef_search : int, default=64
-        Rows that a walk keeps as candidates: more are slower and miss fewer neighbours.
+        Number of candidates that a walk keeps: more are slower and miss fewer neighbours.
     n_links : int, default=16
-        Links of a row (HNSW's M).
+        Links of a sample (HNSW's M).
     ef_construction : int, default=100
-        Rows kept as candidates while the graph is built.
+        Number of candidates while the graph is built.
     metric : {"euclidean", "cosine"}, default="euclidean"
         The distance.
     n_neighbors : int, default=5
         Number of neighbours if `kneighbors` gets none.
     reproducible : bool, default=True
-        Whether the same rows and `random_state` give the same graph: it is built by one thread. False: `n_jobs` threads
-        build it, and what is missed may differ from run to run.
+        Whether the same samples and `random_state` give the same graph, which one thread then builds. False: `n_jobs`
+        threads build it, and the missed neighbours may differ from run to run.
     random_state : int, RandomState or None, default=0
         Seed of the levels of the graph.
     n_jobs : int, default=None
@@ -183,7 +183,7 @@ class FaissHNSWNeighbors(FaissNeighbors):
     n_features_in_ : int
         Number of features seen in `fit`.
     n_samples_fit_ : int
-        Number of training rows.
+        Number of training samples.
 
     See Also
     --------

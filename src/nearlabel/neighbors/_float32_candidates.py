@@ -1,4 +1,4 @@
-"""Squared distances in single precision with a proven bound on their error: they give candidates, never the answer.
+"""Squared distances in single precision with a proven bound on their error: they give candidates, never the result.
 
 This needs *points*: vectors whose squared Euclidean distance orders the rows as the rank does (the rows themselves; for
 the cosine, rows of length one). The points are kept in panels, centred, as float32 rows [r, |r|², 1], so that one
@@ -6,14 +6,16 @@ matrix product with queries [-2q, 1, |q|²] is |r - q|², and no other pass over
 
 **The bound.** Let r and q be the centred, scaled points in real arithmetic, u = 2^-24, d the number of features that
 are summed, and w = (|q| + |r|)². The float32 coordinates are off by a factor 1 + δ, |δ| ≤ u + 2^-53, so the product of
-what is stored differs from |r - q|² by at most 2|q||r|(2u + u²) + u(|q|² + |r|²) + O(d 2^-53) w ≤ (2u + u² + ...) w.
+the stored numbers differs from |r - q|² by at most 2|q||r|(2u + u²) + u(|q|² + |r|²) + O(d 2^-53) w ≤ (2u + u² + ...)
+w.
 A sum of d + 2 products in any order, fused or not, errs by at most γ w, γ = (d + 2)u / (1 - (d + 2)u) (Higham, Accuracy
 and Stability of Numerical Algorithms, 2002, section 3.1). The rank, summed in float64, is within (d + 3) 2^-53 of the
 exact number, relatively. Adding a bound to a float32 number and comparing rounds twice more, by u w each. Together all
 of this, and the rounding of norms and of the bound itself, stays below ``rounding(d) w`` with
 rounding(d) = (d + 16)u / (1 - (d + 16)u). Underflow, even where the machine flushes denormal numbers to zero, adds at
-most (d + 16) 2^-125 (1 + |q| + |r|): below 2^-60 where norms are below 2^44, far below what rounding(d) w spares above.
-What the rank itself rounds in an absolute sense (the cosine) is its `noise`.
+most (d + 16) 2^-125 (1 + |q| + |r|): below 2^-60 where norms are below 2^44, far below the margin of rounding(d) w
+above.
+The absolute rounding error of the rank itself (the cosine) is its `noise`.
 
 Assumed, and checked: the points are finite; d < 2^20; a power of two scales the training points to norms below 2^31,
 and queries with norms above 2^60 get a distance above every limit and end as unresolved, so that nothing overflows.
@@ -41,8 +43,8 @@ from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 PANEL_ROWS = 4096
 MOST_FEATURES = 2**20
-RUN = 16  # a panel is padded to a multiple of so many rows
-_SAMPLE = 256  # about so many rows give medians and variances: they affect the speed only
+RUN = 16  # a panel is padded to a multiple of this number of rows
+_SAMPLE = 256  # about this many rows give medians and variances: they affect the speed only
 _CACHED_BYTES = 2**18  # rows are made into points in blocks of this size, which stay in the cache
 LARGEST_QUERY = 2.0**60
 _UNDERFLOW = 2.0**-60
@@ -62,7 +64,7 @@ def rounding(n_features: int) -> float:
 
 @dataclass(frozen=True)
 class Panel:
-    """Training rows stored together: their indices, their points as a float32 `block`, their norms, in one order.
+    """Training samples stored together: their indices, their points as a float32 `block`, their norms, in one order.
 
     The block is padded to a multiple of `RUN` with rows that are far from everything, `rows` and `norms` with zeros.
     `centre` is what the points are centred on. All lie within `radius` of `middle` (both in units of the points).
@@ -126,7 +128,7 @@ class Panels(Protocol):
         ...
 
     def squares(self, panel: Panel, operand: Operand, memory: Float32Array) -> Float32Array:
-        """Return squared distances (rows of the panel, n_queries); `memory` has room for them, of sparse rows twice."""
+        """Return squared distances (rows of the panel, n_queries); `memory` has room for them, twice if sparse."""
         ...
 
     def lower_bounds(self, X: Matrix, numbers: Sequence[int]) -> FloatArray:
@@ -181,7 +183,7 @@ class DensePanels(_Bounded):
     Rows that are not `resident` (mapped from a file) keep their order, and panels are built whenever they are needed.
     """
 
-    _seeks_whole = True  # whether sums of whole numbers are told apart from others
+    _seeks_whole = True  # whether sums of whole numbers are treated separately
 
     def __init__(
         self, X: Matrix, distance: PointDistance, rows: IntArray, *, resident: bool, n_jobs: int | None
@@ -252,8 +254,8 @@ class DensePanels(_Bounded):
     def lower_bounds(self, X: Matrix, numbers: Sequence[int]) -> FloatArray:
         """Return the squared distance to each ball, below zero inside: no row is nearer than its ball.
 
-        The expanded squares |q|² - 2 q·m + |m|² may be off by `rounding64`, of which `blur` is the root: far from the
-        centre that is more than the distance itself.
+        The expanded squares |q|² - 2 q·m + |m|² may be off by `rounding64`; `blur` is its root. Far from the centre
+        that is more than the distance itself.
         """
         middles, radii = self._middles[list(numbers)], self._radii[list(numbers)]
         centred = self._distance.points(as_float64(X)) - self._centre
@@ -265,7 +267,7 @@ class DensePanels(_Bounded):
             return np.asarray(gaps * np.abs(gaps) - self._absolute)
 
     def is_whole(self, X: Matrix) -> bool:
-        """Return whether these are small whole numbers, as the training rows are."""
+        """Return whether these are small whole numbers, as the training samples are."""
         if not (self.whole and _are_whole(X)):
             return False
         farthest = _length(np.abs(as_float64(X) - self._centre).max(axis=0))
@@ -443,7 +445,7 @@ class SparsePanels(_Bounded):
         return squares
 
     def is_whole(self, X: Matrix) -> bool:
-        """Return whether these are small whole numbers, as the training rows are."""
+        """Return whether these are small whole numbers, as the training samples are."""
         return self.whole and _are_whole(X) and bool(4 * _squared_norms(as_float64(X)).max(initial=0) < _EXACT_BELOW)
 
     def _points(self, rows: IntArray | slice) -> CSR:

@@ -50,7 +50,7 @@ class _Tile:
 class GemmSearch(PanelSearch):
     """Find candidates by float32 products.
 
-    Float32 panels are kept beside X; of rows that are not `resident` (mapped from a file), none are.
+    Float32 panels are stored in addition to X, but not for rows that are not `resident` (mapped from a file).
     """
 
     _panels: Panels
@@ -146,7 +146,7 @@ class GemmSearch(PanelSearch):
 
 
 def runs_down(squares: Float32Array, panel: Panel, norms: Float32Array, k: int, error: Error) -> Runs:
-    """Cut squared distances (rows of a panel, queries) into runs of consecutive rows.
+    """Split squared distances (rows of a panel, queries) into runs of consecutive rows.
 
     Long runs cost least, but their least values bound the k-th neighbour well only if there are several times k runs.
     """

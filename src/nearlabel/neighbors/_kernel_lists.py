@@ -30,9 +30,9 @@ _ALIGNED = 64  # bytes, as cache lines and the widest registers
 
 
 class RowSource:
-    """Dense rows of a matrix (float32 or float64, any layout), and what makes points of them.
+    """Dense rows of a matrix (float32 or float64, any layout), and the parameters that make points of them.
 
-    A point is a row, divided by its length if `unit_length`, less `centre`, times 2^exponent.
+    A point is a row, divided by its length if `unit_length`, minus `centre`, times 2^exponent.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class RowSource:
 
     @cached_property
     def structure(self) -> SourceStructure:
-        """What the kernel takes; valid as long as this object lives."""
+        """The argument of the kernel; valid as long as this object lives."""
         X = self._X
         strides = (stride // X.itemsize for stride in X.strides)
         return SourceStructure(
@@ -106,7 +106,7 @@ class PackedPoints:
 
     @cached_property
     def structure(self) -> PointsStructure:
-        """What the kernel takes; valid as long as this object lives."""
+        """The argument of the kernel; valid as long as this object lives."""
         arrays = self.packed, self.units, self.squares, self.norms, self.rests
         packed, *others = (array.ctypes.data for array in arrays)
         return PointsStructure(packed, len(self), self.depth, self.n_features, *others)
@@ -176,7 +176,7 @@ class KernelLists:
 
     @cached_property
     def structure(self) -> ListsStructure:
-        """What the kernel takes; valid as long as this object lives."""
+        """The argument of the kernel; valid as long as this object lives."""
         arrays = (*(self.limit, self._found, self._n_candidates, self._n_sifted, self.unresolved),)
         pointers = (array.ctypes.data for array in arrays)
         return ListsStructure(self.n_neighbors, self._found.shape[1], self.exact, self._absolute, *pointers)

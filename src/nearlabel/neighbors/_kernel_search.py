@@ -42,7 +42,7 @@ _BYTES_OF_CANDIDATE = 12
 
 @dataclass(frozen=True)
 class PackedPanel:
-    """Training rows stored together, packed for a kernel; the other fields are those of `Panel`."""
+    """Training samples stored together, packed for a kernel; the other fields are those of `Panel`."""
 
     rows: IntArray
     numbers: Int32Array
@@ -67,7 +67,7 @@ class PackedPanels(DensePanels):
 
     @property
     def level(self) -> str:
-        """The level that is asked for, unless it would round whole numbers."""
+        """The requested level, unless it would round whole numbers."""
         return _PLAIN if self.whole else self._level
 
     def packed_queries(self, X: Matrix, rows: IntArray, centre: FloatArray) -> PackedPoints:
@@ -125,7 +125,7 @@ AnyPanels: TypeAlias = PackedPanels | PackedSparsePanels
 class _Queries:
     """Some rows of X as queries: their candidates, and as factors for the panels of the common centre.
 
-    `own` are their numbers, where they are training rows.
+    `own` are their numbers, where they are training samples.
     """
 
     X: Matrix
@@ -227,7 +227,7 @@ class KernelSearch(PanelSearch):
         return self._in_float32
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Be made anew where it is loaded: another processor may have other levels."""
+        """Be built again where it is loaded: another processor may have other levels."""
         return point_search, (self._X, self._distance, self._n_jobs)
 
 

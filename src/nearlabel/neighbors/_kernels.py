@@ -1,4 +1,4 @@
-"""The compiled kernels, if they were built and the processor runs them: which there are, which is used, and calls.
+"""The compiled kernels, if they were built and the processor runs them: their levels, the level in use, and calls.
 
 Arrays are checked here, so that no call can reach memory that is not theirs.
 """
@@ -109,7 +109,7 @@ class ListsStructure(ctypes.Structure):
 
 
 def _opened() -> ctypes.CDLL:
-    """Return the library; raise OSError that tells why it cannot be used."""
+    """Return the library; raise OSError with the reason if it cannot be used."""
     if not LIBRARY.exists():
         raise OSError("not built")
     try:
@@ -123,7 +123,7 @@ def _opened() -> ctypes.CDLL:
 
 
 def kernels_state() -> str:
-    """Return "built", or why there are no kernels."""
+    """Return "built", or the reason why there are no kernels."""
     try:
         _opened()
     except OSError as error:
@@ -183,13 +183,13 @@ def kernel_levels() -> tuple[str, ...]:
 
     See Also
     --------
-    kernel_level : Chooses one.
+    kernel_level : Sets one.
     """
     return (*(name for name in level_numbers() if name != _FOR_TESTS), OFF)
 
 
 def kernel_in_use() -> str:
-    """Return the level that searches use now: the chosen one, or that of NEARLABEL_KERNELS, or "auto".
+    """Return the level that searches use now: that of `kernel_level`, or of NEARLABEL_KERNELS, or "auto".
 
     "auto" is the fastest there is, or "off" where there is none.
     """
@@ -205,8 +205,8 @@ def kernel_in_use() -> str:
 def kernel_level(level: str) -> Iterator[None]:
     """Search with one level of the kernels, or without them, inside a ``with`` block.
 
-    Answers are the same to the bit. What was fitted outside the block keeps its level,
-    until it is copied or loaded from a file.
+    Results are the same to the bit. A search that was fitted outside the block keeps its level, until it is copied or
+    loaded from a file.
 
     Parameters
     ----------
@@ -281,13 +281,13 @@ def sum_sparse_pairs(kind: int, left: CSR, right: CSR, pairs: tuple[IntArray, In
 
 
 def _rows_of_pairs(left: Matrix, right: Matrix, pairs: tuple[IntArray, IntArray]) -> list[NDArray[np.int64]] | None:
-    """Return the numbers of rows as the kernels take them; None if one is none of a matrix."""
+    """Return the row numbers in the format of the kernels; None if a number is out of range."""
     rows = [np.ascontiguousarray(of, dtype=np.int64) for of in pairs]
     if rows[0].shape != rows[1].shape or rows[0].ndim != 1:
         return None
     for numbers, of in zip(rows, (left, right), strict=True):
         if len(numbers) and not 0 <= numbers.min() <= numbers.max() < of.shape[0]:
-            return None  # numpy counts from the end, or tells what is wrong
+            return None  # numpy counts from the end, or raises the right error
     return rows
 
 

@@ -1,4 +1,4 @@
-"""How far rows are from their neighbours."""
+"""Mean distances of rows to their neighbours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distances between rows that may lack values: NaN stands for a missing value, in dense rows and, stored, in CSR rows.
+"""Distances between rows with missing values: NaN is a missing value, in dense rows and, stored, in CSR rows.
 
 As in `_distances`, a product bounds the rank of all pairs, and a sum over the features in their order decides. Let a be
 the values of a row with 0 where one is missing, and m be 1 there, else 0. Over the features that two rows have in
@@ -65,7 +65,7 @@ class Heom:
             self.prepare(X[block])
 
     def prepare(self, X: Matrix) -> RowsWithGaps:
-        """Tell known values, which are centred, from gaps."""
+        """Separate known values, which are centred, from gaps."""
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
             known, gaps = _split_sparse(as_float64(X)) if sparse.issparse(X) else _split(as_float64(X) - self._centre)
             squares, n_gaps = (np.asarray(part.sum(axis=1)).ravel() for part in (known * known, gaps))
@@ -74,7 +74,7 @@ class Heom:
         return RowsWithGaps(X, known, gaps, squares, n_gaps)
 
     def tile(self, queries: RowsWithGaps, rows: RowsWithGaps) -> Tile:
-        """Bound the rank of all pairs, less the query's own norm, by one product."""
+        """Bound the rank of all pairs, minus the query's own norm, by one product."""
         error = _rounding(rows)
         left = _beside(queries.known * queries.known, queries.gaps, 2.0 * queries.known, queries.gaps)
         right = _beside(rows.gaps, rows.known * rows.known, rows.known, rows.gaps)

@@ -1,4 +1,4 @@
-"""The distances that a metric's name stands for."""
+"""The distances of the metrics' names."""
 
 from __future__ import annotations
 

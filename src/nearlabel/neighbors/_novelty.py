@@ -1,4 +1,4 @@
-"""Which rows are unlike all training rows: conformal p-values of their distances to neighbours."""
+"""Novel samples, unlike all training samples: conformal p-values of their distances to neighbours."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from nearlabel.utils.validation import check_n_neighbors, check_rows, check_shar
 
 
 class NoveltyDetector(OutlierMixin, BaseEstimator):
-    """Tell rows that are farther from their neighbours than nearly all training rows are from theirs.
+    """Find samples that are farther from their neighbours than nearly all training samples are from theirs.
 
-    A classifier answers such rows by rows that are unlike them, so a person had better see them. The p-value of a row
-    is the share of the training rows, and the row itself, whose mean distance to their `n_neighbors` nearest other
-    training rows is at least the row's own. Of rows drawn as the training rows were, whatever the distribution and the
-    metric, at most the share `level` is called novel, in expectation over the draw of all rows.
+    A classifier predicts labels for such samples from neighbours that are unlike them, so a person should review them.
+    The p-value of a sample is a share: of the training samples and the sample itself, those whose mean distance to
+    their `n_neighbors` nearest other training samples is at least the sample's own. If new samples are drawn like the
+    training samples, at most the share `level` of them is called novel, in expectation over the draw of all samples,
+    whatever the distribution and the metric.
 
     Parameters
     ----------
     n_neighbors : int, default=10
         Number of neighbours.
     level : float, default=0.01
-        Rows with a p-value of at most this are novel; between 0 and 1. With fewer than 1 / level - 1 training rows no
-        row is.
+        Samples with a p-value of at most this are novel; between 0 and 1. With fewer than 1 / level - 1 training
+        samples no sample can be novel.
     search : object with `fit` and `kneighbors`, default=None
         Finds the neighbours, as in `nearlabel.lazy.MLkNN`. None: `ExactNeighbors()`.
 
@@ -38,18 +39,18 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     search_ : object
         The fitted search.
     training_distances_ : ndarray of shape (n_samples,)
-        Mean distance of each training row to its neighbours, sorted.
+        Mean distance of each training sample to its neighbours, sorted.
     offset_ : float
-        What `decision_function` subtracts: the least p-value of rows that are not novel.
+        The number that `decision_function` subtracts: the least p-value of samples that are not novel.
     n_features_in_ : int
         Number of features.
 
     Notes
     -----
-    No rows need to be held out. Put a new row among the training rows: then all rows are exchangeable, and so are their
-    mean distances to the nearest others. The training rows' own are at most what they are without the new row, so the
-    p-value here is at least the exact one. What was fitted to the training rows, such as a scaling, loosens this a
-    little. A row that is near training rows may still be one that the labels do not fit.
+    No samples need to be held out. If a new sample is added to the training samples, all of them are exchangeable, and
+    so are their mean distances to the nearest others. Those of the training samples are at most as large as without the
+    new sample, so the p-value here is at least the exact one. Anything else fitted to the training samples, such as a
+    scaling, loosens this guarantee a little. A sample near training samples may still have other labels than they have.
 
     References
     ----------
@@ -79,12 +80,12 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         self.search = search
 
     def fit(self, X: MatrixLike, y: Any = None) -> Self:
-        """Find the neighbours of the training rows, each without itself.
+        """Find the neighbours of the training samples, each without itself.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows.
+            Training samples.
         y : None
             Ignored.
 
@@ -96,52 +97,52 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X is malformed or has too few rows, or a parameter is out of range.
+            If X is malformed or has too few samples, or a parameter is out of range.
         TypeError
             If a parameter is of the wrong type.
         """
         return self._fit(X)
 
     def fit_predict(self, X: MatrixLike, y: Any = None) -> IntArray:
-        """Fit, and tell which training rows are novel to the others.
+        """Fit, and return which training samples are novel compared with the others.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows.
+            Training samples.
         y : None
             Ignored.
 
         Returns
         -------
         inside : ndarray of int of shape (n_samples,)
-            -1 where the row is novel, else 1: at most the share `level` of the rows is.
+            -1 where the sample is novel, else 1: at most the share `level` of the samples is novel.
         """
         distances = self._distances(self._fit(X).search_, None)
         return self._inside(self._n_at_least(distances) / len(distances))
 
     def predict(self, X: MatrixLike) -> IntArray:
-        """Tell which rows are novel.
+        """Return which samples are novel.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Rows.
+            Samples.
 
         Returns
         -------
         inside : ndarray of int of shape (n_queries,)
-            -1 where the row is novel, else 1.
+            -1 where the sample is novel, else 1.
         """
         return self._inside(self.p_values(X))
 
     def p_values(self, X: MatrixLike) -> FloatArray:
-        """Return how well each row fits the training rows: a low value says that it does not.
+        """Return how well each sample fits the training samples: a low value means badly.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Rows.
+            Samples.
 
         Returns
         -------
@@ -158,12 +159,12 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         return (1 + self._n_at_least(distances)) / (1 + len(self.training_distances_))
 
     def decision_function(self, X: MatrixLike) -> FloatArray:
-        """Return how far p-values are above the level: below 0 where the row is novel.
+        """Return how far p-values are above the level: below 0 where the sample is novel.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Rows.
+            Samples.
 
         Returns
         -------
@@ -172,7 +173,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         """
         return self.p_values(X) - self.offset_
 
-    score_samples = p_values  # scikit-learn's name of what decides
+    score_samples = p_values  # scikit-learn's name of the deciding score
 
     @property
     def offset_(self) -> float:
@@ -181,16 +182,16 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
 
     @classmethod
     def around(cls, fitted: Any, level: float, distances: FloatArray | None = None) -> Self:
-        """Return the detector of a classifier by neighbours, fitted to its training rows.
+        """Return the detector of a classifier by neighbours, fitted to its training samples.
 
         Parameters
         ----------
         fitted : fitted classifier
             One with `search_` and `n_neighbors_`.
         level : float
-            As of the class.
+            As in the class.
         distances : ndarray of shape (n_samples,), default=None
-            Mean distances of the training rows, if they are known. None: the search is asked.
+            Mean distances of the training samples, if they are known. None: the search finds them.
 
         Returns
         -------
@@ -217,11 +218,11 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         return self
 
     def _distances(self, search: Any, X: Any) -> FloatArray:
-        """Return the mean distance of rows, or of the training rows, to their neighbours."""
+        """Return the mean distance of samples, or of the training samples, to their neighbours."""
         return mean_distances(search.kneighbors(X, self.n_neighbors)[0])
 
     def _n_at_least(self, distances: FloatArray) -> IntArray:
-        """Return how many training rows are at least so far from their neighbours."""
+        """Return how many training samples are at least as far from their neighbours."""
         n_nearer = np.searchsorted(self.training_distances_, distances, side="left")
         return np.asarray(len(self.training_distances_) - n_nearer)
 
@@ -229,7 +230,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         return np.where(p_values < self.offset_, -1, 1)
 
     def __sklearn_tags__(self) -> Tags:
-        """Declare what the search takes."""
+        """Declare the input that the search takes."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = takes_missing_values(self.search)

@@ -1,4 +1,4 @@
-"""Ranks of chosen pairs of training rows, which may be in several segments: for lists that follow the rows."""
+"""Ranks of chosen pairs of training samples, which may be in several segments: for lists that are updated with rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from nearlabel.neighbors._segment import KeptRows, first_numbers, take_of_all
 from nearlabel.utils.blocks import bytes_per_row, row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
-_FEW = 4  # new rows, to which all distances are summed, since a search would cost more
+_FEW = 4  # new samples, to which all distances are summed, since a search would cost more
 _BYTES_AT_A_TIME = 2**22  # of rows, which are copied where some between them were removed
-_FIRST, _MORE = 2, 8  # new rows to search for, and how many times as many where all that are found are within reach
+_FIRST, _MORE = 2, 8  # new samples to search for, and how many times as many where all that are found are within reach
 
 
 Search: TypeAlias = Callable[[Matrix, int], Result]  # ranks and indices of the k rows nearest to queries
@@ -56,9 +56,10 @@ def pairs_within(
     search: Callable[[], Search],
     reach: FloatArray,
 ) -> RankedPairs:
-    """Return the pairs of one of the first rows, as many as have a reach, and a new row whose rank is below that reach.
+    """Return the pairs of one of the first rows, as many as have a reach, and an added row whose rank is below it.
 
-    `search` gives what searches in the new rows, for which the others are queries; to few rows the sums are quicker.
+    `search` gives the engine that searches in the added rows, for which the others are queries; sums are faster for few
+    rows.
     """
     if new.shape[0] <= _FEW and isinstance(distance, PointDistance | TreeDistance):
         within: Callable[[Matrix, FloatArray], RankedPairs] = partial(_summed_within, distance, new)
@@ -83,7 +84,7 @@ def _summed_within(
 
 
 def _found_within(search: Search, n_rows: int, queries: Matrix, reach: FloatArray) -> RankedPairs:
-    """Search for so many of the rows nearest to each query that the last is not within its reach."""
+    """Search for more and more rows nearest to each query, until the last is not within its reach."""
     left, k, parts = np.arange(len(reach)), min(_FIRST, n_rows), []
     while len(left):
         found = search(queries if len(left) == len(reach) else queries[left], k)

@@ -1,13 +1,13 @@
-"""The search panel by panel, with the answer of a float64 search; what compares a panel with queries is one of two.
+"""The search panel by panel, with the result of a float64 search; queries and panels are compared in one of two ways.
 
 1. A comparison of queries with a panel of rows gives all squared distances roughly, each with a proven bound on its
    error: by products in single precision (`_gemm_search.py`) or by a compiled kernel (`_kernel_search.py`).
 2. The bounds leave a few candidates for each query.
 3. Their distances are summed in float64, in the order of the features (`_exact_distances.py`), and sorted by
    (distance, index).
-4. A query with too many candidates is unresolved: float64 bounds on all rows answer it (`_bounds_search.py`).
+4. A query with too many candidates is unresolved: float64 bounds on all rows find its neighbours (`_bounds_search.py`).
 
-For training rows without queries, the comparison of two panels serves both: |r - q|² is |q - r|².
+For training samples without queries, the comparison of two panels serves both: |r - q|² is |q - r|².
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.progress import listening, part
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
-_FEW_PAIRS, _NUMBERS_OF_FEW = 1000, 2**17  # up to so many, all pairs are ranked in float64: the fewest calls
+_FEW_PAIRS, _NUMBERS_OF_FEW = 1000, 2**17  # up to these, all pairs are ranked in float64: the fewest calls
 QUERIES_PER_TILE = 1000  # not a power of two, which would map the rows of a product to the same lines of the cache
 _TILES_PER_BLOCK = 32  # whose queries are sorted by nearest panel, so that queries near each other share a tile
 _BYTES_OF_BOUNDS = 2**24
@@ -75,7 +75,7 @@ class PanelSearch(ABC):
         self._blank, self._pointed = np.flatnonzero(blank), np.flatnonzero(~blank)
         self._bounds_search = BoundsSearch(X, distance)
         if len(self._pointed) > 1:
-            with listening(None):  # quick beside a search, whose progress would begin at the end
+            with listening(None):  # fast compared with a search, whose progress would begin at the end
                 self._panels = self._make_panels(n_jobs)
 
     @abstractmethod
@@ -88,7 +88,7 @@ class PanelSearch(ABC):
 
     @abstractmethod
     def _tile(self, rows: Matrix, own: IntArray | None, lists: Any) -> Any:
-        """Return queries with their lists; `own` are their numbers, where they are training rows."""
+        """Return queries with their lists; `own` are their numbers, where they are training samples."""
 
     @abstractmethod
     def _compare_tile(self, tile: Any, number: int, takes: BoolArray) -> None:
@@ -146,7 +146,7 @@ class PanelSearch(ABC):
     ) -> IntArray:
         """Search for the rows of X with these numbers, which have points; return the unresolved ones.
 
-        With `drop_self`, X are the training rows, and no row is its own neighbour.
+        With `drop_self`, X are the training samples, and no row is its own neighbour.
         """
         unresolved = []
         most = _TILES_PER_BLOCK * self.queries_per_tile
@@ -203,7 +203,7 @@ class PanelSearch(ABC):
         return self._decide(rows, numbers, lists, result)
 
     def _search_rows(self, result: Result, n_jobs: int | None) -> IntArray:
-        """Search for the neighbours of the training rows, group by group of panels; return the unresolved rows."""
+        """Search for the neighbours of the training samples, group by group of panels; return the unresolved rows."""
         self._write_blank(self._blank, result, drop_self=True)
         n_panels, unresolved = self._panels.n_panels, []
         for group in row_blocks(n_panels, 1, self._panels_per_group(result.ranks.shape[1])):
@@ -259,7 +259,7 @@ class PanelSearch(ABC):
     def _compare_panels(self, one: QueryPanel, other: QueryPanel) -> None:
         """Find candidates for the rows of two panels in each other.
 
-        One comparison serves both, unless the bounds exclude so many pairs that two smaller ones cost less.
+        One comparison serves both, unless the bounds exclude enough pairs that two smaller ones cost less.
         """
         if self._share_alive(one, other) + self._share_alive(other, one) >= 1:
             self._compare_both(one, other)

@@ -18,16 +18,16 @@ from nearlabel.utils.validation import check_integer
 
 @dataclass(frozen=True, eq=False)
 class NeighborGraph:
-    """Neighbours of some rows among the training rows, nearest first.
+    """Neighbours of some rows among the training samples, nearest first.
 
     Parameters
     ----------
     distances : ndarray of shape (n_rows, n_neighbors)
         Distances, ascending along each row.
     indices : ndarray of int of shape (n_rows, n_neighbors)
-        Training row numbers.
+        Training sample numbers.
     digest : str, default=None
-        Which rows these are the neighbours of, as `digest_of` tells; None: any set of n_rows rows is taken on trust.
+        Hash of the rows with these neighbours, from `digest_of`; None: any set of n_rows rows is accepted unchecked.
 
     Raises
     ------
@@ -48,16 +48,16 @@ class NeighborGraph:
                 f" got shapes {shapes[0]} and {shapes[1]}."
             )
         if self.digest is not None and not isinstance(self.digest, str):
-            raise TypeError(f"digest must be what digest_of returns, or None, got {type(self.digest).__name__}.")
+            raise TypeError(f"digest must be a result of digest_of or None, got {type(self.digest).__name__}.")
 
     def is_of(self, X: MatrixLike) -> bool:
-        """Tell whether these are the neighbours of the rows of X."""
+        """Return whether these are the neighbours of the rows of X."""
         if self.digest is None:
             return len(self.indices) == (X.shape[0] if hasattr(X, "shape") else len(X))
         return self.digest == digest_of(X)
 
     def nearest(self, n_neighbors: int | None) -> tuple[FloatArray, IntArray]:
-        """Return distances and indices of the nearest `n_neighbors`; None: all that are known."""
+        """Return distances and indices of the nearest `n_neighbors`; None: all known ones."""
         known = self.indices.shape[1]
         k = known if n_neighbors is None else check_integer("n_neighbors", n_neighbors, low=1)
         if k > known:
@@ -67,14 +67,14 @@ class NeighborGraph:
 
 @dataclass(frozen=True, eq=False)
 class PrecomputedNeighbors:
-    """Answer from neighbours found before; the answer for any smaller `n_neighbors` is a prefix.
+    """Return neighbours found before; the result for any smaller `n_neighbors` is a prefix.
 
-    It never changes, so cloning returns the same object and a thousand classifiers share one search.
+    It never changes, so `clone` returns the same object and a thousand classifiers share one search.
 
     Parameters
     ----------
     training : NeighborGraph
-        Neighbours of the training rows, each without itself.
+        Neighbours of the training samples, each without itself.
     queries : tuple of NeighborGraph, default=()
         Neighbours of any number of sets of queries.
 
@@ -93,9 +93,9 @@ class PrecomputedNeighbors:
 
     @property
     def n_neighbors_known(self) -> int:
-        """Number of neighbours known of each training row.
+        """Number of known neighbours of each training sample.
 
-        `MLkNN` needs one more than its `n_neighbors` for leave-one-out scores, and none more for all else.
+        `MLkNN` needs one more than its `n_neighbors` for leave-one-out scores, and no extra one otherwise.
         """
         return int(self.training.indices.shape[1])
 
@@ -108,26 +108,26 @@ class PrecomputedNeighbors:
         n_neighbors: int,
         check_rows: bool = True,
     ) -> PrecomputedNeighbors:
-        """Fit a search on X; ask it once for the training rows and once for each set of queries.
+        """Fit a search to X; query it once for the training samples and once for each set of queries.
 
         Parameters
         ----------
         search : object with `fit` and `kneighbors`
             Is fitted here.
         X : array-like of shape (n_samples, n_features)
-            Training rows.
+            Training samples.
         *queries : array-like of shape (n_queries, n_features)
             Sets of queries.
         n_neighbors : int
-            The largest number of neighbours that will be asked for, below n_samples.
+            The largest number of neighbours that will be needed, below n_samples.
         check_rows : bool, default=True
-            Whether to refuse other rows than these later. False tells sets of rows apart by their number of rows alone,
-            which saves reading them each time: for those who pass the rows on themselves.
+            Whether to reject samples other than these later. False distinguishes sets of samples by their number of
+            samples alone, which saves reading them each time: for callers that pass the samples on themselves.
 
         Returns
         -------
         PrecomputedNeighbors
-            The answers.
+            The neighbours.
         """
         digest = digest_of if check_rows else lambda rows: None
         search.fit(X)
@@ -140,31 +140,31 @@ class PrecomputedNeighbors:
     ) -> PrecomputedNeighbors:
         """Take neighbours from sparse graphs of distances, as scikit-learn's `KNeighborsTransformer` gives them.
 
-        Entry (i, j) is the distance of row i to training row j; what is stored counts, explicit zeros too. Entries may
-        stand in any order: they are sorted by (distance, index). Rows may hold different numbers of neighbours: the
-        smallest number counts for all.
+        Entry (i, j) is the distance of sample i to training sample j; all stored entries count, explicit zeros too.
+        Entries may be in any order: they are sorted by (distance, index). Rows may have different numbers of
+        neighbours: the smallest number is used for all.
 
         Parameters
         ----------
         training_graph : sparse container of shape (n_samples, n_samples)
-            Neighbours of the training rows. A row may hold itself, in any place, as scikit-learn's graphs of
-            n_neighbors + 1 entries do, or not: entries (i, i) are left out.
+            Neighbours of the training samples. A row may contain its own sample, in any place, as scikit-learn's graphs
+            of n_neighbors + 1 entries do, or not: entries (i, i) are left out.
         *query_graphs : sparse container of shape (n_queries, n_samples)
             Neighbours of sets of queries.
         rows : sequence of array-like, default=None
-            The training rows and each set of queries, in the order of their graphs, to refuse other rows than these
-            later. None: sets of rows are taken on trust and told apart by their number of rows alone.
+            The training samples and each set of queries, in the order of their graphs, to reject other samples later.
+            None: sets of samples are not checked, and distinguished by their number of samples alone.
 
         Returns
         -------
         PrecomputedNeighbors
-            The answers.
+            The neighbours.
 
         Raises
         ------
         ValueError
             If a graph has another shape, an entry is negative, NaN or infinite, a row has no neighbour or one twice,
-            two sets of queries cannot be told apart, or `rows` do not fit the graphs.
+            two sets of queries cannot be distinguished, or `rows` do not match the graphs.
         TypeError
             If a graph is not sparse.
 
@@ -190,7 +190,7 @@ class PrecomputedNeighbors:
         return cls(training, tuple(queries))
 
     def fit(self, X: MatrixLike, y: None = None) -> Self:
-        """Check that X are the training rows these neighbours were found for.
+        """Check that X are the training samples whose neighbours were found.
 
         Raises
         ------
@@ -198,22 +198,22 @@ class PrecomputedNeighbors:
             If they are not.
         """
         if not self.training.is_of(X):
-            raise ValueError("X must be the training rows whose neighbours were precomputed, got other rows.")
+            raise ValueError("X must be the training samples whose neighbours were precomputed, got other samples.")
         return self
 
     def kneighbors(
         self, X: MatrixLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> Any:
-        """Return what was found before.
+        """Return neighbours found before.
 
         Parameters
         ----------
         X : array-like of shape (n_queries, n_features), default=None
-            One of the sets of queries; None: the training rows.
+            One of the sets of queries; None: the training samples.
         n_neighbors : int, default=None
-            At most what was precomputed; None: all.
+            At most the precomputed number; None: all.
         return_distance : bool, default=True
-            Whether the distances come too.
+            Whether to return the distances too.
 
         Returns
         -------
@@ -223,7 +223,7 @@ class PrecomputedNeighbors:
         Raises
         ------
         ValueError
-            If X is no set of queries known here, or too many neighbours are asked for.
+            If X is none of the known sets of queries, or `n_neighbors` is too large.
         """
         distances, indices = self._graph_of(X).nearest(n_neighbors)
         return (distances, indices) if return_distance else indices
@@ -236,26 +236,26 @@ class PrecomputedNeighbors:
                 return graph
         raise ValueError(
             f"X must be one of the {len(self.queries)} sets of queries whose neighbours were precomputed,"
-            " got other rows."
+            " got other samples."
         )
 
     def __sklearn_tags__(self) -> Tags:
-        """Declare that X may be sparse and hold NaN: its rows are recognised, nothing is computed from them."""
+        """Declare that X may be sparse and contain NaN: its rows are recognised, nothing is computed from them."""
         input_tags = InputTags(sparse=True, allow_nan=True)
         return Tags(estimator_type=None, target_tags=TargetTags(required=False), input_tags=input_tags)
 
     def __sklearn_clone__(self) -> Self:
-        """Return the same object: there is nothing to unlearn."""
+        """Return the same object: no fit changes it."""
         return self
 
 
 def _digests(rows: Sequence[MatrixLike] | None, n_rows: list[int]) -> list[str] | list[None]:
-    """Return what tells the sets of rows of graphs apart, if there are rows; n_rows are those of the graphs."""
+    """Return hashes that identify the sets of rows of graphs, if there are rows; n_rows are those of the graphs."""
     if rows is None:
         if len(set(n_rows[1:])) < len(n_rows[1:]):
             raise ValueError(
                 f"query graphs must have different numbers of rows, got {n_rows[1:]}."
-                " Hint: rows=(X, queries, ...) tells sets of queries of one size apart."
+                " Hint: rows=(X, queries, ...) distinguishes sets of queries of one size."
             )
         return [None] * len(n_rows)
     got = [X.shape[0] if hasattr(X, "shape") else len(X) for X in rows]

@@ -1,4 +1,4 @@
-"""How many of the true nearest neighbours a search finds."""
+"""The recall of a search: how many of the true nearest neighbours it finds."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ def recall(
     random_state: Any = 0,
     per_query: bool = False,
 ) -> Any:
-    """Return the mean share of the true nearest neighbours that a search finds, each row without itself.
+    """Return the mean share of the true nearest neighbours that a search finds, each sample without itself.
 
-    Some rows of X are drawn, and the search, fitted to all rows, is asked for the nearest other rows of each. The truth
-    is that of `ExactNeighbors` for the rows drawn, which costs little beside a search of all. A neighbour that is
-    exactly as far as the last true one counts as found, whatever its index.
+    Some samples of X are drawn, and the search, fitted to all samples, is queried for the nearest other samples of
+    each. `ExactNeighbors` finds the true neighbours of the drawn samples, which costs little compared with a search for
+    all. A neighbour that is exactly as far as the last true one counts as found, whatever its index.
 
     Parameters
     ----------
     search : object with `fit` and `kneighbors`, or transformer
-        What the lazy classifiers take as `search`. A copy is fitted to X, whether it is fitted already or not; what is
-        passed stays as it is. To spare the fit, pass ``sklearn.frozen.FrozenEstimator(search)``, if X are the rows it
-        was fitted to. `PrecomputedNeighbors` answer with what they know of their training rows.
+        A search, as the parameter `search` of the lazy classifiers. A copy is fitted to X, whether the search is fitted
+        already or not; the original does not change. To avoid the fit, pass ``sklearn.frozen.FrozenEstimator(search)``,
+        if it was fitted to X. `PrecomputedNeighbors` use their known neighbours of the training samples.
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
-        Training rows; the queries are drawn from them.
+        Training samples; the queries are drawn from them.
     n_queries : int, default=1000
-        Number of rows drawn, without repetition; all where there are fewer.
+        Number of samples drawn, without repetition; all if there are fewer.
     n_neighbors : int, default=10
         Number of neighbours, below n_samples.
     metric : str or callable, default=None
-        What is near, as `ExactNeighbors` takes it. None: the parameters `metric`, `p` and `metric_params` of the
-        search, or of the transformer; "euclidean" if it has none.
+        The metric of the true neighbours, as in `ExactNeighbors`. None: the parameters `metric`, `p` and
+        `metric_params` of the search, or of the transformer; "euclidean" if it has none.
     random_state : int, RandomState or None, default=0
-        Of the draw.
+        Seed of the draw.
     per_query : bool, default=False
         Whether to return the share of each query instead of the mean.
 
@@ -66,7 +66,7 @@ def recall(
     Raises
     ------
     ValueError
-        If there are too few rows, or the metric takes something from the training rows.
+        If there are too few samples, or the metric takes parameters from the training samples.
 
     See Also
     --------
@@ -96,8 +96,8 @@ def recall(
 def found_shares(true: tuple[FloatArray, IntArray], found: tuple[FloatArray, IntArray]) -> FloatArray:
     """Return the share of the true neighbours that is found of each query (n_queries,).
 
-    Takes distances and indices (n_queries, n_neighbors) of both. Found is what is at most as far as the last true
-    neighbour, each row once.
+    Takes distances and indices (n_queries, n_neighbors) of both. A row counts as found, once, if it is at most as far
+    as the last true neighbour.
     """
     limit, (distances, indices) = true[0][:, -1:], found
     hits = distances <= limit
@@ -112,7 +112,7 @@ def found_shares(true: tuple[FloatArray, IntArray], found: tuple[FloatArray, Int
 def _answers(search: Any, rows: Matrix, own: IntArray, k: int) -> IntArray:
     """Return the neighbours (n_drawn, k) that a fitted search finds of the rows drawn, without themselves."""
     search = search.estimator if isinstance(search, FrozenEstimator) else search
-    if isinstance(search, PrecomputedNeighbors):  # knows its training rows only
+    if isinstance(search, PrecomputedNeighbors):  # knows its training samples only
         return np.asarray(search.kneighbors(None, k)[1])[own]
     indices = np.asarray(search.kneighbors(rows[own], k + 1)[1])
     return drop_self(np.zeros(indices.shape), indices, own)[1]
@@ -121,10 +121,10 @@ def _answers(search: Any, rows: Matrix, own: IntArray, k: int) -> IntArray:
 def _exact_distances(
     exact: ExactNeighbors, rows: Matrix, own: IntArray, found: IntArray, true: IntArray
 ) -> NDArray[np.float64]:
-    """Return the distance of each query to what was found (n_drawn, k); 0 where it is a true neighbour anyway.
+    """Return the distance of each query to the rows found (n_drawn, k); 0 where it is a true neighbour anyway.
 
     Infinite where nothing was found, for which some libraries write -1.
-    A distance by `ExactNeighbors` depends on nothing but the two rows: so a fit to a few rows gives the same bits.
+    A distance by `ExactNeighbors` depends on the two rows only: so a fit to a few rows gives the same bits.
     """
     distances = np.zeros(found.shape)
     missing = ~(found[:, :, np.newaxis] == true[:, np.newaxis, :]).any(axis=2)
@@ -149,5 +149,5 @@ def _exact_search(search: Any, metric: Any) -> ExactNeighbors:
         if set(params) == {"p"} and params["p"] in _MINKOWSKI:
             metric, params = _MINKOWSKI[params["p"]], None
     if not params and metric in _TAKE_FROM_TRAINING_ROWS:
-        raise ValueError(f"metric must have its metric_params to be measured, got {metric!r} without.")
+        raise ValueError(f"metric must have its metric_params, got {metric!r} without.")
     return ExactNeighbors(metric, metric_params=params, n_jobs=getattr(inner, "n_jobs", None))

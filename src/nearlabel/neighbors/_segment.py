@@ -1,7 +1,7 @@
-"""Training rows that are searched together. A search that rows were added to, or removed from, has several segments.
+"""Training samples that are searched together. A search has several segments after rows were added or removed.
 
-A segment never changes: adding rows makes another one, removing rows one that leaves them out of its answers. So a
-search is updated as a whole or not at all.
+A segment never changes: adding rows makes another one, removing rows makes one that leaves them out of its results. So
+an update of a search is atomic.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from nearlabel.neighbors._duplicate_rows import DuplicateRows
 from nearlabel.neighbors._result import Result
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 
-_MORE = 4  # neighbours that are asked for, at first, in the place of removed ones
+_MORE = 4  # additional neighbours that are requested, at first, in the place of removed ones
 
 
 class Engine(Protocol):
-    """What finds the nearest of rows that never change."""
+    """An engine finds the nearest of rows that never change."""
 
     def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Result:
         """Return ranks and indices (n_queries, k) of the nearest rows; without queries, of each row without itself."""
@@ -59,16 +59,16 @@ class KeptRows:
         return n_rows
 
     def take(self, places: IntArray | slice) -> Matrix:
-        """Return some rows, by their places among those that are there."""
+        """Return some rows, by their places among the remaining ones."""
         return self.rows[self.stored_at(places)]
 
     def stored_at(self, places: IntArray | slice) -> IntArray | slice:
-        """Return where in `rows` some rows are, by their places among those that are there."""
+        """Return where in `rows` some rows are, by their places among the remaining ones."""
         numbers = places if self.kept is None else self.kept[places]
         return numbers if self.duplicates is None else self.duplicates.group_of[numbers]
 
     def all_rows(self) -> Matrix:
-        """Return the rows that are there: the array itself where no row was removed and none is known to be equal."""
+        """Return the remaining rows: the array itself where no row was removed and none is known to be equal."""
         return self.rows if self.kept is None and self.duplicates is None else self.take(slice(None))
 
 
@@ -79,12 +79,12 @@ class Segment(KeptRows):
     engine: Engine = field(kw_only=True)
 
     def without(self, places: IntArray) -> Segment:
-        """Return the segment without some of its rows, by their places among those that are there."""
+        """Return the segment without some of its rows, by their places among the remaining ones."""
         kept = np.arange(self.n_rows) if self.kept is None else self.kept
         return replace(self, kept=np.delete(kept, places))
 
     def nearest(self, queries: Matrix, k: int, n_jobs: int | None) -> Result:
-        """Return ranks and places (n_queries, k) of the nearest rows that are there; all of them if there are fewer."""
+        """Return ranks and places (n_queries, k) of the nearest remaining rows; all of them if there are fewer."""
         k = min(k, len(self))
         if self.kept is None:
             return self._search(queries, k, n_jobs)
@@ -117,7 +117,7 @@ class Segment(KeptRows):
 
     @cached_property
     def _place_of(self) -> IntArray:
-        """The place of each row among those that are there; -1 of removed ones."""
+        """The place of each row among the remaining ones; -1 of removed ones."""
         places = np.full(self.n_rows, -1)
         places[self.kept] = np.arange(len(self))
         return places
@@ -172,7 +172,7 @@ def without_some(segments: Sequence[Segment], gone: BoolArray) -> list[Segment]:
 
 
 def stacked(parts: Sequence[Matrix]) -> Matrix:
-    """Return rows below each other; one part as it is."""
+    """Return rows below each other; a single part is returned unchanged."""
     if len(parts) == 1:
         return parts[0]
     return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)

@@ -24,7 +24,7 @@ from nearlabel.utils.types import CSR, FloatArray, IntArray
 _DENSE_FROM = 0.08  # share of the rows that have a feature from which a dense column costs less than postings
 _RUN = 64  # rows that are compared at once, as in kernels/level.h
 _WORD = 64  # bits
-_UP = 1 + 2.0**-20  # more than what float32 and sums of squares round
+_UP = 1 + 2.0**-20  # more than the rounding of float32 and of sums of squares
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class SparseQueries:
 
     @cached_property
     def structure(self) -> SparseQueriesStructure:
-        """What the kernel takes; valid as long as this object lives."""
+        """The argument of the kernel; valid as long as this object lives."""
         arrays = self.starts, self.features, self.values, self.squares, self.norms, self.rests
         return SparseQueriesStructure(len(self), *(array.ctypes.data for array in arrays))
 
@@ -107,7 +107,7 @@ class SparseColumns:
 
     @cached_property
     def structure(self) -> SparseRowsStructure:
-        """What the kernel takes; valid as long as this object lives."""
+        """The argument of the kernel; valid as long as this object lives."""
         arrays = (
             *(self.stored, self.before, self.starts, self.columns, self.rows, self.values, self.dense),
             *(self.squares, self.norms, self.rests),
@@ -133,7 +133,7 @@ def _check(points: CSR, squares: FloatArray) -> None:
 
 
 def _stored(points: CSR, squares: FloatArray) -> tuple[Float32Array, Float32Array, Float32Array]:
-    """Return the values as float32, and from above the norms of the points and of what rounding drops."""
+    """Return the values as float32, and from above the norms of the points and of the parts that rounding drops."""
     with np.errstate(over="ignore", invalid="ignore"):  # of points out of bounds, which are not compared
         values = points.data.astype(np.float32)
         dropped = points.data - values

@@ -1,6 +1,6 @@
-"""Threads over blocks of queries, in each of which linear algebra libraries and OpenMP are held to one thread.
+"""Threads over blocks of queries; in each, linear algebra libraries and OpenMP are limited to one thread.
 
-OpenMP, because its threads are not there in a forked child: one that counts on them waits for ever.
+OpenMP, because its threads do not exist in a forked child: code that counts on them waits for ever.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _libraries() -> list[Any]:
 
 
 def _hold(libraries: Iterable[Any]) -> list[tuple[Any, int]]:
-    """Hold libraries to one thread; return those that would have used more, and how many."""
+    """Limit libraries to one thread; return those that would have used more, and how many."""
     held = [(library, library.num_threads) for library in libraries]
     held = [(library, n_threads) for library, n_threads in held if (n_threads or 1) > 1]
     _set([(library, 1) for library, _ in held])
@@ -35,19 +35,19 @@ def _hold(libraries: Iterable[Any]) -> list[tuple[Any, int]]:
 
 
 def _set(numbers: Iterable[tuple[Any, int]]) -> None:
-    """Set numbers of threads. From 3.8 on, threadpoolctl obeys one thread only, until that gives the right away."""
+    """Set numbers of threads. From 3.8 on, threadpoolctl obeys one thread only, until that one gives up the right."""
     for library, n_threads in numbers:
         library.set_num_threads(n_threads)
         getattr(library, "clear_controlling_thread", bool)()
 
 
 def _each_its_own(library: Any) -> bool:
-    """Tell whether each thread has a limit of its own, rather than all of them one."""
+    """Return whether each thread has a limit of its own, rather than all of them one."""
     return library.user_api == "openmp" or getattr(library, "threading_layer", None) == "openmp"
 
 
 class _OneBlasThread:
-    """Hold linear algebra libraries to one thread while anyone is inside; the last one out restores what was."""
+    """Limit linear algebra libraries to one thread while any thread is inside; the last one restores the numbers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -78,7 +78,7 @@ _one_blas_thread = _OneBlasThread()
 
 
 def in_threads(n_jobs: int | None, work: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
-    """Return what `work` gives for each tuple of arguments, in their order; tells a listener how many are done.
+    """Return the results of `work` for each tuple of arguments, in their order; report to a listener how many are done.
 
     `n_jobs` is joblib's; None is as many threads as the linear algebra library would use.
     """

@@ -14,7 +14,7 @@ from nearlabel.utils.optional import import_optional
 
 _GPU_PANEL, _GPU_TILE = 65_536, 4096
 _CPU_PANEL, _CPU_TILE = 4096, 1024
-_BYTES_PER_PAIR = 4 * 8  # of a panel and a tile: a score, and as much again as a rule of thumb for what else there is
+_BYTES_PER_PAIR = 4 * 8  # of a panel and a tile: a score, and about as much again for everything else
 _FEWEST_QUERIES = 64
 
 
@@ -36,7 +36,7 @@ class TorchDevice:
             self.tile_queries = max(_FEWEST_QUERIES, min(_GPU_TILE, self.room() // (_BYTES_PER_PAIR * _GPU_PANEL)))
 
     def room(self) -> int:
-        """Return half of the free bytes of a GPU; ordinary memory holds the factors anyway."""
+        """Return half of the free bytes of a GPU; ordinary memory has room for the factors anyway."""
         return sys.maxsize if self.name == "cpu" else int(self._torch.cuda.mem_get_info(self._device)[0]) // 2
 
     def factor(self, values: Float32Array) -> Any:
@@ -55,8 +55,9 @@ class TorchDevice:
     def product(self, left: Any, right: Any) -> Any:
         """Multiply, with sums in float32.
 
-        cuBLAS adds parts of a sum in the type of the result or a more precise one: here in float32, whatever torch's
-        `allow_bf16_reduced_precision_reduction` says. Where float32 is multiplied as TF32, its factors lose nothing.
+        cuBLAS adds parts of a sum in the type of the result or a more precise one: here in float32, whatever the value
+        of torch's `allow_bf16_reduced_precision_reduction`. Where float32 is multiplied as TF32, its factors lose
+        nothing.
         """
         if not self._in_bf16:
             return left @ right.T

@@ -1,9 +1,9 @@
-"""The neighbours of the training rows, kept right while rows come and go.
+"""The neighbours of the training samples, updated when rows are added and removed.
 
-A row that is added enters the list of an older row if it is strictly nearer than the end of what the list knows: of
-equal distances the older row, which has the smaller number, comes first. A row that is removed leaves the lists that
-it is in; these get shorter, and are searched for again once too little is left. So each list is the one that a search
-among the present rows finds, or the first part of it.
+An added row enters the list of an older row if it is strictly nearer than the end of the known list: if distances are
+equal the older row, which has the smaller number, comes first. A removed row leaves the lists that it is in; these get
+shorter, and are searched for again once too little is left. So each list is the one that a search among the present
+rows finds, or the first part of it.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from nearlabel.neighbors._pair_ranks import RankedPairs
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import FloatArray, IntArray
 
-RESERVE = 5  # neighbours beyond those that are needed: so many may be removed before a row is searched for again
+RESERVE = 5  # neighbours beyond the needed ones: this many may be removed before a row is searched for again
 NONE = -1
-_SEARCHED_AGAIN = 8  # where one row in so many is added, all are searched for again: the old rows, too, change most
+_SEARCHED_AGAIN = 8  # if one row in this many is added, all are searched for again: most old rows change, too
 _PAIRS_AT_A_TIME = 2**20
 
 
 class TrainingLists:
-    """The nearest neighbours of each training row, without itself.
+    """The nearest neighbours of each training sample, without itself.
 
     Parameters
     ----------
     distances, indices : ndarray of shape (n_samples, n_known)
-        The answer of the search for its own rows.
+        The result of the search for its own rows.
     needed : int
-        How many neighbours must be known of each row, if there are as many other rows.
+        How many neighbours of each row must be known, if there are as many other rows.
     keep_distances : bool
         Whether distances are needed.
 
     Attributes
     ----------
     indices : ndarray of int of shape (n_samples, width)
-        Nearest first; -1 after the last that is known.
+        Nearest first; -1 after the last known one.
     lengths : ndarray of int of shape (n_samples,)
         How many are known.
     distances : ndarray of shape (n_samples, width) or None
@@ -70,7 +70,7 @@ class TrainingLists:
         return lists, np.append(changed, np.arange(n_old, n))
 
     def without(self, search: Any, gone: IntArray) -> tuple[TrainingLists, IntArray]:
-        """Return the lists after rows were removed from the search, and the rows, numbered anew, whose lists changed.
+        """Return the lists after rows were removed from the search, and the rows, renumbered, whose lists changed.
 
         `gone` are the numbers that the removed rows had.
         """
@@ -151,7 +151,7 @@ class TrainingLists:
         return rows
 
     def _search(self, search: Any, rows: IntArray) -> None:
-        """Search for the neighbours of some training rows, and replace their lists."""
+        """Search for the neighbours of some training samples, and replace their lists."""
         k = min(self.indices.shape[1], len(self) - 1)
         for block in row_blocks(len(rows), k, _PAIRS_AT_A_TIME):
             some = rows[block]
@@ -170,7 +170,7 @@ class TrainingLists:
             self.distances[rows, : ranks.shape[1]] = search.distance.to_distance(ranks)
 
     def _shorten_reach(self, search: Any, rows: IntArray) -> None:
-        """Let lists reach no farther than their last entry: nothing that was measured to a removed row may stay."""
+        """Let lists reach no farther than their last entry: no distance to a removed row may stay."""
         if self._reach is not None:
             rows = rows[np.isfinite(self._reach[rows])]
             self._reach[rows] = search.ranks(rows, self.indices[rows, self.lengths[rows] - 1])

@@ -1,4 +1,4 @@
-"""Transformers that give a graph of neighbours, as searches."""
+"""Transformers that give a graph of neighbours, used as searches."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from nearlabel.utils.validation import check_integer
 
 
 class TransformerNeighbors(BaseEstimator):
-    """Answer from the sparse graph that a transformer gives, as scikit-learn's `KNeighborsTransformer` does.
+    """Take neighbours from the sparse graph that a transformer gives, as scikit-learn's `KNeighborsTransformer` does.
 
-    For the transformers of sklearn-ann, pynndescent and the like, and for a pipeline that ends in one. The lazy
-    classifiers wrap such a transformer by themselves: ``MLkNN(search=transformer)``.
+    For the transformers of sklearn-ann, pynndescent and similar libraries, and for a pipeline that ends in one. The
+    lazy classifiers wrap such a transformer by themselves: ``MLkNN(search=transformer)``.
 
-    Equal distances of a row are ordered by training index; which of more rows at equal distance are in the graph is up
-    to the transformer.
+    Equal distances of a sample are ordered by training index. If more samples are at an equal distance than the graph
+    contains, the transformer decides which are in it.
 
     Parameters
     ----------
     transformer : object with `fit` and `transform`
         Its `transform` gives a sparse graph of shape (n_queries, n_samples) whose entries are distances, explicit zeros
-        included. Each training row may be among its own neighbours, in any place: it is left out by its number. So a
-        transformer with ``n_neighbors=n`` whose graph holds n + 1 entries a row, itself among them, knows n
-        neighbours of a training row and n + 1 of a query.
+        included. Each training sample may be among its own neighbours, in any place: it is left out by its number. So a
+        transformer with ``n_neighbors=n`` whose graph contains n + 1 entries per row, with the sample itself, knows n
+        neighbours of a training sample and n + 1 of a query.
 
     Attributes
     ----------
     transformer_ : object
         The fitted copy of the transformer.
     n_samples_fit_ : int
-        Number of training rows.
+        Number of training samples.
 
     See Also
     --------
-    PrecomputedNeighbors.from_graph : The same from graphs that are there already.
+    PrecomputedNeighbors.from_graph : The same from existing graphs.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class TransformerNeighbors(BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows, as the transformer takes them; they are kept, not copied.
+            Training samples, as the transformer takes them; they are stored, not copied.
         y : None
             Ignored.
 
@@ -75,7 +75,7 @@ class TransformerNeighbors(BaseEstimator):
         TypeError
             If the transformer lacks `fit` or `transform`.
         ValueError
-            If its graph tells who is a neighbour but not how far.
+            If its graph contains neighbours but no distances.
         """
         if isinstance(self.transformer, type) or not _gives_graphs(self.transformer):
             raise TypeError(
@@ -92,30 +92,30 @@ class TransformerNeighbors(BaseEstimator):
     def kneighbors(
         self, X: MatrixLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> Any:
-        """Return the nearest training rows that the transformer finds, nearest first.
+        """Return the nearest training samples that the transformer finds, nearest first.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_queries, n_features), default=None
-            The queries. None: the training rows, each without itself (its duplicates stay).
+            The queries. None: the training samples, each without itself (its duplicates stay).
         n_neighbors : int, default=None
-            Number of neighbours; None: as many as the transformer gives of every row.
+            Number of neighbours. None: as many as the transformer gives for every sample.
         return_distance : bool, default=True
-            Whether the distances come too.
+            Whether to return the distances too.
 
         Returns
         -------
         distances : ndarray of shape (n_queries, n_neighbors), float64
             Only if `return_distance`.
         indices : ndarray of shape (n_queries, n_neighbors)
-            Training row numbers, ordered by (distance, index).
+            Numbers of training samples, ordered by (distance, index).
 
         Raises
         ------
         ValueError
             If the transformer gives fewer neighbours, or no graph of distances.
         TypeError
-            If it gives nothing sparse.
+            If its result is not sparse.
         """
         check_is_fitted(self)
         distances, indices = self._training_lists if X is None else self._lists(X)
@@ -123,19 +123,19 @@ class TransformerNeighbors(BaseEstimator):
         k = known if n_neighbors is None else check_integer("n_neighbors", n_neighbors, low=1)
         if k > known:
             raise ValueError(
-                f"n_neighbors must be at most the {known} that {self._graph_name} holds of every row, got {k}."
-                " Hint: a larger n_neighbors of the transformer; a training row is not its own neighbour."
+                f"n_neighbors must be at most the {known} that {self._graph_name} has of every sample, got {k}."
+                " Hint: a larger n_neighbors of the transformer; a training sample is not its own neighbour."
             )
         return (distances[:, :k], indices[:, :k]) if return_distance else indices[:, :k]
 
     @property
     def n_neighbors_known(self) -> int:
-        """Number of neighbours known of each training row."""
+        """Number of known neighbours of each training sample."""
         return int(self._training_lists[1].shape[1])
 
     @cached_property
     def _training_lists(self) -> tuple[FloatArray, IntArray]:
-        """All that is known of the training rows, without themselves; methods ask for it more than once."""
+        """All known neighbours of the training samples, without themselves; several methods use them."""
         return self._lists(self._X, without_self=True)
 
     def _lists(self, X: MatrixLike, *, without_self: bool = False) -> tuple[FloatArray, IntArray]:
@@ -147,7 +147,7 @@ class TransformerNeighbors(BaseEstimator):
         return f"the graph of {type(self.transformer).__name__}"
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that sparse input and NaN are welcome where the transformer takes them."""
+        """Declare to scikit-learn that X may be sparse or contain NaN where the transformer takes that."""
         tags = super().__sklearn_tags__()
         if isinstance(self.transformer, BaseEstimator):
             tags.input_tags = get_tags(self.transformer).input_tags
@@ -179,11 +179,11 @@ def clone_search(search: Any) -> Any:
 
 
 def takes_missing_values(part: Any) -> bool:
-    """Return whether a search, a transformer or a classifier declares to scikit-learn that X may hold NaN."""
+    """Return whether a search, a transformer or a classifier declares to scikit-learn that X may contain NaN."""
     has_tags = not isinstance(part, type) and hasattr(part, "__sklearn_tags__")
     return has_tags and bool(get_tags(part).input_tags.allow_nan)
 
 
 def _gives_graphs(transformer: Any) -> bool:
-    """Tell what can be told before a fit."""
+    """Return whether a transformer gives graphs, as far as this is known before a fit."""
     return hasattr(transformer, "fit") and hasattr(transformer, "transform")

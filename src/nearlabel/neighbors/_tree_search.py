@@ -20,9 +20,9 @@ _MOST_PER_NEIGHBOR, _MOST_AT_LEAST = 32, 256  # rows within reach of a query, be
 
 
 class TreeSearch:
-    """Ask scipy's tree for k + 1 neighbours, and order them by their ranks.
+    """Query scipy's tree for k + 1 neighbours, and order them by their ranks.
 
-    Where the last is about as far as the k-th, ties may be missing, so the tree is asked for all rows within reach.
+    Where the last is about as far as the k-th, ties may be missing, so the tree is queried for all rows within reach.
     """
 
     def __init__(self, X: Matrix, distance: TreeDistance) -> None:

@@ -17,28 +17,29 @@ from nearlabel.utils.validation import check_flag, check_integer
 class UsearchNeighbors(ApproximateNeighbors):
     """Find neighbours by walking over usearch's hierarchical graph (HNSW); some may be missed.
 
-    Slow to build, fast to search: worth it for many queries after one `fit`. Needs usearch (``pip install
+    Slow to build, fast to search: suited to many queries after one `fit`. Needs usearch (``pip install
     'nearlabel[ann]'``).
 
-    The index holds float32, of rows that are centred first; distances and their order are exact, in float64: only
-    missing neighbours make the result differ from that of `ExactNeighbors`; :func:`recall` counts them. Sparse
-    rows are refused.
+    The index stores float32 copies of the centred samples. Distances and their order are exact, in float64: the result
+    differs from that of `ExactNeighbors` only by missing neighbours; :func:`recall` counts them. Sparse samples raise
+    an error.
 
     Parameters
     ----------
     ef_search : int, default=64
-        Rows that a walk keeps as candidates: more are slower and miss fewer neighbours.
+        Number of candidates that a walk keeps: more are slower and miss fewer neighbours.
     n_links : int, default=16
-        Links of a row (HNSW's M).
+        Links of a sample (HNSW's M).
     ef_construction : int, default=100
-        Rows kept as candidates while the graph is built.
+        Number of candidates while the graph is built.
     metric : {"euclidean", "cosine"}, default="euclidean"
         The distance.
     n_neighbors : int, default=5
         Number of neighbours if `kneighbors` gets none.
     reproducible : bool, default=True
-        Whether the same rows give the same graph: it is built by one thread (the library takes no seed and draws the
-        same levels each time). False: `n_jobs` threads build it, and what is missed may differ from run to run.
+        Whether the same samples give the same graph, which one thread then builds (the library takes no seed and draws
+        the same levels each time). False: `n_jobs` threads build it, and the missed neighbours may differ from run to
+        run.
     n_jobs : int, default=None
         Number of threads, as in joblib. None: one.
 
@@ -47,7 +48,7 @@ class UsearchNeighbors(ApproximateNeighbors):
     n_features_in_ : int
         Number of features seen in `fit`.
     n_samples_fit_ : int
-        Number of training rows.
+        Number of training samples.
 
     See Also
     --------

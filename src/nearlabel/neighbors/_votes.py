@@ -1,4 +1,4 @@
-"""Votes: where neighbours meet labels."""
+"""Votes of neighbours for labels."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ def label_votes(indices: IntArray, y: Matrix, weights: FloatArray | None = None)
     Parameters
     ----------
     indices : ndarray of int of shape (n_queries, n_neighbors)
-        Training row numbers of the neighbours.
+        Numbers of the training samples that are neighbours.
     y : ndarray or CSR array of shape (n_samples, n_labels)
-        Label sets of the training rows, an indicator matrix.
+        Label sets of the training samples, an indicator matrix.
     weights : ndarray of shape (n_queries, n_neighbors), default=None
-        What the vote of each neighbour weighs; None: one each.
+        Weight of each neighbour's vote; None: one each.
 
     Returns
     -------
     votes : ndarray or CSR array of shape (n_queries, n_labels)
-        Counts, float64 with weights; stored as y is. Counts are int64 or, of a y in bytes, of the smallest signed type
-        that holds n_neighbors. Weighted votes are added nearest first.
+        Counts, float64 with weights; stored as y is. Counts are int64 or, if y has bytes, of the smallest signed type
+        that can store n_neighbors. Weighted votes are added nearest first.
 
     Raises
     ------
     ValueError
-        If indices is not (n_queries, n_neighbors), or names a row that y does not have.
+        If indices is not (n_queries, n_neighbors), or contains a number that is no row of y.
 
     Examples
     --------
@@ -54,15 +54,15 @@ def label_votes(indices: IntArray, y: Matrix, weights: FloatArray | None = None)
 
 
 def check_neighbor_indices(indices: IntArray, n_samples: int) -> None:
-    """Raise ValueError unless indices (n_queries, n_neighbors) name training rows only.
+    """Raise ValueError unless indices (n_queries, n_neighbors) name training samples only.
 
-    A search of another library may answer -1 for "none found"; a sparse product would read beside its arrays.
+    A search of another library may return -1 for "none found"; a sparse product would read outside its arrays.
     """
     if getattr(indices, "ndim", 0) != 2 or indices.shape[1] == 0 or indices.dtype.kind not in "iu":
         raise ValueError(f"indices must be whole numbers of shape (n_queries, n_neighbors), got {indices!r}.")
     if indices.size and (indices.min() < 0 or indices.max() >= n_samples):
         wrong = indices[(indices < 0) | (indices >= n_samples)]
-        raise ValueError(f"indices must name training rows 0 to {n_samples - 1}, got {wrong[0]}.")
+        raise ValueError(f"indices must name training samples 0 to {n_samples - 1}, got {wrong[0]}.")
 
 
 def vote_weights(distances: FloatArray, weights: Weights) -> FloatArray:
@@ -87,6 +87,6 @@ def vote_weights(distances: FloatArray, weights: Weights) -> FloatArray:
 
 
 def check_weights(weights: Weights) -> None:
-    """Raise ValueError unless weights are a function or a word that is known."""
+    """Raise ValueError unless weights are a function or a known word."""
     if not callable(weights):
         check_choice("weights", weights, {"uniform", "distance"})

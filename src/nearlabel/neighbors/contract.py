@@ -1,4 +1,4 @@
-"""What other packages use of this one: how a search is copied, wrapped and checked, its distances, and weights."""
+"""Functions for other packages: they copy, wrap and check a search, and give its distances and the weights of votes."""
 
 from nearlabel.neighbors._drop_self import drop_self
 from nearlabel.neighbors._exact import as_float_rows

@@ -1,4 +1,4 @@
-"""The training row of least weighted sum of two distances: in the features, and from probabilities to a label set."""
+"""The training sample of least weighted sum of two distances, in the features and from probabilities to a label set."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Weights = tuple[float, float]
 
 
 class Pairs(NamedTuple):
-    """Queries paired with training rows: the row, its label set, and the two distances; four arrays."""
+    """Queries paired with training samples: the row, its label set, and the two distances; four arrays."""
 
     row: IntArray
     labelset: IntArray
@@ -65,7 +65,7 @@ class Pairs(NamedTuple):
         return int(np.lexsort((self.row, self.dx, self.dy, self.sum(weights)))[0])
 
     def in_order_of_rows(self) -> Pairs:
-        """Return the pairs in the order of their training rows."""
+        """Return the pairs in the order of their training samples."""
         return self.some(np.argsort(self.row))
 
     def best_of_labelsets(self, weights: Weights) -> Pairs:
@@ -80,7 +80,7 @@ def weighted_sum(weights: Weights, dx: FloatArray, dy: FloatArray) -> FloatArray
 
 
 class DoubleDistances(ABC):
-    """Training rows, ready to be paired with queries by two distances."""
+    """Training samples, ready to be paired with queries by two distances."""
 
     def __init__(self, labels: Matrix) -> None:
         self.labelsets, labelset_of, _ = distinct_labelsets(labels)
@@ -102,34 +102,34 @@ class DoubleDistances(ABC):
     def of_labelsets(self, X: Matrix, probabilities: FloatArray, weights: Weights) -> Pairs:
         """Return, for a single query, its best pair with every label set, in ascending (weighted sum, dy, dx, row).
 
-        The first is that of `nearest`. Every training row is weighed: slower than `nearest`.
+        The first is that of `nearest`. All training samples are weighed: slower than `nearest`.
         """
 
     @abstractmethod
     def of_rows(self, X: Matrix, probabilities: FloatArray) -> Pairs:
-        """Return, for a single query, its pairs with all training rows, in their order."""
+        """Return, for a single query, its pairs with all training samples, in their order."""
 
     @abstractmethod
     def nearest_others(self) -> FloatArray | None:
-        """Return the distance in the features of each training row to the nearest other, in any order.
+        """Return the distance in the features of each training sample to the nearest other, in any order.
 
-        None if they cannot be told, because rows of different label sets do not know of each other.
+        None if it is unknown, because rows of different label sets are in different searches.
         """
 
 
 def double_distances(search: Any, X: Matrix, labels: Matrix, n_jobs: int | None = None) -> DoubleDistances:
-    """Return training rows (n_samples, n_features) and label sets, ready to be paired by a search's distance."""
+    """Return training samples (n_samples, n_features) and label sets, ready to be paired by a search's distance."""
     if isinstance(search, ExactNeighbors):
         return CertifiedPairs(search, X, labels, n_jobs)
     return SearchedPairs(search, X, labels)
 
 
 class CertifiedPairs(DoubleDistances):
-    """All training rows are weighed, by the distances of `ExactNeighbors`.
+    """All training samples are weighed, by the distances of `ExactNeighbors`.
 
-    Of the rows with one label set only the nearest in the features can have the least sum (the farthest, if that
+    Among the rows with one label set only the nearest in the features can have the least sum (the farthest, if that
     distance has a negative weight). So both distances are bounded tile by tile, and computed in float64, feature by
-    feature, for the few rows that the bounds leave. The answer depends neither on tiles and threads nor on storage.
+    feature, for the few rows that the bounds leave. The result depends neither on tiles and threads nor on storage.
     """
 
     def __init__(self, search: ExactNeighbors, X: Matrix, labels: Matrix, n_jobs: int | None) -> None:
@@ -143,7 +143,7 @@ class CertifiedPairs(DoubleDistances):
         self._rows = self._in_features.prepare(rows)
 
     def nearest(self, X: Matrix, probabilities: FloatArray, weights: Weights) -> Pairs:
-        """Weigh panels of training rows against tiles of queries."""
+        """Weigh panels of training samples against tiles of queries."""
         tiles = list(row_blocks(X.shape[0], 1, budget=self._queries_per_tile()))
         best: Any = [None] * len(tiles)
         for panel in self._panels():
@@ -188,7 +188,7 @@ class CertifiedPairs(DoubleDistances):
         return max(1, min(_QUERIES_PER_TILE, BLOCK_BYTES // (1 + self._filled_bytes_per_row())))
 
     def _filled_bytes_per_row(self) -> int:
-        """Return what a sparse row takes where the distance makes it dense, else 0."""
+        """Return the bytes of a sparse row where the distance makes it dense, else 0."""
         filled = self._in_features.fills_rows and sparse.issparse(self._rows.values)
         return 8 * int(self._rows.values.shape[1]) if filled else 0
 
@@ -220,7 +220,7 @@ class CertifiedPairs(DoubleDistances):
 
 
 class _Panel(NamedTuple):
-    """Some training rows, those of a label set side by side, and their label sets as rows of numbers."""
+    """Some training samples, those of a label set side by side, and their label sets as rows of numbers."""
 
     row: IntArray
     labelset: IntArray
@@ -310,16 +310,16 @@ class SearchedPairs(DoubleDistances):
         self._label_rows = self._in_labels.prepare(_as_rows(self.labelsets))
 
     def nearest(self, X: Matrix, probabilities: FloatArray, weights: Weights) -> Pairs:
-        """Ask every label set's search, block by block of queries."""
+        """Query every label set's search, block by block of queries."""
         blocks = row_blocks(X.shape[0], 128 * len(self._searches))
         return Pairs.joined([self._weigh(X[block], probabilities[block], weights) for block in blocks])
 
     def of_labelsets(self, X: Matrix, probabilities: FloatArray, weights: Weights) -> Pairs:
-        """Ask every label set's search."""
+        """Query every label set's search."""
         return self._all_pairs(X, probabilities, weights)[0].best_of_labelsets(weights)
 
     def of_rows(self, X: Matrix, probabilities: FloatArray) -> Pairs:
-        """Ask every label set's search for all its rows."""
+        """Query every label set's search for all its rows."""
         y = self._in_labels.tile(self._in_labels.prepare(probabilities), self._label_rows)
         dy = self._in_labels.to_distance(y.refine(*_with_query_0(len(self._searches))))
         parts = []

@@ -1,7 +1,7 @@
 """Squared Euclidean distances, for methods that compare rows with each other rather than search them.
 
 Each is summed feature by feature in float64, so dense and sparse rows, and blocks of any size, give the same bits:
-what is equal is equal everywhere, and a tie is one.
+equal distances are equal everywhere, and ties are real.
 """
 
 from __future__ import annotations

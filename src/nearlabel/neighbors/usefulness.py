@@ -1,4 +1,4 @@
-"""Whether neighbours tell rows apart: what the doctor reports, and what a classifier warns of."""
+"""Whether neighbours distinguish samples: the doctor reports it, and classifiers warn of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEAST_ROWS = 100  # of fewer, the most used row is more than a hundredth
 
 
 class UselessNeighborsWarning(AdviceWarning):
-    """All neighbours of all training rows are at one distance, or a few rows are nearly everybody's neighbours."""
+    """All neighbours of all training samples are equally far, or a few samples are neighbours of nearly all others."""
 
 
 def occurrences(indices: IntArray, n_rows: int) -> IntArray:
@@ -41,23 +41,24 @@ def all_tied(distances: FloatArray) -> BoolArray:
 
 
 def warn_of_useless(distances: FloatArray, indices: IntArray) -> None:
-    """Warn if the neighbours of the training rows, each without itself, cannot be what was meant.
+    """Warn if the neighbours of the training samples, each without itself, cannot be useful.
 
-    That is, if all neighbours of all rows are at one distance, or more than half of all places go to 1 % of the rows.
+    That is, if all neighbours of all samples are at one distance, or if more than half of all places go to 1 % of the
+    samples.
     """
     n_rows, n_neighbors = indices.shape
     if n_neighbors > 1 and n_neighbors < n_rows - 1 and (distances == distances[0, 0]).all():
         warnings.warn(
-            f"All neighbours of each training row are at the distance {distances[0, 0]:g}, so the order of the rows"
-            " decides which rows they are. Take features or a metric that tell rows apart.",
+            f"All neighbours of each training sample are at the distance {distances[0, 0]:g}, so the order of the"
+            " samples decides which are its neighbours. Use features or a metric that distinguish samples.",
             UselessNeighborsWarning,
             stacklevel=2,
         )
     elif n_rows >= LEAST_ROWS and share_of_most_used(occurrences(indices, n_rows)) > MOST_OF_ALL:
         warnings.warn(
-            "1 % of the training rows take more than half of all places among the neighbours, so a few rows decide"
-            " nearly everything. Scale the features, or take the metric 'cosine' for texts;"
-            " nearlabel.datasets.examine says more.",
+            "1 % of the training samples take more than half of all places among the neighbours, so a few samples"
+            " decide nearly everything. Scale the features, or use the metric 'cosine' for texts;"
+            " nearlabel.datasets.examine reports more.",
             UselessNeighborsWarning,
             stacklevel=2,
         )

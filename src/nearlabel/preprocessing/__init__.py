@@ -1,4 +1,4 @@
-"""Features as numbers whose distances mean something: mixed columns encoded, numbers scaled."""
+"""Features as numbers with meaningful distances: mixed columns encoded, numbers scaled."""
 
 from nearlabel.preprocessing._feature_scaler import SCALES, FeatureScaler
 from nearlabel.preprocessing._mixed_features import MixedFeaturesEncoder

@@ -1,8 +1,9 @@
-"""Encoders of values that have no order: what is unequal, or not known, is at distance 1.
+"""Encoders of values without an order: unequal or missing values are at distance 1.
 
-Each value is a direction of its own, of squared length 1/2, so that two unequal values are at the squared distance
-1/2 + 1/2. What is missing is equal to nothing: in training rows each missing cell gets a column of its own. Queries
-need one column for all: their distances to each other are never asked for. So `fit_transform` differs from `transform`.
+Each value is a direction of its own, of squared length 1/2, so that two unequal values are at the squared distance 1/2
++ 1/2. A missing value is equal to no other: in training samples each missing cell gets a column of its own. Queries
+need one column for all of them, because queries are not compared with each other. So `fit_transform` differs from
+`transform`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from nearlabel.utils.types import CSR, BoolArray, Matrix
 
 
 class Apart(TransformerMixin, BaseEstimator):
-    """Give a direction of its own to each cell that has none; a subclass encodes the others."""
+    """Give a direction of its own to each missing cell; a subclass encodes the others."""
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn the known values, and count the missing ones."""
@@ -30,7 +31,7 @@ class Apart(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: object = None) -> CSR:
-        """Encode training rows: each missing cell is apart from all others."""
+        """Encode training samples: each missing cell is at distance 1 from all others."""
         encoded, lacking = self._learn(X)
         rows, self._column_of_missing = np.nonzero(lacking)
         self.n_missing_ = len(rows)
@@ -38,7 +39,7 @@ class Apart(TransformerMixin, BaseEstimator):
         return self._halves(encoded, sparse.csr_array(lacking.shape), own)
 
     def transform(self, X: Any) -> CSR:
-        """Encode queries: what is missing, or was not seen in training, is apart from all training rows."""
+        """Encode queries: a missing or unseen value is at distance 1 from all training samples."""
         check_is_fitted(self)
         encoded, lacking = self._encode(X)
         own = sparse.csr_array((len(lacking), self.n_missing_))
@@ -46,11 +47,11 @@ class Apart(TransformerMixin, BaseEstimator):
 
     @abstractmethod
     def _learn(self, X: Any) -> tuple[Matrix, BoolArray]:
-        """Learn from training rows and encode them: directions of length 1, and which cells have none."""
+        """Learn from training samples and encode them: directions of length 1, and which cells have none."""
 
     @abstractmethod
     def _encode(self, X: Any) -> tuple[Matrix, BoolArray]:
-        """Encode queries likewise."""
+        """Encode queries in the same way."""
 
     @abstractmethod
     def _halves(self, *parts: Matrix) -> CSR:
@@ -60,13 +61,13 @@ class Apart(TransformerMixin, BaseEstimator):
 class OverlapEncoder(Apart):
     """Encode categories so that the squared distance counts those that differ.
 
-    Each column stands there twice and holds 1/2, not once with 1/√2: so squared distances are whole numbers without
-    rounding, and ties are ties.
+    Each category has two columns with 1/2, not one with 1/√2: so squared distances are whole numbers without rounding,
+    and equal distances are exactly equal.
 
     Parameters
     ----------
     missing : {"different", "category"}, default="different"
-        Whether a missing category differs from every other one, or is a category like others.
+        Whether a missing category differs from every other one, or is a category of its own.
     """
 
     def __init__(self, missing: str = "different") -> None:
@@ -120,7 +121,7 @@ class TextEncoder(Apart):
 
     def _encode(self, X: list[str]) -> tuple[Matrix, BoolArray]:
         encode = getattr(self.encoder_, "transform", self.encoder_)
-        rows = check_array(encode(X), accept_sparse="csr", input_name="what text_encoder returns")
+        rows = check_array(encode(X), accept_sparse="csr", input_name="the result of text_encoder")
         if rows.shape[0] != len(X):
             raise ValueError(f"text_encoder must return a row for each of {len(X)} texts, got shape {rows.shape}.")
         self.n_columns_ = rows.shape[1]

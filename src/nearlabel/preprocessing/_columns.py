@@ -25,7 +25,7 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "number" and "date" give float64 with NaN where a value is missing, dates as days since 1970; "category" gives
         objects with None where one is missing; "text", of one column, a list of strings, empty where one is missing.
     names : sequence of str
-        What messages call the columns.
+        Names of the columns in messages.
     """
 
     def __init__(self, kind: str, names: Sequence[str]) -> None:
@@ -33,12 +33,12 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.names = names
 
     def fit(self, X: MatrixLike, y: object = None) -> Self:
-        """Refuse columns without any value."""
+        """Reject columns without any value."""
         self.fit_transform(X)
         return self
 
     def fit_transform(self, X: MatrixLike, y: object = None) -> Any:
-        """Read training rows."""
+        """Read training samples."""
         validate_data(self, X, skip_check_array=True)
         read = self.transform(X)
         for name, column in zip(self.names, [read] if self.kind == "text" else read.T, strict=True):
@@ -57,7 +57,7 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             try:
                 columns.append(read(as_array(column)))
             except (TypeError, ValueError) as error:
-                raise ValueError(f"X must hold {_EXPECTED[self.kind]} in column {name}: {error}") from error
+                raise ValueError(f"X must have {_EXPECTED[self.kind]} in column {name}: {error}") from error
         return columns[0].tolist() if self.kind == "text" else np.column_stack(columns)
 
 

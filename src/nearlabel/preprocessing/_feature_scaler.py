@@ -1,4 +1,4 @@
-"""Scaling of features, dense and sparse, by what the training rows say."""
+"""Scaling of features, dense and sparse, fitted to the training samples."""
 
 from __future__ import annotations
 
@@ -33,33 +33,33 @@ def check_scale(scale: str, feature_kinds: Sequence[str]) -> None:
 
 
 def are_categories(feature_kinds: Sequence[str]) -> BoolArray:
-    """Return which features are coordinates of categories: their distances are right as they are."""
+    """Return which features are coordinates of categories: their distances must not be scaled."""
     return np.array([kind == "category" for kind in feature_kinds], dtype=bool)
 
 
 class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Scale features by what the training rows say, as `Plan` and ``nearlabel evaluate --scale`` do.
+    """Scale features as fitted to the training samples, like `Plan` and ``nearlabel evaluate --scale``.
 
-    Each feature is shifted and multiplied. scikit-learn's scalers do that for dense rows; this one offers the same for
-    sparse rows, takes rows of the other storage than it was fitted to, and leaves categories alone.
+    Each feature is shifted and multiplied. scikit-learn's scalers do that for dense samples; this one does the same for
+    sparse samples, accepts a container other than that of `fit`, and does not change categories.
 
     Parameters
     ----------
     scale : {"none", "minmax", "standard", "tfidf"}, default="none"
-        "minmax": to [0, 1] on the training rows, other rows may leave it; "standard": mean 0, deviation 1. Sparse
-        training rows are multiplied but not shifted, which would fill them. "tfidf": counts of terms times
-        log(D / D_t), where D_t of the D training rows have term t, then rows of Euclidean length 1; a term that no
-        training row has gets weight 0.
+        "minmax": to [0, 1] on the training samples, other samples may be outside; "standard": mean 0, deviation 1.
+        Sparse training samples are multiplied but not shifted, which would fill them. "tfidf": counts of terms times
+        log(D / D_t), where D_t of the D training samples have term t; then samples are scaled to Euclidean length 1. A
+        term that no training sample has gets weight 0.
     feature_kinds : sequence of str of length n_features, default=()
-        As `nearlabel.datasets.Dataset.feature_kinds`. Features of kind "category" are left as they are: the distances
-        of their coordinates are those of overlap. Flags are scaled as the numbers 0 and 1. Empty: all are numbers.
+        As `nearlabel.datasets.Dataset.feature_kinds`. Features of kind "category" are not changed: the distances of
+        their coordinates are overlap distances. Flags are scaled as the numbers 0 and 1. Empty: all are numbers.
 
     Attributes
     ----------
     offset_ : ndarray of shape (n_features,)
-        What is subtracted first.
+        Numbers that are subtracted first.
     factor_ : ndarray of shape (n_features,)
-        What the differences are multiplied by.
+        Numbers that the differences are multiplied by.
     n_features_in_ : int
         Number of features.
 
@@ -77,7 +77,7 @@ class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> FeatureScaler("minmax").fit([[0.0, 5.0], [4.0, 5.0]]).transform([[1.0, 6.0]])
     array([[0.25, 1.  ]])
 
-    A category stands in two columns with 1/2 each, so that two of them differ by 1. It stays so.
+    A category has two columns with 1/2 each, so that two categories differ by 1. This does not change.
 
     >>> X = [[20.0, 0.5, 0.5], [60.0, 0.0, 0.0]]
     >>> FeatureScaler("minmax", feature_kinds=("number", "category", "category")).fit_transform(X)
@@ -95,7 +95,7 @@ class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows.
+            Training samples.
         y : None
             Not used.
 
@@ -107,8 +107,8 @@ class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X is malformed, `scale` is no choice, or "tfidf" with categories, or `feature_kinds` are not one for each
-            feature.
+            If X is malformed, `scale` is unknown, or is "tfidf" with categories, or the number of `feature_kinds` is
+            not that of features.
         """
         check_scale(self.scale, self.feature_kinds)
         rows = check_rows(self, X)
@@ -133,17 +133,17 @@ class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.factor_ = np.where(spared, 1.0, self.factor_)
 
     def transform(self, X: MatrixLike) -> Matrix:
-        """Scale rows.
+        """Scale samples.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_rows, n_features)
-            Rows.
+            Samples.
 
         Returns
         -------
         ndarray or CSR array of shape (n_rows, n_features)
-            Sparse rows stay sparse unless they must be shifted.
+            Sparse samples stay sparse unless they must be shifted.
         """
         check_is_fitted(self)
         rows = check_rows(self, X, reset=False)
@@ -155,7 +155,7 @@ class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return (dense - self.offset_) * self.factor_
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that sparse input is welcome."""
+        """Declare to scikit-learn that X may be sparse."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

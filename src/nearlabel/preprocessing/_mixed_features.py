@@ -1,4 +1,4 @@
-"""Rows of mixed columns as rows whose Euclidean distance is the one that is meant."""
+"""Samples with mixed columns encoded so that the Euclidean distance compares each column in the right way."""
 
 from __future__ import annotations
 
@@ -33,53 +33,53 @@ _MISSING_NUMBERS = {"median", "mean", "most_frequent", "distance"}
 _MISSING_CATEGORIES = {"different", "category"}
 _GROUPS = {"numbers", "dates", "categories", "text"}
 _LONGEST_HINT = 200
-_FEW_ROWS = 20  # so few rows may well differ in each category
+_FEW_ROWS = 20  # this few rows may well differ in each category
 _SPARSE_BELOW = {True: 1.0, False: 0.0, "auto": 0.3}  # share of non-zeros; as scikit-learn's ColumnTransformer
 
 
 class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
-    """Encode numbers, categories, dates and texts so that plain Euclidean distance compares them as it should.
+    """Encode numbers, categories, dates and texts so that the plain Euclidean distance compares them properly.
 
-    The squared distance of two rows is a sum over the columns. By default it is that of HEOM, the heterogeneous
-    Euclidean-overlap metric [1]_: numbers differ by ``|u - v| / range``, where the range is that of the training rows
-    (0 if a column is constant), categories by 0 if they are equal and 1 if not. So every exact search, and every
-    estimator that rests on Euclidean distance, compares mixed columns.
+    The squared distance of two samples is a sum over the columns. By default it is that of HEOM, the heterogeneous
+    Euclidean-overlap metric [1]_: numbers differ by ``|u - v| / range``, where the range is that of the training
+    samples (0 if a column is constant); categories differ by 0 if they are equal and by 1 if not. So every exact
+    search, and every estimator based on the Euclidean distance, can compare mixed columns.
 
-    What is missing is at distance 1 from all values and from all else that is missing: so HEOM has it. Categories and
-    texts do that here. For numbers no coordinates can: they are imputed, or stay missing for a search that knows
-    (``missing_numbers="distance"``).
+    In HEOM, a missing value is at distance 1 from all values and from all other missing values. Categories and texts
+    are encoded that way here. No coordinates can do so for numbers: they are imputed, or stay missing for a search that
+    handles missing values (``missing_numbers="distance"``).
 
     Parameters
     ----------
     categorical : "auto" or sequence of str or int, default="auto"
         Names or positions of columns of categories. "auto": columns of texts, booleans and of categorical type; in
-        arrays of objects, columns with any value that is no number. Given ones come in addition: integers count as
-        numbers unless they are named here.
+        arrays of objects, columns with any value that is no number. Integers are numbers unless their columns are
+        listed here.
     text : sequence of str or int, default=()
-        Columns of texts to be compared by their words. The squared distance of two texts is 1 - cosine of their
-        tf-idf. A text that is missing, or has no word that occurs in training, is at distance 1 from all others.
+        Columns of texts to compare by their words. The squared distance of two texts is 1 - cosine of their tf-idf. A
+        text that is missing, or has no word that occurs in training, is at distance 1 from all others.
     dates : sequence of str or int, default=()
-        Columns of dates or times, or of texts such as 2026-01-31, to be compared as numbers: days. Other columns of
-        dates are refused.
+        Columns of dates or times, or of texts such as 2026-01-31, to compare as numbers of days. Dates in any other
+        column raise an error.
     scale : {"minmax", "standard", "robust", "none"}, default="minmax"
-        What numbers and dates are divided by: their range, standard deviation, interquartile range, or nothing.
+        The divisor of numbers and dates: their range, standard deviation, interquartile range, or none.
     clip : bool, default=False
         Whether numbers beyond the training range are moved to its end, so that none differs by more than 1; only with
         ``scale="minmax"``.
     missing_numbers : {"median", "mean", "most_frequent", "distance"}, default="median"
-        What a missing number or date is replaced by, or "distance": it stays NaN for a search that takes it, such as
-        ``ExactNeighbors("heom")``, by which it is at distance 1 from all.
+        Replacement of a missing number or date, or "distance": it stays NaN for a search that accepts it, such as
+        ``ExactNeighbors("heom")``, in which it is at distance 1 from all values.
     missing_categories : {"different", "category"}, default="different"
-        Whether a missing category differs from all others, or all missing ones are a category like others.
+        Whether a missing category differs from all others, or all missing ones are one category.
     text_encoder : object with `fit` and `transform`, or callable, default=None
         Turns a list of texts into rows, sparse or dense, which are scaled to equal length; a function, such as the
         `encode` of a language model, needs no fit. None: scikit-learn's ``TfidfVectorizer()``.
     weights : mapping of str to float, default=None
-        By what the squared distances of "numbers", "dates", "categories" and "text" are multiplied, where not by 1.
+        Factors for the squared distances of "numbers", "dates", "categories" and "text"; the default of each is 1.
     sparse_output : bool or "auto", default="auto"
-        Whether `transform` gives a CSR array. "auto": if less than 30 % of the training rows' values are not zero.
+        Whether `transform` gives a CSR array. "auto": if less than 30 % of the training samples' values are not zero.
     feature_names : sequence of str, default=None
-        What messages and `get_feature_names_out` call the columns of an array, which has no names. None: their numbers.
+        Names of the columns of an array in messages and `get_feature_names_out`. None: their numbers.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, where all are texts.
+        Names of the columns, if all are strings.
 
     See Also
     --------
@@ -99,12 +99,12 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
     Notes
     -----
     ``fit_transform(X)`` is not ``fit(X).transform(X)`` where categories or texts are missing: each missing cell of the
-    training rows is at distance 1 from each other, which takes a column a cell; queries share one such column, since
-    queries are not compared with each other. Pipelines do the right thing. (scikit-learn's `TargetEncoder` has two
-    encodings for a like reason.)
+    training samples is at distance 1 from each other, which takes one column per cell; queries share one such column,
+    since queries are not compared with each other. Pipelines do this correctly. (scikit-learn's `TargetEncoder` has two
+    encodings for a similar reason.)
 
-    A category stands in two columns with 1/2 each, not in one with 1/√2: so sums of squares have no rounding, and what
-    is equally far is so to the last bit. A category that training rows lack is at distance 1 from all of theirs.
+    A category has two columns with 1/2 each, not one with 1/√2: so sums of squares have no rounding, and equal
+    distances are equal to the last bit. A category that training samples lack is at distance 1 from all of theirs.
 
     References
     ----------
@@ -162,7 +162,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame or Arrow table of shape (n_samples, n_columns)
-            Training rows.
+            Training samples.
         y : None
             Not used.
 
@@ -182,19 +182,19 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: MatrixLike, y: object = None) -> Matrix:
-        """Learn from training rows and encode them.
+        """Learn from training samples and encode them.
 
         Parameters
         ----------
         X : array-like, data frame or Arrow table of shape (n_samples, n_columns)
-            Training rows.
+            Training samples.
         y : None
             Not used.
 
         Returns
         -------
         ndarray or CSR array of shape (n_samples, n_features_out)
-            The rows. `transform` encodes their missing categories and texts in another way, for queries.
+            The encoded samples. `transform` encodes missing categories and texts in another way, for queries.
 
         Raises
         ------
@@ -221,17 +221,17 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame or Arrow table of shape (n_queries, n_columns)
-            Rows with the columns of the training rows.
+            Samples with the columns of the training samples.
 
         Returns
         -------
         ndarray or CSR array of shape (n_queries, n_features_out)
-            The rows.
+            The encoded samples.
 
         Raises
         ------
         ValueError
-            If the columns are others, or hold values of another kind.
+            If the columns are others, or have values of another kind.
         """
         check_is_fitted(self)
         with config_context(transform_output="default"):
@@ -243,13 +243,14 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         input_features : array-like of str, default=None
-            Names of the columns; None: those of the training rows, else `feature_names`, else x0, x1, ...
+            Names of the columns; None: those of the training samples, else `feature_names`, else x0, x1, ...
 
         Returns
         -------
         ndarray of str
-            The group and the name of the column, ``numbers__age``; of categories also the value,
-            ``categories__colour_red`` and ``categories__colour_red (again)``; of texts the word, ``text_title__wheat``.
+            The group and the name of the column, ``numbers__age``; for categories also the value,
+            ``categories__colour_red`` and ``categories__colour_red (again)``; for texts the word,
+            ``text_title__wheat``.
         """
         check_is_fitted(self)
         if input_features is None:
@@ -279,12 +280,12 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
                 raise ValueError(f"weights must be finite numbers of at least 0, got {weight!r} for {group!r}.")
         if self.missing_numbers == "distance" and any(weights.get(group, 1) != 1 for group in ("numbers", "dates")):
             raise ValueError(
-                "weights of numbers and dates must be 1 with missing_numbers='distance', where a missing one counts 1,"
+                "weights of numbers and dates must be 1 with missing_numbers='distance', where a missing one adds 1,"
                 f" got {dict(weights)}. Hint: weights of the other groups have the same effect."
             )
 
     def _table(self, X: MatrixLike, *, reset: bool) -> Any:
-        """Return a frame or table as it is, all else as a two-dimensional array; check the columns."""
+        """Return a frame or table unchanged, any other container as a two-dimensional array; check the columns."""
         if is_frame(X):
             names = list(getattr(X, "column_names", getattr(X, "columns", ())))
             if len(set(names)) < len(names):
@@ -314,7 +315,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         kind = kind_of(column)
         if kind == "date":
             raise ValueError(
-                f"X must hold numbers, categories or texts, got dates in column {self._name(place)}."
+                f"X must have numbers, categories or texts, got dates in column {self._name(place)}."
                 f" Hint: dates=[{self._name(place)}] compares them as days."
             )
         return {"number": "numbers", "category": "categories"}[kind]
@@ -335,7 +336,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
                 raise ValueError(f"{parameter} must name columns of X, got {column!r}. Hint: they are {known}.")
 
     def _names(self) -> list[str]:
-        """Return the names of the columns; none of an array whose columns were not named."""
+        """Return the names of the columns; none for an array whose columns were not named."""
         return [str(name) for name in getattr(self, "feature_names_in_", self.feature_names or ())]
 
     def _name(self, place: int) -> str:
@@ -391,14 +392,14 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         for place, known in zip(self.groups_["categories"], overlap.encoder_.categories_, strict=True):
             if len(known) > n_rows / 2:
                 warnings.warn(
-                    f"Column {self._name(place)} has {len(known)} categories in {n_rows} rows, as an identifier has."
-                    " Hint: leave it out, or text= compares its words.",
+                    f"Column {self._name(place)} has {len(known)} categories in {n_rows} samples, like an identifier."
+                    " Hint: leave it out, or list it in `text` to compare its words.",
                     UserWarning,
                     stacklevel=3,
                 )
 
     def __sklearn_tags__(self) -> Tags:
-        """Declare what X may hold."""
+        """Declare the kinds of X that are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True

@@ -13,8 +13,8 @@ class RangeScaler(MinMaxScaler):
     """scikit-learn's `MinMaxScaler`, but a column that is constant in training becomes 0, and rounding stays small.
 
     `MinMaxScaler` multiplies by 1/range, then subtracts, which loses digits where values are far from zero for their
-    range, as times in seconds are. `FeatureScaler` is for whole matrices, sparse ones too; this is for single columns,
-    which are dense and may have holes: NaN stays.
+    range, as times in seconds are. `FeatureScaler` is for whole matrices, sparse ones too; this is for single dense
+    columns, which may have missing values: NaN stays.
     """
 
     def transform(self, X: MatrixLike) -> FloatArray:

@@ -46,7 +46,7 @@ def audit_sections(facts: Facts) -> list[tuple[str, Markup]]:
         ("Suspicious labels", _ticked(facts)),
         ("Suspicious rows", _rows(facts["rows"])),
         ("Near copies that differ", _conflicts(facts)),
-        ("Labels in trouble together", _pairs(facts["label_pairs"])),
+        ("Labels confused or missing together", _pairs(facts["label_pairs"])),
         ("Hubs", _hubs(facts)),
     ]
     return [(title, content) for title, content in parts if content]

@@ -1,9 +1,9 @@
-"""Samplers: other training rows, by imbalanced-learn's `fit_resample(X, y)` for label matrices.
+"""Samplers: they make other training samples, by imbalanced-learn's `fit_resample(X, y)` for label matrices.
 
-More or fewer where labels are rare; or prototypes, few that stand for all (`MRHC`, `MRSP1` to 3, `MChen`). But for
-prototypes, which are made of several rows, each says which row a row was made from, so that `ResampledClassifier` can
-leave a row out with all that was made from it. A sampler of your own is any object with `fit_resample`,
-`sample_indices_` and `seed_indices_`: `nearlabel.testing.check_sampler` checks it.
+Some add or delete samples where labels are rare; others make few prototypes that represent all samples (`MRHC`, `MRSP1`
+to 3, `MChen`). Prototypes are made of several samples. The other samplers report which sample each row was made from,
+so that `ResampledClassifier` can leave a sample out together with all that were made from it. A sampler of your own is
+any object with `fit_resample`, `sample_indices_` and `seed_indices_`: `nearlabel.testing.check_sampler` checks it.
 """
 
 from nearlabel.resampling._cleaning import MLTL, MLeNN

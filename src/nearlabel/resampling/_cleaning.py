@@ -1,4 +1,4 @@
-"""MLeNN and MLTL: rows deleted that have no rare label and whose neighbours have other labels."""
+"""MLeNN and MLTL: they delete samples without rare labels whose neighbours have other labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nearlabel.utils.validation import check_flag, check_integer, check_n_neighb
 
 
 class _Cleaning(Sampler):
-    """Delete rows without a minority label that disagree with their neighbours; all decisions on the original rows."""
+    """Delete rows without a minority label that disagree with their neighbours; all decisions use the original rows."""
 
     _stands_for_refits = False
     threshold: float
@@ -38,11 +38,11 @@ class _Cleaning(Sampler):
     @property
     @abstractmethod
     def _n_neighbors(self) -> int:
-        """How many neighbours are looked at."""
+        """Number of neighbours to compare with."""
 
     @abstractmethod
     def _disagrees(self, near: IntArray, differs: BoolArray) -> BoolArray:
-        """Return which rows are to be deleted, from their neighbours and which of them differ, (n_samples, k)."""
+        """Return which rows to delete, from their neighbours and which of them differ, (n_samples, k)."""
 
 
 def _distances(labels: Matrix, others: IntArray) -> FloatArray:
@@ -54,26 +54,26 @@ def _distances(labels: Matrix, others: IntArray) -> FloatArray:
 
 
 class MLeNN(_Cleaning):
-    """Delete rows without a rare label whose neighbours have other labels (MLeNN).
+    """Delete samples without a rare label whose neighbours have other labels (MLeNN).
 
-    Two label sets differ if ``|difference| / (|one| + |other|)``, the labels of only one of them over the sizes of
-    both, is above a threshold; two empty ones do not. A row without any minority label
-    (`nearlabel.labels.minority_labels`) is deleted if at least half of its neighbours differ from it. All decisions are
-    made on the original rows. None is deleted if all labels are equally frequent.
+    Two label sets differ if ``|difference| / (|one| + |other|)``, the number of labels of only one of them divided by
+    the sum of their sizes, is above a threshold; two empty ones do not differ. A sample without any minority label
+    (`nearlabel.labels.minority_labels`) is deleted if at least half of its neighbours differ from it. All decisions use
+    the original samples. No sample is deleted if all labels are equally frequent.
 
     Parameters
     ----------
     n_neighbors : int, default=3
-        How many neighbours.
+        Number of neighbours.
     threshold : float, default=0.75
-        Above it label sets differ. (The authors' R package has 0.5.)
+        Label sets differ above it. (The authors' R package has 0.5.)
     search : object with `fit` and `kneighbors`, default=None
-        Finds neighbours. None: ``ExactNeighbors()``, so that equal distances are ordered by row.
+        Finds neighbours. None: ``ExactNeighbors()``, so that equal distances are ordered by sample number.
 
     Attributes
     ----------
     sample_indices_ : ndarray of int of shape (n_resampled,)
-        The rows that are left, in their order.
+        Numbers of the remaining samples, in their order.
     seed_indices_ : ndarray of int of shape (n_resampled,)
         The same.
     label_names_ : ndarray of shape (n_labels,)
@@ -83,13 +83,13 @@ class MLeNN(_Cleaning):
 
     See Also
     --------
-    MLTL : Nearest neighbours of each other.
-    MLRUS : At random.
+    MLTL : Deletes from pairs of nearest neighbours.
+    MLRUS : Deletes at random.
 
     Notes
     -----
-    The authors' R package also deletes rows with a minority label if they carry another one, and by a slip takes the
-    neighbours 2 to k + 1. Here a row with a minority label stays, and neighbours are 1 to k. Nothing is drawn.
+    The authors' R package also deletes samples with a minority label if they carry another one, and by mistake takes
+    the neighbours 2 to k + 1. Here a sample with a minority label stays, and neighbours are 1 to k. Nothing is drawn.
 
     References
     ----------
@@ -119,26 +119,26 @@ class MLeNN(_Cleaning):
 
 
 class MLTL(_Cleaning):
-    """Delete rows without a rare label from pairs of nearest neighbours with other labels (MLTL).
+    """Delete samples without a rare label from pairs of nearest neighbours with other labels (MLTL).
 
-    Two rows are a Tomek link if each is the nearest neighbour of the other and their label sets differ as in `MLeNN`.
-    Of a link, the rows without any minority label (`nearlabel.labels.minority_labels`) are deleted; none if all labels
-    are equally frequent.
+    Two samples are a Tomek link if each is the nearest neighbour of the other and their label sets differ as in
+    `MLeNN`. The samples of a link without any minority label (`nearlabel.labels.minority_labels`) are deleted; none if
+    all labels are equally frequent.
 
     Parameters
     ----------
     threshold : float, default=0.5
-        Above it label sets differ.
+        Label sets differ above it.
     mutual : bool, default=True
-        Whether each must be the nearest neighbour of the other. False, as in the R package mldr.resampling: a row goes
-        if its nearest neighbour differs, which is MLeNN with one neighbour.
+        Whether each must be the nearest neighbour of the other. False, as in the R package mldr.resampling: a sample is
+        deleted if its nearest neighbour differs, which is MLeNN with one neighbour.
     search : object with `fit` and `kneighbors`, default=None
-        Finds neighbours. None: ``ExactNeighbors()``, so that equal distances are ordered by row.
+        Finds neighbours. None: ``ExactNeighbors()``, so that equal distances are ordered by sample number.
 
     Attributes
     ----------
     sample_indices_ : ndarray of int of shape (n_resampled,)
-        The rows that are left, in their order.
+        Numbers of the remaining samples, in their order.
     seed_indices_ : ndarray of int of shape (n_resampled,)
         The same.
     label_names_ : ndarray of shape (n_labels,)
@@ -148,7 +148,7 @@ class MLTL(_Cleaning):
 
     See Also
     --------
-    MLeNN : More neighbours.
+    MLeNN : Uses more neighbours.
     imblearn.under_sampling.TomekLinks : For one label.
 
     References

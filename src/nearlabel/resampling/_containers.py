@@ -1,4 +1,4 @@
-"""Rows and label sets of a resampled data set in the containers that the original came in."""
+"""Samples and label sets of a resampled data set in the containers of the original."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from nearlabel.utils.validation import Target, as_dense, is_sparse_frame, names_
 
 
 def rows_like(X: MatrixLike, rows: Matrix, source: IntArray, synthetic: Matrix | None) -> MatrixLike:
-    """Return rows of X by their numbers, then synthetic ones, in the container of X; `rows` are X as it was checked.
+    """Return rows of X by their numbers, then synthetic ones, in the container of X; `rows` are X after its checks.
 
-    A column of whole numbers stays one unless a synthetic row has a fraction there.
+    A column of whole numbers keeps its type unless a synthetic row has a fraction there.
     """
     if synthetic is None or synthetic.shape[0] == 0:
         return _with_index(rows_of(X, source), X, source) if is_frame(X) else rows[source]
@@ -38,21 +38,21 @@ def labels_like(y: MatrixLike, target: Target, labels: Matrix, sample_indices: I
 
 
 def stacked(parts: list[Matrix]) -> Matrix:
-    """Return parts below each other, stored as the first."""
+    """Return parts below each other, in the container of the first."""
     if not sparse.issparse(parts[0]):
         return np.concatenate(parts)
     return type(parts[0])(sparse.vstack(parts, format="csr"))
 
 
 def _joined(taken: Matrix, synthetic: Matrix) -> Matrix:
-    """Return one matrix in the storage of the rows taken, of their type where that holds the synthetic values."""
+    """Return one matrix in the container of the taken rows, of their type if it can represent the synthetic values."""
     values = synthetic.data if sparse.issparse(synthetic) else synthetic
     dtype = taken.dtype if taken.dtype.kind == "f" or _are_whole(values) else np.dtype(np.float64)
     return stacked([taken.astype(dtype, copy=False), synthetic.astype(dtype, copy=False)])
 
 
 def _with_index(made: Any, frame: Any, sample_indices: IntArray) -> Any:
-    """Return a frame or series of pandas with the index of its rows if some only went, else numbered anew."""
+    """Return a frame or series of pandas with the index of its rows if some were only deleted, else renumbered."""
     if not hasattr(made, "iloc"):
         return made
     only_went = (sample_indices >= 0).all() and (np.diff(sample_indices) > 0).all()
@@ -80,7 +80,7 @@ def _frame_like(frame: Any, values: Matrix) -> Any:
 
 
 def _series_like(series: Any, values: Any) -> Any:
-    """Return a series of pandas or polars with other values, of its type where that holds them."""
+    """Return a series of pandas or polars with other values, of its type if that can represent them."""
     if hasattr(series, "iloc"):
         made = type(series)(values, name=series.name)
         return made.astype(series.dtype) if _holds(series.dtype, values) else made
@@ -89,7 +89,7 @@ def _series_like(series: Any, values: Any) -> Any:
 
 
 def _holds(dtype: object, values: Any) -> bool:
-    """Return whether a type of pandas, polars or Arrow holds values: only fractions need one of floats."""
+    """Return whether a type of pandas, polars or Arrow can represent values: only fractions need one of floats."""
     numbers = np.asarray(values) if not isinstance(values, list) else np.empty(0)
     if numbers.dtype.kind != "f" or any(name in str(dtype).lower() for name in ("float", "double")):
         return True

@@ -1,4 +1,4 @@
-"""Sets of rows divided by their farthest pair, each row to the nearer of the two."""
+"""Sets of rows divided by their farthest pair: each row joins the nearer of the two."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_KEPT = 2**25  # distances of waiting parts, together: a quarter of a gigab
 
 @dataclass
 class Part:
-    """A set of rows, ascending; with the squared distances of all their pairs, where they are at hand."""
+    """A set of rows, ascending; with the squared distances of all their pairs, if they are available."""
 
     rows: IntArray
     distances: FloatArray | None = None
@@ -43,10 +43,10 @@ class Pair(NamedTuple):
 class FarthestPairs:
     """Find the farthest pair of a part, and divide the part by it.
 
-    Of equally far pairs the one of the lowest first row counts, of these that of the lowest second. In a part of more
-    than `exact_up_to` rows the pair is that at which a walk ends: from the first row to the row farthest from it, from
-    there to the farthest, while the distance grows. Its distance is at least half of the largest, as every distance is
-    at most the sum of those of its two rows to a third.
+    Among equally far pairs the one with the lowest first row is used, then that with the lowest second. In a part of
+    more than `exact_up_to` rows the pair is that at which a walk ends: from the first row to the row farthest from it,
+    from there to the farthest, while the distance grows. Its distance is at least half of the largest, as every
+    distance is at most the sum of those of its two rows to a third.
     """
 
     def __init__(self, X: Matrix, exact_up_to: int) -> None:
@@ -54,7 +54,7 @@ class FarthestPairs:
         self.exact_up_to = exact_up_to
 
     def pair(self, part: Part) -> Pair:
-        """Return the farthest pair; a part that is small enough then knows its distances."""
+        """Return the farthest pair; the distances are stored in a part that is small enough."""
         if len(part) > self.exact_up_to:
             return self._walk(part.rows)
         if part.distances is None:
@@ -99,16 +99,16 @@ def divide_until(pairs: FarthestPairs, n_rows: int, is_done: Callable[[IntArray]
 def divide_into(
     pairs: FarthestPairs, n_rows: int, n_parts: int, urgency: Callable[[Part, Pair], tuple[float, ...]]
 ) -> list[IntArray]:
-    """Return `n_parts` parts of all rows, made by dividing the most urgent of those there are, one after the other.
+    """Return `n_parts` parts of all rows, made by dividing the most urgent part, one after the other.
 
-    Of equally urgent parts the one with the lowest row is next. Where rows are equal there may be fewer parts.
+    Among equally urgent parts the one with the lowest row is next. Where rows are equal there may be fewer parts.
     """
     waiting: list[tuple[tuple[float, ...], int, Part, Pair]] = []
     undivided: list[IntArray] = []
     n_kept = 0
 
     def wait(part: Part) -> int:
-        """Put a part where it belongs; return how many distances it keeps."""
+        """Add a part to the queue that it belongs to; return how many distances it stores."""
         pair = pairs.pair(part)
         if pair.distance == 0:
             undivided.append(part.rows)

@@ -44,7 +44,7 @@ def _clusters(distances: SquaredDistances, labels: CSR, rows: IntArray, max_iter
 def lloyd(distances: SquaredDistances, rows: IntArray, centres: Matrix, max_iter: int) -> IntArray:
     """Return the cluster of each row by k-means: 0, 1, ..., in the order of the centres at which it starts.
 
-    A row that is equally near to several centres goes to the first of them; a centre without rows is given up.
+    A row that is equally near to several centres goes to the first of them; a centre without rows is dropped.
     """
     cluster = np.full(len(rows), -1)
     for _ in range(max_iter):

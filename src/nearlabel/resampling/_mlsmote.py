@@ -1,4 +1,4 @@
-"""MLSMOTE: new rows between rows that share a rare label."""
+"""MLSMOTE: new samples between rows that share a rare label."""
 
 from __future__ import annotations
 
@@ -19,34 +19,36 @@ from nearlabel.utils.validation import check_integer, check_row_numbers
 
 
 class MLSMOTE(Sampler):
-    """Make new rows between rows that share a rare label (MLSMOTE).
+    """Make new samples between samples that share a rare label (MLSMOTE).
 
-    For each minority label (`nearlabel.labels.minority_labels`), in their order, each row that carries it is the seed
-    of one new row. Among the nearest other rows that carry the label one is drawn as reference. Each feature of the new
-    row is drawn between those of seed and reference, each by itself: so it lies in their box, not on the line between
-    them. Its labels are those that more than half of seed and neighbours carry: the label it was made for may be
-    missing. A label of a single row makes none; a row of several minority labels is a seed once for each.
+    For each minority label (`nearlabel.labels.minority_labels`), in their order, each sample that carries it is the
+    seed of one new sample. One of the nearest other samples that carry the label is drawn as reference. Each feature of
+    the new sample is drawn between those of seed and reference, independently of the others: so the new sample is in
+    their box, not on the line between them. Its labels are those that more than half of seed and neighbours carry: the
+    label it was made for may be missing. A label of a single sample makes none; a sample with several minority labels
+    is a seed once for each.
 
     Parameters
     ----------
     n_neighbors : int, default=5
-        How many neighbours; fewer where fewer other rows carry the label.
+        Number of neighbours; fewer where fewer other samples carry the label.
     categorical_features : array-like of int or bool, default=None
-        Columns of X, by numbers or as a mask, whose numbers stand for categories: a new row has the most frequent one
-        of the neighbours, the least of several. None: there are none. The search sees their numbers as any other.
+        Columns of X, by numbers or as a mask, whose numbers are categories: a new sample gets the most frequent one
+        among the neighbours, the least of equally frequent ones. None: no such columns. The search treats their numbers
+        like any others.
     search : object with `fit` and `kneighbors`, default=None
-        Finds neighbours. None: ``ExactNeighbors()``, so that equal distances are ordered by row.
+        Finds neighbours. None: ``ExactNeighbors()``, so that equal distances are ordered by sample number.
     random_state : int, RandomState or None, default=None
         Draws references and features.
 
     Attributes
     ----------
     sample_indices_ : ndarray of int of shape (n_resampled,)
-        For each resampled row the number of the row that it is, -1 for a new one.
+        For each resampled row the number of the original sample, -1 for a new one.
     seed_indices_ : ndarray of int of shape (n_resampled,)
-        The row that it is, or whose new row.
+        The number of the original sample, or of a new sample's seed.
     reference_indices_ : ndarray of int of shape (n_resampled,)
-        The row that it is, or the other one that it was made from.
+        The number of the original sample, or of a new sample's reference.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, tags, else 0 .. n_labels - 1.
     n_features_in_ : int
@@ -54,17 +56,18 @@ class MLSMOTE(Sampler):
 
     See Also
     --------
-    ResampledClassifier : Resamples what a classifier is fitted to, and tunes on rows that are no seeds of its own.
+    ResampledClassifier : Resamples the training samples of a classifier, and tunes on samples that are no seeds of its
+    own.
     imblearn.over_sampling.SMOTE : For one label.
 
     Notes
     -----
-    A new row is often the nearest neighbour of its seed, and has its labels: leave-one-out answers and folds after
-    resampling are too good. `ResampledClassifier` leaves new rows out with their seed.
+    A new sample is often the nearest neighbour of its seed, and has its labels: leave-one-out predictions and folds
+    after resampling are too good. `ResampledClassifier` leaves new samples out with their seed.
 
-    The imbalance ratios are those of the original rows; they are not computed anew after each label. Features of
-    whole numbers get fractions, but for those that `categorical_features` names. The published R package takes the
-    neighbours 2 to k + 1 by a slip; these are 1 to k.
+    The imbalance ratios are those of the original samples; they are not computed again after each label. Features of
+    whole numbers get fractions, except for `categorical_features`. The published R package by mistake takes the
+    neighbours 2 to k + 1; these are 1 to k.
 
     References
     ----------
@@ -118,7 +121,7 @@ class MLSMOTE(Sampler):
     def _made_of(
         self, X: Matrix, labels: Matrix, bag: IntArray, categories: IntArray, random: RandomState
     ) -> tuple[Matrix, Matrix, IntArray, IntArray]:
-        """Return a new row for each row of a bag: its features, its labels, its seed and its reference."""
+        """Return a new sample for each row of a bag: its features, its labels, its seed and its reference."""
         n_neighbors = min(self.n_neighbors, len(bag) - 1)
         search = clone_search(self.search).fit(X[bag])
         near = bag[search.kneighbors(None, n_neighbors)[1]]
@@ -143,10 +146,10 @@ class MLSMOTE(Sampler):
 def _between(seeds: Matrix, references: Matrix, random: RandomState) -> Matrix:
     """Return rows in the box of each seed and its reference, drawn feature by feature, in float64.
 
-    Random numbers are drawn where the two differ only: so sparse rows cost no more than what they store, and the
-    answer is that of dense ones.
+    Random numbers are drawn only where the two differ: so sparse rows cost no more than their stored values, and the
+    result is that of dense ones.
     """
-    step = references.astype(np.float64) - seeds  # which float32 may not hold
+    step = references.astype(np.float64) - seeds  # which float32 may not represent
     if sparse.issparse(step):
         step.eliminate_zeros()
         step.sort_indices()

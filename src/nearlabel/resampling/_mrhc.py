@@ -1,4 +1,4 @@
-"""MRHC: clusters of rows that have a label in common (Ougiaroglou, Filippakis and Evangelidis 2021)."""
+"""MRHC: clusters of samples that have a label in common (Ougiaroglou, Filippakis and Evangelidis 2021)."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from nearlabel.utils.validation import check_integer
 
 
 class MRHC(Reduction):
-    """Put prototypes in the place of rows: of clusters by k-means whose rows all have a label in common.
+    """Replace samples by prototypes: of clusters by k-means whose samples all have a label in common.
 
-    A set of rows, at first that of all, is *homogeneous* if its rows have at least one label in common. Any other is
-    divided by k-means, which starts at the medians of the rows of each label that occurs, a row counting for each of
-    its labels; and so each cluster again. A homogeneous set becomes one prototype: the median of each feature, with the
-    labels on more than half of its rows. How many prototypes there are follows from the data.
+    A set of samples, at first that of all, is *homogeneous* if its samples have at least one label in common. Any other
+    set is divided by k-means, which starts at the medians of the samples of each label that occurs (a sample counts for
+    each of its labels); each cluster is then treated in the same way. A homogeneous set becomes one prototype: the
+    median of each feature, with the labels on more than half of its samples. The data determine the number of
+    prototypes.
 
     Parameters
     ----------
     max_iter : int, default=300
-        How often k-means moves its centres at most; it ends before where no row changes its cluster.
+        Largest number of times that k-means moves its centres; it ends earlier when no sample changes its cluster.
 
     Attributes
     ----------
     prototype_of_ : ndarray of shape (n_samples,)
-        The prototype that each row went to; prototypes are in the order of their first rows.
+        The prototype of each sample; prototypes are in the order of their first samples.
     sample_indices_, seed_indices_ : ndarray of shape (n_prototypes,)
-        -1: prototypes are made of several rows.
+        -1: prototypes are made of several samples.
     label_names_ : ndarray of shape (n_labels,)
         Tags, column names of the data frame y, or 0 .. n_labels - 1.
     n_features_in_ : int
@@ -35,17 +36,17 @@ class MRHC(Reduction):
 
     See Also
     --------
-    MRSP3 : Divides by the farthest pair, whatever the labels are.
+    MRSP3 : Divides by the farthest pair, independently of the labels.
 
     Notes
     -----
-    A set with fewer rows than labels that occur, or with one such label, or that k-means leaves whole, becomes a
-    prototype for each of its rows. So do rows without labels, unless they end in one set and are equal: then nothing
-    tells them apart, and they become one prototype.
+    Some sets become a prototype for each of their samples: sets with fewer samples than labels that occur, with one
+    such label, or that k-means does not divide. So do samples without labels, unless they end in one set and are equal:
+    then they become one prototype.
 
-    K-means is our own: it draws nothing, a row equally near to several centres goes to that of the first label, and a
-    centre without rows is given up. scikit-learn's, which the authors use, moves such a centre to the farthest row, and
-    so makes more and smaller clusters.
+    This k-means draws nothing; a sample that is equally near to several centres goes to that of the first label, and a
+    centre without samples is dropped. scikit-learn's k-means, which the authors use, moves such a centre to the
+    farthest sample, and so makes more and smaller clusters.
 
     Distances are Euclidean: scale features of different units first (`nearlabel.preprocessing.FeatureScaler`).
 

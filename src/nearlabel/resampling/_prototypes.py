@@ -1,4 +1,4 @@
-"""Prototypes of groups of rows: what a group's features and labels are, and when a group needs no division."""
+"""Prototypes of groups of rows: the features and labels of a group, and when a group need not be divided."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ def _sparse_medians(X: CSR, groups: Sequence[IntArray]) -> CSR:
 
 
 def _sparse_median(X: CSR, rows: IntArray) -> tuple[IntArray, FloatArray]:
-    """Return where the medians of the features are not 0, and what they are.
+    """Return where the medians of the features are not 0, and their values.
 
-    A feature stored in less than half of the rows has the median 0. The others are dense together, so what they take
-    is at most twice what is stored.
+    A feature stored in less than half of the rows has the median 0. The other features are made dense together, so they
+    take at most twice the memory of the stored values.
     """
     some = X[rows]
     columns, place, count = np.unique(some.indices, return_inverse=True, return_counts=True)

@@ -1,4 +1,4 @@
-"""ML-ROS and ML-RUS: rows copied or deleted at random."""
+"""ML-ROS and ML-RUS: samples copied or deleted at random."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ def carries_any(labels: Matrix, some: IntArray) -> BoolArray:
 
 
 class MLROS(Sampler):
-    """Copy rows that carry rare labels, at random (ML-ROS).
+    """Copy samples that carry rare labels, at random (ML-ROS).
 
-    The rows of each minority label (`nearlabel.labels.minority_labels`) are a bag. In rounds over the bags, one row of
-    each is copied, until there are so many copies. A bag is left out as soon as its label is no rarer than the mean of
-    the imbalance ratios at the beginning.
+    The samples of each minority label (`nearlabel.labels.minority_labels`) are a bag. In rounds over the bags, one
+    sample of each is copied, until there are enough copies. A bag is left out as soon as its label is no rarer than the
+    mean of the imbalance ratios at the beginning.
 
     Parameters
     ----------
     share : float, default=0.25
-        How many copies, as a share of the rows; fewer if no bag is left. The authors tried 0.1 to 0.25.
+        Number of copies, as a share of the samples; fewer if no bag is left. The authors tried 0.1 to 0.25.
     random_state : int, RandomState or None, default=None
-        Draws the rows.
+        Draws the samples.
 
     Attributes
     ----------
     sample_indices_ : ndarray of int of shape (n_resampled,)
-        For each resampled row the number of the row that it is.
+        For each resampled row the number of the original sample.
     seed_indices_ : ndarray of int of shape (n_resampled,)
         The same.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, tags, else 0 .. n_labels - 1.
     n_features_in_ : int
-        Number of features; X itself is not looked at, so it may hold anything.
+        Number of features; X itself is not read, so it may contain anything.
 
     See Also
     --------
-    MLSMOTE : New rows instead of copies.
-    ResampledClassifier : Resamples what a classifier is fitted to.
+    MLSMOTE : Makes new samples instead of copies.
+    ResampledClassifier : Resamples the training samples of a classifier.
 
     Notes
     -----
-    A row carries frequent labels, too: where rare labels come with frequent ones (`nearlabel.labels.scumble`), copies
-    change little. A copy is the nearest neighbour of its row: leave-one-out answers and folds after resampling are too
-    good. `ResampledClassifier` leaves copies out with their row.
+    A sample carries frequent labels, too: where rare labels come with frequent ones (`nearlabel.labels.scumble`),
+    copies change little. A copy is the nearest neighbour of its sample: leave-one-out predictions and folds after
+    resampling are too good. `ResampledClassifier` leaves copies out with their sample.
 
     References
     ----------
@@ -102,30 +102,30 @@ def _clones(labels: Matrix, random: RandomState) -> Iterator[int]:
 
 
 class MLRUS(Sampler):
-    """Delete rows without a rare label, at random (ML-RUS).
+    """Delete samples without a rare label, at random (ML-RUS).
 
     Parameters
     ----------
     share : float, default=0.25
-        How many rows are deleted, as a share of all; at most those that carry no minority label
+        Number of samples to delete, as a share of all; at most those that carry no minority label
         (`nearlabel.labels.minority_labels`). None is deleted if all labels are equally frequent.
     random_state : int, RandomState or None, default=None
-        Draws the rows.
+        Draws the samples.
 
     Attributes
     ----------
     sample_indices_ : ndarray of int of shape (n_resampled,)
-        The rows that are left, in their order.
+        Numbers of the remaining samples, in their order.
     seed_indices_ : ndarray of int of shape (n_resampled,)
         The same.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, tags, else 0 .. n_labels - 1.
     n_features_in_ : int
-        Number of features; X itself is not looked at, so it may hold anything.
+        Number of features; X itself is not read, so it may contain anything.
 
     See Also
     --------
-    MLeNN : Deletes rows whose neighbours have other labels.
+    MLeNN : Deletes samples whose neighbours have other labels.
 
     References
     ----------

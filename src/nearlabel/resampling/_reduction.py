@@ -1,4 +1,4 @@
-"""The base class of samplers that put fewer rows, prototypes, in the place of all rows."""
+"""The base class of samplers that replace all samples by fewer ones, prototypes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from nearlabel.utils.types import CSR, IntArray, Matrix
 
 
 class Reduction(Sampler):
-    """Put one prototype in the place of each group of rows: medians of the features, labels of the majority.
+    """Replace each group of samples by one prototype: medians of the features, labels of the majority.
 
-    A subclass stores its parameters and defines `_groups`. No prototype is a row that was given, even if it equals one:
-    `sample_indices_` and `seed_indices_` are -1, and `prototype_of_` tells which prototype each row went to.
+    A subclass stores its parameters and defines `_groups`. No prototype counts as an original sample, even if it equals
+    one: `sample_indices_` and `seed_indices_` are -1, and `prototype_of_` is the prototype of each sample.
     """
 
     _names_seeds = False

@@ -1,4 +1,4 @@
-"""REMEDIAL: rows that carry rare and frequent labels become two."""
+"""REMEDIAL: samples that carry rare and frequent labels are split into two."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from nearlabel.utils.types import BoolArray, Matrix
 
 
 class REMEDIAL(Sampler):
-    """Split rows that carry rare and frequent labels together (REMEDIAL).
+    """Split samples that carry rare and frequent labels together (REMEDIAL).
 
-    A row whose SCUMBLE (`nearlabel.labels.scumble_of_rows`) is above the mean of all rows becomes two with the same
-    features: one keeps its place and the labels that are no minority (`nearlabel.labels.minority_labels`), the other
-    comes behind all rows and has the minority labels. A row of which all labels are on one side stays whole: the other
-    half would have no label.
+    A sample whose SCUMBLE (`nearlabel.labels.scumble_of_rows`) is above the mean of all samples becomes two with the
+    same features: one stays in its place with the labels that are no minority (`nearlabel.labels.minority_labels`), the
+    other is appended after all samples and has the minority labels. If all labels of a sample are of one kind, it is
+    not split: the other half would have no label.
 
     Attributes
     ----------
     sample_indices_ : ndarray of int of shape (n_resampled,)
-        For each resampled row the number of the row that it is, or is a half of.
+        For each resampled row the number of the original sample, whole or split.
     seed_indices_ : ndarray of int of shape (n_resampled,)
         The same.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, tags, else 0 .. n_labels - 1.
     n_features_in_ : int
-        Number of features; X itself is not looked at, so it may hold anything.
+        Number of features; X itself is not read, so it may contain anything.
 
     See Also
     --------
-    MLROS : Copies rows; the authors do so after this.
+    MLROS : Copies samples; the authors do so after this.
 
     Notes
     -----
-    Made for classifiers of one label at a time that learn a surface. For nearest neighbours it does harm: the two
-    halves are each other's nearest neighbours, with no label in common. Nothing is drawn.
+    Designed for classifiers that learn a decision surface for one label at a time. For nearest neighbours it is
+    harmful: the two halves are each other's nearest neighbours, with no label in common. Nothing is drawn.
 
     References
     ----------

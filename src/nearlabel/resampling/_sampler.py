@@ -1,4 +1,4 @@
-"""The base class of the samplers: checks of X and y, and answers in the containers that X and y came in."""
+"""The base class of the samplers: checks of X and y, and results in the containers of X and y."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nearlabel.utils.validation import check_rows, is_dask_array, refusal_of_unk
 
 
 class Resampled(NamedTuple):
-    """What a sampler makes of n_samples rows: first those taken from them, then synthetic ones."""
+    """The result of a sampler for n_samples rows: first rows taken from them, then synthetic ones."""
 
     source: IntArray  # (n_taken,): the row that each is a copy of; a row may come several times
     labels: Matrix | None = None  # (n_taken + n_synthetic, n_labels); None: the label sets of the sources
@@ -28,15 +28,15 @@ class Resampled(NamedTuple):
 
 
 class Sampler(BaseEstimator, ABC):
-    """Make other training rows of the given ones, as imbalanced-learn's samplers do, for label matrices.
+    """Make other training samples from the given ones, like imbalanced-learn's samplers, for label matrices.
 
     A subclass stores its parameters, `random_state` among them if it draws, and defines `_resample`, which gets checked
     rows and label sets, each dense or CSR.
     """
 
-    _reads_features: ClassVar[bool] = True  # else X may hold anything: texts, categories, missing values
-    # Leave-one-out answers, of groups too, are nearly those of refits: not where rows go, as some of a group may stay,
-    # nor where a row is made of several, as it goes with its seed only.
+    _reads_features: ClassVar[bool] = True  # else X may contain anything: texts, categories, missing values
+    # Leave-one-out predictions, of groups too, are nearly those of refits: not if rows are deleted, as some of a
+    # group may stay, nor where a row is made of several, because it is left out with its seed only.
     _stands_for_refits: ClassVar[bool] = True
     _names_seeds: ClassVar[bool] = True  # else rows are made of several, none of which can be left out
 
@@ -47,21 +47,22 @@ class Sampler(BaseEstimator, ABC):
     n_features_in_: int
 
     def fit_resample(self, X: MatrixLike, y: MatrixLike) -> tuple[MatrixLike, MatrixLike]:
-        """Return other rows and their label sets, made of the given ones.
+        """Return other samples and their label sets, made from the given ones.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows.
+            Training samples.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
-            Label sets as an indicator matrix of 0 and 1, one label of two classes, or the tags of each row, a list,
+            Label sets as an indicator matrix of 0 and 1, one label of two classes, or the tags of each sample, a list,
             tuple or set of texts.
 
         Returns
         -------
         X_resampled : array, data frame or CSR of shape (n_resampled, n_features)
-            In the container that X came in; sparse rows become CSR, lists an array. Rows taken from X come first, then
-            synthetic ones. A data frame keeps its index if rows only went, and is numbered anew if some came.
+            In the container of X; sparse samples become CSR, lists an array. Samples taken from X come first, then
+            synthetic ones. A data frame keeps its index if samples were only deleted, and is renumbered if some were
+            added.
         y_resampled : array, data frame, CSR or list of shape (n_resampled, n_labels) or (n_resampled,)
             In the container and of the type of y; tags as lists, in alphabetical order.
 
@@ -89,14 +90,14 @@ class Sampler(BaseEstimator, ABC):
         return resampled, labels_like(y, target, labels, self.sample_indices_)
 
     def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
-        """Resample and keep only where the rows would come from; use `fit_resample` to get them.
+        """Resample and store only the origin of each row; use `fit_resample` to get the samples.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows.
+            Training samples.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
-            Their label sets, as `fit_resample` takes them.
+            Their label sets, as for `fit_resample`.
 
         Returns
         -------
@@ -115,14 +116,14 @@ class Sampler(BaseEstimator, ABC):
 
     @abstractmethod
     def _resample(self, X: Matrix, labels: Matrix, random: RandomState) -> Resampled:
-        """Return which of the rows (n_samples, n_features) to take, and what to add."""
+        """Return which of the rows (n_samples, n_features) to take, and which to add."""
 
     def _check_parameters(self) -> None:
         """Raise unless the sampler's own parameters are valid."""
 
     def _checked_rows(self, X: MatrixLike) -> Matrix:
         """Return X as an array or CSR: of numbers if the sampler reads features, else of anything."""
-        if self._reads_features or is_dask_array(X):  # which `check_rows` refuses
+        if self._reads_features or is_dask_array(X):  # which `check_rows` rejects
             return check_rows(self, X)
         return validate_data(self, X, accept_sparse="csr", dtype=None, ensure_all_finite=False)
 

@@ -1,4 +1,4 @@
-"""MChen and MRSP1 to 3: sets of rows divided by their farthest pair (Valero-Mas and others 2023)."""
+"""MChen and MRSP1 to 3: sets of samples divided by their farthest pair (Valero-Mas and others 2023)."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from nearlabel.utils.validation import check_integer, check_positive
 
 
 class MRSP3(Reduction):
-    """Put prototypes in the place of rows: of sets divided until all their rows have a label in common.
+    """Replace samples by prototypes: of sets divided until all their samples have a label in common.
 
-    A set of rows, at first that of all, is divided by its farthest pair, each row to the nearer of the two; and so each
-    part again, until it is a single row or *homogeneous*: its rows have at least one label in common. It then becomes
-    one prototype: the median of each feature, with the labels on more than half of its rows. How many prototypes there
-    are follows from the data.
+    A set of samples, at first that of all, is divided by its farthest pair: each sample joins the nearer of the two.
+    Each part is divided again, until it is a single sample or *homogeneous*: its samples have at least one label in
+    common. It then becomes one prototype: the median of each feature, with the labels on more than half of its samples.
+    The data determine the number of prototypes.
 
     Parameters
     ----------
     exact_up_to : int, default=2000
-        Most rows of a set whose farthest pair is looked for among all pairs. In a larger set a walk from the first row
-        to the farthest, and from there to the farthest again, finds a pair of at least half of the largest distance:
-        its time grows with the rows, not with their square.
+        Largest size of a set whose farthest pair is searched for among all pairs. In a larger set a walk from the first
+        sample to the farthest, and from there to the farthest again, finds a pair of at least half of the largest
+        distance: its time grows with the number of samples, not with its square.
 
     Attributes
     ----------
     prototype_of_ : ndarray of shape (n_samples,)
-        The prototype that each row went to; prototypes are in the order of their first rows.
+        The prototype of each sample; prototypes are in the order of their first samples.
     sample_indices_, seed_indices_ : ndarray of shape (n_prototypes,)
-        -1: prototypes are made of several rows.
+        -1: prototypes are made of several samples.
     label_names_ : ndarray of shape (n_labels,)
         Tags, column names of the data frame y, or 0 .. n_labels - 1.
     n_features_in_ : int
@@ -44,16 +44,16 @@ class MRSP3(Reduction):
     See Also
     --------
     MRHC : Divides by k-means from the labels' medians.
-    MChen : As many prototypes as you want.
+    MChen : Takes the number of prototypes as a parameter.
 
     Notes
     -----
-    Rows without labels have none in common: each becomes a prototype, but rows with equal features end in one set that
-    nothing divides, and become one.
+    Samples without labels have none in common: each becomes a prototype. But samples with equal features end in one set
+    that cannot be divided, and become one.
 
-    Nothing is drawn. Of equally far pairs that of the lowest rows counts, and a row as near to both goes to the lower
-    row; so another order of the rows may give other prototypes where distances tie, or where a set is larger than
-    `exact_up_to`. Distances are Euclidean: scale features of different units first.
+    Nothing is drawn. Among equally far pairs that of the lowest samples is used, and a sample equally near to both
+    joins the lower one. So another order of the samples may give other prototypes where distances tie, or where a set
+    is larger than `exact_up_to`. Distances are Euclidean: scale features of different units first.
 
     The authors' program divides the whole set once even if it is homogeneous; here it becomes one prototype.
 
@@ -85,7 +85,7 @@ class MRSP3(Reduction):
 
 
 class _OfSize(Reduction):
-    """Reductions to a share of the rows: the most urgent part is divided, until there are so many parts."""
+    """Reductions to a share of the rows: the most urgent part is divided, until there are enough parts."""
 
     def __init__(self, share: float = 0.25, *, exact_up_to: int = 2000) -> None:
         self.share = share
@@ -104,7 +104,7 @@ class _OfSize(Reduction):
         return self._groups_of_parts(group_of_each(parts), label_set)
 
     def _urgency(self, label_set: IntArray, part: Part, pair: Pair) -> tuple[float, float]:
-        """Return what says which part is divided next: whether its rows have several label sets, and its diameter."""
+        """Return the priority for dividing a part: whether its rows have several label sets, and its diameter."""
         sets = label_set[part.rows]
         return float((sets != sets[0]).any()), pair.distance
 
@@ -114,26 +114,27 @@ class _OfSize(Reduction):
 
 
 class MChen(_OfSize):
-    """Put prototypes in the place of rows: of as many sets as you want, divided where they are largest.
+    """Replace samples by a given number of prototypes: of sets divided where they are largest.
 
-    Of all sets, at first that of all rows, the one of the largest diameter is divided by its farthest pair, each row to
-    the nearer of the two, until there are enough; sets whose rows all have one label set wait until no other is left.
-    Each set becomes one prototype: the median of each feature, with the labels on more than half of its rows.
+    Among all sets, at first that of all samples, the one of the largest diameter is divided by its farthest pair: each
+    sample joins the nearer of the two. This is repeated until there are enough sets; sets whose samples all have one
+    label set wait until no other is left. Each set becomes one prototype: the median of each feature, with the labels
+    on more than half of its samples.
 
     Parameters
     ----------
     share : float, default=0.25
-        How many prototypes, as a share of the rows; rounded down, but at least one, and fewer where rows are equal. The
-        authors tried 0.1 to 0.9.
+        Number of prototypes, as a share of the samples; rounded down, but at least one, and fewer where samples are
+        equal. The authors tried 0.1 to 0.9.
     exact_up_to : int, default=2000
-        Most rows of a set whose farthest pair is looked for among all pairs; see `MRSP3`.
+        Largest size of a set whose farthest pair is searched for among all pairs; see `MRSP3`.
 
     Attributes
     ----------
     prototype_of_ : ndarray of shape (n_samples,)
-        The prototype that each row went to; prototypes are in the order of their first rows.
+        The prototype of each sample; prototypes are in the order of their first samples.
     sample_indices_, seed_indices_ : ndarray of shape (n_prototypes,)
-        -1: prototypes are made of several rows.
+        -1: prototypes are made of several samples.
     label_names_ : ndarray of shape (n_labels,)
         Tags, column names of the data frame y, or 0 .. n_labels - 1.
     n_features_in_ : int
@@ -142,13 +143,13 @@ class MChen(_OfSize):
     See Also
     --------
     MRSP1 : The same sets, with a prototype for each of their label sets.
-    MRSP3 : As many prototypes as the data ask for.
+    MRSP3 : Lets the data determine the number of prototypes.
 
     Notes
     -----
-    The majority rule drops labels: a set may become a prototype without any. Tune thresholds on what is predicted from
-    the prototypes. Of sets of equal diameter the one of the lowest row is divided. Nothing is drawn; what `MRSP3` says
-    of ties and of the order of the rows holds here too.
+    The majority rule drops labels: a set may become a prototype without any. Tune thresholds on the predictions from
+    the prototypes. Among sets of equal diameter the one of the lowest sample is divided. Nothing is drawn; the notes of
+    `MRSP3` on ties and on the order of the samples apply here too.
 
     References
     ----------
@@ -168,25 +169,25 @@ class MChen(_OfSize):
 
 
 class MRSP1(_OfSize):
-    """Put prototypes in the place of rows: one for each label set in each of as many sets of rows as you want.
+    """Replace samples by prototypes: one for each label set in each of a given number of sets of samples.
 
-    Rows are divided as by `MChen`. But a set becomes a prototype for each label set among its rows: the median of each
-    feature of the rows that have it. So no label is lost, and there are more prototypes than sets.
+    Samples are divided as by `MChen`. But a set becomes a prototype for each label set in it: the median of each
+    feature of the samples that have it. So no label is lost, and there are more prototypes than sets.
 
     Parameters
     ----------
     share : float, default=0.25
-        How many sets of rows, as a share of the rows; rounded down, but at least one, and fewer where rows are equal.
+        Number of sets, as a share of the samples; rounded down, but at least one, and fewer where samples are equal.
         The authors tried 0.1 to 0.9.
     exact_up_to : int, default=2000
-        Most rows of a set whose farthest pair is looked for among all pairs; see `MRSP3`.
+        Largest size of a set whose farthest pair is searched for among all pairs; see `MRSP3`.
 
     Attributes
     ----------
     prototype_of_ : ndarray of shape (n_samples,)
-        The prototype that each row went to; prototypes are in the order of their first rows.
+        The prototype of each sample; prototypes are in the order of their first samples.
     sample_indices_, seed_indices_ : ndarray of shape (n_prototypes,)
-        -1: prototypes are made of several rows.
+        -1: prototypes are made of several samples.
     label_names_ : ndarray of shape (n_labels,)
         Tags, column names of the data frame y, or 0 .. n_labels - 1.
     n_features_in_ : int
@@ -194,12 +195,12 @@ class MRSP1(_OfSize):
 
     See Also
     --------
-    MChen : One prototype for each set of rows.
+    MChen : One prototype for each set of samples.
     MRSP2 : Divides the sets where label sets overlap.
 
     Notes
     -----
-    Nothing is drawn; what `MRSP3` says of ties and of the order of the rows holds here too.
+    Nothing is drawn; the notes of `MRSP3` on ties and on the order of the samples apply here too.
 
     References
     ----------
@@ -223,27 +224,27 @@ class MRSP1(_OfSize):
 
 
 class MRSP2(MRSP1):
-    """Put prototypes in the place of rows: as `MRSP1`, but sets are divided where their label sets overlap most.
+    """Replace samples by prototypes: as `MRSP1`, but sets are divided where their label sets overlap most.
 
-    The overlap of a set is the mean distance between its rows of different label sets, divided by that between its rows
-    of equal label sets. The set of the largest overlap is divided by its farthest pair, until there are enough; each
-    becomes a prototype for each label set among its rows.
+    The overlap of a set is the mean distance between its samples of different label sets, divided by that between its
+    samples of equal label sets. The set of the largest overlap is divided by its farthest pair, until there are enough;
+    each becomes a prototype for each label set in it.
 
     Parameters
     ----------
     share : float, default=0.25
-        How many sets of rows, as a share of the rows; rounded down, but at least one, and fewer where rows are equal.
+        Number of sets, as a share of the samples; rounded down, but at least one, and fewer where samples are equal.
         The authors tried 0.1 to 0.9.
     exact_up_to : int, default=2000
-        Most rows of a set whose farthest pair is looked for among all pairs; see `MRSP3`. Larger sets of several label
-        sets are divided first, whatever their overlap, which would take all pairs.
+        Largest size of a set whose farthest pair is searched for among all pairs; see `MRSP3`. Larger sets of several
+        label sets are divided first, whatever their overlap, which would need all pairs.
 
     Attributes
     ----------
     prototype_of_ : ndarray of shape (n_samples,)
-        The prototype that each row went to; prototypes are in the order of their first rows.
+        The prototype of each sample; prototypes are in the order of their first samples.
     sample_indices_, seed_indices_ : ndarray of shape (n_prototypes,)
-        -1: prototypes are made of several rows.
+        -1: prototypes are made of several samples.
     label_names_ : ndarray of shape (n_labels,)
         Tags, column names of the data frame y, or 0 .. n_labels - 1.
     n_features_in_ : int
@@ -255,12 +256,12 @@ class MRSP2(MRSP1):
 
     Notes
     -----
-    A set whose rows all have one label set, or all different ones, has the overlap 0: to divide the latter changes no
-    prototype. Of sets of equal overlap that of the largest diameter is divided, then that of the lowest row, where the
-    authors' program draws one. The program also takes the label sets of other rows, by their places in the set instead
-    of their numbers; here they are those of the rows.
+    A set whose samples all have one label set, or all different ones, has the overlap 0: dividing the latter changes no
+    prototype. Among sets of equal overlap that of the largest diameter is divided, then that of the lowest sample,
+    where the authors' program draws one. Their program also takes the label sets of other samples, by their places in
+    the set instead of their numbers; here they are those of the samples.
 
-    Nothing is drawn; what `MRSP3` says of ties and of the order of the rows holds here too.
+    Nothing is drawn; the notes of `MRSP3` on ties and on the order of the samples apply here too.
 
     References
     ----------
@@ -279,7 +280,7 @@ class MRSP2(MRSP1):
     """
 
     def _urgency(self, label_set: IntArray, part: Part, pair: Pair) -> tuple[float, float]:
-        """Return what says which part is divided next: its overlap, and its diameter."""
+        """Return the priority for dividing a part: its overlap, and its diameter."""
         if part.distances is not None:
             return overlap(part.distances, label_set[part.rows]), pair.distance
         has_several, diameter = super()._urgency(label_set, part, pair)

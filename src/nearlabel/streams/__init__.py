@@ -1,4 +1,4 @@
-"""Classifiers of rows that keep coming: a bounded memory, scores by test-then-train, and drift."""
+"""Classifiers of streams of samples: a bounded memory, scores by test-then-train, and drift."""
 
 from nearlabel.streams._drift import Drift
 from nearlabel.streams._stream_classifier import StreamClassifier

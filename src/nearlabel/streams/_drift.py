@@ -1,4 +1,4 @@
-"""When to call it drift: a window of values beside those before it, by a bound that holds for any distribution."""
+"""Detection of drift: a window of values compared with earlier ones, by a bound for any distribution."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from nearlabel.utils.types import FloatArray
 
 
 class Drift(NamedTuple):
-    """A window of a stream beside what came before it, in means of values from 0 to 1, of which larger are worse.
+    """A window of a stream compared with earlier values: means of values from 0 to 1; larger is worse.
 
     Parameters
     ----------
     recent : float
         Mean of the window.
     before : float
-        What it is compared with: the mean of all windows before it, since the last drift, or what is to be expected.
+        The value that it is compared with: the mean of all earlier windows since the last drift, or the expected mean.
     bound : float
         A rise above this is drift.
     found : bool
-        Whether it rose so much.
+        Whether the mean rose by more than the bound.
     """
 
     recent: float
@@ -32,21 +32,21 @@ class Drift(NamedTuple):
 
 
 class Watch:
-    """Look for a rise of values in [0, 1], once at the end of each window of so many.
+    """Look for a rise of values in [0, 1], once at the end of each window of fixed length.
 
     With w values in the window and m before it, a rise of their means above ``sqrt(log(1 / alpha) / 2 * (1/w + 1/m))``
-    is drift (Hoeffding, 1963, 2.7). If no expected value in the window exceeds what is to be expected before, each
-    given the past (Azuma, 1967), at most the share `alpha` of the windows is called drift. After drift the window is
-    what the next ones are compared with.
+    is drift (Hoeffding, 1963, 2.7). If no expected value in the window exceeds the expected values before, each given
+    the past (Azuma, 1967), at most the share `alpha` of the windows is called drift. After drift the next windows are
+    compared with the one in which it was found.
 
     Parameters
     ----------
     window : int
-        Values of a window.
+        Number of values of a window.
     alpha : float
-        The share of windows that may be called drift without any.
+        The share of windows that may be called drift when there is none.
     expected : float, default=None
-        The mean to compare with. None: that of the windows before.
+        The mean to compare with. None: that of the earlier windows.
     """
 
     def __init__(self, window: int, alpha: float, expected: float | None = None) -> None:
@@ -55,7 +55,7 @@ class Watch:
         self._in_window, self._before = (0, 0.0), (0, 0.0)  # number and sum of values
 
     def add(self, values: FloatArray) -> list[int]:
-        """Take further values; return after how many of them drift was found."""
+        """Add values; return the positions after which drift was found."""
         found, n_taken = [], 0
         while n_taken < len(values):
             number, total = self._in_window
@@ -67,7 +67,7 @@ class Watch:
         return found
 
     def _close(self) -> bool:
-        """Compare the window with what came before, and begin another; return whether it is drift."""
+        """Compare the window with the earlier values, and begin another; return whether it is drift."""
         (n_recent, recent), (n_before, before) = self._in_window, self._before
         self._in_window, self._before = (0, 0.0), (n_before + n_recent, before + recent)
         if self.expected is None and n_before == 0:

@@ -1,4 +1,4 @@
-"""What is known of the rows that stay, besides themselves: when they came, how near to others, how useful since."""
+"""Facts about the remaining rows: when they came, how near to others, and how useful they have been since."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """Facts of the rows that stay, each an array of shape (n_kept,), in the order in which the rows came.
+    """Facts about the remaining rows, each an array of shape (n_kept,), in the order in which the rows came.
 
     Parameters
     ----------
     number : ndarray of int
         Their place in the stream.
     distance : ndarray of float
-        Mean distance to the neighbours that they had when they came; nan of those that were not searched for.
+        Mean distance to the neighbours that they had when they came; nan if they were not searched for.
     balance : ndarray of float
-        How much better their label sets agreed with those of rows that they were neighbours of than other neighbours'.
+        How much better their label sets agreed with those of later samples than other neighbours' label sets did.
     """
 
     number: IntArray
@@ -40,7 +40,7 @@ class KeptRows:
         return len(self.number)
 
     def with_new(self, number: IntArray, distance: FloatArray) -> KeptRows:
-        """Return the facts with those of rows that come."""
+        """Return the facts with those of added rows."""
         balance = np.append(self.balance, np.zeros(len(number)))
         return KeptRows(np.append(self.number, number), np.append(self.distance, distance), balance)
 
@@ -49,16 +49,16 @@ class KeptRows:
         return KeptRows(np.delete(self.number, gone), np.delete(self.distance, gone), np.delete(self.balance, gone))
 
     def weighed(self, fading: float, indices: IntArray, labels: Matrix, truth: Matrix) -> KeptRows:
-        """Return the facts after rows with these neighbours, whose labels are known, turned out to have other labels.
+        """Return the facts updated by rows with these neighbours, whose true labels have become known.
 
         Parameters
         ----------
         fading : float
-            What balances are multiplied by first.
+            Factor for the earlier balances.
         indices : ndarray of int of shape (n_new, n_neighbors)
             The neighbours.
         labels, truth : ndarray or CSR of shape (n_kept, n_labels) and (n_new, n_labels)
-            Label sets of the rows that stay, and of the new ones.
+            Label sets of the remaining rows, and of the added ones.
         """
         agreements = [f1_of_rows(Comparison.of(truth, labels[column]).per_example) for column in indices.T]
         agreement = np.column_stack(agreements)
@@ -67,7 +67,7 @@ class KeptRows:
         return replace(self, balance=self.balance * fading + gained)
 
     def least_useful(self, n_rows: int) -> IntArray:
-        """Return the places of the rows of least balance, of equal ones the oldest; ascending."""
+        """Return the places of the rows of least balance, among equal ones the oldest; ascending."""
         return np.sort(np.argsort(self.balance, kind="stable")[:n_rows])
 
     def novelty(self, distance: FloatArray, least: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Scores of answers that were given before the truth was learnt, added up row by row."""
+"""Scores of predictions that were made before the true labels were known, added up row by row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def f1_of_rows(counts: Counts) -> FloatArray:
 
 @dataclass(frozen=True)
 class Prequential:
-    """Sums over the rows that were answered: their number, cells, labels and F1."""
+    """Sums over the predicted rows: their number, cells, labels and F1."""
 
     n_samples: int = 0
     hits: int = 0

@@ -1,4 +1,4 @@
-"""A classifier of rows that keep coming, which answers before it learns and remembers so many rows."""
+"""A classifier of a stream of samples, which predicts before it learns and stores a bounded number of samples."""
 
 from __future__ import annotations
 
@@ -51,53 +51,55 @@ def _has(method: str) -> Callable[[Any], bool]:
 
 
 class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Answer, then learn, then forget: a lazy classifier of the latest, or the most useful, rows of a stream.
+    """Predict, then learn, then forget: a lazy classifier of the latest, or the most useful, samples of a stream.
 
-    `partial_fit` first predicts the new rows by the model as it is, and compares with their label sets: these are the
-    prequential scores, and from them comes a figure of drift. Then it appends the rows, and removes others so that at
-    most `max_rows` stay. The model is always, to the bit, what a fit of the rows that stay makes it.
+    `partial_fit` first predicts the new samples with the present model, and compares the predictions with their label
+    sets: these are the prequential scores, from which drift is detected. Then it adds the samples, and removes others
+    so that at most `max_rows` remain. The model always equals, to the bit, a fit to the remaining samples.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        A lazy classifier that takes rows (`nearlabel.updates`), such as `BRkNN` or `MLkNN`, a pipeline that ends in
-        one, or thresholds tuned for one. None: `MLkNN()`. Steps of a pipeline are fitted to the first rows and then
-        stay; thresholds and a number of neighbours that is chosen stay until ``updates.retune(stream.estimator_)``.
+        A lazy classifier that can be updated (`nearlabel.updates`), such as `BRkNN` or `MLkNN`, a pipeline that ends in
+        one, or thresholds tuned for one. None: `MLkNN()`. Steps of a pipeline are fitted to the first samples and then
+        do not change; thresholds and a chosen number of neighbours do not change until
+        ``updates.retune(stream.estimator_)``.
     max_rows : int, default=10000
-        Rows that stay after each call, more than `n_neighbors`. During a call of `partial_fit` its rows come on top.
+        Largest number of samples after each call, more than `n_neighbors`. `partial_fit` needs memory for its new
+        samples in addition.
     forgetting : {"oldest", "least_useful"}, default="oldest"
-        Which rows go when there are too many. "oldest": those that came first. "least_useful": those whose label sets
-        fitted worse than those of other neighbours, see Notes.
+        Which samples are removed when there are too many. "oldest": those that came first. "least_useful": those whose
+        label sets agreed less with the true ones than those of other neighbours, see Notes.
     min_rows : int, default=50
-        Rows that `partial_fit` gathers before the first model: `max_rows` if that is less, and more if the estimator
-        needs more for its `n_neighbors`. Until then there are no predictions and no scores.
+        Number of samples that `partial_fit` collects before the first model: `max_rows` if that is less, and more if
+        the estimator needs more for its `n_neighbors`. Until then there are no predictions and no scores.
     drift_window : int, default=200
-        Rows of a window that is compared with what came before it.
+        Number of samples of a window that is compared with earlier windows.
     drift_alpha : float, default=0.01
-        The share of windows that may be called drift though there is none.
+        The share of windows that may be called drift when there is none.
 
     Attributes
     ----------
     estimator_ : classifier
-        The model of the rows that stay.
+        The model of the remaining samples.
     kept_ : ndarray of int of shape (n_kept,)
-        The rows that stay, numbered from 0 in the order in which they came; ascending.
+        The remaining samples, numbered from 0 in the order in which they came; ascending.
     changes_ : dict
-        "added" and "forgotten", the numbers of rows that came and went since the first model, and "new_labels".
+        "added" and "forgotten", the numbers of samples added and removed since the first model, and "new_labels".
     thresholds_stale_ : bool
-        Whether rows came or went since thresholds inside were tuned.
+        Whether samples were added or removed since thresholds inside were tuned.
     n_samples_seen_ : int
-        Rows that came, those of `fit` among them.
+        Number of all samples so far, with those of `fit`.
     prequential_ : dict of str to number
-        Of the rows that were predicted before they were learnt: "n_samples", "micro_f1", "example_f1" (the mean F1 of
-        a row, 1 where nothing was predicted and nothing true) and "hamming_loss"; nan before there are any.
+        Of the samples that were predicted before they were learnt: "n_samples", "micro_f1", "example_f1" (the mean F1
+        of a sample, 1 where nothing was predicted and nothing true) and "hamming_loss"; nan before there are any.
     drift_ : Drift or None
-        Loss, 1 less a row's F1, in the last full window beside all windows before it, since drift was last found.
+        Loss, 1 minus a sample's F1, in the last full window compared with all earlier windows since the last drift.
     novelty_ : Drift or None
-        Novelty in the last full window beside 1/2: the share of kept rows that were nearer to their neighbours when
-        they came than the new row is. It needs no labels: it tells that features change.
+        Novelty in the last full window compared with 1/2: the share of stored samples that were nearer to their
+        neighbours when they came than the new sample is. It needs no labels: it shows that features change.
     drifts_ : list of int
-        How many rows had come each time that `drift_` was found.
+        Number of samples so far, each time that `drift_` was found.
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
@@ -107,25 +109,26 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     See Also
     --------
-    nearlabel.lazy.MLkNN.partial_fit : The same without scores and a limit, also for rows of any age.
+    nearlabel.lazy.MLkNN.partial_fit : The same without scores and a limit, also for samples of any age.
 
     Notes
     -----
-    *Usefulness.* Each row that is predicted has `n_neighbors` neighbours. A neighbour's agreement is the F1 of its
-    label set with the true one. What it has more than their mean is added to its balance, what it has less is taken
-    off; balances fade by the factor exp(-n / max_rows) while n rows come. The rows of least balance go, of equal ones
-    the oldest; rows that have just come stay. So a row that no one asks keeps the balance 0, and goes after all that
-    do harm and before all that help.
+    *Usefulness.* Each predicted sample has `n_neighbors` neighbours. A neighbour's agreement is the F1 of its label set
+    with the true one. Its agreement minus the mean agreement of these neighbours is added to its balance; balances fade
+    by the factor exp(-n / max_rows) while n samples come. The samples of least balance are removed, among equal ones
+    the oldest; samples that have just come stay. So a sample that has never been a neighbour keeps the balance 0: it is
+    removed after all harmful and before all useful ones.
 
-    *Drift* is found at the end of a window, where its mean loss exceeds that of all windows before by more than
-    ``sqrt(log(1 / drift_alpha) / 2 * (1 / n_window + 1 / n_before))``, a bound by Hoeffding that holds for losses of
-    any distribution. So without drift at most the share `drift_alpha` of the windows is called drift; usually it is
-    much less. After drift, windows are compared with the one in which it was found. Novelty has the same rule with 1/2
-    and without the last term, which is right for rows that are drawn alike. It is at most 1/2 in the mean while the
-    memory fills, as neighbours get nearer, and begins when `drift_window` kept rows have come by `partial_fit`. Nothing
-    else follows from drift; `forget` removes the rows before it.
+    *Drift* is found at the end of a window if its mean loss exceeds that of all earlier windows by more than
+    ``sqrt(log(1 / drift_alpha) / 2 * (1 / n_window + 1 / n_before))``, a bound by Hoeffding for losses of any
+    distribution. So without drift at most the share `drift_alpha` of the windows is called drift; usually it is much
+    less. After drift, windows are compared with the one in which it was found. Novelty has the same rule with 1/2 and
+    without the last term, which is right for samples from the same distribution. Its mean is at most 1/2 while the
+    memory fills, as neighbours get nearer, and it begins when `drift_window` stored samples have come by `partial_fit`.
+    Drift has no other consequences; call `forget` to remove the samples before it.
 
-    *Cost.* A new row is searched for three times: to answer, to weigh its neighbours, and to learn.
+    *Cost.* A new sample is searched for three times: to predict it, to update the balances of its neighbours, and to
+    learn it.
 
     References
     ----------
@@ -134,7 +137,8 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     W. Hoeffding: Probability inequalities for sums of bounded random variables. JASA 58, 1963.
 
     M. Roseberry, B. Krawczyk, A. Cano: Multi-label punitive kNN with self-adjusting memory for drifting data streams.
-    ACM TKDD 13(6), 2019. (There, rows that vote wrongly too often go; here, those that vote worse than others.)
+    ACM TKDD 13(6), 2019. (There, samples that vote wrongly too often are removed; here, those that vote worse than
+    others.)
 
     Examples
     --------
@@ -158,9 +162,9 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     label_names_: NDArray[Any]
     n_features_in_: int
     _container: LabelContainer
-    _labels: Matrix  # of the rows that stay, or that are gathered
+    _labels: Matrix  # of the remaining or the collected samples
     _rows: KeptRows
-    _waiting: list[Matrix]  # rows that are gathered
+    _waiting: list[Matrix]  # collected samples
 
     def __init__(
         self,
@@ -180,15 +184,15 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.drift_alpha = drift_alpha
 
     def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
-        """Begin a stream with these rows, which are learnt without being predicted.
+        """Begin a stream with these samples, which are learnt without being predicted.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows. Of more than `max_rows` the last are taken.
+            Training samples. If there are more than `max_rows`, the last are used.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
-            Their label sets as an indicator matrix of 0 and 1, one label of two classes, or the tags of each row. All
-            cells must be known.
+            Their label sets as an indicator matrix of 0 and 1, one label of two classes, or the tags of each sample.
+            All cells must be known.
 
         Returns
         -------
@@ -198,7 +202,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X or y is malformed, their lengths differ, there are too few rows for the estimator, or a parameter is
+            If X or y is malformed, their lengths differ, there are too few samples for the estimator, or a parameter is
             out of range.
         TypeError
             If a parameter is of a wrong type, or the estimator cannot be updated.
@@ -208,28 +212,28 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None = None) -> Self:
-        """Predict new rows, score the predictions, learn the rows, and forget as many as there are too many.
+        """Predict new samples, score the predictions, learn the samples, and remove old ones if there are too many.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_new, n_features)
-            New rows, in the order in which they came. All are predicted before any is learnt. Of more than `max_rows`
-            the last are learnt.
+            New samples, in the order in which they came. All are predicted before any is learnt. If there are more than
+            `max_rows`, the last are learnt.
         y : array-like, data frame or sparse container of shape (n_new, n_labels) or (n_new,)
-            Their label sets, in the form of the first call. New labels may come with them, as in
-            `nearlabel.lazy.MLkNN.partial_fit`; in the scores they are labels that were not predicted.
+            Their label sets, in the form of the first call. They may contain new labels, as in
+            `nearlabel.lazy.MLkNN.partial_fit`; for the scores these are labels that were not predicted.
         classes : array-like, default=None
-            Names of labels, or the classes of a one-dimensional y, that may come.
+            Names of labels, or the classes of a one-dimensional y, that may appear later.
 
         Returns
         -------
         self
-            The classifier with these rows.
+            The classifier with these samples.
 
         Raises
         ------
         ValueError
-            If X or y is malformed or does not fit the rows and labels before, or a parameter is out of range. Then
+            If X or y is malformed or does not fit the earlier samples and labels, or a parameter is out of range. Then
             nothing has changed.
         TypeError
             If a parameter is of a wrong type, or the estimator cannot be updated.
@@ -243,7 +247,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def forget(self, rows: ArrayLike) -> Self:
-        """Remove rows, for instance all that came before a drift.
+        """Remove samples, for instance all that came before a drift.
 
         Parameters
         ----------
@@ -253,12 +257,12 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         self
-            The classifier without these rows.
+            The classifier without these samples.
 
         Raises
         ------
         ValueError
-            If a place is unknown or comes twice, or too few rows would be left for `n_neighbors`. Then nothing has
+            If a place is unknown or comes twice, or too few samples would be left for `n_neighbors`. Then nothing has
             changed.
         sklearn.exceptions.NotFittedError
             If no model has been fitted yet.
@@ -270,7 +274,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def predict(self, X: MatrixLike) -> LabelSets:
-        """Return the label set of every query, by the rows that stay.
+        """Return the label set of every query, predicted from the remaining samples.
 
         Parameters
         ----------
@@ -323,19 +327,19 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @property
     def kept_(self) -> IntArray:
-        """The rows that stay, by their number in the stream."""
+        """The remaining samples, by their number in the stream."""
         return self._rows.number
 
     @property
     def changes_(self) -> dict[str, Any]:
-        """How many rows came and went since the first model, and which labels came."""
+        """How many samples were added and removed since the first model, and which labels are new."""
         known = updates.updated_part(self.estimator_).changes_
         n_new = len(known["new_labels"])
         return {**known, "new_labels": self.label_names_.tolist()[len(self.label_names_) - n_new :]}
 
     @property
     def thresholds_stale_(self) -> bool:
-        """Whether rows came or went since thresholds inside were tuned."""
+        """Whether samples were added or removed since thresholds inside were tuned."""
         return bool(getattr(updates.updated_part(self.estimator_), "thresholds_stale_", False))
 
     predict_labels = predict_labels
@@ -344,7 +348,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _arriving(
         self, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None, *, first: bool
     ) -> tuple[Matrix, Labelled]:
-        """Check new rows, and return them with the label sets of all that stay or are gathered, theirs below."""
+        """Check new samples, and return them with the label sets of all remaining or collected ones, theirs below."""
         rows = check_rows(self, X, reset=first)
         if first:
             target = check_target(self, y, dtype=np.int8)
@@ -358,7 +362,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return rows, known.joined(new, classes)
 
     def _gather(self, rows: Matrix, joined: Labelled) -> None:
-        """Keep rows until they are enough for a model."""
+        """Store rows until they are enough for a model."""
         waiting = [*getattr(self, "_waiting", ()), rows]
         n_enough = min(self.max_rows, max(self.min_rows, self._n_neighbors_asked() + 1))
         if joined.labels.shape[0] >= n_enough:
@@ -369,7 +373,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self._waiting = waiting
 
     def _start(self, rows: Matrix, joined: Labelled) -> None:
-        """Fit the first model, and forget all of an earlier stream."""
+        """Fit the first model, and forget everything of an earlier stream."""
         n_rows = rows.shape[0]
         n_skipped = max(0, n_rows - self.max_rows)
         y = joined.container.wrap(joined.labels[n_skipped:])
@@ -378,7 +382,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._drop(np.arange(n_skipped))
 
     def _begin(self, joined: Labelled) -> None:
-        """Set all but the model to what it is after rows that were not predicted."""
+        """Set everything except the model to its state after rows that were not predicted."""
         n_rows = joined.labels.shape[0]
         self._remember(joined)
         self._waiting = []
@@ -409,7 +413,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._make_room(n_old)
 
     def _predicted(self, rows: Matrix, joined: Labelled) -> Matrix:
-        """Return the label sets that the model as it is predicts, with a column for each label."""
+        """Return the label sets that the present model predicts, with a column for each label."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StaleThresholdsWarning)  # rows come all the time
             found = self.estimator_.predict(rows)
@@ -420,7 +424,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return in_columns(labels, np.arange(labels.shape[1]), len(joined.names))
 
     def _judge(self, answered: Comparison, distances: FloatArray) -> None:
-        """Add the answers for new rows, and the distances to their neighbours, to all figures."""
+        """Add the predictions for new samples, and the distances to their neighbours, to all figures."""
         counts = answered.per_example
         self._scores = self._scores.with_rows(counts)
         self.drifts_ += [self.n_samples_seen_ + n_rows for n_rows in self._losses.add(1 - f1_of_rows(counts))]
@@ -432,7 +436,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.drift_, self.novelty_ = self._losses.last, self._novelties.last
 
     def _make_room(self, n_old: int) -> None:
-        """Forget as many of the old rows, which come first, as there are rows too many."""
+        """Remove as many of the old rows, which come first, as there are rows too many."""
         n_over = len(self._rows) - self.max_rows
         if n_over > 0:
             old = self._rows.without(np.arange(n_old, len(self._rows)))
@@ -441,12 +445,12 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self._drop(gone)
 
     def _drop(self, gone: IntArray) -> None:
-        """Forget what is known of rows, by their places."""
+        """Remove the facts about rows, by their places."""
         self._labels = self._labels[np.delete(np.arange(len(self._rows)), gone)]
         self._rows = self._rows.without(gone)
 
     def _remember(self, joined: Labelled) -> None:
-        """Set the label sets of the rows that stay, the form of y and the names of the labels."""
+        """Set the label sets of the remaining rows, the form of y and the names of the labels."""
         remember_target(self, Target(joined.labels, joined.container, joined.names))
         self._labels = joined.labels
 
@@ -484,16 +488,16 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if not hasattr(self, "estimator_"):
             n_waiting = self._labels.shape[0] if hasattr(self, "_labels") else 0
             raise NotFittedError(
-                f"This {type(self).__name__} is not fitted yet: it has gathered {n_waiting} rows of min_rows="
-                f"{self.min_rows}. Hint: call fit, or partial_fit with more rows."
+                f"This {type(self).__name__} is not fitted yet: it has collected {n_waiting} samples of min_rows="
+                f"{self.min_rows}. Hint: call fit, or partial_fit with more samples."
             )
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Return whether there is a model: rows that are gathered are none."""
+        """Return whether there is a model: collected rows are none."""
         return hasattr(self, "estimator_")
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that the target is an indicator matrix; X is as the estimator takes it."""
+        """Declare to scikit-learn that the target is an indicator matrix; X is as the estimator takes it."""
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self._base_estimator()).input_tags
         return with_multilabel_target(tags)

@@ -19,7 +19,7 @@ FAR_APART = 100  # ranges: then a feature of the small range has a ten-thousandt
 LEAST_ROWS = 20  # of fewer rows a column of whole numbers is often distinct by chance
 _SAMPLED_ROWS = 1000
 _RISING = 0.99  # rank correlation with the row number
-_COINCIDENCES = 5  # that are to be expected of numbers drawn at random: with a probability below 1 % there is none
+_COINCIDENCES = 5  # expected among numbers drawn at random: with a probability below 1 % there is none
 _DATES = (19000101, 21001231)
 _EPOCH = (631152000, 2**31 - 1)  # seconds from 1990 to 2038
 _BLOCK_BYTES = 2**22
@@ -94,7 +94,7 @@ def _of_sparse(rows: Matrix) -> Columns:
 
 
 def column_findings(table: Table, n_distinct: int) -> Iterator[Finding]:
-    """Yield the findings in the columns that are numbers, and of others what is missing or constant.
+    """Yield the findings in the columns that are numbers, and missing or constant values in others.
 
     `n_distinct` is the number of rows that are not copied from one before, among which identifiers are distinct.
     """
@@ -140,7 +140,7 @@ def _unusable(kind: str, what: str, counts: Mapping[str, int]) -> Iterator[Findi
         yield Finding(
             kind,
             SEVERE,
-            f"X has {counted(total, what)}, by column: {by_column}. Every method refuses them.",
+            f"X has {counted(total, what)}, by column: {by_column}. No method accepts them.",
             "Impute them: --impute median, or sklearn.impute.SimpleImputer. Or leave the columns or rows out."
             if kind == "missing_values"
             else "Leave the columns or rows out.",
@@ -168,7 +168,7 @@ def named_columns(X: Matrix, columns: Columns, n_distinct: int) -> dict[str, lis
 def _kind_of(X: Matrix, column: int, columns: Columns, in_order: bool, n_copies: int) -> str | None:
     """Return "dates", "numbers" of the rows or other "identifiers"; None for a measurement.
 
-    Of n whole numbers drawn at random from as many as they span, n² / (2 span) pairs are equal.
+    Among n whole numbers drawn at random from their range, n² / (2 span) pairs are expected to be equal.
     """
     n_rows, span = X.shape[0] - n_copies, columns.high[column] - columns.low[column] + 1
     if not columns.whole[column]:
@@ -197,13 +197,13 @@ def _values(X: Matrix, column: int) -> FloatArray:
 
 
 def _tells_apart(values: FloatArray, n_copies: int) -> bool:
-    """Return whether values differ in all rows but copies; some rows are looked at before all are sorted."""
+    """Return whether values differ in all rows except copies; some rows are compared before all are sorted."""
     some = values[:_SAMPLED_ROWS]
     return len(some) - len(np.unique(some)) <= n_copies == len(values) - len(np.unique(values))
 
 
 def _is_date(X: Matrix, column: int, columns: Columns) -> bool:
-    """Return whether whole numbers are dates as 20260131, or seconds or milliseconds since 1970."""
+    """Return whether whole numbers are dates like 20260131, or seconds or milliseconds since 1970."""
     low, high = columns.low[column], columns.high[column]
     if _DATES[0] <= low and high <= _DATES[1]:
         rest, day = np.divmod(_values(X, column), 100)
@@ -218,14 +218,14 @@ def id_finding(names: Sequence[str], severity: str, what: str) -> Iterator[Findi
         yield Finding(
             "id_like",
             severity,
-            f"{counted(len(names), 'column')} {_verb(what, len(names))}, as identifiers do: {listed(names)}.",
+            f"{counted(len(names), 'column')} {_verb(what, len(names))}, like identifiers: {listed(names)}.",
             f"Leave out columns that are not measurements: --ignore {','.join(names[:3])}.",
             {"count": len(names), "columns": listed(names)},
         )
 
 
 def _verb(what: str, number: int) -> str:
-    """Return what columns do, of one column: number the rows, numbers the rows."""
+    """Return a verb phrase in the form for a number of columns: number the rows, numbers the rows."""
     verb, _, rest = what.partition(" ")
     return what if number > 1 else f"{verb}s {rest}"
 
@@ -238,8 +238,8 @@ def date_finding(names: Sequence[str]) -> Iterator[Finding]:
             WARNING,
             f"{counted(len(names), 'column')} {_verb('contain dates', len(names))}: {listed(names)}. As numbers they"
             " make rows of the same time neighbours, and outweigh other features.",
-            f"Leave dates out, or make ages, months or weekdays of them: --ignore {','.join(names[:3])}. Or have them"
-            f" compared as days: --date {','.join(names[:3])}.",
+            f"Leave dates out, or compute ages, months or weekdays from them: --ignore {','.join(names[:3])}. Or"
+            f" compare them as days: --date {','.join(names[:3])}.",
             {"count": len(names), "columns": listed(names)},
         )
 
@@ -251,7 +251,7 @@ def _constant(names: Sequence[str]) -> Iterator[Finding]:
             NOTE,
             f"{counted(len(names), 'column')} {'has' if len(names) == 1 else 'have'} the same value in all rows:"
             f" {listed(names)}.",
-            "None is needed: they do not change distances. Check whether an export lost their values.",
+            "They need no remedy, as they do not change distances. Check whether an export lost their values.",
             {"count": len(names), "columns": listed(names)},
         )
 

@@ -30,12 +30,12 @@ def describe_columns(
     feature_names : sequence of str of length n_features, default=None
         None: those of a Dataset or data frame, else the numbers of the columns, from 0.
     feature_kinds : sequence of str of length n_features, default=None
-        As of `examine`.
+        As in `examine`.
 
     Returns
     -------
     list of dict
-        For each column "column", its name; "kind", "number", "category", "text", "date" or, of texts that are in one
+        For each column "column", its name; "kind", "number", "category", "text", "date" or, for texts that are in one
         row each, "identifier"; "missing" and "distinct", numbers of rows and of values; and "note": "constant",
         "id_like", "date_like" and "many_categories" as `examine` finds them, else "".
 

@@ -50,9 +50,9 @@ def examine(
     """Find problems of a data set that make neighbours worse, with a remedy for each.
 
     In the columns: identifiers, dates, text, constants, ranges far apart, missing and infinite values, more columns
-    than rows. In the rows: empty ones, equal ones, equal ones with other label sets, test rows. In the labels: one
-    class only, few rows, equal labels, tags that were not separated. In the neighbours, by one search: hubs, near
-    duplicates, equal distances.
+    than rows. In the rows: empty ones, equal ones, equal ones with other label sets, copies of test samples. In the
+    labels: one class only, few rows, equal labels, tags that were not separated. In the neighbours, by one search:
+    hubs, near duplicates, equal distances.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ def examine(
         May have missing and infinite values; a data frame or an array of objects may have categories, texts and dates.
         A sparse X stays sparse.
     y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,), default=None
-        Label sets, as 0 and 1, or NaN where they are unknown, or the tags of each sample. None:
-        those of a Dataset, else none are examined.
+        Label sets, as 0 and 1, or NaN where they are unknown, or the tags of each sample. None: those of a Dataset,
+        else none are examined.
     X_test : array-like, data frame or sparse container of shape (n_test, n_features), or Dataset, default=None
         Samples to predict; those that are also training samples are counted.
     feature_kinds : sequence of str of length n_features, default=None
@@ -111,7 +111,7 @@ def examine(
     >>> rng = np.random.default_rng(0)
     >>> X = np.column_stack([np.arange(50), rng.random(50), rng.random(50)])
     >>> print(examine(X, feature_names=("id", "width", "height"), search=False))
-    severe   id_like: 1 column numbers the rows, as identifiers do: id.
+    severe   id_like: 1 column numbers the rows, like identifiers: id.
              Remedy: Leave out columns that are not measurements: --ignore id.
     """
     check_integer("n_neighbors", n_neighbors, low=1)
@@ -195,7 +195,7 @@ def _of_rows(table: Table, X: Matrix, keys: Keys, Y: PartialLabels | None, X_tes
 
 
 def _alike(test: Matrix, X: Matrix) -> Matrix:
-    """Return test rows stored as the training rows are."""
+    """Return test samples in the container of the training samples."""
     if sparse.issparse(test) == sparse.issparse(X):
         return test
     return sparse.csr_array(test) if sparse.issparse(X) else test.toarray()
@@ -214,7 +214,7 @@ def _given(neighbors: Any, n_rows: int) -> tuple[FloatArray, IntArray, int]:
 
 
 def _searched(X: Any, table: Table, transformer: Any) -> tuple[Any, Any]:
-    """Return the rows whose neighbours are searched, and what is done to them before."""
+    """Return the rows whose neighbours are searched, and the transformer applied to them before."""
     if transformer is not None:
         return (X if hasattr(X, "shape") else np.asarray(X)), transformer
     return (table.cells(), table.encoder()) if table.compared else (table.X, None)
@@ -231,7 +231,7 @@ def _prepared(transformer: Any, rows: Any) -> Any:
 def _neighbors(
     rows: Any, transformer: Any, search: Any, n_neighbors: int, max_rows: int, random_state: int
 ) -> tuple[tuple[FloatArray, IntArray, int] | None, list[str]]:
-    """Return distances, indices and the number of rows they are of, or None; and notes of what was not searched."""
+    """Return distances, indices and the number of their rows, or None; and notes on parts that were not searched."""
     n_rows = rows.shape[0]
     if n_rows < 2 or not rows.shape[1]:
         return None, ["Neighbours were not searched: there are none."]
@@ -242,7 +242,7 @@ def _neighbors(
         notes = [f"Neighbours are those among {max_rows:,} of the {n_rows:,} rows, drawn at random."]
     try:
         X = _prepared(transformer, rows)
-    except ValueError as error:  # a method would refuse the rows, too
+    except ValueError as error:  # a method would reject the rows, too
         return None, [f"Neighbours were not searched: {str(error).splitlines()[0]}"]
     if not np.isfinite(X.data if sparse.issparse(X) else X).all():
         return None, ["Neighbours were not searched: rows have missing or infinite values."]

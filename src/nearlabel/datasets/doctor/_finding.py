@@ -21,11 +21,11 @@ class Finding:
     Parameters
     ----------
     kind : str
-        What was found, such as "empty_rows"; the page on examining data lists the kinds.
+        Kind of the finding, such as "empty_rows"; the page on examining data lists the kinds.
     severity : {"severe", "warning", "note"}
         "severe": predictions or their measured quality are certainly affected. "warning": probably. "note": seldom.
     sentence : str
-        What was found, in words.
+        Description of the finding.
     remedy : str
         How to fix it.
     evidence : dict of str to int, float or str
@@ -39,7 +39,7 @@ class Finding:
     evidence: dict[str, int | float | str] = field(default_factory=dict)
 
     def to_record(self) -> dict[str, Any]:
-        """Return a flat dict: what was found, and the evidence.
+        """Return a flat dict: the finding and its evidence.
 
         Returns
         -------
@@ -63,7 +63,7 @@ class Examination(Sequence[Finding]):
     findings : iterable of Finding
         In any order.
     notes : iterable of str
-        What was not examined, or examined on some rows only.
+        Parts that were not examined, or examined on some rows only.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def _wrapped(head: str, text: str) -> list[str]:
 
 
 def listed(names: Sequence[Any]) -> str:
-    """Return names with commas between, and how many there are besides."""
+    """Return names with commas between them, and the number of further ones."""
     return names_within(names, _NAMES_WIDTH)
 
 

@@ -15,11 +15,11 @@ from nearlabel.utils.types import IntArray, Matrix
 TAKE_UNKNOWN = ("BRkNN", "BRkNNa", "BRkNNb", "MLkNN", "BinaryRelevance")  # methods above this room
 LEAST_ROWS = 5  # of a class: with fewer, some of five folds have none
 _SEPARATORS = ("|", ";", ",")
-_LEAST_JOINED = 2  # labels, and a tenth of all, which hold a separator
+_LEAST_JOINED = 2  # labels, and a tenth of all, which contain a separator
 
 
 def label_findings(Y: PartialLabels, names: Sequence[str]) -> Iterator[Finding]:
-    """Yield the findings in label sets, canonical CSR, as far as they are known, and in the names of the labels."""
+    """Yield the findings in label sets, canonical CSR with unknown cells, and in the names of the labels."""
     n_rows, n_labels = Y.labels.shape
     n_with = np.bincount(Y.labels.indices, minlength=n_labels)
     n_known = np.full(n_labels, n_rows)
@@ -41,7 +41,7 @@ def _unknown(unknown: Matrix, names: Sequence[str]) -> Iterator[Finding]:
         "missing_labels",
         WARNING,
         f"{counted(len(labels), 'label')} {_are(labels)} unknown for some rows ({counted(unknown.nnz, 'cell')},"
-        f" {percent(share)} of all): {shown}. Most methods refuse them.",
+        f" {percent(share)} of all): {shown}. Most methods do not accept them.",
         f"{', '.join(TAKE_UNKNOWN)} use the known cells. For other methods leave those rows or labels out.",
         {"values": int(unknown.nnz), "share": float(share), "count": len(labels), "labels": shown},
     )
@@ -62,7 +62,7 @@ def _nothing_known(unknown: Matrix) -> Iterator[Finding]:
 
 
 def _joined_tags(names: Sequence[str]) -> Iterator[Finding]:
-    """Find a separator that many labels hold, with parts that occur again in other labels."""
+    """Find a separator that many labels contain, with parts that occur again in other labels."""
     for separator in _SEPARATORS:
         joined = [name for name in names if separator in name]
         parts = [part.strip() for name in names for part in name.split(separator)]
@@ -71,7 +71,7 @@ def _joined_tags(names: Sequence[str]) -> Iterator[Finding]:
         yield Finding(
             "joined_tags",
             SEVERE,
-            f"{counted(len(joined), 'label')} of {len(names)} hold {separator!r} between parts that occur in other"
+            f"{counted(len(joined), 'label')} of {len(names)} contain {separator!r} between parts that occur in other"
             f" labels: {listed(joined)}. Each combination of tags becomes a separate label.",
             f"Separate the tags: --labels-separator '{separator}'.",
             {"labels": listed(joined), "count": len(joined), "separator": separator},
@@ -97,7 +97,7 @@ def _rare(labels: IntArray, names: Sequence[str]) -> Iterator[Finding]:
         yield Finding(
             "rare_labels",
             NOTE,
-            f"{counted(len(labels), 'label')} {_are(labels)} carried by under {LEAST_ROWS} rows, or by all but so few:"
+            f"{counted(len(labels), 'label')} {_are(labels)} carried by under {LEAST_ROWS} rows, or by nearly all rows:"
             f" {shown}. Neighbours seldom vote for a rare label.",
             "Stratified folds (--stratify), tuned thresholds (@macro-f); mean metrics over labels depend on them.",
             {"labels": shown, "count": len(labels)},
@@ -118,7 +118,7 @@ def _equal(Y: Matrix, labels: IntArray, names: Sequence[str]) -> Iterator[Findin
         yield Finding(
             "equal_labels",
             WARNING,
-            f"{counted(len(copies), 'label')} {_are(copies)} carried by the same rows as a label before: {pairs}.",
+            f"{counted(len(copies), 'label')} {_are(copies)} carried by the same rows as an earlier label: {pairs}.",
             "Keep one of them: the other counts twice in every mean, and adds no information.",
             {"labels": pairs, "count": len(copies)},
         )

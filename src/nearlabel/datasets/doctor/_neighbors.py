@@ -17,10 +17,10 @@ from nearlabel.neighbors.usefulness import (
 )
 from nearlabel.utils.types import FloatArray, IntArray
 
-MANY = 0.1  # of all places, to the most used hundredth of the rows: 10 times its part
+MANY = 0.1  # of all places, to the most used hundredth of the rows: 10 times its share
 SKEWED = 1.0  # of the occurrences; a rule of thumb
 NEARLY_EQUAL = 1e-3  # of the median distance to the nearest row
-FEW_NEAR = 0.005  # of the rows: in one dimension a thousandth is so near by chance
+FEW_NEAR = 0.005  # of the rows: in one dimension a thousandth is as near by chance
 
 
 def neighbor_findings(distances: FloatArray, indices: IntArray, n_rows: int) -> Iterator[Finding]:
@@ -33,7 +33,7 @@ def neighbor_findings(distances: FloatArray, indices: IntArray, n_rows: int) -> 
             "equal_distances",
             SEVERE,
             f"For {percent(alike.mean())} of the rows all {distances.shape[1]} neighbours are at the same distance, so"
-            " the order of the rows decides which rows they are.",
+            " the order of the rows decides which are the neighbours.",
             "Use features or a metric that distinguish rows.",
             {"share": float(alike.mean()), "n_neighbors": distances.shape[1]},
         )

@@ -14,7 +14,7 @@ _MOST_NAMED = 3  # columns in the text of a remedy
 def other_findings(others: Sequence[Other], n_distinct: int) -> Iterator[Finding]:
     """Yield the findings in columns without numbers, whether their kinds are declared or not.
 
-    `n_distinct` is the number of rows that are not copied from one before.
+    `n_distinct` is the number of rows that are not copies of an earlier one.
     """
     identifiers = [other for other in others if identifies(other, n_distinct)]
     seeming = [other for other in others if not other.is_declared]
@@ -26,7 +26,7 @@ def other_findings(others: Sequence[Other], n_distinct: int) -> Iterator[Finding
 
 
 def identifies(other: Other, n_distinct: int) -> bool:
-    """Return whether a column seems to identify rows: of texts, single words that are in no other distinct row."""
+    """Return whether a column seems to identify rows: it has texts, single words that are in no other distinct row."""
     all_distinct = other.kind in (CATEGORY, TEXT) and n_distinct >= LEAST_ROWS and other.n_distinct == n_distinct
     return other.kind == IDENTIFIER or (all_distinct and (other.kind == CATEGORY or not other.has_words))
 
@@ -47,8 +47,8 @@ def _undeclared(others: Sequence[Other]) -> Iterator[Finding]:
     yield Finding(
         "text_columns",
         SEVERE,
-        f"{counted(len(names), 'column')} hold{'s' * (len(names) == 1)} texts or categories: {listed(names)}. Distances"
-        " need to know which.",
+        f"{counted(len(names), 'column')} contain{'s' * (len(names) == 1)} texts or categories: {listed(names)}."
+        " Distances depend on which of the two they are.",
         f"Declare them: {proposed}, in Python nearlabel.preprocessing.MixedFeaturesEncoder; or leave them out:"
         f" --ignore {','.join(names[:_MOST_NAMED])}.",
         {"count": len(names), "columns": listed(names)},
@@ -62,8 +62,8 @@ def _many_categories(others: Sequence[Other]) -> Iterator[Finding]:
         yield Finding(
             "many_categories",
             WARNING,
-            f"{counted(len(names), 'column')} of categories tell{'s' * (len(names) == 1)} most rows from all others:"
-            f" {shown}.",
+            f"{counted(len(names), 'column')} of categories distinguish{'es' * (len(names) == 1)} most rows from all"
+            f" others: {shown}.",
             f"If they contain several words, compare these: --text {','.join(names[:_MOST_NAMED])}. Or leave them out:"
             f" --ignore {','.join(names[:_MOST_NAMED])}.",
             {"count": len(names), "columns": shown},
@@ -80,6 +80,6 @@ def _missing(others: Sequence[Other]) -> Iterator[Finding]:
             NOTE,
             f"{counted(total, 'cell')} of categories and texts {'is' if total == 1 else 'are'} missing, by column:"
             f" {shown}. Each differs from all others.",
-            "None is needed. MixedFeaturesEncoder(missing_categories='category') treats missing ones as equal.",
+            "They need no remedy. MixedFeaturesEncoder(missing_categories='category') treats missing ones as equal.",
             {"values": total, "columns": shown},
         )

@@ -17,11 +17,11 @@ from nearlabel.utils.blocks import row_blocks, uneven_blocks
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import BoolArray, IntArray, Matrix, MatrixLike
 
-MOST_DUPLICATES, MANY_DUPLICATES = 0.05, 0.01  # shares of the rows: by so much scores of rows held out may be wrong
+MOST_DUPLICATES, MANY_DUPLICATES = 0.05, 0.01  # shares of the rows: scores of held-out samples may err by as much
 _WORDS = 0.5  # from this share of zeros on, rows are taken for words
 _BLOCK_BYTES = 2**21
 
-Keys: TypeAlias = NDArray[np.uint64]  # of n random keys of 64 bits two are equal with a probability of n² / 2^65
+Keys: TypeAlias = NDArray[np.uint64]  # two of n random keys of 64 bits are equal with a probability of n² / 2^65
 
 
 def row_keys(X: Matrix) -> Keys:
@@ -33,7 +33,7 @@ def row_keys(X: Matrix) -> Keys:
 def n_distinct_rows(keys: Keys, n_columns: int) -> int:
     """Return how many rows identifiers distinguish: distinct ones.
 
-    All rows are meant where most are copies, or a single column makes the row: there equal values are equal rows.
+    All rows count if most are copies, or if a single column makes the row: then equal values are equal rows.
     """
     n_distinct = len(np.unique(keys))
     return n_distinct if n_columns > 1 and 2 * n_distinct >= len(keys) else len(keys)
@@ -116,7 +116,7 @@ def empty_finding(X: Matrix, empty: BoolArray) -> Iterator[Finding]:
     yield Finding(
         "empty_rows",
         SEVERE if has_words else WARNING,
-        f"{counted(n_empty, 'row')} ({percent(n_empty / n_rows)}) hold{'s' * (n_empty == 1)} no value but 0. "
+        f"{counted(n_empty, 'row')} ({percent(n_empty / n_rows)}) contain{'s' * (n_empty == 1)} no value but 0. "
         + (why if has_words else "They have no direction, and may mean missing values."),
         "Search by the cosine, to which empty rows are farthest: --search exact:metric=cosine. Or leave them out.",
         {"rows": n_empty, "share": n_empty / n_rows, "first_row": int(empty.argmax())},
@@ -135,10 +135,10 @@ def duplicate_findings(keys: Keys, empty: BoolArray, Y: PartialLabels | None) ->
     yield Finding(
         "duplicates",
         SEVERE if share > MOST_DUPLICATES else WARNING if share > MANY_DUPLICATES else NOTE,
-        f"{counted(n_copies, 'row')} ({percent(share)}) repeat{'s' * (n_copies == 1)} a row before"
-        f" {'it' if n_copies == 1 else 'them'}. Scores of held-out rows are too good if the"
+        f"{counted(n_copies, 'row')} ({percent(share)}) repeat{'s' * (n_copies == 1)} an earlier row."
+        f" Scores of held-out samples are too good if {'its' if n_copies == 1 else 'their'}"
         " copy is in the training data.",
-        "Leave copies out, or hold them out together: --groups duplicates, in Python groups=duplicate_groups(X).",
+        "Leave copies out, or keep copies in one fold: --groups duplicates, in Python groups=duplicate_groups(X).",
         {"rows": n_copies, "share": share, "first_row": first_copied},
     )
     if Y is not None:
@@ -179,8 +179,8 @@ def common_finding(keys: Keys, test_keys: Keys, test_empty: BoolArray) -> Iterat
         yield Finding(
             "test_rows_in_training",
             SEVERE if share > MANY_DUPLICATES else WARNING,
-            f"{counted(n_common, 'test row')} ({percent(share)}) {'is' if n_common == 1 else 'are'} equal to a training"
-            " row, so scores on the test rows are too good.",
+            f"{counted(n_common, 'test sample')} ({percent(share)}) {'is' if n_common == 1 else 'are'} equal to a"
+            " training sample, so scores on the test samples are too good.",
             "Leave them out of the training data.",
             {"rows": n_common, "share": share},
         )

@@ -20,7 +20,7 @@ from nearlabel.utils.types import BoolArray, FloatArray, Matrix, MatrixLike
 CATEGORY, TEXT, DATE, IDENTIFIER = "category", "text", "date", "identifier"
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 _SAMPLED_VALUES = 1000
-_CODE_BYTES = 6  # a float64 holds them exactly
+_CODE_BYTES = 6  # a float64 represents them exactly
 
 
 class Other:
@@ -31,12 +31,12 @@ class Other:
 
     @property
     def is_compared(self) -> bool:
-        """Whether rows are compared by it; identifiers, and dates that nobody asked for, are to be left out."""
+        """Whether rows are compared by it; identifiers, and dates that were not declared, should be left out."""
         return self.is_declared or self.kind in (CATEGORY, TEXT)
 
     @cached_property
     def lacking(self) -> BoolArray:
-        """Which values are missing; of texts also those without a character but blanks."""
+        """Which values are missing; for texts also those with blanks only."""
         return np.asarray(missing(self.values) | (self._texts == ""))
 
     @cached_property
@@ -80,7 +80,7 @@ def _code(text: str) -> int:
 class Table:
     """A dense or canonical CSR matrix of float64 and the names of its columns; other columns apart.
 
-    `kinds` are those of all columns in their order, by which rows of the same columns are read alike.
+    `kinds` are those of all columns in their order; other rows of the same columns are read by them in the same way.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ def table_of(
 ) -> Table:
     """Return X as a table; `names` None are those of a data frame, else the numbers of the columns.
 
-    `kinds` are those of the columns of cells, as `Dataset.feature_kinds` has them; None: their probable kinds.
+    `kinds` are those of the columns of cells, as in `Dataset.feature_kinds`; None: their probable kinds.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def _as_numbers(column: Any) -> FloatArray | None:
 
 
 def _kind_of(other: Other) -> str:
-    """Return what a column seems to be: dates, identifiers, categories or texts."""
+    """Return the probable kind of a column: dates, identifiers, categories or texts."""
     texts = [str(value) for value in other.values[~other.lacking]]
     if texts and all(_DATE.match(text) for text in texts[:_SAMPLED_VALUES]):
         return DATE

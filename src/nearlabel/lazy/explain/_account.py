@@ -18,7 +18,7 @@ class Evidence(NamedTuple):
     """One query as a rule sees it: its neighbours, and the listed labels with their votes."""
 
     neighbors: Neighbors  # of the one query
-    votes: Votes  # cells (n_listed,), `label` ascending; rows and label sets as a rule sees those of one query
+    votes: Votes  # cells (n_listed,), `label` ascending; rows and label sets are the rule's input for one query
     weights: FloatArray | None  # (n_neighbors,): of the neighbours' votes; None: one vote each
     carriers: IntArray  # (n_neighbors, n_listed), 0 and 1
     n_votes: IntArray  # (n_listed,): how many votes; the neighbours that carry the label, whatever their weight
@@ -26,10 +26,10 @@ class Evidence(NamedTuple):
 
 
 class Account(NamedTuple):
-    """What an explanation shows of one query besides what all have; a rule of votes leaves votes, scores and flips out.
+    """The parts of an explanation of one query that methods add; a rule of votes leaves votes, scores and flips out.
 
-    `rule` says in words which labels are chosen, `scores` how scores come about (None: as shares of the votes), and
-    `change` what would change a decision.
+    `rule` describes which labels are predicted, `scores` how scores are computed (None: as shares of the votes), and
+    `change` which change would change a decision.
     """
 
     rule: str = "by a rule on the scores of all labels"
@@ -47,7 +47,7 @@ class Account(NamedTuple):
 def bayes_account(bayes: Any, counts: Table, **others: Any) -> Account:
     """Return the account of a rule that decides by Bayes' rule from counted rows.
 
-    Takes the probabilities of the listed labels, each (2, n_listed), and the columns of the counts that they come from.
+    Takes the probabilities of the listed labels, each (2, n_listed), and the columns of their counts.
     """
     columns = {
         "prior": bayes.priors[1],

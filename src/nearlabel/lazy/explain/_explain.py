@@ -1,4 +1,4 @@
-"""Explain the label sets of queries by their neighbours; flips are found by trial, for every rule alike."""
+"""Explain the label sets of queries by their neighbours; flips are found by trial, for every rule in the same way."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class OtherRule:
             raise TypeError(f"decide must be a function from scores to label sets, got {decide!r}.")
         given = np.asarray(np.nan if thresholds is None else thresholds, dtype=np.float64)
         if thresholds is not None:
-            cut(np.zeros((0, n_labels)), given)  # refuses what are no thresholds
+            cut(np.zeros((0, n_labels)), given)  # rejects invalid thresholds
         self.thresholds: FloatArray = np.broadcast_to(given, n_labels)
         self.decide = decide
 
@@ -41,7 +41,7 @@ class OtherRule:
         labels = self.decide(scores)
         if np.shape(labels) != scores.shape:
             raise ValueError(f"decide must return label sets of shape {scores.shape}, got {np.shape(labels)}.")
-        return as_label_matrix(labels, name="what decide returns")
+        return as_label_matrix(labels, name="the result of decide")
 
     @property
     def words(self) -> str:
@@ -141,7 +141,7 @@ def explain_votes(classifier: Any, X: MatrixLike, other: OtherRule | None) -> It
 
 
 def evidence_of(classifier: Any, query: Neighbors, chosen: IntArray) -> Evidence:
-    """List the labels of one query: all, or, with sparse votes, those with a vote or chosen."""
+    """List the labels of one query: all, or, with sparse votes, those with a vote and the predicted ones."""
     carried = sparse.csr_array(classifier._labels[query.indices[0]])
     whole = _engine.votes_of(classifier, query)
     listed = np.union1d(carried.indices, chosen) if sparse.issparse(whole.count) else np.arange(whole.count.shape[1])
@@ -224,7 +224,7 @@ def novelty_of(classifier: Any, neighbors: Neighbors) -> tuple[Sequence[float | 
 def make_explanation(
     classifier: Any, account: Account, listed: IntArray, chosen: BoolArray, novelty: tuple[float | None, str]
 ) -> Explanation:
-    """Put what all explanations have beside the account of the method; listed are the labels by column number."""
+    """Join the parts that all explanations have with the account of the method; `listed` are the labels by number."""
     head = {"label": listed, "name": classifier.label_names_[listed]}
     tail = {"threshold": np.full(len(listed), account.threshold), "chosen": chosen}
     return Explanation(

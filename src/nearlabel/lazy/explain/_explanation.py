@@ -149,7 +149,7 @@ class Explanation:
         taken = {*self.neighbors, *SHOWN_SPECIALLY}
         for name, values in kept.items():
             if len(values) <= max(rows.tolist(), default=-1):
-                raise ValueError(f"kept must have a value for every training row, got {len(values)} of {name!r}.")
+                raise ValueError(f"kept must have a value for every training sample, got {len(values)} of {name!r}.")
             free = name
             while free in taken or free in columns:
                 free = f"kept_{free}"
@@ -205,7 +205,7 @@ class Explanation:
         return "\n".join([*head, "", *tables, *wrapped(self.rule), *wrapped(self.change)])
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
+        """Return the HTML for a notebook."""
         head = sentences(self.method, self.predicted, self.novelty, self.novelty_reason)
         parts = [[f"<p>{escape(line)}</p>" for line in lines] for lines in (head, [self.rule, self.change])]
         return f"<div>{''.join([*parts[0], *(grid.as_html() for grid in self._grids()), *parts[1]])}</div>"

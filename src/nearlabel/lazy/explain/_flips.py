@@ -1,4 +1,4 @@
-"""Flips: the smallest change in votes that changes a decision, found by trial, for every rule alike."""
+"""Flips: the smallest change in votes that changes a decision, found by trial, for every rule in the same way."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FLIP_UNKNOWN = "flip: unknown, because the rule sees the neighbours' label sets"
 
 
 class Trial:
-    """Every number of votes of every listed label, tried with all other votes as they are."""
+    """Every number of votes of every listed label, tried with all other votes unchanged."""
 
     def __init__(self, rule: Any, evidence: Evidence, counts_at: FloatArray) -> None:
         self.rule, self.evidence, self.counts_at = rule, evidence, counts_at
@@ -67,7 +67,7 @@ class Trial:
             stored = scores.stored if isinstance(scores, SparseScores) else scores
             self.scores_at[block] = cells_of(stored, *cells).reshape(-1, n_counts)
             if self.rule.sees == "label sets":
-                continue  # no number of votes says which label sets the neighbours would have
+                continue  # a number of votes does not determine which label sets the neighbours would have
             decided = _engine.decide(self.rule, scores, votes)
             self._decided_at[block] = cells_of(decided, *cells).reshape(-1, n_counts) == 1
             if self._by_any is not None:
@@ -93,7 +93,7 @@ class Trial:
 class FlipsByAny:
     """The smallest change of the votes of any one label that flips each label's decision.
 
-    Of changes of as many votes the label's own comes first, then the label of lower number, then the loss.
+    Among changes of as many votes the label's own comes first, then the label of lower number, then the loss.
     """
 
     def __init__(self, chosen: BoolArray, votes: IntArray, n_counts: int) -> None:
@@ -123,8 +123,8 @@ class FlipsByAny:
 def least_changes(decided: BoolArray, votes: IntArray) -> NDArray[Any]:
     """Return for each label the smallest change of its votes that flips the decision, or None.
 
-    Takes the decision at every number of votes (n_labels, n_counts), and the votes (n_labels,). Of a gain and a loss
-    of as many votes it is the gain for a label that is not chosen, the loss for one that is.
+    Takes the decision at every number of votes (n_labels, n_counts), and the votes (n_labels,). If a gain and a loss of
+    as many votes both flip it, the gain is returned for a label that is not predicted, the loss for one that is.
     """
     now = decided[np.arange(len(votes)), votes][:, np.newaxis]
     change = np.arange(decided.shape[1]) - votes[:, np.newaxis]
@@ -135,14 +135,14 @@ def least_changes(decided: BoolArray, votes: IntArray) -> NDArray[Any]:
 
 
 def _flips_by_label_set(listed: IntArray, candidates: Table) -> dict[str, NDArray[Any]]:
-    """Return, for each listed label, the least `needed` of a label set that has it otherwise, and which one that is."""
+    """Return, for each listed label, the least `needed` of a label set that decides it otherwise, and that set."""
     has = np.array([np.isin(listed, labels) for labels in candidates["labels"]])
-    other = has != has[0]  # the first is the one that was chosen
+    other = has != has[0]  # the first is the predicted one
     best = np.where(other, candidates["needed"][:, np.newaxis], np.iinfo(np.intp).max).argmin(axis=0)
     flips = other.any(axis=0)
     return {"flip": _where(flips, candidates["needed"][best].tolist()), "flip_labelset": _where(flips, best.tolist())}
 
 
 def _where(condition: BoolArray, values: list[Any]) -> NDArray[Any]:
-    """Return a column of the values, None where the condition does not hold."""
+    """Return a column of the values, None where the condition is false."""
     return column_of([one if holds else None for one, holds in zip(values, condition, strict=True)])

@@ -19,7 +19,7 @@ from nearlabel.utils.tables import labelset_columns
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, MatrixLike, Table
 from nearlabel.utils.validation import as_dense
 
-NO_FLIP = "flip: unknown, because the rule looks at the scores of all labels"
+NO_FLIP = "flip: unknown, because the rule uses the scores of all labels"
 _ALWAYS = {"votes": np.intp, "known": np.intp, "score": np.float64}
 
 
@@ -46,7 +46,7 @@ def _of_query(
     other: OtherRule | None,
     novelty: tuple[float | None, str],
 ) -> Explanation:
-    """Put the accounts of all groups beside each other; a label that nobody votes on has no votes and the score 0."""
+    """Join the accounts of all groups; a label without a voting neighbour has no votes and the score 0."""
     parts = [_account_of_group(classifier, *group, chosen, other) for group in of_groups]
     account = _account_of_rule(classifier, [part for _, part in parts], scores, chosen, other)
     listed = np.arange(len(scores))
@@ -77,14 +77,14 @@ def _account_of_group(
         extra["total_weight"] = np.full(len(listed), evidence.votes.total)
     columns = {**account.columns, **extra}
     if thresholds is None and (other is not None or not classifier.labels_are_independent):
-        columns.pop("flip")  # of the group by itself, whereas the rule sees the labels of all groups
+        columns.pop("flip")  # which is of the group alone, whereas the rule sees the labels of all groups
     return labels[listed], account._replace(columns=columns)
 
 
 def _account_of_rule(
     classifier: Any, parts: Sequence[Account], scores: FloatArray, chosen: BoolArray, other: OtherRule | None
 ) -> Account:
-    """Return what is said of all labels together: in words how they are chosen, and by which numbers."""
+    """Return the account of all labels together: in words how they are predicted, and by which numbers."""
     if other is not None:
         change = FLIP if other.decide is None else NO_FLIP
         return Account(rule=f"chosen: {other.words}", change=change)
@@ -109,7 +109,7 @@ def _beside(parts: Sequence[tuple[IntArray, Table]], n_labels: int) -> dict[str,
 
 
 def _widened(known: NDArray[Any] | None, n_labels: int, like: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of missing values that has room for another one, with what is known of it."""
+    """Return a column of missing values that has room for another one, with the known values filled in."""
     column = np.full((n_labels, *like.shape[1:]), None if like.dtype.kind == "O" else np.nan)
     if known is not None:
         column[:, : known.shape[1]] = known
