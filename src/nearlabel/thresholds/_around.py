@@ -49,7 +49,7 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
 
     _needs_no_routing: ClassVar[tuple[str, ...]] = ()  # metadata that `fit` takes for itself
     _only_decides: ClassVar[bool] = False  # whether its scores are those of the inner classifier
-    _also_takes: ClassVar[tuple[str, ...]] = ()  # metadata that `fit` takes for itself, whoever else requests it
+    _also_takes: ClassVar[tuple[str, ...]] = ()  # metadata that `fit` uses itself, even if others request it too
 
     # Declared for type checkers, which do not see what is set by other functions.
     estimator_: Any

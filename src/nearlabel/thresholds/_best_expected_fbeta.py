@@ -1,7 +1,8 @@
-"""The label set of highest expected F-beta, for labels that are independent given their probabilities.
+"""The label set with the highest expected F-beta, for labels that are independent given their probabilities.
 
-Of each size the best set holds the most probable labels, so L + 1 sets compete. With p_1 >= ... >= p_L, S_k true labels
-among the first k and beta^2 = q/r, predicting the first k labels has F = (1 + beta^2) S_k r / (r k + q S_L), hence
+For each size the best set consists of the most probable labels, so there are L + 1 candidates. With p_1 >= ... >= p_L,
+S_k true labels among the first k and beta^2 = q/r, predicting the first k labels has F = (1 + beta^2) S_k r / (r k + q
+S_L), hence
 
     E[F] = (1 + beta^2) sum_j j P(S_k = j) s(k, r k + q j),    s(k, a) = E[r / (a + q (S_L - S_k))],
 
@@ -94,8 +95,9 @@ def _expected_of_sizes(p: FloatArray, beta_squared: Fraction, empty_value: float
 def _means_of_none_left(n_labels: int, beta_squared: Fraction) -> tuple[FloatArray, int, int]:
     """Return s(L, r k + q j) for k and j in 0 .. L in one array, and the steps that k and j take in it.
 
-    For small q + r it holds s(L, a) of a = 0, 1, ..., so that pairs (k, j) of the same a share it and the steps are r
-    and q. Else this would be more than one for each pair: these are held one after another, in steps L + 1 and 1.
+    For small q + r it contains s(L, a) for a = 0, 1, ..., so that pairs (k, j) with the same a share a value, and the
+    steps are r and q. Otherwise that would need more values than pairs, and the array contains one value per pair, in
+    steps L + 1 and 1.
     """
     q, r = beta_squared.as_integer_ratio()
     if q + r <= n_labels + 2:

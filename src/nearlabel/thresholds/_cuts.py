@@ -1,9 +1,10 @@
-"""The places where a label's scores may be cut, and what each cut chooses: all that a metric of thresholds depends on.
+"""Candidate thresholds (cuts) of a label, with the counts that metrics of thresholded scores depend on.
 
-A cut lies between two distinct scores; equal scores stay together. One more cut chooses no row, unless a score is plus
-infinity. Of the cuts with the same hits only the one with the fewest chosen rows can be best for F and its like, and it
-lies just below the score of a row that carries the label. So with few carriers few cuts matter: one sort of the label's
-scores, in which the carriers' scores are looked up, gives them all. Of a label count the rows that know it.
+A cut lies between two distinct scores; equal scores stay together. One more cut is above all scores, unless a score is
+plus infinity. Among the cuts with the same hits, only the one with the fewest predicted samples can be best for F and
+similar metrics, and it lies just below the score of a positive sample. So few cuts matter for a label with few
+positives: one sort of the label's scores, in which the positives' scores are looked up, gives them all. Only samples in
+which the label is known count.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _TILE_ROWS = 256
 
 
 class LabelCuts(NamedTuple):
-    """The cuts of one label, the fewest chosen rows first; counts are sums of weights where rows have weights."""
+    """The cuts of one label, fewest predicted samples first; counts are sums of weights if samples have weights."""
 
     thresholds: FloatArray  # a row is chosen whose score is at least this
     predicted: NDArray[Any]  # rows chosen
@@ -38,7 +39,7 @@ class LabelCuts(NamedTuple):
 def label_cuts(
     scores: NDArray[Any], truth: PartialLabels, weights: Any = None, *, every: bool = False
 ) -> Iterator[LabelCuts]:
-    """Yield the cuts of each label; of one that no row knows, that which chooses none.
+    """Yield the cuts of each label; for a label without known cells, the cut that predicts no samples.
 
     Parameters
     ----------
@@ -49,8 +50,8 @@ def label_cuts(
     weights : ndarray of shape (n_samples,), default=None
         Weights of the samples.
     every : bool, default=False
-        Whether to give every cut, not only those that can be best for a metric that gains by hits and loses by
-        chosen rows.
+        Whether to return every cut, not only those that can be best for a metric that increases with hits and decreases
+        with predicted samples.
     """
     for (of_label, carriers), known in zip(_columns(scores, truth.labels), _known_rows(truth), strict=True):
         yield _cuts_of(of_label, carriers, known, weights, every=every)
@@ -62,7 +63,7 @@ def _cuts_of(scores: NDArray[Any], carriers: IntArray, known: Any, weights: Any,
     highest = np.float64(all_scores.values[-1]) if len(all_scores.values) else -np.inf
 
     at = all_scores.values if every else carried.values
-    if highest == np.inf:  # reaches every threshold: the cut just below it takes the place of that which chooses none
+    if highest == np.inf:  # reaches every threshold: the cut just below it replaces the cut above all scores
         at = np.append(at, at.dtype.type(np.inf))
     at = np.unique(at)[::-1]
     none = np.zeros(int(highest < np.inf), dtype=np.int64)
@@ -163,7 +164,7 @@ def _transposed(matrix: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Cuts:
-    """The cuts of all labels, one label behind the other."""
+    """The cuts of all labels, concatenated."""
 
     start: IntArray  # (n_labels + 1,) first cut of each label
     thresholds: FloatArray
@@ -181,7 +182,7 @@ class Cuts:
         )
 
     def best_of_each_label(self, gain: NDArray[Any]) -> IntArray:
-        """Return, for each label, the cut of largest gain; of equal ones that with the fewest chosen rows."""
+        """Return, for each label, the cut with the largest gain; ties go to the fewest predicted samples."""
         largest = np.maximum.reduceat(gain, self.start[:-1])
         best = np.flatnonzero(gain == np.repeat(largest, np.diff(self.start)))
         return best[np.searchsorted(best, self.start[:-1])]

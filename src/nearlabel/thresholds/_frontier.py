@@ -25,17 +25,18 @@ class MicroPRFrontier:
     Parameters
     ----------
     precision, recall : ndarray of shape (n_points,)
-        The points; precision falls and recall rises.
+        The points; precision decreases and recall increases.
     largest_beta : ndarray of shape (n_points,)
-        Each point has the largest F-beta for beta from that of the point before up to this; the last one's is infinite.
+        Each point has the largest F-beta for beta from the previous point's value up to this one; the last value is
+        infinite.
     n_chosen : ndarray of shape (n_points,)
-        Labels chosen, in sum over all rows.
+        Number of predicted labels, summed over all samples.
     slopes : ndarray of shape (n_points,)
-        True labels gained for each label chosen, on the way to the point.
+        True labels gained per additional predicted label, on the way to the point.
     vertices : Cuts
-        The cuts of each label that some point uses.
+        The thresholds (cuts) of each label that some point uses.
     vertex_slopes : ndarray
-        The same gain on the way to each of those cuts; infinity for the first of each label.
+        The same gain on the way to each of these cuts; infinity for the first one of each label.
     """
 
     precision: FloatArray
@@ -47,12 +48,12 @@ class MicroPRFrontier:
     vertex_slopes: FloatArray
 
     def best_point(self, beta: float = 1.0) -> int:
-        """Return the number of the point of largest F-beta, the one of fewest chosen labels if there are two.
+        """Return the index of the point with the largest F-beta; ties go to the fewest predicted labels.
 
         Parameters
         ----------
         beta : float, default=1.0
-            Weight of recall against precision, above 0.
+            Weight of recall relative to precision, above 0.
 
         Returns
         -------
@@ -62,7 +63,7 @@ class MicroPRFrontier:
         Raises
         ------
         ValueError
-            If beta is out of range, or there is no point since y has no positive.
+            If beta is out of range, or there are no points because y has no positives.
         """
         weight = check_beta(beta)
         if not len(self.precision):
@@ -98,23 +99,24 @@ class MicroPRFrontier:
 def micro_pr_frontier(scores: MatrixLike, y: MatrixLike, sample_weight: Any = None) -> MicroPRFrontier:
     """Return all pairs of micro-averaged precision and recall that are optimal for some beta.
 
-    Of a label only the cuts on the upper hull of (chosen, hits) can be best. The edges of all hulls, sorted by slope
-    once, give every optimum: each point takes the edges down to some slope. Pillai et al. (2012, section 5) name the
-    curve as an open issue. Points between these, reachable but best for no beta, are not given.
+    For each label, only the thresholds (cuts) on the upper hull of (predicted, hits) can be best. The edges of all
+    hulls, sorted by slope, give every optimum: each point uses the edges down to some slope. Pillai et al. (2012,
+    section 5) name the curve as an open issue. Points between these, which are reachable but not optimal for any beta,
+    are not returned.
 
     Parameters
     ----------
     scores : array-like or data frame of shape (n_samples, n_labels)
-        Scores, larger is more certain.
+        Scores, larger is better.
     y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Label sets as an indicator matrix of 0 and 1, with NaN where a cell is unknown: it is no cell then.
+        Label sets as an indicator matrix of 0 and 1, with NaN in unknown cells, which are ignored.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples.
 
     Returns
     -------
     MicroPRFrontier
-        The points, with the beta up to which each is best, and the thresholds; no point if y has no positive.
+        The points, with the beta up to which each is best, and the thresholds; empty if y has no positives.
 
     Raises
     ------
@@ -179,10 +181,10 @@ def _edges(vertices: Cuts) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
 
 
 def _hulls(cuts: Cuts) -> Cuts:
-    """Return the cuts on the upper hull of each label's (chosen, hits), without those on a straight line.
+    """Return the cuts on the upper hull of each label's (predicted, hits), without those on a straight line.
 
-    A cut on or below the line between two others of its label is no vertex; all such cuts, seen from their present
-    neighbours, go at once, until none is left.
+    A cut on or below the line between two others of its label is not a vertex. All such cuts, compared with their
+    current neighbours, are removed together, until none is left.
     """
     label = np.repeat(np.arange(len(cuts.positives)), np.diff(cuts.start))
     all_chosen, all_hits = as_exact(cuts.predicted, cuts.hits, factor=int(cuts.predicted.max()))

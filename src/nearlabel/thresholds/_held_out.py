@@ -23,11 +23,11 @@ class HeldOutScores(NamedTuple):
 
     rows: list[IntArray]
     scores: list[NDArray[Any]]
-    unseen: bool = False  # whether the classifier that is kept was fitted to none of these rows
+    unseen: bool = False  # whether the final classifier was not fitted to these samples
 
 
 class HoldsRowsOut(AroundClassifier):
-    """A classifier around another one that learns from scores of rows held out, as `cv` says."""
+    """A classifier around another one that learns from held-out scores, according to `cv`."""
 
     cv: Any
     n_jobs: int | None
