@@ -373,7 +373,7 @@ def test_a_look_runs_less_and_says_so(load, tmp_path):
     assert {record["fold"] for record in paper._records["yeast-rivals"]} == {0, 1}
     for number in ("6", "8"):  # a look has enough for every order
         assert paper.reproduce_table(number).relations
-    assert "A look only" not in " ".join(with_methods(paper, "mlknn").reproduce_table("1").notes)
+    assert "A preview only" not in " ".join(with_methods(paper, "mlknn").reproduce_table("1").notes)
 
 
 def test_rows_of_several_labels_are_a_data_set(load):

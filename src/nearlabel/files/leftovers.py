@@ -3,7 +3,7 @@
 The next process that writes the same file removes them, if it is known that their process has ended. The system's lock
 on the file shows that: it ends with its process in every case. On some file systems a lock is valid on one machine
 only; so the first digits of a name identify the machine, and files of other machines are kept for a day after their
-last change, locked or not. On Windows, where an open file cannot be removed, all files are kept for a day.
+last change, locked or not. On Windows, where an open file cannot be removed, this applies to all files.
 """
 
 from __future__ import annotations

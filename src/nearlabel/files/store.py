@@ -271,7 +271,7 @@ def open_store(path: str | os.PathLike[str], *, check: bool = False) -> Matrix:
         If there is no such folder.
     ValueError
         If the folder is not a store or has another version, a file is missing or shorter than written, or its content
-        cannot be the rows of a store; with `check`, also if a block of a file differs from what was written.
+        cannot be the rows of a store; with `check`, also if a block of a file has changed.
 
     Warns
     -----
@@ -305,7 +305,7 @@ def open_store(path: str | os.PathLike[str], *, check: bool = False) -> Matrix:
 
 
 def damaged_blocks(path: Path, facts: StoreFacts) -> Iterator[str]:
-    """Yield descriptions of the blocks of files that differ from what was written; reads everything."""
+    """Yield descriptions of the changed blocks of files; reads everything."""
     headers = facts.headers(path)
     for name in facts.sums:
         header = headers[name]

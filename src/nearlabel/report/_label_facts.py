@@ -29,8 +29,8 @@ def labelset_facts(y: MatrixLike, names: Sequence[str], *, most_paired: int = 40
     -------
     dict
         ``figures``, those of `nearlabel.labels.describe`, undefined ones None; ``counts``, rows of each label; and
-        ``co_occurrence``: ``names`` of so many most frequent labels that occur, most frequent first, equal ones by
-        column, and ``counts``, the rows of each pair of them.
+        ``co_occurrence``: ``names`` of the most frequent labels that occur, most frequent first, ties by column, and
+        ``counts``, the number of samples of each pair of them.
 
     Raises
     ------

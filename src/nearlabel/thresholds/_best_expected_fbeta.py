@@ -26,33 +26,33 @@ from nearlabel.decision import top_labels
 from nearlabel.utils.blocks import BLOCK_BYTES
 from nearlabel.utils.types import FloatArray, IntArray
 
-_EQUAL = 1e-12  # expected values that differ by less are rounded versions of one value
+_EQUAL = 1e-12  # expected values that differ by less are equal up to rounding
 
 
 def best_expected_fbeta(
     probabilities: NDArray[Any], beta_squared: Fraction, empty_value: float = 0.0
 ) -> tuple[NDArray[Any], FloatArray]:
-    """Choose, in each row, the label set of highest expected example-based F-beta if labels are independent.
+    """Predict, in each row, the label set with the highest expected example-based F-beta if labels are independent.
 
     Exact up to rounding. A row of m probabilities above 0 takes O(m^2 min(q + r, m)) steps, where beta^2 = q/r in
-    lowest terms, and O(m^2) memory: quadratic time for beta 1, 2 or 1/2, cubic for a beta that is no simple ratio.
+    lowest terms, and O(m^2) memory: quadratic time for beta 1, 2 or 1/2, cubic for a beta that is not a simple ratio.
 
     Parameters
     ----------
     probabilities : ndarray of shape (n_samples, n_labels)
         Marginal probability of each label, in [0, 1].
     beta_squared : Fraction
-        Weight of recall against precision.
+        Weight of recall relative to precision, squared.
     empty_value : float, default=0.0
-        F-beta of predicting nothing when nothing is true.
+        F-beta without true and without predicted labels.
 
     Returns
     -------
     labels : ndarray of shape (n_samples, n_labels)
         Indicator matrix. Among equal probabilities lower indices come first, among sets of equal expected value (to
-        1e-12) the smallest; a label of probability 0 is never chosen.
+        1e-12) the smallest; a label with probability 0 is never predicted.
     expected : ndarray of shape (n_samples,)
-        Expected F-beta of the chosen sets.
+        Expected F-beta of the predicted sets.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def _means_of_none_left(n_labels: int, beta_squared: Fraction) -> tuple[FloatArr
     else:
         pair = np.arange(n_labels + 1)
         alpha_over_r, steps = np.add.outer(pair, float(beta_squared) * pair).ravel(), (n_labels + 1, 1)
-    alpha_over_r[0] = np.inf  # k = 0: no set asks for it
+    alpha_over_r[0] = np.inf  # k = 0: not used by any set
     return 1 / alpha_over_r, *steps
 
 
