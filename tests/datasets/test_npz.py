@@ -66,7 +66,7 @@ def test_no_half_written_file(tmp_path, data, monkeypatch):
 
 def test_half_a_character_is_not_written(tmp_path, data):
     """What `read_npz` would refuse, and no terminal shows."""
-    with pytest.raises(ValueError, match="label_names must be texts of valid Unicode characters, got half of one"):
+    with pytest.raises(ValueError, match="label_names must be texts of Unicode's characters, got half of one"):
         write_npz(tmp_path / "toy.npz", replace(data, label_names=("red", "\ud800", "blue")))
 
 

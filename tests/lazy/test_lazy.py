@@ -382,7 +382,7 @@ def test_a_failing_check_says_what_was_expected():
         def predict(self, X):
             return 1 - super().predict(X)
 
-    with pytest.raises(AssertionError, match="check_container_of_labels_is_kept: Predictions come back as y"):
+    with pytest.raises(AssertionError, match="check_container_of_labels_is_kept: Predictions have the container"):
         testing.check_multilabel_estimator(Reversed(3))
     testing.check_multilabel_estimator(BRkNN(3))
 
