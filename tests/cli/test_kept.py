@@ -187,7 +187,7 @@ def test_report_names_samples_and_neighbours(fitted, nearlabel, songs, tmp_path,
     answer = nearlabel("report", model, data, "--out", out)
     assert answer.code == 0, answer.err
     page = out.read_text()
-    assert "Kept of each training row" in page
+    assert "Saved columns of training samples" in page
     assert "Abbey Road 0" in page
     assert "</script><b>" not in page
     facts = json.loads(page.split('id="facts">')[1].split("</script>")[0])

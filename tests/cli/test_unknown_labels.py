@@ -83,9 +83,7 @@ def test_a_named_method_refuses(nearlabel, tmp_path, monkeypatch, holes, command
     rows = f"{useless} row has" if useless == 1 else f"{useless} rows have"
     cells = f"{n} label cells are unknown ({holes.mean():.1%}); {rows} no known label"
     assert told == f"nearlabel: holes: {cells}. Fitting and metrics use the known ones only."
-    assert error.startswith(
-        f"nearlabel: {option} must support unknown labels, of which holes has {n}, got lpknn."
-    )
+    assert error.startswith(f"nearlabel: {option} must support unknown labels, of which holes has {n}, got lpknn.")
     assert not (tmp_path / "m.skops").exists()
 
 

@@ -157,7 +157,7 @@ def test_unknown_labels_come_with_rows(nearlabel, songs):
     answer = nearlabel("update", "moods.skops", "m2.csv", "--unknown", "?", "--labels-prefix", "mood_")
     assert answer.code == 0, answer.err
     assert read_card("moods.skops").data.unknown_cells == 2
-    assert "Rows added since the fit" in page(nearlabel, "moods.skops", "m1.csv")
+    assert "Samples added since the fit" in page(nearlabel, "moods.skops", "m1.csv")
 
 
 def page(nearlabel, model, data):

@@ -253,7 +253,10 @@ def damage(path, how):
         ("other json", "must be a store"),
         ("version", "must be a store of version 3, got version 99"),
         ("another file", r"indices.npy must contain int32 or int64 in rows of shape \(\), got float64"),
-        ("other type", r"store.json must be what nearlabel wrote, got a damaged one: its check sum is that of another"),
+        (
+            "other type",
+            r"store.json must be what nearlabel wrote, got a damaged one: its checksum does not match",
+        ),
     ],
 )
 def test_a_damaged_store_is_noticed(tmp_path, how, message):

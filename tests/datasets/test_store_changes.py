@@ -205,7 +205,7 @@ def test_a_store_of_an_earlier_version_is_read_and_changed(tmp_path, X, version)
     (path / "store.json").write_text(json.dumps(earlier | {"version": version}))
     assert_holds(path, X)
     with pytest.warns(
-        UserWarning, match=rf"has no check sums, since an earlier nearlabel wrote it \(version {version}\)"
+        UserWarning, match=rf"has no checksums, since an earlier nearlabel wrote it \(version {version}\)"
     ):
         open_store(path, check=True)
     assert_holds(append_to_store(path, X[:0]), X)

@@ -169,7 +169,7 @@ def test_a_digit_of_the_facts_is_noticed(store):
     """A wider store would open, with columns that nobody wrote."""
     text = (store / "store.json").read_text()
     (store / "store.json").write_text(text.replace(" 20\n", " 29\n"))
-    with pytest.raises(ValueError, match=r"store\.json must be what nearlabel wrote, .*: its check sum is that of"):
+    with pytest.raises(ValueError, match=r"store\.json must be what nearlabel wrote, .*: its checksum does not match"):
         open_store(store)
 
 
@@ -203,7 +203,7 @@ def test_a_sum_that_lacks_blocks(store):
     """As many sums as blocks are wanted."""
     sums = json.loads((store / "store.json").read_text())["sums"]
     forge(store, sums=sums | {"data.npy": ""})
-    with pytest.raises(ValueError, match=r"store\.json: the sums of data\.npy must be 1 check sums"):
+    with pytest.raises(ValueError, match=r"store\.json: the sums of data\.npy must be 1 checksums"):
         open_store(store, check=True)
     with pytest.raises(ValueError, match="The store is damaged"):
         append_to_store(store, SPARSE[:1])

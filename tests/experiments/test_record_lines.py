@@ -91,7 +91,7 @@ def test_a_changed_character_is_never_kept(toy, folder, place):
         (b"{\n", "must be JSON, got '"),
         (b"\n", "must be JSON, got '"),
         (b"3\n", "must be an object of JSON, got '3"),
-        (changed(crc="00000000"), "must be as nearlabel wrote it, got other content: its check sum is that of another"),
+        (changed(crc="00000000"), "must be as nearlabel wrote it, got other content: its checksum does not match"),
         (changed(crc=None), "must be as nearlabel wrote it"),
         (changed(n_neighbors=...), "must be a record, got one without n_neighbors"),
         (changed(dataset=1), "dataset must be a name, got 1"),

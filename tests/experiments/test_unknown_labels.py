@@ -58,9 +58,7 @@ def test_a_selection_sees_the_labels_too():
 )
 def test_refused_before_the_work(holes, container, work):
     """Each names the method, the data and how many labels are unknown."""
-    with pytest.raises(
-        ValueError, match=r"methods must support unknown labels, of which holes has \d+, got .*nn"
-    ):
+    with pytest.raises(ValueError, match=r"methods must support unknown labels, of which holes has \d+, got .*nn"):
         work(replace(holes, Y=container(holes.Y)))
 
 

@@ -24,7 +24,7 @@ def test_whatever_a_library_raises(error):
 
 def test_memory():
     """A file that asks for all memory is told apart."""
-    match = r"a\.npz must be whole, got one that asks for more memory than there is"
+    match = r"a\.npz must be whole, got one that needs more memory than is available"
     with pytest.raises(ValueError, match=match), damage_named(FILE, "whole"):
         raise MemoryError
 

@@ -80,5 +80,5 @@ def test_who_stops_early(tmp_path):
 def test_a_python_without_a_program(run, monkeypatch):
     """One that is a part of another program says what to do."""
     monkeypatch.setattr("nearlabel.files.isolated.sys.executable", "")
-    with pytest.raises(OSError, match=r"isolate must be False for a\.parquet in a Python that does not know its own"):
+    with pytest.raises(OSError, match=r"isolate must be False for a\.parquet in a Python without the path of its"):
         run("")

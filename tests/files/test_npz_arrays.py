@@ -92,8 +92,8 @@ def test_what_other_programs_write(write, header):
     (member(HEADER.replace("2, 3", "0, 1" + "0" * 5000)), "must be a whole .npz file, got a damaged one"),
     (member(HEADER.replace("2, 3", "1000000000, 0")), "must leave the arrays of the file within 536870912 bytes"),
     (member(HEADER.replace("2, 3", "1, " * 70), b"\0" * 8), "must be a whole .npz file, got a damaged one"),
-    (member(HEADER.replace("<f8", "<U1").replace("2, 3", "1"), b"\0\0\x11\0"), "must be texts of Unicode's characters"),
-    (member(HEADER.replace("<f8", ">U1").replace("2, 3", "1"), b"\0\0\xd8\0"), "must be texts of Unicode's characters"),
+    (member(HEADER.replace("<f8", "<U1").replace("2, 3", "1"), b"\0\0\x11\0"), "texts of valid Unicode characters"),
+    (member(HEADER.replace("<f8", ">U1").replace("2, 3", "1"), b"\0\0\xd8\0"), "texts of valid Unicode characters"),
 ])  # fmt: skip
 def test_damaged_members(write, content, message):
     """One error names the file, and what is wrong; nothing is built, nor warned of, which would be an error here."""

@@ -50,7 +50,7 @@ def test_a_folder_that_refuses(tmp_path, monkeypatch):
     monkeypatch.setattr(type(tmp_path), "mkdir", refuse)
     with pytest.raises(PermissionError) as told:
         write_store(tmp_path / "store", [[1.0]])
-    assert str(told.value) == f"path must be a folder that can be made, got {tmp_path / 'store'}: Permission denied."
+    assert str(told.value) == f"path must be a folder that can be created, got {tmp_path / 'store'}: Permission denied."
 
 
 def test_a_name_that_is_too_long(tmp_path):

@@ -299,7 +299,7 @@ def test_no_leave_one_out_scores():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"n_neighbors": 8}, ValueError, "n_neighbors must be smaller than n_samples=8, got 8: a sample is not"),
+        ({"n_neighbors": 8}, ValueError, "n_neighbors must be smaller than n_samples=8, got 8. A sample is not"),
         ({"n_neighbors": 0}, ValueError, "n_neighbors must be at least 1, got 0"),
         ({"ridge": 0}, ValueError, "ridge must be a finite number above 0, got 0"),
         ({"ridge": -1e-8}, ValueError, "ridge must be a finite number above 0"),

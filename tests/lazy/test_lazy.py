@@ -222,7 +222,7 @@ def test_many_labels_stay_sparse(method):
 @pytest.mark.parametrize(
     ("model", "error", "message"),
     [
-        (MLkNN(9), ValueError, "n_neighbors must be smaller than n_samples=8, got 9: a sample is not"),
+        (MLkNN(9), ValueError, "n_neighbors must be smaller than n_samples=8, got 9. A sample is not"),
         (BRkNN(9), ValueError, "n_neighbors must be at most n_samples=8, got 9"),
         (BRkNN(0), ValueError, "n_neighbors must be at least 1, got 0"),
         (BRkNN(2.5), TypeError, "n_neighbors must be an integer, got 2.5 of type float"),
@@ -382,7 +382,7 @@ def test_a_failing_check_says_what_was_expected():
         def predict(self, X):
             return 1 - super().predict(X)
 
-    with pytest.raises(AssertionError, match="check_container_of_labels_is_kept: Predictions come back as y"):
+    with pytest.raises(AssertionError, match="check_container_of_labels_is_kept: Predictions have the container"):
         testing.check_multilabel_estimator(Reversed(3))
     testing.check_multilabel_estimator(BRkNN(3))
 

@@ -136,13 +136,13 @@ def test_blocks_change_nothing(problem, monkeypatch):
         (
             MLkNN(3),
             np.where(np.arange(40) == 7, np.nan, 1),
-            "every row, got nan for row 7, counted from 0. Hint",
+            "every sample, got nan for row 7, counted from 0. Hint",
         ),
         (MLkNN(3), [*"ab", None] + ["c"] * 37, "must name the group of every sample, got None for row 2"),
         (
             MLkNN(3),
             pd.Series(["a", pd.NA] * 20, dtype="string"),
-            "the group of every row, got <NA> for row 1",
+            "the group of every sample, got <NA> for row 1",
         ),
         (MLkNN(3), np.array([1, "a"] * 20, dtype=object), "groups must have names of one type, got several"),
         (BRkNN(3), np.ones(40), "n_neighbors must be at most 0 to leave out groups of up to 40 of n_samples=40"),

@@ -367,13 +367,13 @@ def test_a_look_runs_less_and_says_so(load, tmp_path):
     paper = with_methods(Paper("zhang2007", load=load, quick=True, out=tmp_path), "mlknn")
     table = paper.reproduce_table("12")
     assert {cell.dataset for cell in table.cells} == {"yahoo-business", "yahoo-reference", "yahoo-science"}
-    assert table.notes[-1].startswith("A look only: experiment web was run with given_split = ['yahoo-business'")
+    assert table.notes[-1].startswith("A preview only: experiment web was run with given_split = ['yahoo-business'")
     assert (tmp_path / "zhang2007-web-quick" / "records.jsonl").is_file()
     paper.reproduce_table("2")
     assert {record["fold"] for record in paper._records["yeast-rivals"]} == {0, 1}
     for number in ("6", "8"):  # a look has enough for every order
         assert paper.reproduce_table(number).relations
-    assert "A look only" not in " ".join(with_methods(paper, "mlknn").reproduce_table("1").notes)
+    assert "A preview only" not in " ".join(with_methods(paper, "mlknn").reproduce_table("1").notes)
 
 
 def test_rows_of_several_labels_are_a_data_set(load):

@@ -127,7 +127,7 @@ def test_sections_without_errors(toy, nldd_facts):
     wrong = {"n_wrong": 0, "n_samples": 30, "samples": []}
     confusions = {"n_paired": 2, "n_labels": 2, "pairs": []}
     page = report_page({**nldd_facts, "wrong": wrong, "confusions": confusions})
-    assert "All predicted label sets are right." in page
+    assert "All label sets are predicted exactly." in page
     assert "No two labels are wrong in the same samples" in page
     errors = Errors(compare_all(toy.Y, toy.Y))
     assert wrong_samples(errors, None, None, toy.X, NAMES, **NO_NAMES) == {**wrong, "n_samples": 36}

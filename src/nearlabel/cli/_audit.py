@@ -30,7 +30,7 @@ from nearlabel.utils.validation import check_integer
 
 _BEFORE = ("label", "given", "suggested", "correct")
 _BEHIND = ("probability", "quality", "disagreement", "is_issue", "n_lists", "n_righted", "n_wronged", "neighbors")
-COLUMNS = ("row", *_BEFORE, *_BEHIND)  # of the cells as CSV, beside what is kept of the rows
+COLUMNS = ("row", *_BEFORE, *_BEHIND)  # columns of the cells as CSV, in addition to the saved columns of the samples
 _DIGITS = 6
 _OTHER_ROWS = (
     "Row numbers are those of the model, not of the data that it was fitted to: some rows were held out for its"
@@ -39,7 +39,7 @@ _OTHER_ROWS = (
 
 
 class _Audited(NamedTuple):
-    """What was found, of what, by what, and the columns that name the rows."""
+    """The result of an audit, with its data, its method, and the columns that name the samples."""
 
     found: Audit
     name: str
@@ -73,7 +73,7 @@ def _check_files(arguments: argparse.Namespace) -> None:
 
 
 def _of_model(arguments: argparse.Namespace) -> _Audited:
-    """Audit the training rows of the model in a file."""
+    """Audit the training samples of the model in a file."""
     with _console.progress_bar("model"):
         opened = _model.open_model(argparse.Namespace(model=arguments.data, trusted=arguments.trusted))
     kept, name = read_kept(arguments.data), opened.card.data.name or Path(arguments.data).stem
@@ -128,7 +128,7 @@ def _candidate(arguments: argparse.Namespace, data: Dataset) -> Candidate:
 
 
 def _second(candidate: Candidate) -> Candidate:
-    """Return what answers beside the usual method: ML-MLM, which errs elsewhere, by the same distance."""
+    """Return a second method with the same distance: ML-MLM, which makes different errors than the usual one."""
     metric = ":metric=cosine" if candidate.scale == "tfidf" else ""
     return replace(candidate, method=f"{SECOND}:scale=none{metric}", n_neighbors=None, search=None)
 

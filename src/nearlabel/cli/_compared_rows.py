@@ -41,7 +41,7 @@ def _of(comparison: RowComparison, method: str) -> list[ComparedRow]:
 
 
 def _flat(row: ComparedRow) -> dict[str, object]:
-    """Return the cells of CSV; label sets are lists of JSON, as a label may hold any sign."""
+    """Return the cells for CSV; label sets are JSON lists, since labels may contain any character."""
     return {name: json.dumps(cell) if isinstance(cell, tuple) else cell for name, cell in asdict(row).items()}
 
 

@@ -16,7 +16,7 @@ OF_ROWS = "no sample is scored by a model fitted to an identical sample"
 
 
 def has_copies(problem: Problem) -> bool:
-    """Return whether to print metrics without copies: many rows are copies, and no groups hold them out."""
+    """Return whether to print metrics without copies: if many samples are copies, and there are no groups."""
     training = problem[0] if isinstance(problem, tuple) else problem
     if training.groups is not None or training.X.shape[0] < _LEAST_ROWS:
         return False

@@ -75,7 +75,7 @@ def _found(data: str, options: dict[str, Any], subset: str) -> Dataset:
 
 
 def _with_separator(data: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options with a guess, of which the user is told, of what separates tags if that is not said."""
+    """Return the options with a guess of the separator of tags if it is not given; the user is informed of it."""
     if "labels_column" not in options or "labels_separator" in options:
         return options
     guess = guess_separator_of(Path(data), options["labels_column"])

@@ -130,7 +130,7 @@ def _print_labels(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _check_test(arguments: argparse.Namespace, n_methods: int) -> None:
-    """Refuse a test that could not be made of what is run, before it is run."""
+    """Raise an error for a test that the planned run does not allow, before it is run."""
     if arguments.test in (None, "none"):
         return
     least = 3 if arguments.test == "friedman" else 2

@@ -31,12 +31,12 @@ from nearlabel.experiments import (
 from nearlabel.metrics.evaluation import title_of
 
 _CHOSEN_SCALES, _CHOSEN_SEARCHES = ("minmax",), ("exact:metric=cosine",)  # or what is better in their place
-_TRIED = ("brknn", "mlknn", "mlmlm")  # by what chooses, those that take unknown labels if some are
+_TRIED = ("brknn", "mlknn", "mlmlm")  # to select from; those that support unknown labels if there are any
 _HINT = "Hint: --method mlknn."
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Select a model or take the named one, evaluate it on held-out rows, fit it to all rows, save it."""
+    """Select a model or use the named one, evaluate it on held-out samples, fit it to all samples, and save it."""
     check_file(arguments.file, force=arguments.force)
     plan = _choice(arguments) if arguments.method == AUTO else _named(arguments)
     keep = _kept.open_kept(arguments)
@@ -81,7 +81,7 @@ def _named(arguments: argparse.Namespace) -> Candidate:
     if not has_neighbors and arguments.k is not None:
         raise ValueError(f"--k must go with a method by neighbours, got {arguments.method}.")
     if has_neighbors and k is None and arguments.validate == NONE:
-        raise ValueError("--k must be a number with --validate none, got auto, which needs held-out rows.")
+        raise ValueError("--k must be a number with --validate none, got auto, which needs held-out samples.")
     _tuning(arguments, named)  # checks the other options, before there is any work
     return named
 

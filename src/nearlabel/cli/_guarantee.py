@@ -1,4 +1,4 @@
-"""A guarantee for new samples: fit holds rows out to calibrate it, and predict prints it."""
+"""A guarantee for new samples: fit holds samples out for calibration, and predict prints the guarantee."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import numpy as np
 from nearlabel.cli import _console
 from nearlabel.cli._method_table import MethodTable, print_method_tables
 
-_HEADERS = {  # of the columns, the most telling first: the last ones may have no room
+_HEADERS = {  # columns, the most informative first: the last ones may not fit
     "support": "rows",
     "precision": "precision",
     "recall": "recall",

@@ -78,7 +78,7 @@ class _Answer(NamedTuple):
 
 
 class _Told:
-    """What is told of all rows: the guarantee, whether their scores are like those of calibration, and abstentions."""
+    """Notes on all samples: the guarantee, whether their scores are like those of calibration, and abstentions."""
 
     def __init__(self, guarantee: str, control: RiskControl | None) -> None:
         self._guarantee, self._control = guarantee, control

@@ -95,7 +95,7 @@ def _draw(figure: _Figure, file: Path) -> None:
 
 
 def _display(figure: _Figure) -> LabelCubeDisplay | DoubleDistancesDisplay | NeighborsPanelsDisplay:
-    """Return a figure as it is drawn."""
+    """Return a figure in the form in which it is drawn."""
     if isinstance(figure, LabelCube):
         return LabelCubeDisplay(figure.probabilities, figure.labelsets)
     if isinstance(figure, DistancePairs):

@@ -29,7 +29,7 @@ def main(arguments: argparse.Namespace) -> None:
     with whole_file(arguments.file, name="--out") as partial:
         _write(partial, dataset, X, Y, sampler.seed_indices_)
     _print_changes(arguments, dataset, Y)
-    seeds = sampler.seed_indices_[sampler.seed_indices_ >= 0]  # prototypes have none, and are not alike
+    seeds = sampler.seed_indices_[sampler.seed_indices_ >= 0]  # prototypes have none, and are not equal
     if len(set(seeds.tolist())) < len(seeds):
         _console.print_notes(
             [f"Rows of one {SEED} are similar. Hint: --groups {SEED} (evaluate, fit, tune) holds them out together."]
@@ -46,7 +46,7 @@ def _write(file: Path, dataset: Dataset, X: Matrix, Y: Matrix, seeds: IntArray) 
 
 
 def _text(value: Any) -> Any:
-    """Return a cell as it is read back: whole numbers without a fraction, nothing where a value is missing."""
+    """Return a cell in the form in which it is read: integers without a fraction, empty for missing values."""
     if value is None or value != value:
         return ""
     return int(value) if isinstance(value, float) and value.is_integer() else value

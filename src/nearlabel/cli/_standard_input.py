@@ -33,14 +33,14 @@ def spooled(arguments: argparse.Namespace) -> Iterator[None]:
 
 
 def _written(folder: Path, wanted: str | None) -> Path:
-    """Return a file of what standard input gives; its suffix is that of the wanted format, else of the content."""
+    """Return a file with the content of standard input; its suffix is that of the requested or detected format."""
     file = folder / "stdin"
     try:
         with file.open("wb") as out:
             if sys.stdin is not None:  # it may be closed
                 with _console.progress_bar("reading standard input"):
                     shutil.copyfileobj(sys.stdin.buffer, out)
-    except OSError as error:  # a full disk: the system does not say of what
+    except OSError as error:  # a full disk: the system's error names no file
         raise OSError(error.errno, error.strerror, f"temporary folder {folder.parent}") from error
     if not file.stat().st_size:
         raise ValueError("standard input must contain data, got nothing.")

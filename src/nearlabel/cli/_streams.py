@@ -32,7 +32,7 @@ def usable_streams() -> Iterator[None]:
 
 
 class _StandardOutput:
-    """Standard output; the system does not say which file an error of writing is of."""
+    """Standard output, with its name in errors of writing, in which the system names no file."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

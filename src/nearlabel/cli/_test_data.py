@@ -90,7 +90,7 @@ def _names_of(training: Dataset) -> DataSummary:
 
 @contextmanager
 def _told_of_test_data() -> Iterator[None]:
-    """Tell of errors in the words of the option."""
+    """Report errors with the name of the option."""
     try:
         yield
     except ValueError as error:

@@ -48,7 +48,7 @@ def main(arguments: argparse.Namespace) -> None:
     print_severe(data, scales=tuning.scales, searches=tuning.searches, by_neighbors=by_neighbors)
     tuned = _tuned(tuning, data, arguments, start)
     verdict = verdict_of(tuned, greater_is_better=tuning.metric.greater_is_better)
-    kept = None  # or, before anything is printed, in its file: whoever reads the table may close it early
+    kept = None  # or in its file before anything is printed, since a reader of the table may close it early
     if arguments.file is not None:
         scores, measured = tuned.scores, tuned.measured
         kept = KeptModel.of(tuned.best, data, arguments.file, scores=scores, measured=measured, test=test, keep=keep)
@@ -96,7 +96,7 @@ def _check_files(arguments: argparse.Namespace) -> None:
 
 
 def _with_thresholds(methods: Iterable[str], thresholds: Sequence[str]) -> tuple[str, ...]:
-    """Return each method with each of the thresholds, those that have some already as they are."""
+    """Return each method with each of the thresholds; methods that already have thresholds are unchanged."""
     return tuple(dict.fromkeys(with_thresholds(method, name) for method in methods for name in thresholds))
 
 

@@ -62,7 +62,7 @@ def read_attempt(
 def _checked(file: Mapping[str, Any]) -> tuple[Any, bool]:
     """Return the text of a file, and whether it may be from this version: earlier versions wrote no checksum.
 
-    Raises ValueError if text or arrays differ from what was written.
+    Raises ValueError if text or arrays have changed since they were written.
     """
     known, has_sum = without_sum(json.loads(str(file[_JSON])))
     if has_sum and any(_sum_of(file[name]) != known_sum for name, known_sum in known["sums"].items()):

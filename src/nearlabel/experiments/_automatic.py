@@ -70,8 +70,9 @@ class NeighborsChoice:
     metric : str, callable or Metric, default="micro_f1"
         Metric to optimise: any value that `nearlabel.metrics.get_metric` accepts, or a ``package.module:name``.
     n_neighbors : tuple of int, default=None
-        Numbers of neighbours to try. None: those of `NeighborsClassifierCV`. scales : tuple of {"none", "minmax",
-        "standard", "tfidf"}, default=None Scalings to try. None: the scaling that `NeighborsClassifierCV` uses for such
+        Numbers of neighbours to try. None: those of `NeighborsClassifierCV`.
+    scales : tuple of {"none", "minmax", "standard", "tfidf"}, default=None
+        Scalings to try. None: the scaling that `NeighborsClassifierCV` uses for such
         features.
     distances : tuple of str, default=None
         Metrics of `ExactNeighbors` to try. None: those of `NeighborsClassifierCV`.

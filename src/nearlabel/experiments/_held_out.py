@@ -147,7 +147,7 @@ class Folds:
         return self, rows
 
     def _held_out_groups(self, spec: MethodSpec, part: IntArray) -> dict[str, Any]:
-        """Return the groups of the training samples, for a method that holds some out during its fit."""
+        """Return the groups of the training samples for a method that uses held-out samples in its fit."""
         if spec.calibration is None or self._groups is None:
             return {}
         return out_of_sample.of_groups(np.delete(self._groups, part))

@@ -1,1 +1,1 @@
-"""Atomic files, stores of matrices, and rows in files that other processes open. Not public."""
+"""Atomic files, stores of matrices, and rows in files shared with other processes. Not public."""

@@ -14,9 +14,9 @@ from nearlabel.files.write_errors import write_errors_named
 
 @contextmanager
 def whole_file(path: Path, *, name: str = "path") -> Iterator[Path]:
-    """Yield the path of a temporary file that is renamed to `path` in the end, or deleted after an error.
+    """Yield the path of a temporary file that is renamed to `path` at the end, or deleted after an error.
 
-    A symbolic link is followed. A replaced file keeps its permissions. What killed processes left of it is removed.
+    Symbolic links are followed. A replaced file keeps its permissions. Temporary files of killed processes are removed.
 
     Raises
     ------
@@ -31,16 +31,16 @@ def whole_file(path: Path, *, name: str = "path") -> Iterator[Path]:
 
 
 def check_can_be_written(path: Path, *, name: str = "path") -> None:
-    """Raise OSError unless a file can be written or replaced there: before the work is done."""
+    """Raise OSError unless a file can be written or replaced at a path, before any work is done."""
     with _partial_of(_place_of(path, name), path, name):
         pass
 
 
 def _place_of(path: Path, name: str) -> Path:
-    """Return the path that is written, with links followed."""
+    """Return the path to write, with links resolved."""
     place = Path(os.path.realpath(path))
     with suppress(FileNotFoundError, NotADirectoryError):
-        place.lstat()  # a name that is too long is an error now, whatever the temporary file's is
+        place.lstat()  # a name that is too long raises an error now, even if the temporary file's name is not
     if place.is_symlink():
         raise OSError(f"{name} must be a file, got the link {path}, which leads to itself.")
     if place.is_dir():

@@ -1,6 +1,6 @@
-"""Check sums: of bytes block by block, which grow with a file, and of a record of JSON.
+"""Checksums of files, block by block, and of JSON records.
 
-CRC-32 notices what disks, cables and careless hands do to bytes. It is no signature: who forges a file forges the sum.
+CRC-32 detects accidental changes of bytes. It is not a signature: a forged file can have a matching checksum.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 from numpy.typing import NDArray
 
-BLOCK_BYTES = 2**22  # that one sum is of
+BLOCK_BYTES = 2**22  # bytes per checksum
 _DIGITS = 8
 _HEX = re.compile(rf"(?:[0-9a-f]{{{_DIGITS}}})*")
 _FIELD = "crc"
 
 
 class BlockSums:
-    """The sums of the blocks of some bytes, to which more can be added without reading the others again."""
+    """The checksums of blocks of bytes; more bytes can be added without reading the previous ones."""
 
     def __init__(self) -> None:
         self.n_bytes = 0
@@ -40,7 +40,7 @@ class BlockSums:
 
     @classmethod
     def of(cls, file: BinaryIO, n_bytes: int) -> Self:
-        """Return the sums of the next bytes of a file, as far as it has them."""
+        """Return the checksums of the next bytes of a file, up to its end."""
         sums, left = cls(), n_bytes
         while left and (block := file.read(min(left, BLOCK_BYTES))):
             sums.add(np.frombuffer(block, dtype=np.uint8))
@@ -49,21 +49,21 @@ class BlockSums:
 
     @classmethod
     def parse(cls, text: object, n_bytes: int) -> Self:
-        """Return the sums of `n_bytes` bytes from the result of `str`; raise ValueError if they cannot be these."""
+        """Return the checksums of `n_bytes` bytes from their text; raise ValueError if the text is invalid."""
         n_blocks = -(-n_bytes // BLOCK_BYTES)
         if not isinstance(text, str) or len(text) != _DIGITS * n_blocks or not _HEX.fullmatch(text):
-            raise ValueError(f"must be {n_blocks} check sums of {_DIGITS} hexadecimal digits")
+            raise ValueError(f"must be {n_blocks} checksums of {_DIGITS} hexadecimal digits")
         sums = cls()
         sums.n_bytes = n_bytes
         sums._sums = [int(text[start : start + _DIGITS], 16) for start in range(0, len(text), _DIGITS)]
         return sums
 
     def __str__(self) -> str:
-        """Return the sums as digits."""
+        """Return the checksums as hexadecimal digits."""
         return "".join(f"{each:0{_DIGITS}x}" for each in self._sums)
 
     def differing(self, file: BinaryIO) -> Iterator[int]:
-        """Yield the numbers of the blocks, from 0, whose bytes are others from where a file is now."""
+        """Yield the numbers, from 0, of the blocks that differ in a file, from its current position."""
         for number, known in enumerate(self._sums):
             start = number * BLOCK_BYTES
             if zlib.crc32(file.read(min(BLOCK_BYTES, self.n_bytes - start))) != known:
@@ -71,25 +71,25 @@ class BlockSums:
 
 
 def with_sum(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record of JSON with its check sum as the last field."""
+    """Return a JSON record with its checksum as the last field."""
     return {**record, _FIELD: _sum_of(record)}
 
 
 def without_sum(record: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-    """Return a record without its check sum, and whether it had one.
+    """Return a record without its checksum, and whether it had one.
 
     Raises
     ------
     ValueError
-        If the sum is another one.
+        If the checksum does not match.
     """
     bare = {name: value for name, value in record.items() if name != _FIELD}
     if _FIELD in record and record[_FIELD] != _sum_of(bare):
-        raise ValueError("its check sum is that of another content")
+        raise ValueError("its checksum does not match its content")
     return bare, _FIELD in record
 
 
 def _sum_of(record: Mapping[str, Any]) -> str:
-    """Return the sum of a record's canonical JSON: sorted keys, no spaces, ASCII."""
+    """Return the checksum of a record's canonical JSON: sorted keys, no spaces, ASCII."""
     text = json.dumps(record, sort_keys=True, separators=(",", ":"))
     return f"{zlib.crc32(text.encode('ascii')):0{_DIGITS}x}"

@@ -1,7 +1,6 @@
-"""The arrays of CSR rows that come from a file, checked before compiled code follows an index.
+"""Checks of CSR arrays from files, before compiled code uses an index.
 
-scipy and our kernels read and write where an index says, without looking: one outside ends the process, or changes the
-memory of others.
+scipy and our kernels do not check indices: an index out of range would crash the process or overwrite other memory.
 """
 
 from __future__ import annotations
@@ -16,24 +15,24 @@ from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import CSR
 
 INDEX_TYPES = (np.dtype(np.int32), np.dtype(np.int64))
-_CACHED_BYTES = 2**20  # of a block that is looked at several times
+_CACHED_BYTES = 2**20  # entries of a block that is read several times
 
 
 def checked_csr(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int], name: str
 ) -> CSR:
-    """Return canonical CSR rows on these arrays, which are read once and not copied.
+    """Return canonical CSR rows based on these arrays, which are read once and not copied.
 
     Raises
     ------
     ValueError
-        If the arrays are not those of rows of this shape, whose columns ascend; the message begins with `name`.
+        If the arrays do not match rows of this shape with ascending columns; the message begins with `name`.
     """
     check_structure(indices, indptr, shape, name)
     if len(data) != len(indices):
         raise ValueError(f"{name} must have a column for each of its {len(data)} values, got {len(indices)} columns.")
     rows = sparse.csr_array((data, indices, indptr), shape)
-    if not rows.has_canonical_format:  # found out in compiled code, which is safe from here on
+    if not rows.has_canonical_format:  # checked in compiled code, which is safe after the checks above
         raise ValueError(f"{name} must have ascending columns in each row, got others. The file is damaged.")
     return rows
 
@@ -60,7 +59,7 @@ def _ascend(numbers: NDArray[Any]) -> bool:
 
 
 def _largest_unsigned(indices: NDArray[Any]) -> int:
-    """Return the largest index; one below 0 counts as larger than all others, so that a single pass finds both."""
+    """Return the largest index, with negative ones counted as larger than all others, so that one pass finds both."""
     unsigned = indices.view(f"u{indices.itemsize}")
     blocks = row_blocks(len(unsigned), unsigned.itemsize, _CACHED_BYTES)
     return max((int(unsigned[block].max()) for block in blocks), default=-1)

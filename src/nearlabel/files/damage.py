@@ -1,4 +1,4 @@
-"""One error for damaged files: whatever a library raises on their bytes becomes a ValueError that names the file."""
+"""One error for damaged files: any exception of a library becomes a ValueError that names the file."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_LONGEST_REASON = 200  # characters of a library's message: some repeat the bytes that they choke on
+_LONGEST_REASON = 200  # characters of a library's message, which may repeat the damaged bytes
 
 
 @contextmanager
 def damage_named(path: Path, expected: str) -> Iterator[None]:
-    """Raise ValueError that names `path` and the `expected` content, not the error of a library on damaged bytes.
+    """Raise a ValueError that names `path` and the `expected` content, in place of a library's error on damaged bytes.
 
-    Libraries raise almost anything then: OverflowError, struct.error, RecursionError, an OSError without a name.
-    Errors that name the file already pass as they are. Only calls of a library that reads untrusted bytes belong
-    inside, since an error of our own would look like damage.
+    Libraries may raise any exception: OverflowError, struct.error, RecursionError, an OSError without a file name.
+    Errors that already name the file pass unchanged. Put only calls of libraries that read untrusted bytes inside,
+    since an error of our own code would look like damage.
 
     >>> with damage_named(Path("a.npz"), "a whole .npz file"):
     ...     raise OverflowError("too large")
@@ -26,7 +26,7 @@ def damage_named(path: Path, expected: str) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        raise ValueError(f"{path} must be {expected}, got one that asks for more memory than there is.") from error
+        raise ValueError(f"{path} must be {expected}, got one that needs more memory than is available.") from error
     except Exception as error:
         if isinstance(error, OSError | ValueError) and str(path) in str(error):
             raise

@@ -1,7 +1,7 @@
-"""One process at a time changes a file or a folder; the second gets an error at once.
+"""Locks, so that one process at a time changes a file or a folder; a second process gets an error immediately.
 
-The lock is the system's, on a small file next to it: the lock of a killed process ends with the process, and the file
-that it leaves locks no one out.
+The lock is a system lock on a small file next to the path: the lock of a killed process ends with the process, and the
+remaining file does not block other processes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-_LOCKED_BYTE = 2**30  # behind all that is written: Windows lets nobody read a byte that is locked
+_LOCKED_BYTE = 2**30  # after all written bytes: on Windows a locked byte cannot be read
 
 
 @contextmanager
@@ -31,19 +31,19 @@ def locked(path: str | os.PathLike[str], doing: str) -> Iterator[None]:
     path : path-like
         The file or folder to change. A link has the lock of its target.
     doing : str
-        What is done to it, as "appending rows": another process reads it in its error.
+        Description of the change, such as "appending rows", for the error in another process.
 
     Raises
     ------
     BlockingIOError
-        If the path is being changed already: the message says by which process, and what that is doing.
+        If another process is changing the path; the message contains that process and what it is doing.
     OSError
-        If no lock can be had there, as in a folder that cannot be written.
+        If the path cannot be locked, for instance in a folder that is not writable.
     """
     lock = lock_file_of(path)
     file = _acquired(lock, path)
     try:
-        with suppress(OSError):  # a full disk has no room for it, and the lock holds without it
+        with suppress(OSError):  # a full disk has no space for the text, and the lock works without it
             file.truncate(0)
             os.write(file.fileno(), f"{os.getpid()} {doing}".encode())
         yield
@@ -54,7 +54,7 @@ def locked(path: str | os.PathLike[str], doing: str) -> Iterator[None]:
 def lock_file_of(path: str | os.PathLike[str]) -> Path:
     """Return the file that is locked while a path is changed; it need not exist."""
     place = Path(os.path.realpath(path))
-    # Long names are cut to what file systems take; the checksum tells apart those that begin alike.
+    # Long names are shortened for file systems; the checksum distinguishes names with the same beginning.
     return place.with_name(f".{place.name[:50]}.{zlib.crc32(os.fsencode(place.name)):08x}.lock")
 
 
@@ -80,16 +80,16 @@ def _acquired(lock: Path, path: str | os.PathLike[str]) -> IO[str]:
         except BaseException:
             file.close()
             raise
-        file.close()  # the last holder removed the file after it was opened here: its lock would lock nobody out
+        file.close()  # the previous process removed the file after it was opened here: its lock would have no effect
 
 
 def _opened(name: str, flags: int) -> int:
-    """Open no link: what it leads to would lose its content, and in a folder of several users it may be anybody's."""
+    """Open a file, but not a link: the target would be emptied, and in a shared folder it may be another user's."""
     return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def _is_at(file: IO[str], path: Path) -> bool:
-    """Tell whether an open file is the one that others find under this name."""
+    """Return whether an open file is the one that other processes find under this name."""
     with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     return False
@@ -101,12 +101,12 @@ if sys.platform == "win32":
         os.lseek(file.fileno(), _LOCKED_BYTE, os.SEEK_SET)
         try:
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except PermissionError as error:  # which is how the system says that another has it
+        except PermissionError as error:  # the system's error if another process has the lock
             raise BlockingIOError(error.errno, error.strerror) from error
 
     def _release(file: IO[str], lock: Path) -> None:
         file.close()
-        with suppress(OSError):  # an open file cannot be removed: then another process uses it already
+        with suppress(OSError):  # an open file cannot be removed, if another process already uses it
             lock.unlink()
 
 else:
@@ -115,5 +115,5 @@ else:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def _release(file: IO[str], lock: Path) -> None:
-        lock.unlink(missing_ok=True)  # while it is locked: afterwards it may be another's
+        lock.unlink(missing_ok=True)  # while it is locked: afterwards it may belong to another process
         file.close()

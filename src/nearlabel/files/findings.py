@@ -1,4 +1,4 @@
-"""What a check of files finds: damage, what could not be checked, and what killed processes left."""
+"""Findings of a check of files: damage, unchecked parts, and leftovers of killed processes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ Severity: TypeAlias = Literal["damage", "unchecked", "leftover"]
 
 
 class Finding(NamedTuple):
-    """Something about a file that should be known.
+    """A finding about a file.
 
     Parameters
     ----------
     path : pathlib.Path
         The file or folder.
     severity : {"damage", "unchecked", "leftover"}
-        Whether it is damaged, could not be checked, or is not useful.
+        Whether it is damaged, could not be checked, or is a leftover of a killed process.
     message : str
-        What is wrong, with the line or the bytes.
+        Description of the problem, with the line or the bytes.
     """
 
     path: Path

@@ -1,6 +1,6 @@
-"""The arrays of a store while rows are written to it: plain .npy files that grow at their end.
+"""The arrays of a store during writing: plain .npy files to which rows are appended.
 
-The bytes behind what the store counts belong to nobody: a writer that was killed left them.
+Bytes after those that the store counts are leftovers of a killed process.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _NAME = re.compile(r"(data|indices|indptr)(?:\.([1-9][0-9]{0,17}))?\.npy")
 
 
 class ArrayName(NamedTuple):
-    """Name of the file of an array; a file that takes the place of another is of the next generation."""
+    """Name of the file of an array; a file that replaces another has the next generation number."""
 
     role: str
     generation: int
 
     @classmethod
     def of(cls, file: str) -> Self | None:
-        """Return what a name means; None if it is no array's."""
+        """Parse a name; None if it is not the name of an array's file."""
         found = _NAME.fullmatch(file)
         return cls(found[1], int(found[2] or 0)) if found else None
 
@@ -56,14 +56,14 @@ class GrowingArray:
 
     @classmethod
     def new(cls, path: Path, dtype: np.dtype[Any], row_shape: tuple[int, ...] = ()) -> Self:
-        """Make a file without rows."""
+        """Create a file without rows."""
         file, header = path.open("wb"), Header(0, dtype, row_shape)
         header.write(file, 0)
         return cls(path, file, header._replace(offset=file.tell()), 0, BlockSums())
 
     @classmethod
     def at_end(cls, path: Path, header: Header, n_bytes: int, sums: BlockSums | None) -> Self:
-        """Open a file to append to its first bytes; they are read if their sums are not known."""
+        """Open a file to append after its first bytes, which are read if their checksums are unknown."""
         file = path.open("r+b")
         file.seek(header.offset)
         if sums is None:
@@ -82,10 +82,10 @@ class GrowingArray:
         return self._header.offset + self.length * self._header.bytes_per_row
 
     def append(self, values: NDArray[Any]) -> None:
-        """Add values (n, *row_shape), block by block as far as they must be copied."""
+        """Append values (n, *row_shape), in blocks if they must be copied."""
         for block in row_blocks(len(values), self._header.bytes_per_row):
             rows = np.ascontiguousarray(values[block], dtype=self.dtype)
-            self._file.write(rows.reshape(-1).view(np.uint8).data)  # tofile does not say what the system does not take
+            self._file.write(rows.reshape(-1).view(np.uint8).data)  # tofile does not report the system's error
             self.sums.add(rows)
         self.length += len(values)
 
@@ -95,7 +95,7 @@ class GrowingArray:
         os.fsync(self._file.fileno())
 
     def close(self, *, complete: bool = True) -> None:
-        """Close the file, after writing how many rows it has if they are `complete`."""
+        """Close the file, after writing the number of rows to its header if they are `complete`."""
         if complete:
             self._file.seek(0)
             self._header.write(self._file, self.length)
@@ -103,7 +103,7 @@ class GrowingArray:
         self._file.close()
 
     def in_type(self, dtype: np.dtype[Any]) -> GrowingArray:
-        """Return the numbers so far in another type, in a file of the next generation."""
+        """Return the array converted to another type, in a file of the next generation."""
         self.settle()
         name = ArrayName.of(self.path.name)
         assert name is not None, "an array is in a file of its name"
@@ -116,8 +116,8 @@ class GrowingArray:
 class GrowingRows:
     """The files of dense rows, or of CSR ones.
 
-    scipy wants `indices` and `indptr` of one type: int32 while that holds the number of stored values. Where it holds
-    them no longer, both are written again.
+    scipy needs `indices` and `indptr` of the same type: int32 as long as it can represent the number of stored values.
+    After that both are rewritten.
     """
 
     def __init__(self, arrays: dict[str, GrowingArray], n_columns: int) -> None:
@@ -125,7 +125,7 @@ class GrowingRows:
 
     @classmethod
     def new(cls, folder: Path, like: Matrix, dtype: np.dtype[Any], generation: int) -> Self:
-        """Make files of the storage and width of some rows."""
+        """Create files with the storage and width of some rows."""
         n_columns = int(like.shape[1])
         index = np.dtype(np.int32 if n_columns <= _LARGEST_INDEX else np.int64)
         types = (dtype, index, index) if sparse.issparse(like) else (dtype,)
@@ -139,7 +139,7 @@ class GrowingRows:
         return cls(arrays, n_columns)
 
     def append(self, block: Matrix) -> None:
-        """Add rows, stored as those that are there."""
+        """Append rows in the same storage."""
         data = self._arrays["data"]
         if not sparse.issparse(block):
             data.append(block)
@@ -150,14 +150,14 @@ class GrowingRows:
         data.append(block.data[: block.nnz])
 
     def _make_room(self, n_stored: int) -> None:
-        """Let the indices count so many stored values."""
+        """Make sure that the index type can represent a number of stored values."""
         if n_stored > _LARGEST_INDEX and self._arrays["indptr"].dtype == np.int32:
             for role in ("indices", "indptr"):
                 self._arrays[role] = self._arrays[role].in_type(np.dtype(np.int64))
 
     @property
     def kind(self) -> str:
-        """How the rows are stored: a key of `ARRAYS`."""
+        """Storage of the rows: a key of `ARRAYS`."""
         return "csr" if "indptr" in self._arrays else "dense"
 
     @property
@@ -173,12 +173,12 @@ class GrowingRows:
 
     @property
     def files(self) -> dict[str, int]:
-        """Bytes of the files by name."""
+        """Number of bytes of the files, by name."""
         return {array.path.name: array.n_bytes for array in self._arrays.values()}
 
     @property
     def sums(self) -> dict[str, str]:
-        """Check sums of the blocks of the files by name."""
+        """Checksums of the blocks of the files, by name."""
         return {array.path.name: str(array.sums) for array in self._arrays.values()}
 
     def settle(self) -> None:

@@ -1,4 +1,4 @@
-"""Run one of our scripts in a process of its own, so that a crash of the compiled code that it calls ends only that."""
+"""Run one of our scripts in a separate process, so that a crash in compiled code does not end the main process."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import IO
 
 FAILED = 3  # the exit code of a script that has written its reason to standard error
-_PATIENCE = 10  # seconds for a script to end after its output has
+_PATIENCE = 10  # seconds for a script to end after its output has ended
 _LONGEST_REASON = 1000  # bytes
 
 
 @contextmanager
 def output_of(script: Path, arguments: Sequence[str], *, path: Path, expected: str) -> Iterator[IO[bytes]]:
-    """Run a Python file that reads `path`, and yield what it writes while it runs.
+    """Run a Python file that reads `path`, and yield its output while it runs.
 
-    The script is a file, so that a child starts without the main module of the user and without this library. It finds
-    the libraries that this process finds. Where it crashes or fails, ValueError names `path` and what was `expected`.
-    The output must be read to its end; whoever stops before closes the generator that reads, which ends the script.
+    The script is a file, so that the child process starts without the user's main module and without nearlabel. It
+    finds the same libraries as this process. If it crashes or fails, a ValueError names `path` and the `expected`
+    content. Read the output to its end, or close the generator, which ends the script.
     """
     if not sys.executable:
-        raise OSError(f"isolate must be False for {path} in a Python that does not know its own program.")
+        raise OSError(f"isolate must be False for {path} in a Python without the path of its executable.")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with tempfile.TemporaryFile() as said:
         child = subprocess.Popen(
@@ -36,10 +36,10 @@ def output_of(script: Path, arguments: Sequence[str], *, path: Path, expected: s
             env=environment,
         )
         try:
-            yield child.stdout  # type: ignore[misc]  # a pipe, since one was asked for
+            yield child.stdout  # type: ignore[misc] # a pipe, as requested
             if _exit_code(child):
                 raise _failure(child.returncode, said, path, expected)
-        except Exception as error:  # what is read breaks off where the script does
+        except Exception as error:  # the output ends where the script ends
             if str(path) not in str(error) and _exit_code(child):
                 raise _failure(child.returncode, said, path, expected) from error
             raise
@@ -49,7 +49,7 @@ def output_of(script: Path, arguments: Sequence[str], *, path: Path, expected: s
 
 
 def _exit_code(child: subprocess.Popen[bytes]) -> int:
-    """Return how a script ended whose output has ended; 0 if it has not."""
+    """Return the exit code of a script after its output has ended; 0 if it is still running."""
     try:
         return child.wait(_PATIENCE)
     except subprocess.TimeoutExpired:
@@ -57,7 +57,7 @@ def _exit_code(child: subprocess.Popen[bytes]) -> int:
 
 
 def _failure(code: int, said: IO[bytes], path: Path, expected: str) -> ValueError:
-    """Return the error for a script that failed, with the reason that it wrote, or crashed."""
+    """Return the error for a script that failed, with its reason, or that crashed."""
     said.seek(0)
     reason = " ".join(said.read(_LONGEST_REASON).decode(errors="replace").split()).rstrip(".")
     if code != FAILED:

@@ -1,9 +1,9 @@
-"""What a killed process leaves next to the file that it wrote: a temporary file or folder, `.NAME.DIGITS.partial`.
+"""Leftovers of killed processes: temporary files or folders `.NAME.DIGITS.partial` next to the written file.
 
-The next one that writes the same file removes it, once it is known that its writer is gone. That is known by the
-system's lock on it, which ends with the process that holds it, however that ends. Some file systems keep such a lock to
-one machine; so the first digits of a name tell the machine, and what another machine began is left alone for a day
-after its last change, locked or not. On Windows, where an open file cannot be removed, all is left alone for a day.
+The next process that writes the same file removes them, if it is known that their process has ended. The system's lock
+on the file shows that: it ends with its process in every case. On some file systems a lock is valid on one machine
+only; so the first digits of a name identify the machine, and files of other machines are kept for a day after their
+last change, locked or not. On Windows, where an open file cannot be removed, this applies to all files.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from pathlib import Path
 if sys.platform != "win32":
     import fcntl
 
-_LONGEST = 50  # characters of a name that are repeated, so that no name is too long
+_LONGEST = 50  # characters of a name that are used, so that no name is too long
 _PATTERN = re.compile(r"\..{0,50}\.([0-9a-f]{8})[0-9a-f]{24}\.partial|\..{0,50}\.([0-9a-f]{8})\.lock", re.DOTALL)
 _SECONDS_LEFT_ALONE = 24 * 60 * 60
 
 
 @contextmanager
 def new_partial(place: Path, make: Callable[[Path], object]) -> Iterator[Path]:
-    """Yield a temporary file or folder next to `place`, which is removed in the end unless it was renamed.
+    """Yield a temporary file or folder next to `place`, which is removed at the end unless it was renamed.
 
-    Before, what killed processes left of the same place is removed. `make` makes it, or raises FileExistsError.
+    Leftovers of killed processes for the same place are removed before. `make` creates it, or raises FileExistsError.
     """
     sweep(place)
     handle = None
@@ -53,7 +53,7 @@ def new_partial(place: Path, make: Callable[[Path], object]) -> Iterator[Path]:
 
 
 def sweep(place: Path) -> None:
-    """Remove what killed processes left of a file or folder."""
+    """Remove leftovers of killed processes for a file or folder."""
     beginning = f".{place.name[:_LONGEST]}."
     for path in leftovers_in(place.parent):
         if path.name.startswith(beginning) and path.suffix == ".partial":
@@ -61,28 +61,28 @@ def sweep(place: Path) -> None:
 
 
 def leftovers_in(folder: Path) -> Iterator[Path]:
-    """Yield what lies in a folder under the name of a temporary file, a temporary folder or a lock."""
+    """Yield the items in a folder with the name of a temporary file, a temporary folder or a lock."""
     with suppress(OSError), os.scandir(folder) as entries:
         yield from (Path(entry.path) for entry in entries if _PATTERN.fullmatch(entry.name))
 
 
 def is_leftover(path: Path) -> bool:
-    """Return whether something has the name of a temporary file or folder, or of a lock."""
+    """Return whether a path has the name of a temporary file or folder, or of a lock."""
     return _PATTERN.fullmatch(path.name) is not None
 
 
 def is_abandoned(path: Path) -> bool:
-    """Return whether the writer of a temporary file, or the holder of a lock, is known to be gone."""
+    """Return whether the process of a temporary file or a lock is known to have ended."""
     return _if_abandoned(path, lambda _: None)
 
 
 def remove_abandoned(path: Path) -> bool:
-    """Remove a temporary file, a folder of such files or a lock if its process is known to be gone; return whether."""
+    """Remove a temporary file or folder, or a lock, if its process is known to have ended; return whether."""
     return _if_abandoned(path, _remove) and not path.exists()
 
 
 def _remove(path: Path) -> None:
-    """Remove a file or a folder, if it is there and can be removed."""
+    """Remove a file or a folder, if it exists and can be removed."""
     with suppress(OSError):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -95,14 +95,14 @@ def _this_machine() -> str:
 
 
 def _is_left_alone(path: Path) -> bool:
-    """Tell whether a file, or one in a folder, changed less than a day ago."""
+    """Return whether a file, or a file in a folder, changed less than a day ago."""
     inside = list(path.iterdir()) if path.is_dir() else []
     changed = max(each.lstat().st_mtime for each in (path, *inside))
     return time.time() - changed < _SECONDS_LEFT_ALONE
 
 
 def _is_ours(path: Path) -> bool:
-    """Tell whether a process of this machine made it; a lock is only ever the system's."""
+    """Return whether a process of this machine created it; this is not checked for locks."""
     found = _PATTERN.fullmatch(path.name)
     return found is not None and (found[1] in (_this_machine(), None))
 
@@ -122,7 +122,7 @@ if sys.platform == "win32":
 else:
 
     def _locked(partial: Path) -> Callable[[], None] | None:
-        """Lock what was just made; return what closes it, or None if a sweeping process was faster."""
+        """Lock a new file or folder; return a function to close it, or None if another process has removed it."""
         with suppress(FileNotFoundError, BlockingIOError), ExitStack() as opened:
             handle = _opened(partial)
             opened.callback(os.close, handle)
@@ -130,19 +130,19 @@ else:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise
-            except OSError:  # a file system without locks, where nothing is swept
+            except OSError:  # a file system without locks, where leftovers are not removed
                 pass
             if os.path.samestat(os.fstat(handle), partial.stat()):
                 return opened.pop_all().close
         return None
 
     def _if_abandoned(path: Path, act: Callable[[Path], None]) -> bool:
-        """Act on a path whose lock is free, while it is locked here; tell whether."""
-        with suppress(OSError), ExitStack() as opened:  # locked by its writer, gone meanwhile, or not ours to open
+        """Run an action on a path whose lock is free, while it is locked here; return whether it was run."""
+        with suppress(OSError), ExitStack() as opened:  # locked by its process, removed, or not accessible
             handle = _opened(path)
             opened.callback(os.close, handle)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Since it was opened, its holder may have removed it, and another process may have made its own.
+            # After it was opened, its process may have removed it, and another process may have created a new one.
             is_the_same = os.path.samestat(os.fstat(handle), path.lstat())
             if is_the_same and (_is_ours(path) or not _is_left_alone(path)):
                 act(path)
@@ -150,8 +150,8 @@ else:
         return False
 
     def _opened(path: Path) -> int:
-        """Open a file or a folder, but no link, and nothing that waits for another process."""
-        flags = os.O_RDONLY if path.is_dir() else os.O_RDWR  # which locks need on network file systems
+        """Open a file or a folder, but not a link, nor anything that waits for another process."""
+        flags = os.O_RDONLY if path.is_dir() else os.O_RDWR  # needed for locks on network file systems
         handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         if not (stat.S_ISREG(os.fstat(handle).st_mode) or stat.S_ISDIR(os.fstat(handle).st_mode)):
             os.close(handle)

@@ -1,4 +1,4 @@
-"""The header of the .npy files of a store, read by its one spelling: numpy's own reader evaluates it as Python."""
+"""The header of the .npy files of a store, parsed in its only valid spelling; numpy's reader evaluates it as Python."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Header(NamedTuple):
 
     @classmethod
     def of(cls, path: Path, file: BinaryIO) -> Self:
-        """Read the header that a file begins with.
+        """Read the header at the beginning of a file.
 
         Raises
         ------
         ValueError
-            If it is not one of an array of real numbers, with one or two axes, as `write` writes it.
+            If it is not the header of an array of real numbers with one or two axes, as `write` writes it.
         """
         start = file.read(len(_MAGIC) + 2)
         text = file.read(int.from_bytes(start[-2:], "little")) if start.startswith(_MAGIC) else b""
@@ -47,16 +47,16 @@ class Header(NamedTuple):
 
     @property
     def bytes_per_row(self) -> int:
-        """Bytes that a row takes."""
+        """Number of bytes per row."""
         return self.dtype.itemsize * (self.row_shape[0] if self.row_shape else 1)
 
     def length(self, n_bytes: int) -> int:
-        """Return how many whole rows a file of this many bytes has."""
+        """Return the number of complete rows in a file with this number of bytes."""
         return (n_bytes - self.offset) // self.bytes_per_row
 
     def write(self, file: BinaryIO, length: int) -> None:
-        """Write the header of an array of this many rows."""
-        # numpy pads the header for lengths of up to 20 digits, so a later one takes the same place.
+        """Write the header of an array with this number of rows."""
+        # numpy pads the header for lengths of up to 20 digits, so a later header has the same size.
         shape = (length, *self.row_shape)
         npy.write_array_header_1_0(
             file, {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": shape}

@@ -1,6 +1,6 @@
-"""The arrays of a ``.npz`` file from anybody: each is checked by its header before memory is taken for it.
+"""The arrays of an untrusted ``.npz`` file: each header is checked before memory is allocated for the array.
 
-numpy's own reader believes a header that asks for 745 GiB, and raises whatever its libraries raise.
+numpy's own reader would trust a header that requires 745 GiB, and raises any exception of its libraries.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nearlabel.files.zip_limits import allowed_bytes
 _WHOLE = "a whole .npz file"
 _SUFFIX = ".npy"
 _MAGIC = b"\x93NUMPY"
-_LENGTH_OF_HEADER = {(1, 0): "<H", (2, 0): "<I"}  # the third version has names of fields, which no array here has
+_LENGTH_OF_HEADER = {(1, 0): "<H", (2, 0): "<I"}  # the third version is for field names, which no array here has
 _LONGEST_HEADER = 10_000
 _FIELD = re.compile(
     r"""['"](?:descr['"]\s*+:\s*+['"](?P<type>[^'"]*+)['"]
@@ -34,21 +34,21 @@ _FIELD = re.compile(
 )
 _TYPE = re.compile(r"[<>|=]?(?:\?|[biufc]\d{1,2}|[SU]\d{1,18}|[mM]8(?:\[\w{1,20}\])?)")
 _SURROGATES, _LAST_CHARACTER = (0xD800, 0xDFFF), 0x10FFFF
-_NUMBER_BYTES, _TEXT_BYTES = 8, 64  # what one of them takes at least, as float64 and as str
+_NUMBER_BYTES, _TEXT_BYTES = 8, 64  # minimum bytes of an element, as float64 and as str
 _CHUNK = 2**20
 
 
 class NpzArrays(Mapping[str, NDArray[Any]]):
-    """The arrays in an open file by name; each is read when it is asked for.
+    """The arrays in an open file by name; each is read on access.
 
-    `largest` is how many bytes all that are asked for may take, a number as 8 and a text as at least 64.
+    `largest` is the limit of bytes of all accessed arrays, with 8 bytes for a number and at least 64 for a text.
     """
 
     def __init__(self, path: Path, archive: zipfile.ZipFile, largest: int) -> None:
         self._path, self._archive, self._largest, self._left = path, archive, largest, largest
         self._members: dict[str, zipfile.ZipInfo] = {}
         for member in archive.infolist():
-            if not member.filename.endswith(_SUFFIX):  # what is no array was never read
+            if not member.filename.endswith(_SUFFIX):  # members that are not arrays are never read
                 continue
             name = member.filename.removesuffix(_SUFFIX)
             if name in self._members:
@@ -56,7 +56,7 @@ class NpzArrays(Mapping[str, NDArray[Any]]):
             self._members[name] = member
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return an array; raise KeyError if there is none of this name, ValueError for any that is not sound."""
+        """Return an array; raise KeyError if the name is missing, ValueError if the array is invalid."""
         member = self._members[name]
         where = f"{self._path}: {name}"
         if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -79,13 +79,13 @@ class NpzArrays(Mapping[str, NDArray[Any]]):
         return len(self._members)
 
     def _check_size(self, where: str, header: _Header, size: int) -> None:
-        """Raise ValueError unless the member has what the header promises, and it is not too much."""
+        """Raise ValueError unless the member's size matches the header and is within the limit."""
         n_items, n_bytes = math.prod(header.shape), header.type_.itemsize
         if n_items * n_bytes != size - header.length:
             got = f"{size - header.length} of them for {header.type_} of shape {header.shape}"
             raise ValueError(f"{where} must have as many bytes as its shape needs, got {got}.")
         least = _TEXT_BYTES if header.type_.kind in "SU" else _NUMBER_BYTES
-        # A length beside one of 0 needs no byte in the file, yet whoever goes through the rows needs one each.
+        # With a length of 0 another length needs no bytes in the file, but processing the rows needs memory for each.
         self._left -= math.prod(max(1, length) for length in header.shape) * max(n_bytes, least)
         if self._left < 0:
             raise ValueError(
@@ -95,7 +95,7 @@ class NpzArrays(Mapping[str, NDArray[Any]]):
 
 
 class _Header(NamedTuple):
-    """What the beginning of a member says: `length` is how many bytes it has."""
+    """The header of a member: `length` is its own number of bytes."""
 
     type_: np.dtype[Any]
     is_fortran: bool
@@ -105,12 +105,12 @@ class _Header(NamedTuple):
 
 @contextmanager
 def open_npz(path: Path, max_unpacked_bytes: int | None = None) -> Iterator[NpzArrays]:
-    """Open the arrays of a file; raise OSError or ValueError that names it if it is none or damaged.
+    """Open the arrays of a file; raise an OSError or ValueError that names it if it is missing, invalid or damaged.
 
-    `max_unpacked_bytes` bounds what they may take, a number as 8 and a text as at least 64; None: 512 MiB, or 100 times
-    the file if that is more.
+    `max_unpacked_bytes` limits their size, with 8 bytes for a number and at least 64 for a text; None: 512 MiB, or 100
+    times the size of the file if that is more.
     """
-    with open_regular(path) as file:  # a missing file, a folder or a pipe is told from a damaged one
+    with open_regular(path) as file:  # a missing file, a folder or a pipe is distinguished from a damaged file
         with damage_named(path, _WHOLE):
             if not zipfile.is_zipfile(file):
                 raise ValueError(f"{path} must be a whole .npz file, got something else or a part of one.")
@@ -121,7 +121,7 @@ def open_npz(path: Path, max_unpacked_bytes: int | None = None) -> Iterator[NpzA
 
 
 def is_text(array: NDArray[Any]) -> bool:
-    """Return whether all texts consist of Unicode's characters, which numpy does not check."""
+    """Return whether all texts consist of valid Unicode characters, which numpy does not check."""
     codes = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("=")).reshape(-1).view(np.uint32)
     first, last = _SURROGATES
     return not ((codes > _LAST_CHARACTER) | ((codes >= first) & (codes <= last))).any()
@@ -129,11 +129,11 @@ def is_text(array: NDArray[Any]) -> bool:
 
 def _check_characters(where: str, array: NDArray[Any]) -> None:
     if not is_text(array):
-        raise ValueError(f"{where} must be texts of Unicode's characters, got something else in one of them.")
+        raise ValueError(f"{where} must be texts of valid Unicode characters, got something else in one of them.")
 
 
 def _read_header(where: str, file: IO[bytes]) -> _Header:
-    """Read the header; raise ValueError for any but one of numbers or texts."""
+    """Read the header; raise ValueError unless it is for numbers or texts."""
     start = file.read(len(_MAGIC) + 2)
     version = tuple(start[len(_MAGIC) :])
     if not start.startswith(_MAGIC) or version not in _LENGTH_OF_HEADER:
@@ -148,7 +148,7 @@ def _read_header(where: str, file: IO[bytes]) -> _Header:
 
 
 def _fields_of(where: str, text: str) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
-    """Return the type, whether columns come first, and the shape, as a header says in Python's words."""
+    """Return the type, whether the order is Fortran's, and the shape from the Python literal of a header."""
     inside = text.strip().removeprefix("{").removesuffix("}").strip()
     found: dict[str | None, str] = {}
     place = 0
@@ -169,7 +169,7 @@ def _no_array(where: str, got: str) -> ValueError:
 
 
 def _read_items(where: str, file: IO[bytes], header: _Header) -> NDArray[Any]:
-    """Read what comes behind the header; raise ValueError if it is less than the archive promises."""
+    """Read the data after the header; raise ValueError if they are shorter than declared in the archive."""
     items: NDArray[Any] = np.empty(math.prod(header.shape), dtype=header.type_)
     room = items.view(np.uint8).data
     done = 0
@@ -179,7 +179,7 @@ def _read_items(where: str, file: IO[bytes], header: _Header) -> NDArray[Any]:
             raise ValueError(f"{where} must have {len(room)} bytes, as declared, got {done}.")
         room[done : done + len(chunk)] = chunk
         done += len(chunk)
-    file.read(1)  # the check sum is compared at the end
+    file.read(1)  # the checksum is compared at the end
     if header.type_.kind == "b":
-        items = items.view(np.uint8) != 0  # what is neither 0 nor 1 would be a number of its own
+        items = items.view(np.uint8) != 0  # bytes other than 0 and 1 would be counted wrongly
     return items.reshape(header.shape, order="F" if header.is_fortran else "C")

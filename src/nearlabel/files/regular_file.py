@@ -1,4 +1,4 @@
-"""Open files that were named by someone else: a pipe would be waited for without end, a device may have no end."""
+"""Open files whose names come from users: reading a pipe could wait forever, and a device may have no end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS = {
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file for reading, if it is one that can be read several times.
+    """Open a file for reading if it can be read several times.
 
     Raises
     ------
@@ -26,7 +26,7 @@ def open_regular(path: Path) -> BinaryIO:
         If it is a folder, does not exist or cannot be read; the message names it.
     """
     check_regular(path)
-    # A pipe that took the place of the file since then is not waited for either.
+    # Do not wait for a pipe that has replaced the file in the meantime either.
     file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 - Path.open takes no opener
     try:
         _check_mode(path, os.fstat(file.fileno()).st_mode)
@@ -37,7 +37,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def check_regular(path: Path) -> None:
-    """Raise ValueError for a pipe, a socket or a device; a missing file, or a folder, is an error on opening it."""
+    """Raise ValueError for a pipe, a socket or a device; missing files and folders raise errors when opened."""
     try:
         mode = path.stat().st_mode
     except OSError:

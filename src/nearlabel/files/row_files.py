@@ -1,4 +1,4 @@
-"""Rows in files that other processes open: the location of the rows is sent, not the rows."""
+"""Rows in files shared with other processes: the location of the rows is sent instead of the rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _none() -> IntArray:
 
 
 class _Stamp(NamedTuple):
-    """What tells whether a file is still the one that it was."""
+    """Size and date of a file, to detect changes."""
 
     n_bytes: int
     changed: int
@@ -84,9 +84,9 @@ def _map_under(array: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """Some rows of one matrix: the file of its values, or those of its `data`, `indices` and `indptr`.
+    """Some rows of one matrix, in the file of its values, or in those of its `data`, `indices` and `indptr`.
 
-    They are those from `start` to `stop` in the file, but for the numbers `gone`, which are ascending.
+    They are the rows from `start` to `stop` in the file, except for the ascending numbers `gone`.
     """
 
     arrays: tuple[ArrayFile, ...]
@@ -119,7 +119,7 @@ class _Piece:
         return np.delete(np.arange(self.start, self.stop), self.gone - self.start)
 
     def _opened(self) -> Matrix:
-        """Open all rows, removed ones too."""
+        """Open all rows, including removed ones."""
         if len(self.arrays) == 1:
             return self.arrays[0].mapped()[self.start : self.stop]
         data, indices, indptr = (array.mapped() for array in self.arrays)
@@ -127,7 +127,7 @@ class _Piece:
         some = slice(ends[0], ends[-1])
         shape = (self.stop - self.start, self.n_columns)
         starts = ends - ends[0]
-        check_structure(indices[some], starts, shape, self.arrays[1].path)  # whoever mapped it may have looked long ago
+        check_structure(indices[some], starts, shape, self.arrays[1].path)  # the file may have changed since
         rows = sparse.csr_array((data[some], indices[some], starts), shape=shape)
         rows.sum_duplicates()
         return rows
@@ -187,7 +187,7 @@ class RowFiles:
         return [RowFiles((piece,)) for piece in self.pieces]
 
     def without(self, numbers: IntArray) -> RowFiles:
-        """Return the rows but for some, whose numbers are ascending."""
+        """Return the rows except for some with ascending numbers."""
         left, first = [], 0
         for piece in self.pieces:
             start, stop = np.searchsorted(numbers, [first, first + len(piece)])
@@ -197,14 +197,14 @@ class RowFiles:
         return RowFiles(tuple(left))
 
     def whole(self) -> tuple[RowFiles, IntArray]:
-        """Return these rows together with those that were removed between them, and the numbers of the latter there."""
+        """Return these rows together with the rows that were removed between them, and the numbers of the latter."""
         whole = RowFiles(tuple(replace(piece, gone=_none()) for piece in self.pieces))
         firsts = np.cumsum([0, *map(len, whole.pieces)])
         gone = [piece.gone - piece.start + first for piece, first in zip(self.pieces, firsts, strict=False)]
         return whole, np.concatenate(gone)
 
     def load(self) -> Matrix:
-        """Open the rows: a view if they are in one file and none was removed between them, else a copy."""
+        """Open the rows: a view if they are in one file without removed rows in between, otherwise a copy."""
         parts = [piece.load() for piece in self.pieces]
         if len(parts) == 1:
             return parts[0]

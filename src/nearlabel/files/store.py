@@ -1,14 +1,14 @@
-"""Store a matrix in a folder: plain .npy files, memory-mapped when opened, and a JSON file of their sizes.
+"""Stores: a matrix in a folder of plain .npy files, memory-mapped when opened, and a JSON file with their sizes.
 
-A new store is written in a folder beside, whose name starts with a dot and ends in ``.partial``, and the folder is
-renamed when it is complete: a path that exists holds a whole store.
+A new store is written to a temporary folder next to it, whose name starts with a dot and ends in ``.partial``, and the
+folder is renamed when it is complete: an existing path always contains a complete store.
 
-A store changes when its JSON file is replaced, which is one step: that file says which files, and how many bytes of
-each, the store is, and has the check sums of their blocks. Rows are appended behind these bytes; what is written anew
-gets files of other names. So a process that is killed leaves the old store or the new one, and who has mapped the old
-one still has it. One process at a time changes a store (`file_lock`).
+A store changes atomically when its JSON file is replaced. That file lists the files of the store, the number of bytes
+of each, and the checksums of their blocks. Rows are appended after these bytes; rewritten arrays get new file names. So
+a killed process leaves the old or the new store, and processes that have mapped the old store keep it. One process at a
+time can change a store (`file_lock`).
 
-Here and not in `datasets`, because a search that works on several machines hands its rows over in stores.
+This module is not in `datasets`, because a search on several machines passes its rows in stores.
 """
 
 from __future__ import annotations
@@ -44,25 +44,25 @@ _PARTIAL_FACTS = re.compile(rf"\.{re.escape(store_facts.FILE)}\..*\.partial")
 def write_store(
     path: str | os.PathLike[str], X: MatrixLike, *, dtype: DTypeLike | None = None, overwrite: bool = False
 ) -> Path:
-    """Write a matrix to a folder, from which `open_store` maps it into memory.
+    """Write a matrix to a folder, from which `open_store` can map it into memory.
 
-    One store holds one matrix: features and label sets are two stores. The folder holds ``data.npy`` or, for sparse
-    rows, ``data.npy``, ``indices.npy`` and ``indptr.npy`` (CSR, canonical), which other programs can read too, and
-    ``store.json``. It appears under its name when it is complete. Where writing is cut off, nothing is there, and what
-    was there before stays: also where a store is replaced.
+    A store contains one matrix: features and label sets are two stores. The folder contains ``store.json`` and
+    ``data.npy`` or, for sparse rows, ``data.npy``, ``indices.npy`` and ``indptr.npy`` (CSR, canonical), which other
+    programs can read too. It is written atomically: if writing is interrupted, no new store appears, and an existing
+    store stays unchanged, even with `overwrite`.
 
     Parameters
     ----------
     path : path-like
-        The folder to make.
+        The folder to create.
     X : array-like, data frame, sparse container, dask array, or iterable of blocks of rows
-        Numbers, (n_rows, n_columns). A generator, or a list of matrices, is taken for blocks of rows, all dense or all
-        sparse, of one width and one type: more than memory holds can be written. A dask array is computed block by
-        block.
+        Numbers, (n_rows, n_columns). A generator, or a list of matrices, is interpreted as blocks of rows, all dense or
+        all sparse, with the same width and type, so that the data may be larger than memory. A dask array is computed
+        block by block.
     dtype : numpy type, default=None
         Type of the numbers. None: unchanged, float32 stays float32.
     overwrite : bool, default=False
-        Whether an existing store is replaced. Nothing but a store is ever replaced.
+        Whether to replace an existing store. Only stores are ever replaced.
 
     Returns
     -------
@@ -74,14 +74,14 @@ def write_store(
     FileExistsError
         If the path exists, unless it is a store and `overwrite` is True.
     ValueError
-        If X does not contain numbers, is not two-dimensional, or its blocks do not fit each other.
+        If X does not contain numbers, is not two-dimensional, or its blocks do not match.
     BlockingIOError
-        If another process is changing the store that is to be replaced.
+        If another process is changing the store to be replaced.
 
     See Also
     --------
-    open_store : Read it.
-    append_to_store, remove_from_store : Change it.
+    open_store : Open a store.
+    append_to_store, remove_from_store : Change a store.
 
     Examples
     --------
@@ -110,21 +110,21 @@ def _make_folder(partial: Path, path: Path) -> None:
         partial.mkdir(parents=True)
     except OSError as error:
         got = f"{path}: {error.strerror}"
-        raise type(error)(f"path must be a folder that can be made, got {got}.") from error
+        raise type(error)(f"path must be a folder that can be created, got {got}.") from error
 
 
 def append_to_store(path: str | os.PathLike[str], X: MatrixLike) -> Path:
-    """Append rows to a store, at the cost of writing these rows; or, after an error or a kill, none of them.
+    """Append rows to a store; only these rows are written, and after an error or a kill none of them is added.
 
-    Who has the store open keeps seeing the rows that it had: `open_store` gives all.
+    Processes that have the store open still see the previous rows; `open_store` returns all rows.
 
     Parameters
     ----------
     path : path-like
         The folder of the store.
     X : array-like, data frame, sparse container, dask array, or iterable of blocks of rows
-        As in `write_store`, of the store's number of columns. They are stored as its rows are, dense or sparse, and in
-        its type, if that holds all numbers as they are.
+        As in `write_store`, with the store's number of columns. Rows are stored in the store's form, dense or sparse,
+        and type, if that type represents all numbers exactly.
 
     Returns
     -------
@@ -136,8 +136,8 @@ def append_to_store(path: str | os.PathLike[str], X: MatrixLike) -> Path:
     FileNotFoundError
         If there is no such folder.
     ValueError
-        If the folder is no store, X has another number of columns, or numbers that the store's type does not hold: as
-        0.1 in float32, or NaN in uint8.
+        If the folder is not a store, or X has another number of columns or numbers that the store's type cannot
+        represent, such as 0.1 in float32 or NaN in uint8.
     BlockingIOError
         If another process is changing the store.
 
@@ -147,8 +147,8 @@ def append_to_store(path: str | os.PathLike[str], X: MatrixLike) -> Path:
 
     Notes
     -----
-    Features and label sets are two stores, and two changes: where the second one fails or is killed, the first has more
-    rows, which `remove_from_store` removes.
+    Features and label sets are two stores, and so two changes: if the second one fails or is killed, the first store
+    has additional rows, which `remove_from_store` can remove.
 
     Examples
     --------
@@ -185,18 +185,18 @@ def _rows_at_end(path: Path, facts: StoreFacts) -> GrowingRows:
 
 
 def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike) -> Path:
-    """Remove rows from a store, by writing the others again; after an error or a kill, none of them is removed.
+    """Remove rows from a store by rewriting the other rows; after an error or a kill, no row is removed.
 
-    Their bytes are in no file of the store afterwards. Who has the store open keeps seeing the rows that it had, and
-    only there, and on the free space of the disk, they are until then.
+    Afterwards their bytes are in no file of the store. Processes that have the store open still see the previous rows
+    until they close it; the bytes may also remain in the free space of the disk.
 
     Parameters
     ----------
     path : path-like
         The folder of the store.
     rows : array-like of int of shape (n_removed,)
-        Numbers of rows, each once. The others keep their order and are numbered again, from 0 on. With none, files that
-        a killed process left are removed.
+        Row numbers, without duplicates. The other rows keep their order and are renumbered from 0. Without rows, only
+        leftover files of killed processes are removed.
 
     Returns
     -------
@@ -208,16 +208,16 @@ def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike) -> Path:
     FileNotFoundError
         If there is no such folder.
     ValueError
-        If the folder is no store, a number is no row's, or comes twice.
+        If the folder is not a store, or a row number is invalid or occurs twice.
     TypeError
-        If the numbers are no whole ones.
+        If the numbers are not integers.
     BlockingIOError
         If another process is changing the store.
 
     Warns
     -----
     RuntimeWarning
-        If the system keeps the former files while a process has them open, as Windows does.
+        If the system keeps the old files while a process has them open, as on Windows.
 
     See Also
     --------
@@ -225,8 +225,9 @@ def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike) -> Path:
 
     Notes
     -----
-    A process that is killed at the end, after the store has become the new one, may leave the former files next to it.
-    They belong to it no longer; the next change removes them. So repeat with no rows, if one was killed.
+    A process that is killed at the end, after the new store has become valid, may leave the old files in the folder.
+    They no longer belong to the store; the next change removes them. So if a process was killed, repeat the call
+    without rows.
 
     Examples
     --------
@@ -245,40 +246,41 @@ def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike) -> Path:
 
 
 def open_store(path: str | os.PathLike[str], *, check: bool = False) -> Matrix:
-    """Open a matrix that `write_store` wrote: the system loads the pages that are used.
+    """Open a matrix that `write_store` wrote; the system loads only the pages that are used.
 
-    What compiled code follows is checked: types, sizes, and of sparse rows every index, which takes one pass over the
-    indices. So a damaged or forged store is an error, or an array of other numbers, but ends no process.
+    Everything that compiled code relies on is checked: types, sizes, and every index of sparse rows, which takes one
+    pass over the indices. So a damaged or forged store raises an error, or gives an array of other numbers, but does
+    not crash the process.
 
     Parameters
     ----------
     path : path-like
         The folder.
     check : bool, default=False
-        Whether to read all and compare it with the check sums, which notices numbers that were changed in place.
+        Whether to read everything and compare it with the checksums, to detect changed numbers.
 
     Returns
     -------
     X : numpy.memmap or scipy.sparse.csr_array of shape (n_rows, n_columns)
-        Read-only; the three arrays of a sparse one lie on memory maps. To all that takes rows it is an array like any
-        other. Files must not be cut while it is in use: the system ends processes that read behind the end.
+        Read-only; for sparse rows all three arrays are memory maps. It can be used like any other array. The files must
+        not be truncated while it is in use: the system kills processes that read past the end.
 
     Raises
     ------
     FileNotFoundError
         If there is no such folder.
     ValueError
-        If the folder is not a store, of another version, a file of it is missing or shorter than was written, or what
-        it holds cannot be the rows of a store; with `check`, if a block of a file is not what was written.
+        If the folder is not a store or has another version, a file is missing or shorter than written, or its content
+        cannot be the rows of a store; with `check`, also if a block of a file has changed.
 
     Warns
     -----
     UserWarning
-        With `check`, if the store was written by an earlier nearlabel, which wrote no check sums.
+        With `check`, if an earlier nearlabel, which wrote no checksums, wrote the store.
 
     See Also
     --------
-    write_store : Write one, also from more data than fit into memory.
+    write_store : Write a store, also from data that are larger than memory.
     nearlabel.verification.verify : Check files of every kind.
 
     Examples
@@ -299,11 +301,11 @@ def open_store(path: str | os.PathLike[str], *, check: bool = False) -> Matrix:
         except (ValueError, FileNotFoundError):
             before, facts = facts, StoreFacts.read(path)
             if facts == before:
-                raise  # else the store has become another one meanwhile
+                raise  # otherwise the store has changed in the meantime
 
 
 def damaged_blocks(path: Path, facts: StoreFacts) -> Iterator[str]:
-    """Yield in words the blocks of files that are not what was written; read all."""
+    """Yield descriptions of the changed blocks of files; reads everything."""
     headers = facts.headers(path)
     for name in facts.sums:
         header = headers[name]
@@ -318,7 +320,7 @@ def damaged_blocks(path: Path, facts: StoreFacts) -> Iterator[str]:
 def _check_sums(path: Path, facts: StoreFacts) -> None:
     if not facts.sums:
         warnings.warn(
-            f"{path} has no check sums, since an earlier nearlabel wrote it (version {facts.version}): only its"
+            f"{path} has no checksums, since an earlier nearlabel wrote it (version {facts.version}): only its"
             " structure was checked. Hint: append_to_store(path, X[:0]) adds them.",
             stacklevel=3,
         )
@@ -327,7 +329,7 @@ def _check_sums(path: Path, facts: StoreFacts) -> None:
 
 
 def _opened(path: Path, facts: StoreFacts) -> Matrix:
-    """Map the files of a store, as far as they belong to it, and check what compiled code follows."""
+    """Map the files of a store, up to the bytes that belong to it, and check all that compiled code relies on."""
     headers = facts.headers(path)
     data, *indices = (map_array(path / name, headers[name], facts.files[name]) for name in facts.names.values())
     if data.dtype == np.bool_:
@@ -336,7 +338,7 @@ def _opened(path: Path, facts: StoreFacts) -> Matrix:
 
 
 def _check_truths(data: NDArray[np.bool_], path: Path) -> None:
-    """Raise ValueError unless the bytes of truth values are 0 and 1: numpy counts wrongly with others."""
+    """Raise ValueError unless the bytes of booleans are 0 and 1: numpy counts other values wrongly."""
     for block in row_blocks(len(data), data.strides[0]):
         if data[block].view(np.uint8).max() > 1:
             raise ValueError(f"{path} must contain truth values, got bytes other than 0 and 1. The store is damaged.")
@@ -344,7 +346,7 @@ def _check_truths(data: NDArray[np.bool_], path: Path) -> None:
 
 def _check_free(path: Path, overwrite: bool) -> None:
     with suppress(FileNotFoundError):
-        path.lstat()  # a name that is too long is an error now, whatever the temporary folder's is
+        path.lstat()  # a name that is too long raises an error now, even if the temporary folder's name is not
     if not path.exists() and not path.is_symlink():
         return
     if not overwrite:
@@ -356,7 +358,7 @@ def _check_free(path: Path, overwrite: bool) -> None:
 
 
 def _blocks_of(X: MatrixLike) -> Iterator[Matrix]:
-    """Yield X, or the blocks that X is made of, as arrays of numbers or canonical CSR arrays."""
+    """Yield X, or the blocks of X, as arrays of numbers or canonical CSR arrays."""
     if hasattr(X, "__dask_graph__"):
         blocks = X.rechunk({1: -1}).blocks
         parts: Iterable[Any] = (blocks[i].compute() for i in range(X.numblocks[0]))
@@ -382,7 +384,7 @@ def _canonical(X: Any) -> Any:
 
 
 def _write(folder: Path, blocks: Iterator[Matrix], dtype: DTypeLike | None, generation: int = 0) -> None:
-    """Write the arrays of the blocks, then what they are."""
+    """Write the arrays of the blocks, then the facts of the store."""
     first = next(blocks, None)
     if first is None:
         raise ValueError("X must have at least one block of rows, got none.")
@@ -398,13 +400,13 @@ def _write(folder: Path, blocks: Iterator[Matrix], dtype: DTypeLike | None, gene
 
 
 def _commit(folder: Path, rows: GrowingRows) -> None:
-    """Say which files, and how many bytes of them, the store is: from here on it is the new one."""
+    """Write the facts, with the files of the store and their numbers of bytes: this makes the new store valid."""
     StoreFacts.of(rows).write(folder)
 
 
 @contextmanager
 def _changing(path: Path, doing: str) -> Iterator[None]:
-    """Hold the lock of a store, and leave nothing in it, before and after, that does not belong to it."""
+    """Lock a store, and remove all files that do not belong to it, before and after the change."""
     with locked(path, doing), write_errors_named(path):
         _check_no_links(path)
         try:
@@ -415,18 +417,18 @@ def _changing(path: Path, doing: str) -> Iterator[None]:
 
 
 def _check_no_links(path: Path) -> None:
-    """Raise ValueError if a file of a store is elsewhere: a change would cut or overwrite it there."""
+    """Raise ValueError if a file of a store is a link: a change would truncate or overwrite the target."""
     for file in path.iterdir():
         if file.is_symlink() and (ArrayName.of(file.name) or file.name == store_facts.FILE):
             raise ValueError(f"{file} must be a file, got a link. Hint: write_store makes a store of other rows.")
 
 
 def _tidy(path: Path) -> None:
-    """Remove files that are not the store's, and bytes behind its own: of an earlier one, or of a killed writer."""
+    """Remove files and trailing bytes that do not belong to the store, from an earlier store or a killed process."""
     try:
         files = StoreFacts.read(path).files
     except ValueError:
-        return  # nothing is known of a damaged store, which may be overwritten
+        return  # the facts of a damaged store, which may be overwritten, are unknown
     for file in path.iterdir():
         if file.name in files and file.stat().st_size > files[file.name]:
             os.truncate(file, files[file.name])
@@ -437,7 +439,7 @@ def _tidy(path: Path) -> None:
 def _remove(file: Path) -> None:
     try:
         file.unlink()
-    except PermissionError:  # of a system that keeps files which a process has mapped
+    except PermissionError:  # on systems that keep files which a process has mapped
         warnings.warn(
             f"{file} must be free to be removed, and a process has it open: it no longer belongs to the store, and the"
             " next change of the store removes it.",
@@ -452,7 +454,7 @@ def _next_generation(path: Path) -> int:
 
 
 def _in_type(block: Matrix, dtype: Any) -> Matrix:
-    """Return rows whose numbers a type holds exactly."""
+    """Return rows in a type that represents all their numbers exactly."""
     values = block.data if sparse.issparse(block) else block
     if np.can_cast(values.dtype, dtype):
         return block
@@ -467,19 +469,19 @@ def _in_type(block: Matrix, dtype: Any) -> Matrix:
 
 
 def _rows_but(path: Path, gone: IntArray) -> Iterator[Matrix]:
-    """Yield the rows of a store without some, in blocks."""
+    """Yield the remaining rows of a store in blocks."""
     X = open_store(path)
-    yield X[:0]  # of that type and width, if nothing else is left
+    yield X[:0]  # keeps type and width if no rows are left
     left = np.delete(np.arange(X.shape[0]), gone)
     for block in row_blocks(len(left), bytes_per_row(X)):
         yield X[left[block]]
 
 
 def _check_like(first: Matrix, block: Matrix, number: int, *, cast: bool) -> None:
-    """Raise ValueError unless a block matches the first one; the type may differ if all are cast."""
+    """Raise ValueError unless a block matches the first one; types may differ if all are cast."""
     expected, got = _describe(first, cast), _describe(block, cast)
     if expected != got:
-        hint = "" if cast else " Hint: dtype=... makes one type of several."
+        hint = "" if cast else " Hint: dtype=... converts all blocks to one type."
         raise ValueError(f"X must have similar blocks, {expected} as block 0, got {got} as block {number}.{hint}")
 
 

@@ -1,6 +1,6 @@
-"""`store.json`: what a store is, read field by field, since the bytes may be anybody's.
+"""`store.json`: the facts of a store, checked field by field, since the file may be untrusted.
 
-Which files, how many bytes of each, of which shape and type; since version 3 also the check sums of their blocks.
+It lists the files, their numbers of bytes, shape and type; since version 3 also the checksums of their blocks.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from nearlabel.files.npy_header import Header
 
 FILE = "store.json"
 _FORMAT = "nearlabel store"
-# In version 1 the names of the files were fixed, and none was longer than was said; before 3 there were no check sums.
+# In version 1 file names and sizes were fixed; before version 3 there were no checksums.
 VERSION = 3
 _VERSIONS_READ = (1, 2, 3)
-_MOST_BYTES = 2**26  # of the file: the sums of 32 TiB
+_MOST_BYTES = 2**26  # bytes of the file: the checksums of 32 TiB
 _LARGEST = 2**63 - 1
 _NUMBERS = [np.dtype(code) for code in "?bBhHiIlLqQefdg"]
 _TYPES = {str(dtype): dtype for each in _NUMBERS for dtype in (each, each.newbyteorder())}
@@ -34,22 +34,22 @@ _TYPES = {str(dtype): dtype for each in _NUMBERS for dtype in (each, each.newbyt
 
 @dataclass(frozen=True)
 class StoreFacts:
-    """What a store is.
+    """The facts of a store.
 
     Parameters
     ----------
     version : int
-        Of the format.
+        Version of the format.
     kind : {"dense", "csr"}
-        How rows are stored.
+        Storage of the rows.
     shape : tuple of two int
         Number of rows and of columns.
     dtype : numpy.dtype
         Type of the values.
     files : dict of str to int
-        Names of the files of the arrays, and how many bytes of each belong to the store.
+        Names of the files of the arrays, with the number of bytes that belong to the store.
     sums : dict of str to str
-        Check sums of the blocks behind the headers, by name of the file; none in a store of an earlier version.
+        Checksums of the blocks after the headers, by file name; empty for earlier versions.
     """
 
     version: int
@@ -68,7 +68,7 @@ class StoreFacts:
         FileNotFoundError
             If there is no such folder.
         ValueError
-            If it is no store, one of another version, or its facts contradict each other.
+            If it is not a store, has another version, or its facts are inconsistent.
         """
         if not folder.is_dir():
             raise FileNotFoundError(f"{folder} must be the folder of a store, got no such folder.")
@@ -81,7 +81,7 @@ class StoreFacts:
         try:
             bare, has_sum = without_sum(found)
             if version >= VERSION and not has_sum:
-                raise ValueError("it has no check sum")
+                raise ValueError("it has no checksum")
             return cls._of(bare)
         except ValueError as error:
             raise ValueError(
@@ -90,7 +90,7 @@ class StoreFacts:
 
     @classmethod
     def _of(cls, found: Mapping[str, Any]) -> Self:
-        """Return the facts in a mapping; raise ValueError with what is wrong of them."""
+        """Return the facts from a mapping; raise a ValueError that describes the first problem."""
         kind, dtype = found.get("kind"), found.get("dtype")
         if not isinstance(kind, str) or kind not in ARRAYS:
             raise ValueError(f"kind must be one of {', '.join(ARRAYS)}, got {_shown(kind)}")
@@ -114,12 +114,12 @@ class StoreFacts:
 
     @classmethod
     def of(cls, rows: GrowingRows) -> Self:
-        """Return the facts of rows that were written."""
+        """Return the facts of written rows."""
         n_rows, n_columns = rows.shape
         return cls(VERSION, rows.kind, (n_rows, n_columns), rows.dtype, rows.files, rows.sums)
 
     def write(self, folder: Path) -> None:
-        """Replace the facts in a folder: from here on it is this store."""
+        """Replace the facts in a folder: this makes the new store valid."""
         facts = {
             "format": _FORMAT,
             "version": self.version,
@@ -134,7 +134,7 @@ class StoreFacts:
 
     @property
     def names(self) -> dict[str, str]:
-        """Names of the files by their content, in the order of `ARRAYS`."""
+        """Names of the files by content, in the order of `ARRAYS`."""
         by_role = {name.partition(".")[0]: name for name in self.files}
         return {role: by_role[role] for role in ARRAYS[self.kind]}
 
@@ -144,7 +144,7 @@ class StoreFacts:
         Raises
         ------
         ValueError
-            If a file is missing, shorter than was written, or its header and size are not those of the facts.
+            If a file is missing or shorter than written, or its header and size do not match the facts.
         """
         headers = {name: self._header(folder / name, role) for role, name in self.names.items()}
         lengths = {role: headers[name].length(self.files[name]) for role, name in self.names.items()}
@@ -177,12 +177,12 @@ class StoreFacts:
         return header
 
     def sums_of(self, file: Path, header: Header) -> BlockSums:
-        """Return the check sums of the bytes behind the header of a file.
+        """Return the checksums of the bytes after the header of a file.
 
         Raises
         ------
         ValueError
-            If there are not as many as blocks.
+            If their number is not the number of blocks.
         """
         try:
             return BlockSums.parse(self.sums[file.name], self.files[file.name] - header.offset)
@@ -193,7 +193,7 @@ class StoreFacts:
 
 
 def _json_in(file: Path) -> Any:
-    """Return the content of a JSON file; None if there is none, or it is damaged so that nothing can be said of it."""
+    """Return the content of a JSON file; None if it is missing or unreadable."""
     try:
         if not file.is_file() or file.stat().st_size > _MOST_BYTES:
             return None

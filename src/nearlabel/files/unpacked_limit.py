@@ -1,4 +1,4 @@
-"""How many bytes a compressed file may unpack to: gzip packs a gigabyte of zeros into a megabyte, bzip2 into 1 KB."""
+"""Limits of the unpacked size of compressed files: gzip packs a gigabyte of zeros into a megabyte, bzip2 into 1 KB."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from nearlabel.utils.validation import check_integer
 
 ALWAYS_ALLOWED = 2**29  # bytes that a file of any size may unpack to
-ALLOWED_RATIO = 100  # of unpacked to packed bytes; gzip reaches 1000, text of people stays far below 100
+ALLOWED_RATIO = 100  # ratio of unpacked to packed bytes; gzip reaches 1000, real text stays far below 100
 
 
 def unpacked_limit(n_bytes: int, max_unpacked_bytes: int | None = None) -> int:
-    """Return how many bytes a file of `n_bytes` bytes may unpack to: the caller's limit, else a limit by its size.
+    """Return the limit of the unpacked size of a file with `n_bytes` bytes: the caller's, or else a limit by its size.
 
     >>> unpacked_limit(1000), unpacked_limit(10**9), unpacked_limit(1000, 5000)
     (536870912, 100000000000, 5000)

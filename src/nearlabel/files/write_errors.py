@@ -1,4 +1,4 @@
-"""Errors of writing name what could not be written: the system names a temporary file, or nothing at all."""
+"""Errors of writing name the user's file: the system's errors name a temporary file, or no file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNNAMED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 
 @contextmanager
 def write_errors_named(path: Path, partial: Path | None = None) -> Iterator[None]:
-    """Name `path` in errors of a full or broken disk, and of the file or folder that is written in its place.
+    """Name `path` in errors of the disk and of the temporary file or folder.
 
     >>> with write_errors_named(Path("a.txt")):
     ...     raise OSError(errno.ENOSPC, "no space")
@@ -30,5 +30,5 @@ def write_errors_named(path: Path, partial: Path | None = None) -> Iterator[None
 
 
 def _is_in(folder: Path, name: object) -> bool:
-    """Tell whether a name is that of a path, or of a file in it."""
+    """Return whether a name is that of a path, or of a file in it."""
     return isinstance(name, str | os.PathLike) and (Path(name) == folder or folder in Path(name).parents)

@@ -1,7 +1,7 @@
-"""Limits of what an archive may unpack to, checked before it is unpacked.
+"""Limits of the unpacked size of archives, checked before unpacking.
 
-The sizes that an archive declares are not trusted: `zipfile` unpacks a member whole and then cuts it to the declared
-size, so a small file could still fill the memory.
+The sizes declared in an archive are not trusted: `zipfile` unpacks a complete member and then truncates it to the
+declared size, so a small file could still fill the memory.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ LARGEST_CARD = 2**26
 LARGEST_KEPT = 2**27
 LARGEST_SCHEMA = 2**28
 _ALWAYS_ALLOWED = 2**29  # bytes that a file of any size may unpack to
-_ALLOWED_RATIO = 100  # of unpacked to packed bytes; deflate reaches 1000, models stay far below 100
+_ALLOWED_RATIO = 100  # ratio of unpacked to packed bytes; deflate reaches 1000, models stay far below 100
 _CHUNK = 2**20
 _ZIP_MAGIC = b"PK"
-_END_MAGIC, _END_BYTES = b"PK\5\6", 22  # of the record that ends an archive, with the length of the list of members
-# Before it, in archives of 2 GiB and more, are a longer record, which counts, and one that says where that is.
+_END_MAGIC, _END_BYTES = b"PK\5\6", 22  # the record at the end of an archive, with the length of the list of members
+# In archives of 2 GiB and more, it follows a longer record, which is used instead, and a record with its position.
 _LOCATOR_MAGIC, _LOCATOR_BYTES = b"PK\6\7", 20
 _LONG_END_MAGIC, _LONG_END_BYTES = b"PK\6\6", 56
 _LONGEST_DIRECTORY = 2**14
 
 
 def allowed_bytes(n_bytes: int) -> int:
-    """Return how many bytes a file of `n_bytes` may unpack to."""
+    """Return the limit of the unpacked size of a file with `n_bytes` bytes."""
     return max(_ALWAYS_ALLOWED, _ALLOWED_RATIO * n_bytes)
 
 
@@ -53,13 +53,13 @@ def read_member(archive: ZipFile, name: str, largest: int) -> bytes:
 
 def _content_of(archive: ZipFile, member: ZipInfo) -> bytes:
     with archive.open(member) as file:
-        return file.read(member.file_size + 1)  # unlike read(), unpacks no more than asked for
+        return file.read(member.file_size + 1)  # unlike read(), unpacks no more than requested
 
 
 def check_unpacked_size(archive: ZipFile, n_bytes: int) -> None:
-    """Raise ValueError if an archive of `n_bytes` bytes unpacks to more than the limit.
+    """Raise ValueError if an archive with `n_bytes` bytes unpacks to more than the limit.
 
-    Nested archives, as which sparse matrices are stored, count too.
+    Nested archives, in which sparse matrices are stored, count too.
     """
     allowed = allowed_bytes(n_bytes)
     left = allowed
@@ -72,7 +72,7 @@ def check_unpacked_size(archive: ZipFile, n_bytes: int) -> None:
 def _unpacked_sizes(archive: ZipFile) -> Iterator[int]:
     """Yield the declared size of each member, then check it."""
     for name, member in members_of(archive).items():
-        yield member.file_size  # first, so that the caller can stop before a declared bomb is read
+        yield member.file_size  # first, so that the caller can stop before a member with a huge declared size is read
         if member.compress_type == ZIP_DEFLATED:
             _check_declared_size(archive, member)
         with archive.open(member) as file:
@@ -85,9 +85,9 @@ def _unpacked_sizes(archive: ZipFile) -> Iterator[int]:
 
 
 def _check_directory(name: str, content: bytes) -> None:
-    """Raise ValueError if an archive in an archive has a long list of members: each takes twenty times its bytes there.
+    """Raise ValueError if a nested archive has a long list of members: each needs twenty times its size in memory.
 
-    The list of the outer archive is part of the file, and not packed.
+    The list of the outer archive is part of the file, and not compressed.
     """
     n_bytes = _directory_bytes(content)
     if n_bytes is None or n_bytes > _LONGEST_DIRECTORY:
@@ -95,7 +95,7 @@ def _check_directory(name: str, content: bytes) -> None:
 
 
 def _directory_bytes(content: bytes) -> int | None:
-    """Return the length of an archive's list of members; None if the archive does not end as Python writes it."""
+    """Return the length of an archive's list of members; None if its end does not have Python's form."""
     end = content[-_END_BYTES:]
     if not end.startswith(_END_MAGIC):
         return None
@@ -110,9 +110,9 @@ def _directory_bytes(content: bytes) -> int | None:
 
 
 def _check_declared_size(archive: ZipFile, member: ZipInfo) -> None:
-    """Raise ValueError, or BadZipFile for the checksum, if a member unpacks to another size than declared."""
+    """Raise ValueError, or BadZipFile for the checksum, if the unpacked size of a member is not the declared size."""
     longer = copy(member)
-    longer.file_size += 1  # makes `zipfile` read on where the member should end
+    longer.file_size += 1  # makes `zipfile` continue reading after the declared end
     with archive.open(longer) as file:
         n_bytes = sum(len(chunk) for chunk in iter(lambda: file.read(_CHUNK), b""))
     if n_bytes != member.file_size:

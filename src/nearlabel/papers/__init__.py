@@ -1,7 +1,7 @@
 """Reproduce papers: run their experiments, and compare our numbers with the printed ones.
 
-A paper is a TOML file with experiments and printed cells. `paper_names` lists those that come with nearlabel; `Paper`
-takes one of these names, or the path of a file of your own. What it returns has `as_dict()` for JSON and `rows()` for
+A paper is a TOML file with experiments and printed cells. `paper_names` lists the papers that come with nearlabel;
+`Paper` accepts one of these names, or the path of your own file. Its results have `as_dict()` for JSON and `rows()` for
 CSV.
 """
 

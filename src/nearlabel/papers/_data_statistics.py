@@ -21,14 +21,14 @@ def statistics_beside_printed(
     Parameters
     ----------
     printed : iterable of rows
-        Data set; name of a statistic, or the labels of a label set, whose rows are counted; value.
+        Data set; name of a statistic, or the labels of a label set whose samples are counted; value.
     data : mapping of str to sequence of Dataset
-        Each data set, or its training and its test part.
+        Each data set, or its training and test parts.
 
     Raises
     ------
     ValueError
-        If there is no such statistic or no such label.
+        If a statistic or a label does not exist.
     """
     ours = {name: statistics_of(*parts) for name, parts in data.items()}
     for dataset, what, value in printed:
@@ -46,10 +46,10 @@ def statistics_beside_printed(
 
 
 def statistics_of(data: Dataset, test: Dataset | None = None) -> dict[str, float]:
-    """Return the size of a data set and the figures of its labels; of two parts those of the training part, and more.
+    """Return the size of a data set and statistics of its labels; for two parts those of the training part, and more.
 
-    Of two parts: how frequent labels are in the training part, and for each part its number of rows, its cardinality,
-    the percentage of rows with several labels, and that of rare labels.
+    For two parts: the frequencies of labels in the training part, and for each part the number of samples, the
+    cardinality, the percentage of samples with several labels, and the percentage of rare labels.
     """
     shape = {"instances": data.X.shape[0], "features": data.X.shape[1], "labels": data.Y.shape[1]}
     statistics = describe(data.Y) | shape
@@ -68,7 +68,7 @@ def _statistics_of_part(part: str, Y: Matrix) -> dict[str, float]:
     """Return statistics of the label sets of a part, as in Table 9 of Zhang and Zhou (2007)."""
     n_rows = Y.shape[0]
     several = np.asarray(Y.sum(axis=1)) > 1
-    rare = 100 * frequencies(Y) < n_rows  # in whole numbers: "only less than 1% instances"
+    rare = 100 * frequencies(Y) < n_rows  # in integers: "only less than 1% instances"
     return {
         f"{part}_instances": n_rows,
         f"{part}_cardinality": cardinality(Y),
@@ -78,7 +78,7 @@ def _statistics_of_part(part: str, Y: Matrix) -> dict[str, float]:
 
 
 def _instances_with(data: Dataset, label_set: Sequence[str]) -> int:
-    """Return the number of rows that have these labels and no other."""
+    """Return the number of samples that have exactly these labels."""
     unknown = [label for label in label_set if label not in data.label_names]
     if unknown:
         raise ValueError(

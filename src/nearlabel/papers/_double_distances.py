@@ -1,4 +1,4 @@
-"""Figures of the two distances of NLDD: the label space as a cube, and one row paired with others."""
+"""Figures of the two distances of NLDD: the label space as a cube, and one sample paired with others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LabelCube:
     paper, figure, title : str
         Name of the paper, number and title of the figure.
     notes : tuple of str
-        What a reader must know to compare.
+        Notes for the comparison.
     probabilities : tuple of three float
         Of the labels.
     labelsets : tuple of tuples of three int
@@ -56,26 +56,26 @@ class LabelCube:
 
 @dataclass(frozen=True)
 class DistancePairs:
-    """A figure of one row paired with others: a point for each pair, by its two distances.
+    """A figure of one sample paired with others: a point for each pair, by its two distances.
 
     Parameters
     ----------
     paper, figure, title : str
         Name of the paper, number and title of the figure.
     notes : tuple of str
-        What a reader must know to compare.
+        Notes for the comparison.
     dataset : str
-        Where the rows are from.
+        Name of the data set.
     query : int
-        The row that is paired, by its number in the data set.
+        The query, by its row number in the data set.
     row : tuple of int
-        The rows that it is paired with, likewise.
+        The samples with which it is paired, by row number.
     dx, dy : tuple of float
         The distance in the features, and that from the query's label probabilities to the row's label set.
     loss : tuple of int
-        In how many labels the two label sets differ.
+        Number of labels in which the two label sets differ.
     marks : dict of str to int
-        The place of the pairs that the regression would be fitted to.
+        Indices of the pairs to which the regression would be fitted.
     """
 
     paper: str
@@ -102,7 +102,7 @@ class DistancePairs:
                 yield {**same, "metric": metric, "ours": getattr(self, metric)[place]}
 
     def remark(self, place: int) -> str:
-        """Return what a pair is marked as.
+        """Return the marks of a pair.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class DistancePairs:
         Returns
         -------
         str
-            Its marks, or nothing.
+            Its marks, or an empty text.
         """
         return "; ".join(name for name, marked in self.marks.items() if marked == place)
 
@@ -132,7 +132,7 @@ def label_cube(paper: str, number: str, facts: Mapping[str, Any]) -> LabelCube:
 
 
 def distance_pairs(paper: str, number: str, facts: Mapping[str, Any], data: Dataset) -> DistancePairs:
-    """Return the figure of a section [pairs.N]: a row of T2 with all rows of T1, as in Algorithm 1 of the paper."""
+    """Return the figure of a section [pairs.N]: a sample of T2 with all of T1, as in Algorithm 1 of the paper."""
     random, n_samples = check_random_state(facts["seed"]), facts["n_samples"]
     if n_samples > data.X.shape[0]:
         raise ValueError(f"[pairs.{number}] n_samples must be at most {data.X.shape[0]}, got {n_samples}.")

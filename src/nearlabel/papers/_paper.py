@@ -1,4 +1,4 @@
-"""A paper: its experiments are run once, and its tables, figures and rankings are made of their records."""
+"""A paper: its experiments are run once, and its tables, figures and rankings are computed from the records."""
 
 from __future__ import annotations
 
@@ -66,11 +66,12 @@ class Paper:
     paper : str or path
         One of `paper_names`, or the path of a ``.toml`` file (the page Add a paper describes it).
     load : callable, default=None
-        Takes the name of a data set and ``subset=`` "all", "train" or "test", and returns a `Dataset`. None: the data
-        sets of the file's section ``data``, then "multidigits" and those of `nearlabel.datasets.fetch_dataset`.
+        Function that gets the name of a data set and ``subset=`` "all", "train" or "test", and returns a `Dataset`.
+        None: the data sets of the file's section ``data``, then "multidigits" and those of
+        `nearlabel.datasets.fetch_dataset`.
     methods, metrics : mapping of str to object, default=None
-        Your own classifiers and metrics by their names in the file, as `Plan` takes them. A file cannot name a
-        ``package.module:Name`` itself: reading a paper runs no code of others.
+        Your own classifiers and metrics by their names in the file, as `Plan` accepts them. A file cannot name a
+        ``package.module:Name`` itself, since reading a paper must not run third-party code.
     out : str or path, default=None
         Folder for the records, one sub-folder for each experiment; an interrupted run resumes there.
     n_workers : int, default=1
@@ -86,7 +87,7 @@ class Paper:
         Name of the paper, its title, and authors, journal and year.
     tables, figures, rankings : list of str
         Numbers of the tables (of results, of statistics, of orders of methods), of the figures, and of the rankings:
-        orders of methods that the paper claims without printing numbers.
+        orders of methods that the paper claims without printed numbers.
 
     Raises
     ------
@@ -131,7 +132,7 @@ class Paper:
 
     @property
     def seeds(self) -> str:
-        """The seeds of each experiment's shuffles, in words."""
+        """Description of the seeds of each experiment's shuffles."""
         experiments = self._facts["experiments"].items()
         return "; ".join(f"{', '.join(map(str, facts.get('seeds', [0])))} ({name})" for name, facts in experiments)
 
@@ -146,7 +147,7 @@ class Paper:
         Raises
         ------
         ValueError
-            If there is no such table, or its experiments do not give a cell that is printed.
+            If there is no such table, or its experiments do not give a printed cell.
         """
         check_choice("table", number, self.tables)
         if number in self._facts.get("orders", {}):
@@ -157,7 +158,7 @@ class Paper:
         return Reproduction(self.name, number, facts["title"], facts.get("decimals", 4), notes, tuple(cells))
 
     def reproduce_figure(self, number: str) -> Curve | LabelCube | DistancePairs:
-        """Compute what a figure shows: the curves of an experiment, which is run, a cube of labels, or pairs of rows.
+        """Compute a figure: the curves of an experiment, which is run, a cube of labels, or pairs of samples.
 
         Raises
         ------
@@ -217,16 +218,16 @@ class Paper:
         return [*cells, *wins]
 
     def _notes(self, facts: Mapping[str, Any], experiments: Iterable[str]) -> tuple[str, ...]:
-        """Return the notes of the file, and one on each experiment that is run in part."""
+        """Return the notes of the file, and a note on each experiment that is run only partly."""
         in_part = [
-            f"A look only: experiment {name} was run with {', '.join(f'{k} = {v}' for k, v in instead.items())}."
+            f"A preview only: experiment {name} was run with {', '.join(f'{k} = {v}' for k, v in instead.items())}."
             for name in experiments
             if (instead := self._instead(name))
         ]
         return *facts.get("notes", ()), *in_part
 
     def _instead(self, experiment: str) -> dict[str, Any]:
-        """Return the settings that replace the paper's for a quick look."""
+        """Return the settings that replace the paper's for a quick run."""
         facts: dict[str, Any] = self._facts["experiments"][experiment].get("quick", {})
         return facts if self._quick else {}
 
@@ -240,7 +241,7 @@ class Paper:
         return [record for experiment in experiments for record in self._run(experiment)]
 
     def _run(self, experiment: str) -> list[Record]:
-        """Return the records of an experiment, which is run when they are wanted for the first time."""
+        """Return the records of an experiment, which is run when they are needed for the first time."""
         if experiment not in self._records:
             facts = self._facts["experiments"][experiment] | self._instead(experiment)
             plan = _plan_of(facts, self._objects)
@@ -260,7 +261,7 @@ class Paper:
 
 
 def _plan_of(facts: Mapping[str, Any], objects: Mapping[str, Mapping[str, Any]]) -> Plan | ThresholdPlan:
-    """Return the plan of an experiment's section, with a user's objects in the place of their names."""
+    """Return the plan of an experiment's section, with the user's objects in place of their names."""
     # TOML has lists where plans have tuples.
     settings: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
@@ -278,11 +279,11 @@ def _plan_of(facts: Mapping[str, Any], objects: Mapping[str, Mapping[str, Any]])
 
 
 def _with_labels(dataset: Dataset, n_labels: int) -> Dataset:
-    """Return the samples that have at least so many labels."""
+    """Return the samples with at least a given number of labels."""
     rows = np.flatnonzero(np.asarray(dataset.Y.sum(axis=1)).reshape(-1) >= n_labels)
     return replace(dataset, X=dataset.X[rows], Y=dataset.Y[rows])
 
 
 def _with_names(dataset: Dataset, names: Sequence[str] | None) -> Dataset:
-    """Return the data set with the paper's names of its labels; None: with its own."""
+    """Return the data set with the paper's label names; None: with its own names."""
     return dataset if names is None else replace(dataset, label_names=tuple(names))

@@ -1,4 +1,4 @@
-"""A paper's TOML file: find it, read it, and refuse what the rest could not use."""
+"""A paper's TOML file: find it, read it, and check it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOT_OF_THE_PLAN = ("datasets", "with_labels", "given_split", "protocol", "quick"
 
 _IMPORTED_ESTIMATOR = re.compile(r"estimator=[A-Za-z_]\w*\.")  # estimator=package.module.Name
 
-# For each kind of section the keys that it must have, and those that it may have.
+# For each kind of section, the required and the optional keys.
 _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "data": ((), ("file", "train", "test", "labels", "labels_prefix", "labels_column", "labels_separator", "ignore")),
     "tables": (
@@ -64,7 +64,7 @@ def paper_names() -> list[str]:
 
 
 def read_paper(paper: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a paper of ours by its name, or a user's by the path of its ``.toml`` file.
+    """Read one of nearlabel's papers by name, or a user's by the path of its ``.toml`` file.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def read_paper(paper: str | os.PathLike[str]) -> dict[str, Any]:
         text = file.read()
     try:
         facts = tomllib.loads(text.decode("utf-8"))
-    except (ValueError, RecursionError, MemoryError) as error:  # no TOML, no text, or too many brackets
+    except (ValueError, RecursionError, MemoryError) as error:  # not TOML, not text, or too many brackets
         raise ValueError(f"{path} must be TOML in UTF-8, got an error: {error}.") from error
     _check_paper(path, facts)
     for entry in facts.get("data", {}).values():
@@ -93,7 +93,7 @@ def read_paper(paper: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def check_runs_no_code(kind: str, text: object) -> None:
-    """Raise ValueError if a method or metric of a file is to be imported: a file from elsewhere must not run code."""
+    """Raise ValueError if a method or metric would be imported: a third-party file must not run code."""
     if isinstance(text, str) and (names_an_import(text) or _IMPORTED_ESTIMATOR.search(text)):
         option = f"--{kind.removesuffix('s')} mine={text}"
         raise ValueError(
@@ -103,7 +103,7 @@ def check_runs_no_code(kind: str, text: object) -> None:
 
 
 def load_named(data: Mapping[str, Mapping[str, Any]], name: str, subset: str = "all") -> Dataset:
-    """Load a data set of the section ``data`` of a paper, "multidigits", or one of the catalogue.
+    """Load a data set from the section ``data`` of a paper, "multidigits", or a data set of the catalogue.
 
     `subset` is "all", "train" or "test".
     """
@@ -118,7 +118,7 @@ def load_named(data: Mapping[str, Mapping[str, Any]], name: str, subset: str = "
 
 
 def _check_paper(path: Path, facts: Mapping[str, Any]) -> None:
-    """Raise ValueError unless the sections have their keys and name what exists."""
+    """Raise ValueError unless the sections have their keys and refer to existing names."""
     _check_keys(path, "the file", facts, *_TOP)
     for kind, (required, optional) in _KEYS.items():
         for where, section in _sections(path, facts, kind):
@@ -152,7 +152,7 @@ def _check_cube(path: Path, where: str, cube: Mapping[str, Any]) -> None:
 
 
 def _check_pairs(path: Path, where: str, pairs: Mapping[str, Any]) -> None:
-    """Raise ValueError unless an even number of rows is drawn by a seed, and the row is in their second half."""
+    """Raise ValueError unless an even number of samples is drawn with a seed, and the row is in their second half."""
     for key in ("n_samples", "seed", "row"):
         if type(pairs[key]) is not int or not 0 <= pairs[key] < 2**32:
             raise ValueError(f"{path}: {where} {key} must be an integer from 0 to 2**32 - 1, got {pairs[key]!r}.")
@@ -180,7 +180,7 @@ def _check_references(path: Path, facts: Mapping[str, Any]) -> None:
 
 
 def _check_rows(path: Path, where: str, table: Mapping[str, Any], experiments: Iterable[Mapping[str, Any]]) -> None:
-    """Raise ValueError unless each printed row has its columns, and a method that an experiment runs."""
+    """Raise ValueError unless each printed row has its columns, and the method of an experiment."""
     columns: tuple[str, ...] = ("data set", "method", "n_neighbors", "metric", "value")
     lengths = [5, 6]  # without or with a standard deviation
     if "statistics" in table:
@@ -239,7 +239,7 @@ def _is_list_of_names(names: object) -> bool:
 
 
 def _check_known(path: Path, what: str, names: object, known: Iterable[str]) -> None:
-    """Raise ValueError unless names are a list of known ones."""
+    """Raise ValueError unless names are a list of known names."""
     unknown = [name for name in names if name not in known] if isinstance(names, list) else names
     if unknown or not isinstance(names, list):
         raise ValueError(f"{path}: {what} must be of {', '.join(known) or 'none'}, got {unknown!r}.")

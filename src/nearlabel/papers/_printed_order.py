@@ -1,4 +1,4 @@
-"""A printed order of methods, next to the orders by our records and by the printed numbers."""
+"""A printed order of methods, next to the orders from our records and from the printed numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Relation: TypeAlias = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class PrintedRelation:
-    """One method is better than another by a metric, in the paper or in our records.
+    """One method is better than another on a metric, in the paper or in our records.
 
     Parameters
     ----------
@@ -31,11 +31,11 @@ class PrintedRelation:
     printed, ours : bool
         Whether the paper states it, and whether our records show it.
     of_printed : bool or None
-        Whether the same test on the printed numbers does; None where they cannot be tested.
+        Whether the same test on the printed numbers shows it; None if they cannot be tested.
     difference : float or None
-        Our mean of the better method minus that of the worse; None if there is none.
+        Our mean of the better method minus our mean of the worse; None if there is none.
     p_value : float or None
-        Of our difference, two-tailed.
+        Two-tailed p-value of our difference.
     """
 
     metric: str
@@ -50,14 +50,14 @@ class PrintedRelation:
 
 @dataclass(frozen=True)
 class PrintedScore:
-    """The number of relations that a method wins minus those that it loses.
+    """The wins of a method minus its losses, over all relations.
 
     Parameters
     ----------
     printed, ours : int
-        By the paper, and by our records.
+        In the paper, and in our records.
     of_printed : int or None
-        By the same test on the printed numbers; None where they cannot be tested.
+        By the same test on the printed numbers; None if they cannot be tested.
     """
 
     printed: int
@@ -76,9 +76,9 @@ class ReproducedOrder:
     notes : tuple of str
         What a reader must know to compare.
     relations : tuple of PrintedRelation
-        All that the paper or we find.
+        All relations in the paper or in our records.
     scores : dict of str to PrintedScore
-        The total order, in the paper's.
+        The total order, in the order of the paper.
     """
 
     paper: str
@@ -101,17 +101,17 @@ class ReproducedOrder:
 def reproduce_order(
     paper: str, number: str, facts: Mapping[str, Any], printed: Iterable[Sequence[Any]], records: Iterable[Record]
 ) -> ReproducedOrder:
-    """Put a printed order next to ours.
+    """Return a printed order next to ours.
 
     Parameters
     ----------
     paper, number : str
         Names.
     facts : mapping
-        Of the order: title, relations, scores, over, corrections, notes.
+        The section of the order: title, relations, scores, over, corrections, notes.
     printed : iterable of rows
-        Data set, method, number of neighbours, metric, value: the cells that the order is made of. Only pairs of
-        methods that have a printed value are compared.
+        Data set, method, number of neighbours, metric, value: the cells behind the order. Only pairs of methods with a
+        printed value are compared.
     records : iterable of dict
         Ours.
     """
@@ -142,7 +142,7 @@ def reproduce_order(
 
 
 def _printed_values(cells: Mapping[tuple[str, str, str], float]) -> list[PairedValues]:
-    """Return the printed values of each metric, a row for each data set."""
+    """Return the printed values of each metric, with a row for each data set."""
     datasets = list(dict.fromkeys(dataset for _, _, dataset in cells if dataset != "average"))
     tables = []
     for metric in dict.fromkeys(metric for metric, _, _ in cells):
@@ -153,7 +153,7 @@ def _printed_values(cells: Mapping[tuple[str, str, str], float]) -> list[PairedV
 
 
 def _tests_of(records: Sequence[Record], over: str, printed: Iterable[PairedValues]) -> list[PairedTest]:
-    """Test the pairs of methods of which the paper prints values, on our records."""
+    """Test the pairs of methods with printed values on our records."""
     pairs = {table.metric: list(combinations(table.methods, 2)) for table in printed}
     return [
         test
@@ -165,7 +165,7 @@ def _tests_of(records: Sequence[Record], over: str, printed: Iterable[PairedValu
 def _relations(
     printed: Iterable[Sequence[str]], ours: Order, of_printed: Order | None, tests: Iterable[PairedTest]
 ) -> Iterator[PrintedRelation]:
-    """Yield every relation that anyone finds, by metric, the printed ones first."""
+    """Yield all relations by metric, printed ones first."""
     in_print: list[_Relation] = [(metric, better, worse) for metric, better, worse in printed]
     in_ours = _keys(ours)
     in_values = set() if of_printed is None else _keys(of_printed)

@@ -37,13 +37,14 @@ class PrintedCell:
     std : float or None
         Our standard deviation over folds.
     difference : float
-        Ours less the printed one.
+        Our number minus the printed one.
     beside : dict of str to float
-        Our number by other readings of the cell: another metric, another option of the method.
+        Our number for other interpretations of the cell: another metric or another option of the method.
     remark : str
-        Why the printed number cannot be right; "" if it can.
+        Reason why the printed number cannot be correct; "" otherwise.
     label_set : tuple of str, default=None
-        Of a statistic, the labels of the rows that it is of, which have these and no other; None: of all rows.
+        For a statistic of one label set, its labels: the statistic is for samples with exactly these; None: for all
+        samples.
     """
 
     dataset: str
@@ -69,11 +70,11 @@ class Reproduction:
     paper, table, title : str
         Name of the paper, number and title of the table.
     decimals : int
-        How many the paper prints.
+        Number of printed decimals.
     notes : tuple of str
         What a reader must know to compare.
     cells : tuple of PrintedCell
-        Its numbers.
+        The numbers of the table.
     """
 
     paper: str
@@ -87,7 +88,7 @@ class Reproduction:
         """Return, for each metric, the largest absolute difference over the cells."""
         largest: dict[str, float] = {}
         for cell in self.cells:
-            # The largest difference of counts stays a whole number.
+            # The largest difference of counts stays an integer.
             largest[cell.metric] = max(abs(cell.difference), largest.get(cell.metric, 0))
         return largest
 
@@ -102,7 +103,7 @@ class Reproduction:
 
 
 def results_beside_printed(table: Mapping[str, Any], cells: Sequence[Cell], *, complete: bool) -> Iterator[PrintedCell]:
-    """Yield the printed results of a table next to ours; if not all was run, only those that were.
+    """Yield the printed results of a table next to ours; only those that were run.
 
     Raises
     ------
@@ -112,7 +113,7 @@ def results_beside_printed(table: Mapping[str, Any], cells: Sequence[Cell], *, c
     found = {(c.dataset, c.method, c.n_neighbors, c.metric): c for c in [*cells, *_averages(cells)]}
     for row in table["printed"]:
         key: _Key = (row[0], row[1], row[2] or None, row[3])  # TOML has no null
-        # An average over fewer data sets is another number than the printed one.
+        # An average over fewer data sets is not comparable with the printed one.
         if complete or (row[0] != "average" and key in found):
             yield _beside_printed(table, key, row[4:], found)
 
@@ -120,7 +121,7 @@ def results_beside_printed(table: Mapping[str, Any], cells: Sequence[Cell], *, c
 def _beside_printed(
     table: Mapping[str, Any], key: _Key, printed: Sequence[float], found: Mapping[_Key, Cell]
 ) -> PrintedCell:
-    """Return a printed number, with its standard deviation if there is one, beside ours and its other readings."""
+    """Return a printed number, with its standard deviation if printed, next to ours and other interpretations."""
     dataset, method, k, metric = key
     others = {other: (dataset, method, k, other) for other in table.get("beside_metrics", {}).get(metric, ())}
     for other in table.get("beside_methods", {}).get(method, ()):

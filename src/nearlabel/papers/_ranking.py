@@ -1,4 +1,4 @@
-"""Rank methods over data sets and compare them in pairs: for papers that claim an order and print no numbers."""
+"""Rankings of methods over data sets with pairwise tests, for papers that claim an order without printed numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RankedMetric:
     metric : str
         Name of the metric.
     claim : str
-        What the paper claims of it; "" if nothing.
+        The paper's claim on this metric; "" if there is none.
     values : dict of str to dict of str to float
         For each data set, the mean of each method.
     mean_ranks : dict of str to float
@@ -37,7 +37,7 @@ class RankedMetric:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The order of methods that a paper claims, and ours.
+    """The order of methods that a paper claims, and our order.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Ranking:
     metrics : tuple of RankedMetric
         One for each metric.
     tests : tuple of PairedTest
-        One for each data set and metric that is tested.
+        One test for each tested data set and metric.
     """
 
     paper: str
@@ -79,8 +79,8 @@ class Ranking:
 def reproduce_ranking(
     paper: str, number: str, facts: Mapping[str, Any], cells: Sequence[Cell], records: Sequence[Record]
 ) -> Ranking:
-    """Rank the methods by each metric of which the paper claims something, and test the pairs that its file names."""
-    # Records say of a user's metric whether greater is better.
+    """Rank the methods by each metric for which the paper has a claim, and test the pairs that its file lists."""
+    # Records contain the direction of a user's metric.
     directions = {r["metric"]: r["greater_is_better"] for r in records if "greater_is_better" in r}
     metrics = tuple(
         rank_methods(cells, metric, claim, greater_is_better=directions.get(metric))

@@ -1,4 +1,4 @@
-"""The last line of a table of results: in how many metrics each method is best, or better than another."""
+"""The last line of a table of results: the number of metrics on which each method is best, or better than another."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _Who: TypeAlias = tuple[str | None, int | str | None]
 def wins_beside_printed(
     table: Mapping[str, Any], cells: Iterable[PrintedCell], records: Iterable[Record]
 ) -> Iterator[PrintedCell]:
-    """Yield the printed counts of metrics that a method wins next to those of our values.
+    """Yield the printed numbers of metrics that a method wins, next to ours.
 
-    A method wins a metric if no other value of the data set in the table is better; equal values win both. So count
-    Spyromitros et al. (2008), Tables 2 and 3: "the number of metrics for which it achieves the best result", and "the
-    number of metrics for which [the extensions] are better than the base".
+    A method wins a metric if no other value of the data set in the table is better; equal values both win. This is how
+    Spyromitros et al. (2008) count, Tables 2 and 3: "the number of metrics for which it achieves the best result", and
+    "the number of metrics for which [the extensions] are better than the base".
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ def wins_beside_printed(
         ``wins``: rows of data set, method, number of neighbours, metrics won, and, of some, metrics in which the method
         is better than ``base``. Rows of data sets that were not run are left out.
     cells : iterable of PrintedCell
-        Of the table, ours.
+        Our cells of the table.
     records : iterable of dict
-        Of the experiments; they contain the direction of metrics outside the catalogue.
+        Records of the experiments, with the direction of metrics outside the catalogue.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def wins_beside_printed(
 def _values_by_metric(
     cells: Iterable[PrintedCell], records: Iterable[Record]
 ) -> Mapping[str, Sequence[Mapping[_Who, float]]]:
-    """Return for each data set the values of each metric, with the sign that makes the greatest the best."""
+    """Return, for each data set, the values of each metric, with the sign that makes greater values better."""
     greater = {record["metric"]: record["greater_is_better"] for record in records if "greater_is_better" in record}
     greater |= {name: metric.greater_is_better for name, metric in CATALOGUE.items()}
     values: dict[str, dict[str, dict[_Who, float]]] = defaultdict(lambda: defaultdict(dict))

@@ -1,4 +1,4 @@
-"""One page about a run, or about a model on some data: first the facts as plain data, then the page that shows them."""
+"""HTML reports on runs, models and audits: first the facts as plain data, then the page."""
 
 from nearlabel.report._audit_facts import audit_facts
 from nearlabel.report._model_facts import model_facts

@@ -1,4 +1,4 @@
-"""Facts of an audit: what was found, as plain data for its page."""
+"""Facts of an audit as plain data for its page."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from nearlabel.audit import Audit, SuspectCell, audit
 from nearlabel.environment import made_with
 from nearlabel.utils.row_names import names_of_rows
 
-_MOST_ROWS_OF_A_GROUP = 20  # of near copies
-_MOST_ROWS, _MOST_CELLS = 20_000, 10  # of a model whose page is about more than this
+_MOST_ROWS_OF_A_GROUP = 20  # maximum of near copies
+_MOST_ROWS, _MOST_CELLS = 20_000, 10  # maximum for the page of a model, which has other content too
 
 
 def audit_facts(
@@ -27,18 +27,18 @@ def audit_facts(
     Parameters
     ----------
     found : Audit
-        What `nearlabel.audit.audit` found; `Audit.named` gives the rows names.
+        The result of `nearlabel.audit.audit`; `Audit.named` sets names of samples.
     name : str
-        What the data are called.
+        Name of the data.
     by : str, default=""
-        The method, in words.
+        Description of the method.
     id_column : str, default=None
-        Name of the column of `ids` in the corrections that the page saves. None: rows are named by number.
+        Name of the column of `ids` in the corrections that the page saves. None: samples are identified by row number.
     ids : sequence of length n_rows, default=None
-        Id of each training row.
+        Id of each training sample.
     by_number : bool, default=True
-        Whether each row has the number that it has in the data. False: the page saves corrections without numbers, and
-        none at all without ids.
+        Whether row numbers are those of the data. False: the page saves corrections without row numbers, and cannot
+        save any without ids.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def audit_facts(
     Raises
     ------
     ValueError
-        If there is not an id for each row, or only one of `id_column` and `ids` is given.
+        If there is not one id per sample, or only one of `id_column` and `ids` is given.
 
     Examples
     --------
@@ -92,23 +92,24 @@ def audit_facts(
 def suspicious_labels(
     model: Any, n_rows: int, label_names: Sequence[str], kept: Mapping[str, Sequence[str]]
 ) -> dict[str, Any] | None:
-    """Return the most suspicious cells of the training rows of a model; None if it is none that can be audited.
+    """Return the most suspicious cells of a model's training samples; None if the model cannot be audited.
 
-    `kept` are columns that name the rows. Of more rows than are searched for a page there is a note instead.
+    `kept` are columns that name the samples. If there are too many samples to search for a page, a note is returned
+    instead.
     """
     if n_rows > _MOST_ROWS:
         told = f"The {n_rows:,} training rows are too many for this page: nearlabel audit MODEL looks at all of them."
         return {"note": told, "n_issues": 0, "cells": []}
     try:
         found = audit(model, n_cells=_MOST_CELLS, n_rows=0, n_effects=_MOST_CELLS, label_names=label_names)
-    except (TypeError, ValueError):  # no votes of neighbours, or too few rows to leave one out
+    except (TypeError, ValueError):  # no votes of neighbours, or too few samples for leave-one-out
         return None
     named = found.named(names_of_rows(kept)) if kept else found
     return {"note": "", "n_issues": found.n_issues, "cells": [cell_facts(cell) for cell in named.cells]}
 
 
 def cell_facts(cell: SuspectCell, row_id: str = "") -> dict[str, Any]:
-    """Return a suspicious cell with its neighbours, of which so many contradict it."""
+    """Return a suspicious cell with its neighbours, and how many of them contradict it."""
     known = [one.value for one in cell.neighbors if one.value is not None]
     return {
         "row": cell.row,

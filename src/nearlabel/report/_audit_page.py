@@ -1,4 +1,4 @@
-"""The page of an audit: suspicious cells to be ticked, rows, near copies, pairs of labels, hubs."""
+"""The page of an audit: suspicious cells with check boxes, samples, near copies, pairs of labels, hubs."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from nearlabel.report._tables import Column, Value, facts_list, notes, table
 
 Facts = Mapping[str, Any]
 
-_N_OPEN = 10  # cells whose neighbours are seen at once
+_N_OPEN = 10  # cells whose neighbours are shown unfolded
 _WORDS = {1: "yes", 0: "no", None: "unknown"}
 _HOW = (
-    "Probabilities are leave-one-out: by all rows but the row itself, exactly. A cell is doubted where confident"
-    " learning takes it for wrong. It may be right all the same: what is rare, and right, looks alike. So look at it"
-    " before you tick."
+    "Probabilities are leave-one-out: each sample is predicted from all others. A cell is doubted if confident learning"
+    " classifies it as wrong. It may still be correct: rare correct labels look the same. Check a cell before you tick"
+    " it."
 )
-_WITH_OPTIONS = ", with the options by which a table is read, such as that of its labels."
+_WITH_OPTIONS = ", with the options for reading the table, such as that of its labels."
 _NO_NUMBERS = (
-    "Rows are numbered as in the model, which has other rows than the data that it was fitted to, and no ids of them:"
-    " no corrections can be saved here."
+    "Row numbers are those of the model, whose samples have changed since the fit, and there are no ids: corrections"
+    " cannot be saved here."
 )
-_WITHOUT_SCRIPT = "Saving corrections needs JavaScript. nearlabel audit --csv writes the same list, to be filled in."
+_WITHOUT_SCRIPT = (
+    "Saving corrections needs JavaScript. nearlabel audit --csv writes the same list to a file for corrections."
+)
 
 
 def audit_title(facts: Facts) -> str:
@@ -40,7 +42,7 @@ def audit_verdict(facts: Facts) -> Markup:
 
 
 def audit_sections(facts: Facts) -> list[tuple[str, Markup]]:
-    """Return the headings and contents of the page; what was not found has no section."""
+    """Return the headings and contents of the page, without empty sections."""
     parts = [
         ("Summary", _summary(facts)),
         ("Suspicious labels", _ticked(facts)),
@@ -56,14 +58,14 @@ def verdict(facts: Facts) -> str:
     """Return the audit in one sentence."""
     n_issues, n_known = facts["n_issues"], facts["n_known"]
     if not n_issues:
-        return f"Of {n_known:,} cells, each a row and a label, none is contradicted strongly enough to be doubted."
+        return f"None of the {n_known:,} cells (a sample and a label) is doubted."
     share = f"{100 * n_issues / n_known:.2g}\N{NO-BREAK SPACE}%"
-    are = "is doubted: it is" if n_issues == 1 else "are doubted: they are"
-    return f"Of {n_known:,} cells, each a row and a label, {n_issues:,} ({share}) {are} worth a look."
+    are = "is" if n_issues == 1 else "are"
+    return f"{n_issues:,} of {n_known:,} cells (a sample and a label), {share}, {are} doubted and should be checked."
 
 
 def suspects(cells: Sequence[Facts], *, tick: Callable[[Facts], Markup] | None = None, n_open: int = _N_OPEN) -> Markup:
-    """Return suspicious cells as a list, each with its neighbours; of the first ones these are seen at once."""
+    """Return suspicious cells as a list, each with its neighbours; those of the first cells are unfolded."""
     items = [_suspect(cell, tick, is_open=at < n_open) for at, cell in enumerate(cells)]
     return element("ol", *items, class_="suspects")
 
@@ -75,7 +77,7 @@ def _summary(facts: Facts) -> Markup:
         ("Known cells", facts["n_known"]),
         ("Doubted cells", facts["n_issues"]),
         ("Listed below", len(facts["cells"])),
-        ("Rows that are nobody's neighbour", facts["n_antihubs"]),
+        ("Samples that are neighbours of no other sample", facts["n_antihubs"]),
         *([("Method", facts["by"])] if facts["by"] else []),
         ("Made with", shown_environments(facts["made_with"])),
     ]
@@ -84,7 +86,7 @@ def _summary(facts: Facts) -> Markup:
 
 def _ticked(facts: Facts) -> Markup:
     if not facts["cells"]:
-        return notes(["No label is contradicted by what is known of its neighbours."])
+        return notes(["No label is contradicted by its neighbours."])
     if facts["id_column"] is None and not facts["by_number"]:
         return join(notes([_NO_NUMBERS]), suspects(facts["cells"]))
     by_id = "" if facts["id_column"] is None else f" --id {shlex.quote(facts['id_column'])}"
@@ -174,7 +176,7 @@ def _rows(rows: Sequence[Facts]) -> Markup:
         (_called(one), _chips(one["given"]), _chips(one["predicted"]), _chips(one["issues"]), one["n_lists"])
         for one in rows
     ]
-    told = "Rows by all of their cells, the worst weighted most."
+    told = "Samples are ranked by all of their cells, with the largest weight on the worst."
     return join(notes([told]), table(columns, body, "Suspicious rows, the most suspicious first", filtered="rows"))
 
 
@@ -224,8 +226,8 @@ def _hubs(facts: Facts) -> Markup:
     columns.append(Column("has", numeric=False))
     body = [(_called(one), one["n_lists"], one["disagreement"], _chips(one["labels"])) for one in facts["hubs"]]
     told = (
-        "Rows that are neighbours of many others: their labels count most. Disagreement is the share of labels, of the"
-        " row or of those it votes for, that only one of the two has. Skewness of these numbers:"
+        "Hubs are neighbours of many other samples, so their labels count most. Disagreement is the share of labels"
+        " that either the hub or a sample near it has, but not both. Skewness of the numbers of neighbours:"
         f" {shown(facts['skewness'])}."
     )
     return join(notes([told]), table(columns, body, "Hubs, the largest first"))

@@ -14,13 +14,13 @@ from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 _MOST_CURVES, _MOST_POINTS = 6, 150
-_LEAST_SAMPLES = 5  # of a label: the curve of fewer is that of chance
+_LEAST_SAMPLES = 5  # samples of a label; with fewer the curve is not informative
 
 
 def label_curves(compared: Comparison, scores: FloatArray | None, label_names: Sequence[str]) -> dict[str, Any]:
-    """Return the curves of the labels with the lowest F1, the lowest first; none without scores.
+    """Return the curves of the labels with the lowest F1, lowest first; empty without scores.
 
-    A label has a curve if at least `_LEAST_SAMPLES` samples have it, another sample has not, and its scores are finite.
+    A label has a curve if it has at least `_LEAST_SAMPLES` positive samples, a negative one, and finite scores.
     """
     if scores is None:
         return {"n_labels": 0, "curves": []}

@@ -1,4 +1,4 @@
-"""Facts of wrong predictions: the samples with most wrong labels, and the labels that are wrong together."""
+"""Facts of wrong predictions: the samples with the most wrong labels, and the labels that are wrong together."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from nearlabel.utils.row_names import names_of_rows, row_name
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 
 _MOST_SAMPLES, _MOST_NEIGHBORS, _MOST_PAIRS = 10, 5, 20
-_MOST_PAIRED = 300  # labels of which all pairs are counted
+_MOST_PAIRED = 300  # maximum of labels of which all pairs are counted
 
 
 def compare_all(y: MatrixLike, predicted: Matrix) -> Comparison:
-    """Return the comparison of all samples, also of those whose labels are all unknown: rows keep their numbers."""
+    """Return the comparison of all samples, including those without known labels, so that row numbers stay valid."""
     parts = PartialLabels.of(y)
     return Comparison.of(parts.labels, check_predicted(predicted, parts.labels.shape), unknown=parts.unknown)
 
@@ -28,8 +28,7 @@ def compare_all(y: MatrixLike, predicted: Matrix) -> Comparison:
 class Errors:
     """The missed and the added labels of predictions, cells (n_samples, n_labels) of CSR arrays.
 
-    A missed label is true and not predicted, an added label is predicted and not true; cells that are unknown are
-    neither.
+    A missed label is true and not predicted, an added label is predicted and not true; unknown cells are neither.
     """
 
     def __init__(self, compared: Comparison) -> None:
@@ -52,10 +51,10 @@ def wrong_samples(
     kept: Mapping[str, Sequence[str]],
     seen: bool,
 ) -> dict[str, Any]:
-    """Return the samples with most wrong labels, each with its nearest neighbours.
+    """Return the samples with the most wrong labels, each with its nearest neighbours.
 
-    Of equal numbers of wrong labels the sample is first whose probabilities are farther from the truth in them. A
-    sample that the model was fitted to is not its own neighbour. `own` names the samples, `kept` the neighbours.
+    Ties in the number of wrong labels are ordered by the distance of the labels' probabilities from the true values,
+    farthest first. A training sample is not its own neighbour. `own` names the samples, `kept` the neighbours.
     """
     n_wrong = errors.missed.sum(axis=1) + errors.added.sum(axis=1)
     order = np.lexsort((-_distance_from_truth(errors, scores), -n_wrong))
@@ -77,8 +76,8 @@ def wrong_samples(
 def label_confusions(errors: Errors, label_names: Sequence[str]) -> dict[str, Any]:
     """Return the pairs of labels that are wrong in the same samples more often than by chance.
 
-    The number expected by chance is that of independent errors: the product of both numbers of errors over the number
-    of samples. The pair whose number exceeds it by most is first.
+    The number expected by chance is that of independent errors: the product of both numbers of errors, divided by the
+    number of samples. The pair that exceeds it most is first.
     """
     n_errors = errors.missed.sum(axis=0) + errors.added.sum(axis=0)
     most = np.sort(np.argsort(-n_errors, kind="stable")[:_MOST_PAIRED])
@@ -94,7 +93,7 @@ def label_confusions(errors: Errors, label_names: Sequence[str]) -> dict[str, An
 
 
 def _counted(one: Matrix, other: Matrix, *, is_symmetric: bool) -> list[tuple[int, int, dict[str, Any]]]:
-    """Return the pairs of columns that share more rows than by chance, of two matrices or, symmetric, of one."""
+    """Return the pairs of columns, of two matrices or symmetrically of one, that share more rows than by chance."""
     counts = (one.T @ other).toarray()
     expected = np.outer(one.sum(axis=0), other.sum(axis=0)) / one.shape[0]
     wanted = np.triu(counts, 1) if is_symmetric else counts
@@ -103,7 +102,7 @@ def _counted(one: Matrix, other: Matrix, *, is_symmetric: bool) -> list[tuple[in
 
 
 def _distance_from_truth(errors: Errors, scores: FloatArray | None) -> FloatArray:
-    """Return for each sample how far the scores of its wrong labels are from the truth; 0 without probabilities."""
+    """Return how far the probabilities of each sample's wrong labels are from the true values; 0 without any."""
     n_samples = errors.missed.shape[0]
     if scores is None or not np.isfinite(scores).all() or scores.min() < 0 or scores.max() > 1:
         return np.zeros(n_samples)
@@ -125,7 +124,7 @@ def _neighbors(
     *,
     seen: bool,
 ) -> list[list[dict[str, Any]]]:
-    """Return the nearest neighbours of some samples, without the samples themselves; none if the model has none."""
+    """Return the nearest neighbours of some samples, without the samples themselves; empty if the model has none."""
     if not len(rows) or not explains(model):
         return [[] for _ in rows]
     called = names_of_rows(kept) if kept else None

@@ -14,7 +14,7 @@ Facts = Mapping[str, Any]
 def wrong_section(wrong: Facts, *, left_out: bool, seen: bool) -> Markup:
     """Return the samples with most wrong labels, next to their neighbours."""
     if not wrong["samples"]:
-        return notes(["All predicted label sets are right."])
+        return notes(["All label sets are predicted exactly."])
     how = " by leave-one-out" if left_out else ""
     words = f"{wrong['n_wrong']:,} of {wrong['n_samples']:,} samples have a wrong label{how}."
     order = " Of equal numbers, the sample whose probabilities are farther from the truth is first."

@@ -1,4 +1,4 @@
-"""What the doctor finds in the data of a page, as the method searches in them."""
+"""Findings of the doctor in the data of a page, prepared as for the method."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from nearlabel.experiments import Problem, make_preparation, make_search, usual_
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.utils.types import Matrix
 
-_MOST_ROWS = 20_000  # that are searched: the page of so many takes some ten seconds
-_OF_RAW_COLUMNS = ("id_like", "date_like", "constant_columns")  # what scaling hides
-_MENDED = ("missing_values", "infinite_values")  # or there would be no model and no page
+_MOST_ROWS = 20_000  # maximum of samples to search, which takes about ten seconds
+_OF_RAW_COLUMNS = ("id_like", "date_like", "constant_columns")  # findings that scaling hides
+_MENDED = ("missing_values", "infinite_values")  # findings that cannot occur if there is a model
 _OF_DISTANCES = ("ranges_far_apart", "empty_rows")
 
 
 def examination_of_model(model: Any, data: Dataset, training: Dataset | None, *, seen: bool) -> dict[str, Any]:
-    """Return the findings in the training data of a fitted model if they are known, else in the data of its page."""
+    """Return the findings in the training data of a fitted model if available, or else in the data of its page."""
     steps, method = _taken_apart(model)
 
     def prepare(X: Matrix) -> Matrix:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="X does not have valid feature names")  # it is an array, in order
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")  # an array
             for step in steps:
                 X = step.transform(X)
         return X
@@ -38,7 +38,7 @@ def examination_of_model(model: Any, data: Dataset, training: Dataset | None, *,
 
 
 def examination_of_run(problem: Problem, plans: Sequence[Mapping[str, Any]], *, by_neighbors: bool) -> dict[str, Any]:
-    """Return the findings in the data of a run, imputed and scaled as its plans say if they agree, else as they are."""
+    """Return the findings in the data of a run, imputed and scaled as in its plans if these agree."""
     data, test = problem if isinstance(problem, tuple) else (problem, None)
     settings = {(plan.get("scale", "none"), plan.get("impute")) for plan in plans}
     scale, impute = settings.pop() if len(settings) == 1 else ("none", None)
@@ -51,24 +51,26 @@ def examination_of_run(problem: Problem, plans: Sequence[Mapping[str, Any]], *, 
 def examination(
     data: Dataset, prepare: Callable[[Matrix], Matrix] | None, search: Any, *, test: Dataset | None = None
 ) -> dict[str, Any]:
-    """Return what is found in a data set, as plain data.
+    """Return the findings in a data set as plain data.
 
     Parameters
     ----------
     data : Dataset
         Samples and their label sets.
     prepare : callable or None
-        Returns the rows, and those of `test`, as the method sees them: encoded, imputed, scaled. None: as they are.
+        Function that returns the samples, and those of `test`, prepared as for the method: encoded, imputed, scaled.
+        None: unchanged.
     search : ExactNeighbors or None
-        Finds neighbours as the method does; None: no method asks for neighbours.
+        Finds neighbours as the method does; None: no method uses neighbours.
     test : Dataset, default=None
-        Samples that are predicted.
+        Samples to predict.
 
     Returns
     -------
     dict
         ``name`` and ``n_rows`` of the data; ``findings``, the most severe first, each with ``kind``, ``severity``,
-        ``sentence``, ``remedy`` and ``evidence``, without what is mended; ``notes`` of what was not examined.
+        ``sentence``, ``remedy`` and ``evidence``, without findings that the preparation fixes; ``notes`` on parts that
+        were not examined.
     """
     rows = data.X if prepare is None else prepare(data.X)
     test_rows = None if test is None else test.X if prepare is None else prepare(test.X)
@@ -94,7 +96,7 @@ def examination(
 
 
 def _with_raw_columns(findings: list[Finding], data: Dataset) -> list[Finding]:
-    """Return findings with those in the columns as they are in the file: a scaled identifier looks like a feature."""
+    """Return findings, with those on columns from the unprepared data: a scaled identifier looks like a feature."""
     raw = examine(data.X, feature_names=data.feature_names, search=False)
     return [
         *(one for one in findings if one.kind not in _OF_RAW_COLUMNS),
@@ -103,17 +105,17 @@ def _with_raw_columns(findings: list[Finding], data: Dataset) -> list[Finding]:
 
 
 def _hidden(data: Dataset, search: Any) -> set[str]:
-    """Return the kinds of findings that are mended, or do not concern the method."""
+    """Return the kinds of findings that the preparation fixes, or that do not concern the method."""
     hidden = {*_MENDED, *(_OF_DISTANCES if search is None else ())}
     if getattr(search, "metric", None) == "cosine":
         hidden.add("empty_rows")
-    if data.groups is not None:  # the rows of a group are held out together
+    if data.groups is not None:  # the samples of a group are held out together
         hidden.add("duplicates")
     return hidden
 
 
 def _taken_apart(model: Any) -> tuple[list[Any], Any]:
-    """Return the fitted steps before a method, and the method, which may be behind thresholds."""
+    """Return the fitted steps before a method, and the method, possibly inside a threshold classifier."""
     if isinstance(model, Pipeline):
         steps, method = _taken_apart(model[-1])
         return [*([model[:-1]] if len(model) > 1 else []), *steps], method
@@ -122,7 +124,7 @@ def _taken_apart(model: Any) -> tuple[list[Any], Any]:
 
 
 def _search_like(method: Any) -> ExactNeighbors:
-    """Return an exact search by the metric of a method's."""
+    """Return an exact search with the distance of a method's search."""
     search = getattr(method, "search", None)
     if isinstance(search, ExactNeighbors):
         return search

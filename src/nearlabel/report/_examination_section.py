@@ -1,4 +1,4 @@
-"""The section about what the doctor finds in the data, on pages of runs and of models."""
+"""The section with findings in the data, on pages of runs and models."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from nearlabel.report._tables import Column, notes, table
 
 _COUNTED = {"severe": ("severe", "severe"), "warning": ("warning", "warnings"), "note": ("note", "notes")}
 _SEVERE = " Severe ones certainly affect predictions or their measured quality."
-_TITLES = ("finding", "severity", "what was found", "what mends it", "evidence")
+_TITLES = ("finding", "severity", "finding", "remedy", "evidence")
 _OPTION = re.compile(r"(--[a-z-]+)")
 
 
 def examination_section(examination: Mapping[str, Any]) -> Markup:
-    """Return what was found and what mends it, as a table or a sentence, and what was not examined."""
+    """Return the findings with remedies, as a table or a sentence, and notes on parts that were not examined."""
     findings = examination["findings"]
     words = [f"{_examined(examination)}: {_counts(findings)}", *examination["notes"]]
     if not findings:
@@ -52,7 +52,7 @@ def _counts(findings: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _remedy(text: str) -> Markup:
-    """Return text whose options are marked, and not broken at the end of a line."""
+    """Return text with command-line options marked up, so that they are not broken at line ends."""
     return join(*(element("code", part) if _OPTION.fullmatch(part) else part for part in _OPTION.split(text)))
 
 

@@ -1,4 +1,4 @@
-"""Some samples with their label sets, scores and neighbours, which the reader of a report can look into."""
+"""Samples with their label sets, scores and neighbours, for the explorer of a report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nearlabel.utils.truncate import shortened
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 _MOST_LABELS, _MOST_NEIGHBORS = 12, 20
-_LONGEST_TEXT = 200  # of a kept column
+_LONGEST_TEXT = 200  # maximum of characters of a saved column
 _COMMON_COLUMNS = ("votes", "score", "threshold", "flip")
 _OF_NEIGHBORS = ("row", "labels", "names")  # shown for the neighbours of every method
 _UNEXPLAINED: Mapping[str, Any] = {"novelty": None, "rule": "", "labels": (), "neighbors": ()}
@@ -35,12 +35,12 @@ def explorer_facts(
     kept: Mapping[str, Sequence[str]],
     own: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:
-    """Return some samples, spread evenly over the data, with all that is known of them.
+    """Return some samples, spread evenly over the data, with their labels, scores and neighbours.
 
     Parameters
     ----------
     model : fitted classifier
-        Neighbours are those of its `explain`, if it has one.
+        The model; neighbours come from its `explain`, if it has one.
     data : Dataset
         Samples and their true label sets.
     predicted : ndarray or CSR of shape (n_samples, n_labels)
@@ -48,7 +48,7 @@ def explorer_facts(
     scores : ndarray of shape (n_samples, n_labels) or None
         Scores of the model.
     training : Dataset or None
-        Training data of the model, for pictures of the neighbours.
+        Training data of the model, for images of the neighbours.
     n_rows : int
         Maximum number of samples.
     kept : mapping of str to sequence of str of length n_training_samples
@@ -111,7 +111,7 @@ def _row_facts(
     columns: Sequence[str],
     names: _Names,
 ) -> dict[str, Any]:
-    """Return the facts of one sample, whose true and predicted labels are `sets`."""
+    """Return the facts of one sample; `sets` are its true and predicted labels."""
     return {
         "true": names.positions(sets[0]),
         "predicted": names.positions(sets[1]),
@@ -124,7 +124,7 @@ def _row_facts(
 
 
 def _unknown_of(unknown: Matrix | None, i: int, decided: IntArray, names: _Names) -> dict[str, Any]:
-    """Return which of the predicted labels are unknown: neither right nor wrong. Nothing if all cells are known."""
+    """Return which of the predicted labels are unknown, neither right nor wrong; empty if all cells are known."""
     if unknown is None:
         return {}
     of_row = unknown[[i]].toarray() if sparse.issparse(unknown) else unknown[[i]]
@@ -132,15 +132,16 @@ def _unknown_of(unknown: Matrix | None, i: int, decided: IntArray, names: _Names
 
 
 def _named(row: int, own: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return what is kept of a sample, and what people call it."""
+    """Return the saved columns of a sample, and its name."""
     kept = {name: _in_short(values[row]) for name, values in own.items()}
     return {"kept": kept, "name": row_name(row, kept) if any(kept.values()) else ""}
 
 
 class _Names:
-    """The labels that occur, in order of their first occurrence.
+    """The labels that occur, in the order of their first occurrence.
 
-    A page contains each name once and refers to it by its position: names may be long, and 200 samples have thousands.
+    A page contains each name once and refers to it by position: names may be long, and 200 samples have thousands of
+    labels.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -159,7 +160,7 @@ class _Names:
 
 
 def _shown_labels(sets: tuple[IntArray, IntArray], scores: FloatArray | None) -> IntArray:
-    """Return the labels of a row to show: its true and predicted ones, and those of highest score."""
+    """Return the labels of a sample to show: true and predicted ones, and those with the highest scores."""
     own = np.union1d(*sets)
     if scores is None:
         return own
@@ -170,7 +171,7 @@ def _shown_labels(sets: tuple[IntArray, IntArray], scores: FloatArray | None) ->
 
 
 def _label_columns(explanation: Explanation | None) -> list[str]:
-    """Return the columns that the text of an explanation shows: those of most methods, then the method's own."""
+    """Return the columns of an explanation to show: the common ones, then the method's own."""
     if explanation is None:
         return ["score"]
     common = [name for name in _COMMON_COLUMNS if name in explanation.labels]

@@ -1,4 +1,4 @@
-"""The figures of a page: displays of `nearlabel.plots` as SVG, each with words for those who do not see it."""
+"""The figures of a page: displays of `nearlabel.plots` as SVG, with descriptions for screen readers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from nearlabel.plots import (
 from nearlabel.report._markup import Markup
 from nearlabel.report._numbers import shown
 
-_SIZE = (4.2, 3.0)  # inches: letters of nine points can still be read where it is shrunk to the width of a phone
+_SIZE = (4.2, 3.0)  # inches: text of nine points is still readable at the width of a phone
 
-# Name of a line -> its points: number of neighbours, value, and half the height of its band or None.
+# Name of a line -> its points: number of neighbours, value, and half the height of the band or None.
 Curves = Mapping[str, Sequence[tuple[int, float, float | None]]]
 
 
 class _LabelCurveDisplay(MicroFrontierDisplay):
-    """Precision over recall of one label, for every threshold; below a point the next one's precision is reached."""
+    """Precision over recall of one label, for every threshold, as a step function."""
 
     def _draw(self, ax: Any, **style: Any) -> None:
         super()._draw(ax, **({"drawstyle": "steps-pre"} | style))
@@ -31,7 +31,7 @@ class _LabelCurveDisplay(MicroFrontierDisplay):
 
 
 def draw_curves(curves: Curves, order: Sequence[str], title: str) -> Markup:
-    """Return a line for each method; a method looks alike in all figures of a page, by its place in the order."""
+    """Return a line for each method; its position determines its style, the same in all figures of a page."""
     lines = []
     for name, points in curves.items():
         numbers, values, deviations = zip(*points, strict=True)
@@ -51,7 +51,7 @@ def draw_reliability(calibration: Mapping[str, Any]) -> Markup:
 
 
 def draw_precision_recall(frontier: Mapping[str, Any]) -> Markup:
-    """Return the frontier with the best point and the model's, unless the model predicts nothing."""
+    """Return the frontier with the best point, and the model's point unless the model predicts no labels."""
     points = {"the model's decisions": frontier["model"], "best thresholds": frontier["best"]}
     marked = {name: (at["recall"], at["precision"]) for name, at in points.items() if at["precision"] is not None}
     words = " and ".join(f"F1 {shown(at['f1'])} of {name}" for name, at in points.items())
@@ -60,7 +60,7 @@ def draw_precision_recall(frontier: Mapping[str, Any]) -> Markup:
 
 
 def draw_label_curve(curve: Mapping[str, Any]) -> Markup:
-    """Return precision over recall of one label, with the model's own point, unless it never predicts the label."""
+    """Return precision over recall of one label, with the model's point unless it never predicts the label."""
     point = curve["precision_of_model"], curve["recall_of_model"]
     marked = {} if point[0] is None else {"the model's decisions": (point[1], point[0])}
     words = (

@@ -1,4 +1,4 @@
-"""The headline figures of a model: how good its predictions are, compared with one label set for all samples."""
+"""The headline metrics of a model, compared with a constant prediction."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from nearlabel.metrics.counts import Counts
 
 
 def headline_facts(per_label: Counts, total: Counts, n_exact: int | None) -> dict[str, Any]:
-    """Return the headline figures from the counts of labels; what is 0/0 is None.
+    """Return the headline metrics from the counts of labels; 0/0 is None.
 
-    `n_exact` is the number of samples whose whole label set is predicted, None if that is unknown.
+    `n_exact` is the number of exact matches, None if unknown.
     """
     true, predicted, hits = (int(count[0]) for count in (total.true, total.predicted, total.hits))
     return {
@@ -26,9 +26,10 @@ def headline_facts(per_label: Counts, total: Counts, n_exact: int | None) -> dic
 
 
 def constant_f1(per_label: Counts) -> float | None:
-    """Return the largest micro F1 that one label set, predicted for every sample, reaches; None without a true label.
+    """Return the largest micro F1 of a constant label set, predicted for every sample; None without true labels.
 
-    The best label set has the labels of the largest shares of known samples: all its prefixes are tried.
+    The best label set consists of the labels with the largest shares of positives; all prefixes of that order are
+    tried.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Facts of label sets for a report: figures, how often each label is there, and which occur together."""
+"""Facts of label sets for a report: statistics, label frequencies and co-occurrence."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ def labelset_facts(y: MatrixLike, names: Sequence[str], *, most_paired: int = 40
     Parameters
     ----------
     y : indicator matrix of shape (n_samples, n_labels)
-        Dense or sparse; NaN where it is unknown whether a sample has a label.
+        Dense or sparse; NaN in unknown cells.
     names : sequence of str of length n_labels
         Names of the labels.
     most_paired : int, default=40
-        Labels of which all pairs are counted, at most.
+        Maximum number of labels of which all pairs are counted.
 
     Returns
     -------
     dict
         ``figures``, those of `nearlabel.labels.describe`, undefined ones None; ``counts``, rows of each label; and
-        ``co_occurrence``: ``names`` of so many most frequent labels that occur, most frequent first, equal ones by
-        column, and ``counts``, the rows of each pair of them.
+        ``co_occurrence``: ``names`` of the most frequent labels that occur, most frequent first, ties by column, and
+        ``counts``, the number of samples of each pair of them.
 
     Raises
     ------
     ValueError
-        If y is no indicator matrix or has no row.
+        If y is not an indicator matrix or has no rows.
 
     Examples
     --------
@@ -55,5 +55,5 @@ def labelset_facts(y: MatrixLike, names: Sequence[str], *, most_paired: int = 40
 
 
 def finite(value: float | None) -> float | None:
-    """Return a finite number, or None: JSON has no others."""
+    """Return a finite number, or None, since JSON has no other numbers."""
     return value if value is not None and np.isfinite(value) else None

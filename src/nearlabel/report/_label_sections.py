@@ -1,4 +1,4 @@
-"""The sections about label sets, on pages of runs and of models."""
+"""The sections about label sets, on pages of runs and models."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CO_OCCURRENCE_NOTE = (
 
 
 def data_figures(data: Mapping[str, Any]) -> Markup:
-    """Return the figures by which a data set is described."""
+    """Return the statistics of a data set."""
     return facts_list([(title, data[name]) for name, title in _FIGURES.items() if name in data])
 
 

@@ -1,4 +1,4 @@
-"""Leave-one-out predictions of a model for the samples that it was fitted to."""
+"""Leave-one-out predictions of a model for its training samples."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class LeftOutPredictions(NamedTuple):
 
 
 def left_out_predictions(model: Any, shape: tuple[int, int]) -> LeftOutPredictions | None:
-    """Return the leave-one-out predictions of a fitted model; None if it has none.
+    """Return the leave-one-out predictions of a fitted model; None if it does not support them.
 
-    Thresholds, calibration and the steps of a pipeline stay those fitted to all samples. `shape` is that of the label
-    sets: a model whose training samples have changed since has predictions for others.
+    Thresholds, calibration and the steps of a pipeline stay fitted to all samples. `shape` is the shape of the label
+    sets: if the training samples have changed since, the model has predictions for other samples.
     """
     found = unwrapped(model)
     if not _knows_its_samples(found):
@@ -31,7 +31,7 @@ def left_out_predictions(model: Any, shape: tuple[int, int]) -> LeftOutPredictio
     try:
         scores = as_label_scores(found.classifier.loo_predict_proba(), found.classifier, shape[1], "predict_proba")
         labels: Matrix = None if found.around else found.classifier.loo_predict()
-    except ValueError:  # too few samples to leave one out
+    except ValueError:  # too few samples for leave-one-out
         return None
     for part in reversed(found.around):
         labels = part.label_sets_of(scores)
@@ -40,7 +40,7 @@ def left_out_predictions(model: Any, shape: tuple[int, int]) -> LeftOutPredictio
 
 
 def _knows_its_samples(found: Unwrapped) -> bool:
-    """Return whether the classifier was fitted to the samples themselves, not to those that a sampler made."""
+    """Return whether the classifier was fitted to the samples themselves, not to resampled ones."""
     steps = (step for before in found.before for _, step in before.steps)
     by_probability = all(part.response_method_ == "predict_proba" for part in found.around)
     resampled = any(hasattr(step, "fit_resample") for step in steps)

@@ -1,4 +1,4 @@
-"""What figures were made with, in words: the same on the pages of runs and of models."""
+"""The line on environments, for pages of runs and models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 
 def shown_environments(environments: Iterable[Mapping[str, str]]) -> str | None:
-    """Return environments as one line, each once; None if none is known, as of records of an older nearlabel.
+    """Return distinct environments as one line; None if none is known, as for records of an older nearlabel.
 
     Examples
     --------

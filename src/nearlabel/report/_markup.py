@@ -1,4 +1,4 @@
-"""HTML and SVG from plain data: whatever is no markup is escaped."""
+"""HTML and SVG from plain data; anything that is not markup is escaped."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import TypeAlias
 
 
 class Markup(str):
-    """Text that is markup already."""
+    """Text that is already markup."""
 
     __slots__ = ()
 
 
 Child: TypeAlias = str | int | float | None
-_VOID = frozenset({"br", "input", "meta"})  # of HTML; those of SVG are closed
+_VOID = frozenset({"br", "input", "meta"})  # void elements of HTML; elements of SVG are closed
 
 
 def join(*children: Child) -> Markup:
-    """Return children one after the other; None is nothing, text is escaped."""
+    """Return concatenated children; None is left out, text is escaped."""
     return Markup("".join(c if isinstance(c, Markup) else escape(str(c)) for c in children if c is not None))
 
 
 def element(name: str, /, *children: Child, **attributes: Child | bool) -> Markup:
-    """Return an element; of an attribute's name `_` becomes `-`, one at its end goes; None and False are left out.
+    """Return an element; `_` in attribute names becomes `-`, a final one is removed; None and False are left out.
 
     Examples
     --------
@@ -41,5 +41,5 @@ def _attribute(name: str, value: Child | bool) -> str:
 
 
 def _short(value: Child | bool) -> str:
-    """Return a coordinate with two decimals at most, all else as it is."""
+    """Return a coordinate with at most two decimals, anything else unchanged."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Facts of a model on samples whose label sets are known: all numbers of its report are computed here."""
+"""Facts of a model on labelled samples: all numbers of its report are computed here."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from nearlabel.utils.response_methods import label_scores
 from nearlabel.utils.types import FloatArray, Matrix
 from nearlabel.utils.validation import check_integer
 
-_MOST_POINTS = 300  # of the frontier
-_MOST_LABELS = 2000  # in the table
+_MOST_POINTS = 300  # maximum of points of the frontier
+_MOST_LABELS = 2000  # maximum of labels in the table
 
 
 def model_facts(
@@ -47,42 +47,42 @@ def model_facts(
     Parameters
     ----------
     model : fitted classifier
-        Any that predicts indicator matrices; scores, probabilities and neighbours are shown if it has them.
+        Any classifier that predicts indicator matrices; scores, probabilities and neighbours are shown if it has them.
     data : Dataset
-        Samples with their label sets, in the model's order of features and labels.
+        Samples with their label sets, with features and labels in the model's order.
     card : mapping
         The card of the model: `ModelCard.to_json`, parsed.
     training : Dataset, default=None
-        Training data of the model, in which the doctor looks for faults, and for pictures of the neighbours.
+        Training data of the model, for findings in the data and images of the neighbours.
     seen : bool, default=False
-        Whether `data` are the training data. Then all figures but the explorer are those of leave-one-out predictions
-        if the model has them (``left_out`` of the facts), each sample predicted from all others.
+        Whether `data` are the training data. Then all figures except the explorer use leave-one-out predictions if the
+        model supports them (``left_out`` of the facts): each sample is predicted from all others.
     n_rows : int, default=200
         Maximum number of samples in the explorer; they are spread evenly over the data.
     kept : mapping of str to sequence of str of length n_training_samples, default=None
-        Columns of the training samples, such as ids and titles, by which the explorer names neighbours: what
-        `nearlabel.persistence.read_kept` returns. Texts of more than 200 characters are shortened.
+        Columns of the training samples, such as ids and titles, with which the explorer names neighbours, as
+        `nearlabel.persistence.read_kept` returns them. Texts of more than 200 characters are shortened.
     kept_of_data : mapping of str to sequence of str of length n_samples, default=None
-        Such columns of `data`, by which the explorer names samples. None: `kept` if `seen`, else there are none.
+        Such columns of `data`, with which the explorer names samples. None: `kept` if `seen`, otherwise no columns.
 
     Returns
     -------
     dict
-        Plain data for `nearlabel.report.write_report`: numbers, texts, lists and dictionaries; what is undefined is
+        Plain data for `nearlabel.report.write_report`: numbers, texts, lists and dictionaries; undefined values are
         None.
 
     Raises
     ------
     ValueError
-        If the model was fitted to other numbers of features or labels, or the data have no row, or
-        `kept` and `kept_of_data` are not of the samples.
+        If the model was fitted to another number of features or labels, the data have no rows, or `kept` or
+        `kept_of_data` do not match the samples.
     TypeError
-        If `n_rows` is no integer, or the model predicts nothing.
+        If `n_rows` is not an integer, or the model is not a classifier.
 
     Notes
     -----
     Precision is None for a label that is never predicted, recall for one that never occurs, F1 for one that neither
-    occurs nor is predicted; the metrics above the table count such a 0/0 as 0, as `nearlabel.metrics` does.
+    occurs nor is predicted; the metrics above the table use 0 for 0/0, as `nearlabel.metrics` does.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def model_facts(
 
 
 def _headline(compared: Comparison) -> dict[str, Any]:
-    """Return the headline figures; exact matches only if all labels are known."""
+    """Return the headline metrics; exact matches only if all labels are known."""
     each = compared.per_example
     exact = (each.hits == each.true) & (each.hits == each.predicted)
     n_exact = int(exact.sum()) if compared.unknown is None else None
@@ -151,7 +151,7 @@ def _headline(compared: Comparison) -> dict[str, Any]:
 def _suspects(
     model: Any, training: Dataset | None, label_names: Sequence[str], kept: Mapping[str, Sequence[str]]
 ) -> dict[str, Any] | None:
-    """Return the suspicious labels of the training rows, if these are at hand."""
+    """Return the suspicious labels of the training samples, if these are available."""
     return None if training is None else suspicious_labels(model, training.Y.shape[0], label_names, kept)
 
 
@@ -159,7 +159,7 @@ def _answers(model: Any, X: Matrix, n_labels: int) -> tuple[Matrix, FloatArray |
     """Return label sets, scores (or None) and the method that returned the scores."""
     method = next((name for name in ("predict_proba", "decision_function") if hasattr(model, name)), "")
     with warnings.catch_warnings():
-        # Rows of a file have no column names for scikit-learn to compare; the caller has ordered the columns.
+        # Samples from a file have no column names that scikit-learn could compare; the caller has ordered the columns.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         return model.predict(X), label_scores(model, X, n_labels, method) if method else None, method
 
@@ -178,7 +178,7 @@ def _check_labels(predicted: Matrix, Y: Matrix) -> None:
 
 
 def _metrics(Y: Matrix, predicted: Matrix, scores: FloatArray | None, card: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return all metrics of the catalogue, each with the value on the card."""
+    """Return all metrics of the catalogue, with the values on the card."""
     values = score_all(Y, predicted, scores)
     return [
         {
@@ -195,7 +195,7 @@ def _metrics(Y: Matrix, predicted: Matrix, scores: FloatArray | None, card: Mapp
 def _of_labels(
     names: Sequence[str], counts: Counts, thresholds: Sequence[Any] | None, frontier: MicroPRFrontier | None
 ) -> list[dict[str, Any]]:
-    """Return the figures of the most frequent labels, in the order of the columns."""
+    """Return the metrics of the most frequent labels, in the order of the columns."""
     best = None if frontier is None else frontier.thresholds(frontier.best_point())
     most = np.sort(np.argsort(-counts.true, kind="stable")[:_MOST_LABELS])
     return [
@@ -221,12 +221,12 @@ def _ratios(hits: int, predicted: int, true: int) -> dict[str, Any]:
 
 
 def _plain(threshold: Any) -> float | str:
-    """Return a threshold for JSON, which has no infinite numbers: those become text."""
+    """Return a threshold for JSON; infinite numbers become text."""
     return float(threshold) if np.isfinite(float(threshold)) else str(float(threshold))
 
 
 def _calibration(scores: FloatArray, Y: Matrix) -> dict[str, Any]:
-    """Return the bins of the probabilities as plain data; what is undefined in an empty one is None."""
+    """Return the bins of the probabilities as plain data; undefined values of empty bins are None."""
     bins = calibration_bins(Y, scores)
     columns = zip(bins.edges, bins.edges[1:], bins.counts, bins.mean_probability, bins.true_share, strict=False)
     each = [
@@ -238,7 +238,7 @@ def _calibration(scores: FloatArray, Y: Matrix) -> dict[str, Any]:
 
 
 def _frontier(frontier: MicroPRFrontier, total: Counts) -> dict[str, Any]:
-    """Return as many points of the frontier as a figure can show, the best one, and the model's."""
+    """Return points of the frontier, as many as a figure can show, with the best point and the model's point."""
     best = frontier.best_point()
     shown = np.unique(np.linspace(0, len(frontier.recall) - 1, _MOST_POINTS).round().astype(np.intp))
     shown = np.union1d(shown, [best])

@@ -90,7 +90,7 @@ def _seen(facts: Facts) -> list[str]:
 
 
 def _verdict(headline: Facts) -> str:
-    """Return how good the model is, in one sentence."""
+    """Return a one-sentence evaluation of the model."""
     true, predicted, hits = (headline[name] for name in ("true", "predicted", "hits"))
     if not true:
         return "No sample has a label, so the model cannot be evaluated."
@@ -127,19 +127,22 @@ def _headline(facts: Facts) -> Markup:
 
 
 def _by_trouble(labels: Sequence[Facts]) -> list[Facts]:
-    """Return labels by F1, the lowest first, of equal ones that of more samples; undefined ones last."""
+    """Return labels by F1, lowest first; ties by decreasing number of samples; undefined ones last."""
     return sorted(labels, key=lambda one: (one["f1"] is None, one["f1"] or 0.0, -one["support"]))
 
 
 def _changes(changes: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    """Return how the training rows have changed since the fit, and what is stale since."""
+    """Return the changes of the training samples since the fit, and the stale settings."""
     if changes is None:
         return []
-    pairs = [("Rows added since the fit", str(changes["added"])), ("Rows forgotten since", str(changes["forgotten"]))]
+    pairs = [
+        ("Samples added since the fit", str(changes["added"])),
+        ("Samples removed since", str(changes["forgotten"])),
+    ]
     if changes["new_labels"]:
-        pairs.append(("Labels that came", str(len(changes["new_labels"]))))
+        pairs.append(("New labels", str(len(changes["new_labels"]))))
     stale = [words for name, words in _STALE.items() if changes[name]]
-    return [*pairs, ("Chosen before that", ", ".join(stale) if stale else "nothing")]
+    return [*pairs, ("Tuned before these changes", ", ".join(stale) if stale else "nothing")]
 
 
 def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
@@ -157,7 +160,7 @@ def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
         ("Trained on", data["name"]),
         *((f"Training {name}", value) for name, value in known),
         *([("Guarantee", card["guarantee"])] if card.get("guarantee") else []),
-        *([("Kept of each training row", ", ".join(card["kept"]))] if card.get("kept") else []),
+        *([("Saved columns of training samples", ", ".join(card["kept"]))] if card.get("kept") else []),
         *_changes(card.get("changes")),
         ("Versions", libraries),
         ("Figures made with", shown_environments(made_with)),
@@ -169,18 +172,18 @@ def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
 def _suspects(found: Facts) -> Markup:
     if found["note"]:
         return notes([found["note"]])
-    doubted = f"{found['n_issues']:,} cells of the training rows are doubted, by leave-one-out answers."
-    words = f"{doubted} nearlabel audit MODEL --out FILE lists them, to be ticked and corrected. The most suspicious:"
+    doubted = f"{found['n_issues']:,} cells of the training samples are doubted, based on leave-one-out predictions."
+    words = f"{doubted} nearlabel audit MODEL --out FILE lists them for corrections. The most suspicious:"
     return join(notes([words]), suspects(found["cells"], n_open=3))
 
 
 def _doubtful(found: Sequence[Facts]) -> Markup:
     words = (
-        "The samples whose predictions are expected to have most wrong labels, by the model's own probabilities."
-        " nearlabel suggest MODEL POOL --for review lists more, also where nobody knows the labels."
+        "The samples with the largest expected numbers of wrong labels, by the model's own probabilities."
+        " nearlabel suggest MODEL POOL --for review lists more, also unlabelled samples."
     )
     columns = [Column("sample", numeric=False), Column("predicted", numeric=False), Column("wrong labels expected")]
-    columns.append(Column("most doubtful labels, and the probability that they are wrong", numeric=False))
+    columns.append(Column("most uncertain labels, and the probability that they are wrong", numeric=False))
     rows = [
         (
             one["name"],
@@ -190,12 +193,12 @@ def _doubtful(found: Sequence[Facts]) -> Markup:
         )
         for one in found
     ]
-    told = table(columns, rows, "Predictions of largest expected loss, the worst first")
+    told = table(columns, rows, "Predictions with the largest expected loss, worst first")
     return join(notes([words]), element("div", told, class_="prose"))
 
 
 def _doubt(doubt: Facts) -> str:
-    """Return a decision that may be wrong, and whether it is."""
+    """Return a possibly wrong prediction of a label, and whether it is wrong."""
     decided = "predicted" if doubt["predicted"] else "not predicted"
     verdict = {None: "unknown", True: "wrong", False: "right"}[doubt["is_wrong"]]
     return f"{doubt['label']} {decided}, {doubt['probability_wrong']:.0%} ({verdict})"

@@ -1,4 +1,4 @@
-"""Numbers as a page shows them: three significant digits, thousands apart, a dash for what is undefined."""
+"""Numbers on a page: three significant digits, thousands separated, a dash for undefined values."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def shown(value: float | str | None) -> str:
 
 
 def shown_threshold(value: float | str | None) -> str:
-    """Return a threshold; an infinite one in words."""
+    """Return a threshold; an infinite one as words."""
     return {"inf": "never", "-inf": "always"}.get(str(value)) or shown(value)
 
 
 def shown_range(numbers: list[int]) -> str:
-    """Return ``1 to 30`` for a whole range of numbers in order, else the numbers.
+    """Return ``1 to 30`` for consecutive numbers, otherwise the numbers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Facts to one self-contained HTML file."""
+"""Reports as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _PAGES = {
     "audit": (audit_title, audit_verdict, audit_sections),
 }
 _ENDINGS = (".html", ".htm")
-# The browser loads nothing, whatever a name contains.
+# The browser loads nothing, even if a name contains markup.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
 def write_report(facts: Mapping[str, Any], path: str | os.PathLike[str], *, title: str | None = None) -> Path:
-    """Write the page of some facts; the file is written whole or not at all.
+    """Write a report to a file, atomically.
 
     Parameters
     ----------
     facts : mapping
         As returned by `run_facts`, `model_facts` or `audit_facts`.
     path : path-like
-        The file, ending in ``.html``; its folder is made if it is not there.
+        The file, with the suffix ``.html``; its folder is created if it is missing.
     title : str, default=None
-        Heading of the page. None or blank: made from the facts.
+        Heading of the page. None or blank: derived from the facts.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def write_report(facts: Mapping[str, Any], path: str | os.PathLike[str], *, titl
     Raises
     ------
     ValueError
-        If the facts are of no known kind, or the file does not end in ``.html``.
+        If the kind of facts is unknown, or the file does not end in ``.html``.
     OSError
         If the file cannot be written.
     ImportError
@@ -76,14 +76,14 @@ def write_report(facts: Mapping[str, Any], path: str | os.PathLike[str], *, titl
 
 
 def report_page(facts: Mapping[str, Any], *, title: str | None = None) -> str:
-    """Return the page of some facts as text; the same facts give the same text.
+    """Return a report as text; the same facts give the same text.
 
     Parameters
     ----------
     facts : mapping
         As returned by `run_facts`, `model_facts` or `audit_facts`.
     title : str, default=None
-        Heading of the page. None or blank: made from the facts.
+        Heading of the page. None or blank: derived from the facts.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def report_page(facts: Mapping[str, Any], *, title: str | None = None) -> str:
     Raises
     ------
     ValueError
-        If the facts are of no known kind.
+        If the kind of facts is unknown.
     ImportError
         If the page has figures and matplotlib is not installed (extra ``plot``).
 
@@ -130,7 +130,7 @@ def _head(title: str) -> Markup:
 
 
 def _data(facts: Mapping[str, Any]) -> Markup:
-    """Return the data of the script; no text in them can end the element."""
+    """Return the data for the script; no text in them can end the element."""
     text = json.dumps(_rounded(facts.get("explorer")), separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return element("script", Markup(safe), type="application/json", id="facts")

@@ -1,4 +1,4 @@
-"""Samples that are small pictures: features named after lines and columns, such as ``pixel_0_3``."""
+"""Samples that are small images, with features named by row and column, such as ``pixel_0_3``."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 _NAME = re.compile(r"(.*?)_?(\d+)_(\d+)")
-_MOST_PIXELS = 1024  # so that some hundred samples and their neighbours fit a page
+_MOST_PIXELS = 1024  # so that a few hundred samples and their neighbours fit a page
 _DIGITS = "0123456789abcdef"
 
 
 @dataclass(frozen=True, eq=False)
 class Pictures:
-    """How to draw samples as pictures.
+    """Drawing of samples as images.
 
     Parameters
     ----------
     height, width : int
-        Lines and columns.
+        Size of an image.
     columns : ndarray of shape (height * width,)
-        Columns of X, line by line.
+        Columns of X, row by row of the image.
     low, high : float
-        Smallest and largest value of all.
+        Smallest and largest value.
     """
 
     height: int
@@ -39,7 +39,7 @@ class Pictures:
 
     @classmethod
     def of(cls, X: Matrix, names: Sequence[str]) -> Self | None:
-        """Return how to draw the samples X (n_samples, n_features); None if the names are not those of a picture."""
+        """Return the drawing for samples X (n_samples, n_features); None if the names are not those of pixels."""
         found = [_NAME.fullmatch(name) for name in names]
         places = [(one[1], int(one[2]), int(one[3])) for one in found if one]
         order = sorted(range(len(places)), key=places.__getitem__)
@@ -51,7 +51,7 @@ class Pictures:
         return cls(height, width, np.array(order, dtype=np.intp), float(X.min()), float(X.max()))
 
     def draw(self, X: Matrix) -> list[str]:
-        """Return each row as one hexadecimal digit a pixel, 0 for the smallest value and f for the largest."""
+        """Return each sample as one hexadecimal digit per pixel, 0 for the smallest value and f for the largest."""
         span = self.high - self.low or 1.0
         levels = np.clip(np.rint((as_dense(X)[:, self.columns] - self.low) / span * 15), 0, 15).astype(np.intp)
         return ["".join(_DIGITS[level] for level in row) for row in levels.tolist()]

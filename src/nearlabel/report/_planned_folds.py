@@ -1,4 +1,4 @@
-"""The folds of plans and of their records: whether a run is finished, and its methods can be compared."""
+"""The folds of plans and of their records: whether a run is finished, and whether its methods can be compared."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from nearlabel.experiments.records import Record
 
-# A shuffle (None: the split is given) and a number.
+# A seed (None: given split) and a fold number.
 FoldKey = tuple[int | None, int]
 
 
 def planned_folds(plan: Mapping[str, Any], *, given: bool) -> set[FoldKey]:
-    """Return the folds of each data set of a plan, as its description has it, on a given split or on shuffles."""
+    """Return the folds of each data set in the description of a plan, for a given split or for shuffles."""
     if "n_parts" in plan:  # `ThresholdPlan`: as many runs on the given split
         return {(None, number) for number in range(plan["n_parts"])}
     if given:
@@ -31,7 +31,7 @@ class FoldsOfMethods:
     dataset : str
         Name.
     planned, found : dict of str to set
-        For each method the folds that plans ask for, and those in the records.
+        For each method, the folds of the plans, and those in the records.
     comparable : bool
         Whether all methods have the same folds, and those with numbers of neighbours the same numbers in each.
     """
@@ -43,7 +43,7 @@ class FoldsOfMethods:
 
     @classmethod
     def of(cls, dataset: str, plans: Iterable[Mapping[str, Any]], records: Iterable[Record]) -> FoldsOfMethods:
-        """Return the folds of a data set, by plans and records."""
+        """Return the folds of a data set, from plans and records."""
         own = [record for record in records if record["dataset"] == dataset]
         given = any(record["seed"] is None for record in own)
         planned: dict[str, set[FoldKey]] = {}
@@ -60,7 +60,7 @@ class FoldsOfMethods:
 
     @property
     def n_planned(self) -> int:
-        """Number of folds that any method was to be run on; at least those of the records."""
+        """Number of folds planned for any method; at least those in the records."""
         return len(set().union(*self.planned.values(), *self.found.values()))
 
     @property

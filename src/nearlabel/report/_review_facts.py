@@ -1,4 +1,4 @@
-"""Predictions to check: those of a model, on rows that it has not seen, that are expected to be most wrong."""
+"""Predictions to check: those with the largest expected loss, for samples that are not training samples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = 10
 
 
 def doubtful_predictions(model: Any, data: Dataset, kept: Mapping[str, Sequence[str]]) -> list[dict[str, Any]] | None:
-    """Return the predictions of largest expected loss, with what the data say; None if there are no probabilities."""
+    """Return the predictions with the largest expected loss, with the true labels; None without probabilities."""
     if not hasattr(model, "predict_proba"):
         return None
     truth = PartialLabels.of(data.Y)
@@ -44,7 +44,7 @@ def doubtful_predictions(model: Any, data: Dataset, kept: Mapping[str, Sequence[
 
 
 def _is_wrong(truth: PartialLabels, row: int, label: int, predicted: bool) -> bool | None:
-    """Return whether a decision on a label is wrong; None if nobody knows."""
+    """Return whether the prediction of a label is wrong; None if unknown."""
 
     def at(matrix: Matrix) -> bool:
         return bool(cells_of(matrix, np.array([row]), np.array([label]))[0])

@@ -1,4 +1,4 @@
-"""Facts of a run: its records as a report shows them, and the data that they are of."""
+"""Facts of a run: its records for a report, and its data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nearlabel.report._planned_folds import FoldsOfMethods
 from nearlabel.utils.notes import warnings_as_notes
 from nearlabel.utils.types import Matrix
 
-# Returns the data of a name, or None; told whether the run was on a given training and test part.
+# Returns the data of a name, or None; the second argument is whether the run used a given split.
 OpenProblem = Callable[[str, bool], Problem | None]
 
 
@@ -34,9 +34,10 @@ def run_facts(
     paths : iterable of str or path
         Folders that `run` wrote, or folders of such folders.
     open_problem : callable, default=None
-        Returns the data of a name, for their figures; None where they cannot be had. None: no data are opened.
+        Function that returns the data of a name, for their statistics, or None if they are not available. None: no data
+        are opened.
     alpha : float, default=0.05
-        Level of the tests.
+        Significance level of the tests.
 
     Returns
     -------
@@ -47,7 +48,7 @@ def run_facts(
     Raises
     ------
     ValueError
-        If a folder contains no run, there is no record, or runs contradict each other.
+        If a folder contains no run, there are no records, or runs contradict each other.
 
     Examples
     --------
@@ -95,7 +96,7 @@ def _plan(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 def _directions(records: Iterable[Record]) -> dict[str, bool]:
-    """Return whether greater is better: of the catalogue, and of other metrics as their records say."""
+    """Return whether greater is better, from the catalogue or, for other metrics, from their records."""
     said = {record["metric"]: record["greater_is_better"] for record in records if "greater_is_better" in record}
     return {name: metric.greater_is_better for name, metric in CATALOGUE.items()} | said
 
@@ -127,7 +128,7 @@ def _dataset(
 
 
 def _cell(cell: Cell) -> dict[str, Any]:
-    """Return a figure; `n_neighbors` is "mean" for the mean over all numbers, None for a method without."""
+    """Return a cell; `n_neighbors` is "mean" for the mean over all numbers, None for a method without neighbours."""
     shown = {"method": cell.method, "n_neighbors": cell.n_neighbors, "metric": cell.metric}
     return shown | {"mean": finite(cell.mean), "std": finite(cell.std)}
 
@@ -135,7 +136,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
 def _data_facts(
     name: str, given: bool, plans: Sequence[dict[str, Any]], open_problem: OpenProblem | None, *, by_neighbors: bool
 ) -> dict[str, Any]:
-    """Return the figures of the data and the findings in them, if they can be had and are those of the run."""
+    """Return the statistics of the data and findings in them, if they are available and are those of the run."""
     problem = None if open_problem is None else open_problem(name, given)
     if problem is None:
         return {"data": None, "why_no_data": "The data were not found when this page was made."}
@@ -161,7 +162,7 @@ def _one_below_the_other(parts: Sequence[Matrix]) -> Matrix:
 
 
 def _tests(records: Sequence[Record], alpha: float, notes: list[str]) -> list[dict[str, Any]]:
-    """Return the results of tests: of pairs over folds or data sets, and of all methods over several data sets."""
+    """Return test results: pairwise tests over folds or data sets, and tests of all methods over several data sets."""
     wanted = ["friedman", None] if len(_names(records)) > 1 else [None]
     tests = []
     for test in wanted:

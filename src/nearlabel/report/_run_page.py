@@ -61,13 +61,13 @@ def _as_verdict(words: str) -> Markup:
 
 
 def _main_metric(metrics: Sequence[Facts]) -> Facts | None:
-    """Return micro F1, or the first metric of which it is known whether greater is better."""
+    """Return micro F1, or the first metric with a known direction."""
     directed = [one for one in metrics if one["greater_is_better"] is not None]
     return next((one for one in directed if one["name"] == "micro_f1"), directed[0] if directed else None)
 
 
 def _ranked(facts: Facts, dataset: Facts, metric: Facts) -> list[tuple[str, float]]:
-    """Return the methods with their means over folds and k, the best first, equal ones in the order of the run."""
+    """Return the methods with their means over folds and k, best first; ties in the order of the run."""
     means = [
         (cell["method"], cell["mean"])
         for cell in dataset["cells"]
@@ -90,7 +90,7 @@ def _of_one(facts: Facts, dataset: str, ranked: Sequence[tuple[str, float]], met
 
 
 def _significance(facts: Facts, dataset: str, metric: Facts, better: str, worse: str) -> str:
-    """Return whether a difference over folds is significant; nothing if it was not tested."""
+    """Return whether a difference over folds is significant, as text; empty if it was not tested."""
     tests = [test for test in facts["tests"] if test["over"] == "folds"]
     if not tests:
         return ""
@@ -101,7 +101,7 @@ def _significance(facts: Facts, dataset: str, metric: Facts, better: str, worse:
 
 
 def _of_several(ranked: Mapping[str, Sequence[tuple[str, float]]], metric: Facts) -> str:
-    """Return which method is best on most data sets; methods with the same value are all best."""
+    """Return the method that is best on most data sets; methods with the same value are all best."""
     wins = Counter(
         method for methods in ranked.values() for method, value in methods if value == methods[0][1]
     ).most_common()
@@ -155,7 +155,7 @@ def _settings(facts: Facts) -> Markup:
 
 
 def _folds(dataset: Facts) -> str:
-    """Return how many folds there are, and of how many if there were to be more."""
+    """Return the number of folds, and the planned number if it is larger."""
     found, planned = dataset["folds"], dataset["planned_folds"]
     some = f"{found} of {planned}" if found < planned else str(found)
     return "the given split" if dataset["given_split"] and planned == 1 else some
@@ -264,7 +264,7 @@ def _relations(titles: Mapping[str, str], test: Facts) -> Markup:
 
 
 def _differences(ranked: Sequence[Facts]) -> Markup:
-    words = "Mean ranks over the data sets, 1 the best. Methods beside one bar do not differ significantly (Nemenyi)."
+    words = "Mean ranks over the data sets, 1 the best. Methods joined by a bar do not differ significantly (Nemenyi)."
     return join(notes([words]), element("div", *map(_ranks, ranked), class_="grid"))
 
 
@@ -277,7 +277,7 @@ def _ranks(test: Facts) -> Markup:
 def _friedman(test: Facts) -> str:
     if test["f"] is not None:
         return f"Friedman's F: p = {test['p_value']:.2g}"
-    return f"All rank the methods alike, so Friedman's F is infinite; its chi-squared: p = {test['chi2_p_value']:.2g}"
+    return f"All rankings are equal, so Friedman's F is infinite; its chi-squared: p = {test['chi2_p_value']:.2g}"
 
 
 def _curves(facts: Facts, dataset: Facts) -> Markup:
@@ -296,7 +296,7 @@ def _curve(metric: Facts, curves: Curves, order: Sequence[str]) -> Markup:
 
 
 def _hidden_lines(curves: Curves) -> str:
-    """Return which methods have the same values: of their lines only the last one is seen."""
+    """Return the methods with equal values, whose lines coincide: only the last one is visible."""
     methods_of: dict[tuple[Any, ...], list[str]] = {}
     for method, line in curves.items():
         methods_of.setdefault(tuple((k, value) for k, value, _ in line), []).append(method)

@@ -1,4 +1,4 @@
-"""Tables and figures of a page, and the table behind each figure; the script makes tables sort and filters them."""
+"""Tables and figures of a page, and the table behind each figure; the script sorts and filters tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nearlabel.report._markup import Markup, element, join
 from nearlabel.report._numbers import shown
 
 _LEAST_TO_FILTER = 12
-_MANY_COLUMNS = 9  # too many for headings side by side on paper
+_MANY_COLUMNS = 9  # more columns need vertical headings in print
 
 Value: TypeAlias = Markup | str | float | None
 
@@ -25,23 +25,23 @@ class Column(NamedTuple):
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Value]], caption: str, *, filtered: str = "") -> Markup:
-    """Return a table, in a box that scrolls; where scripts run it can be sorted by each column.
+    """Return a table in a scrolling box; with scripts it can be sorted by each column.
 
     Parameters
     ----------
     columns : sequence of Column
-        The first one names the rows.
+        The columns; the first one contains the names of the rows.
     rows : sequence of sequence
-        A value for each column: a number or None in a numeric one, else text or markup.
+        Values for each column: numbers or None in numeric columns, otherwise text or markup.
     caption : str
-        Its title.
+        Title of the table.
     filtered : str, default=""
-        What the rows are, to filter them by their names if there are enough of them; "": there is no filter.
+        Word for the rows, for a filter by names if there are enough rows; "": no filter.
 
     Returns
     -------
     Markup
-        The box.
+        The box with the table.
     """
     best = [_best(column, [row[i] for row in rows]) for i, column in enumerate(columns)]
     head = element("tr", *(_head(column) for column in columns))
@@ -64,7 +64,7 @@ def figure(title: str, picture: Markup, numbers: Markup, note: str = "") -> Mark
 
 
 def more(summary: str, content: Markup) -> Markup:
-    """Return content that the reader unfolds."""
+    """Return content that readers can unfold."""
     return element("details", element("summary", summary), content)
 
 
@@ -84,7 +84,7 @@ def section(title: str, content: Markup, anchor: str) -> Markup:
 
 
 def anchors_of(titles: Sequence[str]) -> list[str]:
-    """Return the names by which sections are linked to, each another one.
+    """Return distinct anchor names of sections.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def anchors_of(titles: Sequence[str]) -> list[str]:
 
 
 def notes(texts: Sequence[str]) -> Markup:
-    """Return notes, a paragraph each."""
+    """Return notes, one paragraph each."""
     return join(*(element("p", text, class_="note") for text in texts))
 
 
@@ -121,5 +121,5 @@ def _cell(column: Column, value: Value, first: bool, best: bool) -> Markup:
         return element("th", value, scope="row")
     if not column.numeric:
         return element("td", value)
-    precise = f"{value:.7g}" if isinstance(value, (int, float)) else value  # what it is sorted by
+    precise = f"{value:.7g}" if isinstance(value, (int, float)) else value  # sort key
     return element("td", column.show(value), class_="n best" if best else "n", data_v=precise)

@@ -42,16 +42,16 @@ def explains_itself(self: Any) -> bool:
 
 
 class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
-    """A classifier that takes scores from an inner one, and learns from such scores how to predict label sets."""
+    """A classifier around an inner one that learns from its scores how to predict label sets."""
 
     estimator: Any
     response_method: str
 
     _needs_no_routing: ClassVar[tuple[str, ...]] = ()  # metadata that `fit` takes for itself
-    _only_decides: ClassVar[bool] = False  # whether its scores are those of the inner classifier
-    _also_takes: ClassVar[tuple[str, ...]] = ()  # metadata that `fit` takes for itself, whoever else requests it
+    _only_decides: ClassVar[bool] = False  # whether it uses the scores of the inner classifier
+    _also_takes: ClassVar[tuple[str, ...]] = ()  # metadata that `fit` uses itself, even if others request it too
 
-    # Declared for type checkers, which do not see what is set by other functions.
+    # Declared for type checkers: other functions set these attributes.
     estimator_: Any
     response_method_: str
     classes_: NDArray[Any]
@@ -66,15 +66,15 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training samples, as the inner classifier takes them.
+            Training samples, in a form that the inner classifier accepts.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Label sets as an indicator matrix of 0 and 1; a label with one class is allowed. A one-dimensional y is one
             label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too. Or
             the tags of each sample, a list, tuple or set of strings: the labels are the distinct tags. NaN, None and
             similar values mark cells as unknown; the inner classifier must then accept NaN in y.
         **params : dict
-            `groups` of shape (n_samples,), if the class holds samples out. Other metadata, such as `sample_weight`, is
-            routed to the estimators that requested it (scikit-learn's metadata routing must be enabled).
+            `groups` of shape (n_samples,), if the class uses held-out samples. Other metadata, such as `sample_weight`,
+            is routed to the estimators that requested it (scikit-learn's metadata routing must be enabled).
 
         Returns
         -------
@@ -85,9 +85,9 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         ------
         ValueError
             If y is malformed or has no known cell, the lengths differ, a parameter is out of range, the inner
-            classifier takes one label only or has no scores, or metadata is passed while routing is disabled.
+            classifier supports one label only or has no scores, or metadata is passed while routing is disabled.
         TypeError
-            If a parameter is of the wrong type.
+            If a parameter has the wrong type.
         """
         require_labels(self, y)
         target, unknown = check_partial_target(self, y, dtype=np.int8)  # checked here, and used in the form of y
@@ -115,12 +115,12 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         return self
 
     def predict(self, X: MatrixLike) -> LabelSets:
-        """Return the label set of every sample.
+        """Predict the label set of every sample.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Rows.
+            Queries.
 
         Returns
         -------
@@ -136,19 +136,19 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _fit(self, X: MatrixLike, y: Matrix, routed: Any, **direct: Any) -> None:
-        """Set `estimator_`, and what `label_sets_of` needs."""
+        """Set `estimator_`, and the attributes that `label_sets_of` needs."""
 
     @abstractmethod
     def label_sets_of(self, scores: NDArray[Any]) -> Matrix:
         """Return the label sets (n_queries, n_labels) of inner scores."""
 
     def _explained(self, X: MatrixLike, **decided: Any) -> list[Any]:
-        """Return the explanations of the classifier inside, which decides by the `thresholds` or `decide` given."""
+        """Return the explanations of the inner classifier, with the given `thresholds` or `decide`."""
         inner = self.estimator_
-        while getattr(inner, "_only_decides", False):  # its own decisions do not matter here
+        while getattr(inner, "_only_decides", False):  # its own decisions are not used
             inner = inner.estimator_
         inner = copy(inner)
-        inner.label_names_ = self.label_names_  # it was fitted to an array, which has none
+        inner.label_names_ = self.label_names_  # fitted to an array, without column names
         explanations: list[Any] = inner.explain(X, **decided)
         return explanations
 
@@ -176,7 +176,7 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         Returns
         -------
         MetadataRouter
-            The inner classifier's `fit` gets what it requested.
+            The inner classifier's `fit` gets the metadata that it requested.
         """
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=to_fit)

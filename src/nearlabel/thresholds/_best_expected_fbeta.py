@@ -1,7 +1,8 @@
-"""The label set of highest expected F-beta, for labels that are independent given their probabilities.
+"""The label set with the highest expected F-beta, for labels that are independent given their probabilities.
 
-Of each size the best set holds the most probable labels, so L + 1 sets compete. With p_1 >= ... >= p_L, S_k true labels
-among the first k and beta^2 = q/r, predicting the first k labels has F = (1 + beta^2) S_k r / (r k + q S_L), hence
+For each size the best set consists of the most probable labels, so there are L + 1 candidates. With p_1 >= ... >= p_L,
+S_k true labels among the first k and beta^2 = q/r, predicting the first k labels has F = (1 + beta^2) S_k r / (r k + q
+S_L), hence
 
     E[F] = (1 + beta^2) sum_j j P(S_k = j) s(k, r k + q j),    s(k, a) = E[r / (a + q (S_L - S_k))],
 
@@ -25,33 +26,33 @@ from nearlabel.decision import top_labels
 from nearlabel.utils.blocks import BLOCK_BYTES
 from nearlabel.utils.types import FloatArray, IntArray
 
-_EQUAL = 1e-12  # expected values that differ by less are rounded versions of one value
+_EQUAL = 1e-12  # expected values that differ by less are equal up to rounding
 
 
 def best_expected_fbeta(
     probabilities: NDArray[Any], beta_squared: Fraction, empty_value: float = 0.0
 ) -> tuple[NDArray[Any], FloatArray]:
-    """Choose, in each row, the label set of highest expected example-based F-beta if labels are independent.
+    """Predict, in each row, the label set with the highest expected example-based F-beta if labels are independent.
 
     Exact up to rounding. A row of m probabilities above 0 takes O(m^2 min(q + r, m)) steps, where beta^2 = q/r in
-    lowest terms, and O(m^2) memory: quadratic time for beta 1, 2 or 1/2, cubic for a beta that is no simple ratio.
+    lowest terms, and O(m^2) memory: quadratic time for beta 1, 2 or 1/2, cubic for a beta that is not a simple ratio.
 
     Parameters
     ----------
     probabilities : ndarray of shape (n_samples, n_labels)
         Marginal probability of each label, in [0, 1].
     beta_squared : Fraction
-        Weight of recall against precision.
+        Weight of recall relative to precision, squared.
     empty_value : float, default=0.0
-        F-beta of predicting nothing when nothing is true.
+        F-beta without true and without predicted labels.
 
     Returns
     -------
     labels : ndarray of shape (n_samples, n_labels)
         Indicator matrix. Among equal probabilities lower indices come first, among sets of equal expected value (to
-        1e-12) the smallest; a label of probability 0 is never chosen.
+        1e-12) the smallest; a label with probability 0 is never predicted.
     expected : ndarray of shape (n_samples,)
-        Expected F-beta of the chosen sets.
+        Expected F-beta of the predicted sets.
 
     Examples
     --------
@@ -94,8 +95,9 @@ def _expected_of_sizes(p: FloatArray, beta_squared: Fraction, empty_value: float
 def _means_of_none_left(n_labels: int, beta_squared: Fraction) -> tuple[FloatArray, int, int]:
     """Return s(L, r k + q j) for k and j in 0 .. L in one array, and the steps that k and j take in it.
 
-    For small q + r it holds s(L, a) of a = 0, 1, ..., so that pairs (k, j) of the same a share it and the steps are r
-    and q. Else this would be more than one for each pair: these are held one after another, in steps L + 1 and 1.
+    For small q + r it contains s(L, a) for a = 0, 1, ..., so that pairs (k, j) with the same a share a value, and the
+    steps are r and q. Otherwise that would need more values than pairs, and the array contains one value per pair, in
+    steps L + 1 and 1.
     """
     q, r = beta_squared.as_integer_ratio()
     if q + r <= n_labels + 2:
@@ -103,7 +105,7 @@ def _means_of_none_left(n_labels: int, beta_squared: Fraction) -> tuple[FloatArr
     else:
         pair = np.arange(n_labels + 1)
         alpha_over_r, steps = np.add.outer(pair, float(beta_squared) * pair).ravel(), (n_labels + 1, 1)
-    alpha_over_r[0] = np.inf  # k = 0: no set asks for it
+    alpha_over_r[0] = np.inf  # k = 0: not used by any set
     return 1 / alpha_over_r, *steps
 
 

@@ -38,13 +38,13 @@ def cross_val_scores(
     Parameters
     ----------
     estimator : multi-label classifier
-        Any classifier that takes y of shape (n_samples, n_labels) and has `predict_proba` or `decision_function`;
+        Any classifier that supports y of shape (n_samples, n_labels) and has `predict_proba` or `decision_function`;
         cloned for each fold.
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
-        Rows.
+        Samples.
     y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Label sets as an indicator matrix of 0 and 1; with NaN for unknown cells if the classifier takes them.
-    cv : int, splitter or iterable of (training, validation) rows, default=5
+        Label sets as an indicator matrix of 0 and 1; with NaN for unknown cells if the classifier supports them.
+    cv : int, splitter or iterable of (training, validation) indices, default=5
         An int: the number of folds, of consecutive samples unless `random_state` is given.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Which scores to use; "auto": probabilities if the classifier has them, else decision values.
@@ -56,15 +56,15 @@ def cross_val_scores(
     Returns
     -------
     scores : ndarray of shape (n_scored, n_labels)
-        Scores, fold after fold.
+        Scores of all folds, concatenated.
     rows : ndarray of int of shape (n_scored,)
-        The rows that were scored: ``y[rows]`` are their label sets.
+        Indices of the scored samples: ``y[rows]`` are their label sets.
 
     Raises
     ------
     ValueError
-        If y is malformed, the lengths differ, there are too few samples, or the classifier takes one label only or has
-        no scores.
+        If y is malformed, the lengths differ, there are too few samples, or the classifier supports one label only or
+        has no scores.
 
     Examples
     --------
@@ -87,9 +87,9 @@ def cross_val_scores(
 
 
 def training_labels(container: LabelContainer, truth: PartialLabels) -> Matrix:
-    """Return label sets as an inner classifier gets them: in the container of y, with NaN where a cell is unknown.
+    """Return label sets for an inner classifier: in the container of y, with NaN in unknown cells.
 
-    One label from a one-dimensional y is one column; only the answers are one-dimensional.
+    A one-dimensional y becomes one column; only the predictions are one-dimensional.
     """
     if truth.unknown is not None:
         matrix = truth.with_nan()
@@ -98,7 +98,7 @@ def training_labels(container: LabelContainer, truth: PartialLabels) -> Matrix:
 
 
 def method_of(estimator: Any, response_method: str) -> str:
-    """Return the method that gives the scores: of the unfitted classifier, so that all folds use the same one.
+    """Return the method for scores, from the unfitted classifier, so that all folds use the same one.
 
     A fitted OneVsRestClassifier has `predict_proba` or not depending on its first label in that fold.
     """
@@ -106,10 +106,10 @@ def method_of(estimator: Any, response_method: str) -> str:
 
 
 class OneClass(NamedTuple):
-    """Labels, as masks (n_labels,), that no or all training samples carry; never those that no row knows.
+    """Masks (n_labels,) of labels that no or all training samples carry, without labels unknown in all samples.
 
-    Their decision values mean nothing (scikit-learn's OneVsRestClassifier returns 0 or 1, which may be above all other
-    scores), so their score is set to minus or plus infinity.
+    Their decision values have no meaning (scikit-learn's OneVsRestClassifier returns 0 or 1, which may be above all
+    other scores), so their score is set to minus or plus infinity.
     """
 
     never: BoolArray
@@ -117,7 +117,7 @@ class OneClass(NamedTuple):
 
     @classmethod
     def of(cls, labels: Matrix) -> OneClass:
-        """Return those of training label sets (n_samples, n_labels) among the rows that know them."""
+        """Return the masks for training label sets (n_samples, n_labels), from the known cells."""
         truth = PartialLabels.of(labels)
         carriers = truth.labels.sum(axis=0)
         n_known = truth.labels.shape[0] - (0 if truth.unknown is None else truth.unknown.sum(axis=0))
@@ -125,19 +125,19 @@ class OneClass(NamedTuple):
 
     @classmethod
     def none(cls, n_labels: int) -> OneClass:
-        """Return empty masks: of a classifier that was fitted before, the training labels are unknown."""
+        """Return empty masks, since the training labels of an already fitted classifier are unknown."""
         nothing = np.zeros(n_labels, dtype=np.bool_)
         return cls(nothing, nothing)
 
     def with_infinities(self, scores: NDArray[Any], method: str) -> NDArray[Any]:
-        """Return scores (n_queries, n_labels) with those of these labels set, if they are decision values."""
+        """Return scores (n_queries, n_labels), with infinities for these labels if they are decision values."""
         if method != "decision_function" or not (self.never | self.always).any():
             return scores
         return np.where(self.always, np.inf, np.where(self.never, -np.inf, scores))
 
 
 class Scorer(NamedTuple):
-    """A fitted classifier, the method that gives its scores, and its labels of one class."""
+    """A fitted classifier, the method for its scores, and its labels with one class."""
 
     classifier: Any
     method: str
@@ -147,15 +147,15 @@ class Scorer(NamedTuple):
     def fit(
         cls, estimator: Any, method: str, X: MatrixLike, y: Matrix, params: dict[str, Any], rows: IntArray | None = None
     ) -> Scorer:
-        """Fit a clone to some rows; None: to all."""
+        """Fit a clone to some samples; None: to all."""
         if rows is not None:
             params = rows_of_params(params, rows, y.shape[0])
             X, y = rows_of(X, rows), y[rows]
-        # A classifier of one label only takes it as scikit-learn's binary targets are.
+        # A single-label classifier needs it in the form of scikit-learn's binary targets.
         only_binary = y.shape[1] == 1 and not get_tags(estimator).target_tags.multi_output
         with requiring_multilabel(estimator):
             classifier = clone(estimator).fit(X, as_dense(y)[:, 0] if only_binary else y, **params)
-        frozen = isinstance(classifier, FrozenEstimator)  # trained on other rows
+        frozen = isinstance(classifier, FrozenEstimator)  # trained on other samples
         return cls(classifier, method, OneClass.none(y.shape[1]) if frozen else OneClass.of(y))
 
     def scores(self, X: MatrixLike) -> NDArray[Any]:
@@ -176,7 +176,7 @@ def score_folds(
     n_jobs: int | None = None,
     keep: bool = False,
 ) -> list[tuple[NDArray[Any], Scorer | None]]:
-    """Return the scores of each fold's validation rows, and the fitted classifier if `keep`."""
+    """Return the scores of each fold's validation samples, and the fitted classifier if `keep`."""
     # scikit-learn's own Parallel also sends its configuration, such as metadata routing, to the workers.
     scored: list[tuple[NDArray[Any], Scorer | None]] = Parallel(n_jobs=n_jobs)(
         delayed(_score_fold)(estimator, method, X, y, split, params or {}, keep) for split in splits
@@ -199,7 +199,7 @@ def _score_fold(
 
 
 def rows_of_params(params: dict[str, Any], rows: IntArray, n_samples: int) -> dict[str, Any]:
-    """Return metadata for some rows: of a value with an entry for each row, the entries of these rows."""
+    """Return metadata for some samples: values with one entry per sample are indexed."""
 
     def is_of_rows(value: Any) -> bool:
         if hasattr(value, "shape"):

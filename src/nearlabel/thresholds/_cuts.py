@@ -1,9 +1,10 @@
-"""The places where a label's scores may be cut, and what each cut chooses: all that a metric of thresholds depends on.
+"""Candidate thresholds (cuts) of a label, with the counts that metrics of thresholded scores depend on.
 
-A cut lies between two distinct scores; equal scores stay together. One more cut chooses no row, unless a score is plus
-infinity. Of the cuts with the same hits only the one with the fewest chosen rows can be best for F and its like, and it
-lies just below the score of a row that carries the label. So with few carriers few cuts matter: one sort of the label's
-scores, in which the carriers' scores are looked up, gives them all. Of a label count the rows that know it.
+A cut lies between two distinct scores; equal scores stay together. One more cut is above all scores, unless a score is
+plus infinity. Among the cuts with the same hits, only the one with the fewest predicted samples can be best for F and
+similar metrics, and it lies just below the score of a positive sample. So few cuts matter for a label with few
+positives: one sort of the label's scores, in which the positives' scores are looked up, gives them all. Only samples in
+which the label is known count.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ _TILE_ROWS = 256
 
 
 class LabelCuts(NamedTuple):
-    """The cuts of one label, the fewest chosen rows first; counts are sums of weights where rows have weights."""
+    """The cuts of one label, fewest predicted samples first; counts are sums of weights if samples have weights."""
 
-    thresholds: FloatArray  # a row is chosen whose score is at least this
-    predicted: NDArray[Any]  # rows chosen
-    hits: NDArray[Any]  # chosen rows that carry the label
-    positives: Any  # rows that carry the label
-    n_rows: Any  # rows that know the label
+    thresholds: FloatArray  # samples with scores of at least this are predicted
+    predicted: NDArray[Any]  # predicted samples
+    hits: NDArray[Any]  # predicted positive samples
+    positives: Any  # positive samples
+    n_rows: Any  # samples in which the label is known
 
 
 def label_cuts(
     scores: NDArray[Any], truth: PartialLabels, weights: Any = None, *, every: bool = False
 ) -> Iterator[LabelCuts]:
-    """Yield the cuts of each label; of one that no row knows, that which chooses none.
+    """Yield the cuts of each label; for a label without known cells, the cut that predicts no samples.
 
     Parameters
     ----------
@@ -47,10 +48,10 @@ def label_cuts(
     truth : PartialLabels
         Indicator matrix (n_samples, n_labels) and the mask of unknown cells.
     weights : ndarray of shape (n_samples,), default=None
-        Weights of the samples.
+        Sample weights.
     every : bool, default=False
-        Whether to give every cut, not only those that can be best for a metric that gains by hits and loses by
-        chosen rows.
+        Whether to return every cut, not only those that can be best for a metric that increases with hits and decreases
+        with predicted samples.
     """
     for (of_label, carriers), known in zip(_columns(scores, truth.labels), _known_rows(truth), strict=True):
         yield _cuts_of(of_label, carriers, known, weights, every=every)
@@ -62,11 +63,11 @@ def _cuts_of(scores: NDArray[Any], carriers: IntArray, known: Any, weights: Any,
     highest = np.float64(all_scores.values[-1]) if len(all_scores.values) else -np.inf
 
     at = all_scores.values if every else carried.values
-    if highest == np.inf:  # reaches every threshold: the cut just below it takes the place of that which chooses none
+    if highest == np.inf:  # reaches every threshold: the cut just below it replaces the cut above all scores
         at = np.append(at, at.dtype.type(np.inf))
     at = np.unique(at)[::-1]
     none = np.zeros(int(highest < np.inf), dtype=np.int64)
-    # A label that no row carries is not to be chosen for a score above all seen either.
+    # A label without positives must not be predicted for a score above all training scores either.
     nobody = np.full(len(none), just_above(highest) if carried.total else np.inf)
     return LabelCuts(
         np.concatenate([nobody, between(at, all_scores.highest_below(at))]),
@@ -78,7 +79,7 @@ def _cuts_of(scores: NDArray[Any], carriers: IntArray, known: Any, weights: Any,
 
 
 def _some_rows(scores: NDArray[Any], weights: Any, rows: Any) -> tuple[Any, _Ordered]:
-    """Return the number, or weight, of some rows, and their scores."""
+    """Return the number, or weight, of some samples, and their scores."""
     values = scores[rows]
     if weights is None:
         return len(values), _Ordered.of(values, None)
@@ -87,10 +88,10 @@ def _some_rows(scores: NDArray[Any], weights: Any, rows: Any) -> tuple[Any, _Ord
 
 @dataclass(frozen=True)
 class _Ordered:
-    """Scores in ascending order, and the weight below each place."""
+    """Scores in ascending order, and the weight before each position."""
 
     values: NDArray[Any]
-    mass: NDArray[Any] | None  # (n + 1,) weight of the scores before each place; None: their number
+    mass: NDArray[Any] | None  # (n + 1,) weight of the scores before each position; None: their number
 
     @classmethod
     def of(cls, values: NDArray[Any], weights: Any) -> Self:
@@ -124,7 +125,7 @@ def just_above(score: Any) -> Any:
 def between(upper: NDArray[Any], lower: FloatArray) -> FloatArray:
     """Return thresholds that `upper` reaches and `lower` does not: halfway, as far as floats allow it.
 
-    With nothing below (NaN) that is minus infinity: all rows are chosen, those to come too.
+    If `lower` is NaN, the threshold is minus infinity: all samples are predicted, also new ones.
     """
     upper = upper.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -134,7 +135,7 @@ def between(upper: NDArray[Any], lower: FloatArray) -> FloatArray:
 
 
 def _known_rows(truth: PartialLabels) -> Iterator[Any]:
-    """Yield which rows know each label: a mask (n_samples,), or all."""
+    """Yield the samples in which each label is known: a mask (n_samples,), or all."""
     unknown = truth.unknown
     if unknown is None:
         yield from repeat(slice(None), truth.labels.shape[1])
@@ -145,7 +146,7 @@ def _known_rows(truth: PartialLabels) -> Iterator[Any]:
 
 
 def _columns(scores: NDArray[Any], labels: Matrix) -> Iterator[tuple[NDArray[Any], IntArray]]:
-    """Yield the scores of each label and the rows that carry it, by blocks of columns, which are read in one go."""
+    """Yield the scores and the positive samples of each label, by blocks of columns, which are read at once."""
     by_label = sparse.csc_array(labels)
     carriers = [by_label.indices[a:b] for a, b in zip(by_label.indptr[:-1], by_label.indptr[1:], strict=True)]
     for block in row_blocks(scores.shape[1], scores.shape[0] * scores.itemsize):
@@ -153,7 +154,7 @@ def _columns(scores: NDArray[Any], labels: Matrix) -> Iterator[tuple[NDArray[Any
 
 
 def _transposed(matrix: NDArray[Any]) -> NDArray[Any]:
-    """Return the transposed matrix, contiguous; copied by tiles of rows that stay in the cache, three times as fast."""
+    """Return the transposed matrix, contiguous; copying tiles of rows that fit the cache is three times as fast."""
     columns = np.empty(matrix.shape[::-1], dtype=matrix.dtype)
     for start in range(0, len(matrix), _TILE_ROWS):
         rows = slice(start, start + _TILE_ROWS)
@@ -163,7 +164,7 @@ def _transposed(matrix: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Cuts:
-    """The cuts of all labels, one label behind the other."""
+    """The cuts of all labels, concatenated."""
 
     start: IntArray  # (n_labels + 1,) first cut of each label
     thresholds: FloatArray
@@ -181,7 +182,7 @@ class Cuts:
         )
 
     def best_of_each_label(self, gain: NDArray[Any]) -> IntArray:
-        """Return, for each label, the cut of largest gain; of equal ones that with the fewest chosen rows."""
+        """Return, for each label, the cut with the largest gain; ties go to the fewest predicted samples."""
         largest = np.maximum.reduceat(gain, self.start[:-1])
         best = np.flatnonzero(gain == np.repeat(largest, np.diff(self.start)))
         return best[np.searchsorted(best, self.start[:-1])]

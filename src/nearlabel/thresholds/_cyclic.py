@@ -99,18 +99,18 @@ class CyclicAscent(ByThresholds):
 
 
 class _Column(NamedTuple):
-    """The rows of one label that are chosen, or that it could be best to choose."""
+    """The samples for which one label is predicted, or could be predicted in an optimum."""
 
     rows: IntArray
     scores: FloatArray
     true: BoolArray
-    below: float  # the highest score of the other rows; NaN if there are none
+    below: float  # the highest score of the other samples; NaN if there are none
 
 
 def _column(scores: NDArray[Any], truth: Any, label: int, threshold: float) -> _Column:
     """Return the rows at or above the threshold or the lowest true one: below that no cut is best.
 
-    A score of NaN, in an unknown cell, is nowhere.
+    Scores of NaN, in unknown cells, are left out.
     """
     of_label = np.asarray(scores[:, label], dtype=np.float64)
     true = np.zeros(len(of_label), dtype=np.bool_)
@@ -121,7 +121,7 @@ def _column(scores: NDArray[Any], truth: Any, label: int, threshold: float) -> _
 
 
 class _Examples:
-    """The counts and ratios of each example under the present thresholds, and the ratios' means."""
+    """The counts and ratios of each sample with the current thresholds, and the means of the ratios."""
 
     def __init__(self, objective: Objective, truth: Any, predicted: NDArray[Any], weights: Any) -> None:
         n = truth.shape[0]
@@ -135,15 +135,15 @@ class _Examples:
         self.sum_anew()
 
     def sum_anew(self) -> None:
-        """Forget the rounding of the moves."""
+        """Recompute the sums, to remove rounding errors of the moves."""
         self.means = self.ratios @ self.share
 
     def value(self) -> float:
-        """Return the present value, the larger the better."""
+        """Return the current value; larger is better."""
         return float(self.objective.combine(self.means[:, np.newaxis])[0])
 
     def move(self, column: _Column, threshold: float) -> float:
-        """Return the best threshold for one label, the others staying where they are, and set it."""
+        """Return the best threshold for one label, with the others unchanged, and set it."""
         rows, scores, true, _ = column
         if not len(rows):
             return threshold
@@ -172,7 +172,7 @@ def _row_sums(matrix: Matrix) -> IntArray:
 
 
 def _means_at_cuts(column: _Column, gains: FloatArray, nothing: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return every threshold, the fewest chosen rows first, and the means (n_ratios, n_cuts) that result."""
+    """Return all thresholds, fewest predicted samples first, and the resulting means (n_ratios, n_cuts)."""
     order = np.argsort(-column.scores, kind="stable")
     ordered = column.scores[order]
     last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))

@@ -1,4 +1,4 @@
-"""Ratios of whole numbers compared exactly."""
+"""Exact comparison of ratios of integers."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def as_exact(*arrays: NDArray[Any], factor: int) -> tuple[NDArray[Any], ...]:
 
 
 def first_largest_ratio(numerators: NDArray[Any], denominators: NDArray[Any]) -> int:
-    """Return the place of the largest quotient, the first of equal ones; 0/0 counts as 0.
+    """Return the index of the largest quotient, the first among equal ones; 0/0 counts as 0.
 
-    Floats find the candidates, whole numbers decide among them.
+    Floats find the candidates, integers decide among them.
     """
     zeros = np.zeros(len(numerators))
     quotients = np.divide(numerators, denominators, out=zeros, where=denominators != 0)

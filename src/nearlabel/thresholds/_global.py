@@ -110,7 +110,7 @@ def first_largest(values: FloatArray) -> int:
 def _candidates(scores: NDArray[Any], labels: Matrix) -> FloatArray:
     """Return where to stop, descending: above all scores (unless one is infinite), and at each score of a true label.
 
-    To choose a label that is not true makes no metric of the catalogue better.
+    Predicting a label that is not true improves no metric of the catalogue.
     """
     true = scores[labels.nonzero()].astype(np.float64)
     top = just_above(np.float64(np.fmax.reduce(scores, axis=None))) if len(true) else np.inf

@@ -1,4 +1,4 @@
-"""What fits a classifier and scores rows that it, or its like, was not trained on: tuned thresholds, calibration."""
+"""The base class of tuned thresholds and calibration: fits a classifier and computes out-of-sample scores."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from nearlabel.utils.validation import check_choice, check_groups
 
 
 class HeldOutScores(NamedTuple):
-    """The numbers of the rows that each fold held out, and their scores (n_held_out, n_labels)."""
+    """The indices of each fold's held-out samples, and their scores (n_held_out, n_labels)."""
 
     rows: list[IntArray]
     scores: list[NDArray[Any]]
-    unseen: bool = False  # whether the classifier that is kept was fitted to none of these rows
+    unseen: bool = False  # whether the final classifier was not fitted to these samples
 
 
 class HoldsRowsOut(AroundClassifier):
-    """A classifier around another one that learns from scores of rows held out, as `cv` says."""
+    """A classifier around another one that learns from held-out scores, according to `cv`."""
 
     cv: Any
     n_jobs: int | None
@@ -41,14 +41,14 @@ class HoldsRowsOut(AroundClassifier):
             check_choice("cv", self.cv, {"loo", "prefit"})
 
     def _groups(self, n_samples: int, routed: Any, direct: dict[str, Any]) -> IntArray | None:
-        """Return the number of each row's group, or None if there are none."""
+        """Return the group number of each sample, or None if there are no groups."""
         names = (dict(routed.splitter.split) | direct).get("groups")
         return None if names is None else check_groups(names, n_samples)
 
     def _score_rows(
         self, estimator: Any, X: MatrixLike, y: Matrix, routed: Any, groups: IntArray | None, *, refit: bool = True
     ) -> HeldOutScores:
-        """Fit the classifier, keep it, and return scores of rows that it, or its like, was not trained on."""
+        """Fit and store the classifier, and return out-of-sample scores."""
         n_samples, n_labels = y.shape
         everything = [np.arange(n_samples)]
         method = method_of(self.estimator, self.response_method)
@@ -78,9 +78,9 @@ class HoldsRowsOut(AroundClassifier):
         Returns
         -------
         MetadataRouter
-            `fit` of the inner classifier and `split` of the splitter get what they requested.
+            `fit` of the inner classifier and `split` of the splitter get the metadata that they requested.
         """
-        # What is no splitter takes groups all the same, as this one does.
+        # Values of `cv` that are not splitters support groups too, like this splitter.
         splitter = GroupKFold() if isinstance(self.cv, str | int | np.integer) else self.cv
         to_split = MethodMapping().add(caller="fit", callee="split")
         return super().get_metadata_routing().add(splitter=splitter, method_mapping=to_split)

@@ -17,9 +17,9 @@ from nearlabel.utils.types import FloatArray, IntArray
 class MCut(ThresholdStrategy):
     """Predict for each sample the labels above the largest gap between two successive scores; nothing is tuned.
 
-    A sample gets at least one label, and never all labels unless there is only one. Of equally large gaps, the highest
-    is used (Largeron, Moulin and Géry 2012). Gaps are computed between finite scores: a score of plus infinity is
-    always predicted, minus infinity never.
+    A sample gets at least one label, and never all labels unless there is only one. Among equally large gaps, the
+    highest is used (Largeron, Moulin and Géry 2012). Gaps are computed between finite scores: a score of plus infinity
+    is always predicted, minus infinity never.
 
     Attributes
     ----------

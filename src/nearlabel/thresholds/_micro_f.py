@@ -106,7 +106,7 @@ def _best_cuts(cuts: Cuts, gains: NDArray[Any], costs: NDArray[Any], reached: An
 def micro_f_terms(cuts: Cuts, beta: float) -> tuple[NDArray[Any], NDArray[Any], Any]:
     """Return numerator and denominator of each cut, and the denominator's constant: F = Σ gains / (constant + Σ costs).
 
-    In whole numbers where β² = q/r is a simple fraction: both sides are multiplied by r.
+    The terms are integers if β² = q/r is a simple fraction: both sides are multiplied by r.
     """
     q, r = beta_terms(beta)
     return (q + r) * cuts.hits, r * cuts.predicted, q * np.sum(cuts.positives).item()

@@ -15,14 +15,15 @@ _HALVINGS = 50  # of an interval of length 1 at most
 def largest_cut(passed: FloatArray, weights: FloatArray, allowed: float) -> tuple[float, float]:
     """Return the largest cut whose loss is at most `allowed`, and that loss; minus infinity and 0 if there is none.
 
-    The loss of a cut is the sum of the weights (n_cells,) of the cells that lie below it; `passed` (n_cells,) says
-    where each lies. No cut is above all cells.
+    The loss of a cut is the sum of the weights (n_cells,) of the cells below it; `passed` (n_cells,) is the position of
+    each cell. No cut is above all cells.
     """
     if allowed < 0:
         return -np.inf, 0.0
     order = np.argsort(passed, kind="stable")
     places, sums = passed[order], np.cumsum(weights[order], dtype=np.longdouble)
-    # A cut above the first cell that is too much to lose would lose it, and one at it loses none of its equals.
+    # A cut above the first cell that exceeds the allowed loss would lose it; a cut at the cell does not lose equal
+    # cells.
     best = places[min(int(np.searchsorted(sums, allowed, side="right")), len(places) - 1)]
     n_lost = np.searchsorted(places, best, side="left")
     return float(best), float(sums[n_lost - 1]) if n_lost else 0.0

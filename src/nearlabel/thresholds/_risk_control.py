@@ -232,7 +232,7 @@ class RiskControl(ByThresholds):
         self.thresholds_ = at + offsets
 
     def _controlled(self, misses: _Misses) -> _Cut:
-        """Return the largest cut at which the misses keep the promise, whose loss grows with the cut."""
+        """Return the largest cut at which the misses satisfy the guarantee; the loss grows with the cut."""
         alpha, n = 1 - self.level, misses.n_rows
         if n == 0:
             return _Cut(-np.inf, np.nan, np.nan, 0)
@@ -244,7 +244,7 @@ class RiskControl(ByThresholds):
         return _Cut(at, lost / n, lost / n + width, n)
 
     def _test_precision(self, scores: NDArray[Any], truth: PartialLabels, offsets: FloatArray) -> None:
-        """Test the cuts of the grid in turn, and take the last that passes."""
+        """Test the cuts of the grid in turn, and return the last one that passes."""
         assert self.confidence is not None  # checked
         cuts = np.append(np.inf, self._checked_grid(scores))  # the first is taken if none passes
         rows = _rows_known_in_full(truth)
@@ -281,7 +281,7 @@ class RiskControl(ByThresholds):
         return offsets
 
     def _checked_grid(self, scores: NDArray[Any]) -> FloatArray:
-        """Return the cuts to be tested, from the highest to the lowest."""
+        """Return the cuts to test, from the highest to the lowest."""
         if self.grid is None:
             if scores.min() < 0 or scores.max() > 1:
                 raise ValueError(
@@ -295,7 +295,7 @@ class RiskControl(ByThresholds):
         return np.unique(grid)[::-1]
 
     def _reached(self, truth: PartialLabels, predicted: NDArray[Any], weights: Any) -> float:
-        """Return the measure on other rows: those that the promise is of. With `per_label`, the mean over labels."""
+        """Return the controlled metric on other samples; with `per_label`, the mean over labels."""
         weights = np.ones(len(predicted)) if weights is None else weights
         if self.per_label:
             labels = sparse.csr_array(truth.labels)
@@ -356,7 +356,7 @@ def quantile_grid(scores: MatrixLike, n_cuts: int = _N_CUTS) -> FloatArray:
 
 
 class _Misses(NamedTuple):
-    """What is lost as the cut rises: each cell, once the cut has passed it, adds its weight to the loss."""
+    """The loss as a function of the cut: each cell below the cut adds its weight."""
 
     passed: FloatArray  # (n_cells,) cuts above this miss the cell
     weights: FloatArray
@@ -364,7 +364,7 @@ class _Misses(NamedTuple):
 
 
 class _Cut(NamedTuple):
-    """A cut and what was found of it."""
+    """A cut and its results."""
 
     at: float
     risk: float
@@ -409,7 +409,7 @@ def _rows_known_in_full(truth: PartialLabels) -> IntArray:
 
 
 def _cuts_reached(scores: NDArray[Any], offsets: Any) -> FloatArray:
-    """Return, for each score, a cut that it reaches: cut + offset, as it is rounded, is at most the score."""
+    """Return, for each score, a cut that it reaches: cut + offset, after rounding, is at most the score."""
     wanted = scores.astype(np.float64)
     with np.errstate(over="ignore"):
         cuts: FloatArray = wanted - offsets
@@ -419,9 +419,9 @@ def _cuts_reached(scores: NDArray[Any], offsets: Any) -> FloatArray:
 
 
 def _wrong_shares(scores: NDArray[Any], labels: Matrix, rows: IntArray, thresholds: FloatArray) -> FloatArray:
-    """Return the sum over rows, for descending thresholds (n_cuts, n_labels), of the wrong share of what they predict.
+    """Return, for descending thresholds (n_cuts, n_labels), the sum over samples of the shares of wrong labels.
 
-    That is 0 where nothing is predicted.
+    The share is 0 if no label is predicted.
     """
     n_cuts, n_labels = thresholds.shape
     total = np.zeros(n_cuts)
@@ -441,7 +441,7 @@ def _wrong_shares(scores: NDArray[Any], labels: Matrix, rows: IntArray, threshol
 
 
 def _numbers(values: ArrayLike) -> FloatArray:
-    """Return an array of numbers; of what are none, NaN, which is refused wherever numbers are wanted."""
+    """Return an array of numbers, with NaN for anything else, which later checks reject."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -449,7 +449,7 @@ def _numbers(values: ArrayLike) -> FloatArray:
 
 
 def lower_first(sentence: str) -> str:
-    """Return a sentence as it stands behind a colon."""
+    """Return a sentence in the form it has after a colon."""
     return sentence[:1].lower() + sentence[1:]
 
 

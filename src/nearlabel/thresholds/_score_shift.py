@@ -27,17 +27,18 @@ class ScoreShift(NamedTuple):
 
 
 def score_shift(reference: ArrayLike, scores: ArrayLike) -> ScoreShift:
-    """Compare the scores of two samples of rows by the two-sample test of Kolmogorov and Smirnov.
+    """Compare the scores of two sets of samples by the two-sample test of Kolmogorov and Smirnov.
 
-    A guarantee of `RiskControl` is for rows like those of calibration. A low p-value says that these rows are not.
-    A high one does not say that they are: what a label means may change and the scores stay.
+    A guarantee of `RiskControl` is valid for samples like those of calibration. A low p-value indicates that new
+    samples differ from them. A high p-value does not prove that they are similar: the meaning of a label may change
+    while the scores stay the same.
 
     Parameters
     ----------
     reference : array-like of shape (n_reference,)
-        One score for each row of calibration, such as the highest: `RiskControl.top_scores_`.
+        One score for each calibration sample, such as its highest: `RiskControl.top_scores_`.
     scores : array-like of shape (n_queries,)
-        The same of new samples, which should be drawn independently: parts of one document say little.
+        The same score for new samples, which should be drawn independently: parts of one document are not informative.
 
     Returns
     -------
@@ -47,7 +48,7 @@ def score_shift(reference: ArrayLike, scores: ArrayLike) -> ScoreShift:
     Raises
     ------
     ValueError
-        If one of them is not one-dimensional, is empty or holds NaN.
+        If one of them is not one-dimensional, is empty or contains NaN.
 
     Examples
     --------

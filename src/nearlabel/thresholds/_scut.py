@@ -111,7 +111,7 @@ class SCut(ByThresholds):
         return mean(values[known], sizes[known] / sizes.max() if is_of_cells else None)
 
     def _values(self, hits: Any, predicted: Any, positives: Any, total: Any) -> FloatArray:
-        """Return the value of each cut of a label, the larger the better."""
+        """Return the value of each cut of a label; larger is better."""
         objective = self._objective()
         if objective is not None:
             return objective.combine(objective.parts(Counts(hits, predicted, np.full(len(hits), positives), total)))

@@ -64,7 +64,7 @@ class ThresholdStrategy(BaseEstimator, ABC):
         return self._fit_checked(*checked_rows(scores, y, sample_weight))
 
     def _fit_checked(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> Self:
-        """Learn from what `checked_rows` returns."""
+        """Learn from the result of `checked_rows`."""
         self.n_labels_ = scores.shape[1]
         self._learn(scores, truth, weights)
         return self

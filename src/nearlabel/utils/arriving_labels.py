@@ -124,7 +124,9 @@ class Labelled(NamedTuple):
         its: Any = new.container.classes
         every = np.unique(np.concatenate([mine, its, mine[:0] if classes is None else np.asarray(classes)]))
         if len(every) > 2:
-            raise ValueError(f"y must contain two classes if it is one-dimensional, got {every.tolist()}.")
+            raise ValueError(
+                f"y must contain two classes if it is one-dimensional, got {len(every)}: {every.tolist()}."
+            )
 
         def column(labels: Matrix, own: Any) -> Matrix:
             of_row = own.take(labels[:, 0], mode="clip")

@@ -96,7 +96,7 @@ def check_n_neighbors(n_neighbors: object, n_samples: int, *, leave_one_out: boo
     k = check_integer("n_neighbors", n_neighbors, low=1)
     if leave_one_out and k >= n_samples:
         raise ValueError(
-            f"n_neighbors must be smaller than n_samples={n_samples}, got {k}: a sample is not its own neighbour."
+            f"n_neighbors must be smaller than n_samples={n_samples}, got {k}. A sample is not its own neighbour."
         )
     if k > n_samples:
         raise ValueError(f"n_neighbors must be at most n_samples={n_samples}, got {k}.")
