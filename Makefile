@@ -142,7 +142,7 @@ man: $(BIN)/python  ## write the manual page of the command line, build/man/near
 	$(INSTALL) .
 	$(BIN)/python tests/manual.py build/man/nearlabel.1
 
-lint: $(BIN)/python  ## ruff: rules and formatting; words to avoid in the pages
+lint: $(BIN)/python  ## ruff: rules and formatting; words to avoid in pages and sources
 	$(INSTALL) '.[test,lint]'
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check

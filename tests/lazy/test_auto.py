@@ -124,7 +124,7 @@ def test_few_rows(method, n, most):
 def test_too_few_rows(method, n):
     """Where nothing remains, a number has to be given."""
     with pytest.raises(
-        ValueError, match=f"X must have more samples, to leave some out and find neighbours, got n_samples={n}"
+        ValueError, match=f"X must have more samples to leave some out and find neighbours, got n_samples={n}"
     ):
         method("auto").fit(np.eye(n), np.eye(n, 2, dtype=int))
 

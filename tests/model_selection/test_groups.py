@@ -117,7 +117,7 @@ def test_thresholds_on_folds_of_groups(rows, cv):
         (lambda X, y: tune_neighbors(MLkNN(), X, y, groups=np.arange(60) % 3, cv=4), "cv must be at most the 3 groups"),
         (
             lambda X, y: tune_neighbors(MLkNN(), X, y, groups=np.zeros(60)),
-            "X must have more samples, to leave some out",
+            "X must have more samples to leave some out",
         ),
         (lambda X, y: tune_neighbors(MLkNN(), X, y, n_neighbors=[30], groups=np.arange(60) % 2), "at most 29 where"),
         (lambda X, y: NeighborsPerLabel().fit(X, y, [0]), r"groups must be of shape \(60,\)"),

@@ -345,4 +345,4 @@ def _as_numbers(truth: Matrix) -> Matrix:
 
 
 def _too_few(n_samples: int) -> ValueError:
-    return ValueError(f"X must have more samples, to leave some out and find neighbours, got n_samples={n_samples}.")
+    return ValueError(f"X must have more samples to leave some out and find neighbours, got n_samples={n_samples}.")
