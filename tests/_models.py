@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 from sklearn.pipeline import make_pipeline
@@ -47,7 +49,7 @@ from nearlabel.neighbors import (
     TransformerNeighbors,
     UsearchNeighbors,
 )
-from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
+from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder, StemAnalyzer
 from nearlabel.resampling import (
     MLROS,
     MLRUS,
@@ -281,6 +283,9 @@ MODELS: dict[str, Callable[[], Fitted]] = (
                 MixedFeaturesEncoder(text=["title"], missing_numbers="distance"),
                 MLkNN(3, search=ExactNeighbors("heom")),
             )
+        ),
+        "terms": _mixed(
+            make_pipeline(ColumnTransformer([("title", CountVectorizer(analyzer=StemAnalyzer()), "title")]), MLkNN(3))
         ),
         "scaler": _dense(FeatureScaler("standard")),
         "scaled, sparse": _sparse(make_pipeline(FeatureScaler("tfidf"), MLkNN(3))),

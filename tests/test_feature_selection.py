@@ -21,7 +21,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from _pairs import every_pair
 from conftest import CONTAINERS
 from nearlabel.datasets import fetch_dataset
-from nearlabel.feature_selection import InformationGainSelector, information_gain, symmetrical_uncertainty
+from nearlabel.feature_selection import (
+    InformationGainSelector,
+    document_frequency,
+    information_gain,
+    symmetrical_uncertainty,
+)
 from nearlabel.lazy import MLkNN
 
 MODES = ["joint", "sum", "mean"]
@@ -304,6 +309,36 @@ def test_selector_takes_a_number():
     assert InformationGainSelector(0).fit(X, Y).get_support().all()
 
 
+@pytest.mark.parametrize("n_features", [1, 5, 12, 16])
+@pytest.mark.parametrize("labels", MODES)
+def test_selector_takes_a_number_of_features(labels, n_features):
+    """Those with the largest scores are kept, of equal scores the first; with all the threshold is the smallest."""
+    X, Y = made(_mixed)
+    X = np.hstack([X[:, :6], X[:, :3], X[:, -3:], np.zeros((len(X), 4))])
+    scores = symmetrical_uncertainty(X, Y, labels=labels)
+    selector = InformationGainSelector(labels=labels, n_features=n_features).fit(X, Y)
+    expected = sorted(np.argsort(-scores, kind="stable")[:n_features])
+    assert selector.get_support(indices=True).tolist() == expected
+    assert selector.threshold_ == scores[expected].min()
+
+
+def test_more_features_than_there_are():
+    """They cannot be kept."""
+    with pytest.raises(ValueError, match=r"n_features must be at most the 2 features of X, got 3\."):
+        InformationGainSelector(n_features=3).fit([[1, 0], [0, 1]], [[1], [0]])
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_document_frequency(container):
+    """The samples in which a feature is not 0 are counted; explicit zeros are zeros, and labels do not matter."""
+    X = np.array([[1, 0, 3, 0], [-1, 0, 0, 0], [2, 0.5, 1, 0]])
+    assert document_frequency(CONTAINERS[container](X)).tolist() == [3, 1, 2, 0]
+    stored = sparse.csr_array(([0.0, 2.0], ([0, 1], [0, 0])), shape=(2, 1))
+    assert document_frequency(stored, [[1], [0]]).tolist() == [1]
+    kept = SelectPercentile(document_frequency, percentile=50).fit(CONTAINERS[container](X), np.eye(3, dtype=int))
+    assert kept.get_support(indices=True).tolist() == [0, 2]
+
+
 def test_equal_scores_keep_all_features():
     """However the mean of equal scores is rounded, all reach it, constant features and labels included."""
     rng = np.random.default_rng(0)
@@ -422,6 +457,8 @@ def test_in_a_pipeline_with_grid_search(container):
         ({"n_bins": 2.0}, TypeError, r"n_bins must be an integer, got 2\.0 of type float"),
         ({"n_subsets": -1}, ValueError, "n_subsets must be at least 0, got -1"),
         ({"n_subsets": True}, TypeError, "n_subsets must be an integer, got True of type bool"),
+        ({"n_features": 0}, ValueError, "n_features must be at least 1, got 0"),
+        ({"n_features": 2.5}, TypeError, r"n_features must be an integer, got 2\.5 of type float"),
         ({"subset_size": 0}, ValueError, "subset_size must be at least 1, got 0"),
         ({"random_state": "seed"}, ValueError, "'seed' cannot be used to seed"),
     ],

@@ -34,6 +34,7 @@ OPTIONAL_HOME = {
     "rich": "cli/_console.py",
     "shtab": "cli/_completion.py",
     "skops": "persistence/_archive.py",
+    "snowballstemmer": "preprocessing/_stem_analyzer.py",
     "pandas": ("datasets/_frames.py", "testing.py", "utils/tables.py"),
     "faiss": "neighbors/_faiss.py",
     "lancedb": "databases/_lance_table.py",

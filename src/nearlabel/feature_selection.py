@@ -1,4 +1,4 @@
-"""Feature selection by the information of features about labels: information gain and symmetrical uncertainty.
+"""Feature selection by information gain, symmetrical uncertainty and document frequency.
 
 Counts of values and labels are sparse products, computed in blocks of features. Absent values (0) of features and
 labels are not counted; their number is the number of rows minus the present ones. Entropies are in nats, computed from
@@ -37,7 +37,53 @@ from nearlabel.utils.validation import (
     require_labels,
 )
 
-__all__ = ["InformationGainSelector", "information_gain", "symmetrical_uncertainty"]
+__all__ = ["InformationGainSelector", "document_frequency", "information_gain", "symmetrical_uncertainty"]
+
+
+def document_frequency(X: MatrixLike, y: object = None) -> IntArray:
+    """Return in how many samples each feature is not 0: the score of scikit-learn's selectors that ignores labels.
+
+    Zhang and Zhou (2007) keep the 2 % of the words with the highest document frequency:
+    ``SelectPercentile(document_frequency, percentile=2)``.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse container of shape (n_samples, n_features)
+        Counts of words, or other features that are 0 where they are absent.
+    y : None
+        Not used.
+
+    Returns
+    -------
+    frequencies : ndarray of int64, shape (n_features,)
+        Numbers of samples.
+
+    Raises
+    ------
+    ValueError
+        If X is malformed.
+
+    See Also
+    --------
+    information_gain : A score that uses the labels.
+
+    References
+    ----------
+    M.-L. Zhang, Z.-H. Zhou: ML-KNN: A Lazy Learning Approach to Multi-Label Learning. Pattern Recognition 40(7), 2007.
+    Section 5.3.
+
+    Examples
+    --------
+    >>> from sklearn.feature_selection import SelectPercentile
+    >>> from nearlabel.feature_selection import document_frequency
+    >>> X = [[1, 0, 3], [0, 0, 1], [0, 2, 1]]
+    >>> document_frequency(X).tolist()
+    [1, 1, 3]
+    >>> SelectPercentile(document_frequency, percentile=40).fit_transform(X).tolist()
+    [[3], [1], [1]]
+    """
+    X = check_array(X, accept_sparse="csr")
+    return np.asarray((X != 0).sum(axis=0), dtype=np.int64).ravel()
 
 
 def information_gain(X: MatrixLike, y: MatrixLike, *, labels: str = "joint", n_bins: int = 10) -> FloatArray:
@@ -171,7 +217,11 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         Whether scores are those of `symmetrical_uncertainty` or, if False, of `information_gain`.
     n_bins : int, default=10
         The values of a feature with more than this many distinct values other than 0 are discretised into this many
-        bins of equal frequency; equal values share a bin. The selected features themselves are not changed.
+        bins of equal frequency; equal values share a bin. The selected features themselves are not changed. With 1, all
+        values other than 0 are the same.
+    n_features : int, default=None
+        Number of features to select: those with the largest scores; of equal scores the first columns. `threshold` and
+        `factor` are then not used. None: select the features that reach the threshold.
     random_state : int, RandomState or None, default=None
         Draws the subsets.
 
@@ -180,7 +230,7 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
     scores_ : ndarray of shape (n_features,)
         Score of every feature.
     threshold_ : float
-        T.
+        T; with `n_features` the smallest score that is kept.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -225,6 +275,7 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         subset_size: int = 3,
         symmetric: bool = True,
         n_bins: int = 10,
+        n_features: int | None = None,
         random_state: int | RandomState | None = None,
     ) -> None:
         self.threshold = threshold
@@ -234,6 +285,7 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         self.subset_size = subset_size
         self.symmetric = symmetric
         self.n_bins = n_bins
+        self.n_features = n_features
         self.random_state = random_state
 
     def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
@@ -277,6 +329,8 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         check_integer("n_subsets", self.n_subsets, low=0)
         check_flag("symmetric", self.symmetric)
         check_integer("subset_size", self.subset_size, low=1)
+        if self.n_features is not None:
+            check_integer("n_features", self.n_features, low=1)
         check_random_state(self.random_state)
 
     def _score(self, X: Matrix, y: Matrix) -> FloatArray:
@@ -289,6 +343,9 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
 
     def _threshold_of(self, scores: FloatArray) -> float:
         """Return T. The mean of equal scores depends neither on rounding nor on the order of the features."""
+        if self.n_features is not None:
+            _check_n_features(self.n_features, len(scores))
+            return float(np.sort(scores)[-self.n_features])
         if self.threshold == "mean":
             return float(self.factor * min(fsum(scores) / len(scores), scores.max()))
         return float(self.factor * np.median(scores) if self.threshold == "median" else self.threshold)
@@ -296,7 +353,11 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
     def _get_support_mask(self) -> BoolArray:
         """Return which features (n_features,) are selected."""
         check_is_fitted(self, "scores_")
-        return np.asarray(self.scores_ >= self.threshold_)
+        kept = np.asarray(self.scores_ >= self.threshold_)
+        if getattr(self, "n_features", None) is not None:  # models saved before it existed do not have it
+            at_threshold = np.flatnonzero(self.scores_ == self.threshold_)
+            kept[at_threshold[len(at_threshold) - (kept.sum() - self.n_features) :]] = False
+        return kept
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -314,6 +375,12 @@ def _check_threshold(threshold: object) -> None:
         raise TypeError(f"{expected}, got {threshold!r} of type {type(threshold).__name__}.")
     if threshold not in ("mean", "median") if isinstance(threshold, str) else not 0 <= float(threshold) < np.inf:
         raise ValueError(f"{expected}, got {threshold!r}.")
+
+
+def _check_n_features(n_features: int, n_found: int) -> None:
+    """Raise ValueError if more features are to be kept than there are."""
+    if n_features > n_found:
+        raise ValueError(f"n_features must be at most the {n_found} features of X, got {n_features}.")
 
 
 def _check_keeps_a_feature(threshold: float, largest: float) -> None:

@@ -95,7 +95,7 @@ def test_small_statistics_are_shown_with_all_their_digits(nearlabel):
     """Shares as the paper prints them, the smallest too; the largest difference of counts is a count."""
     out = nearlabel("reproduce", "pillai2012", "--table", "1").out
     rarest = next(line.split() for line in out.splitlines() if "lowest_frequency" in line)
-    assert rarest[:3] == ["reuters21578-modapte90", "lowest_frequency", "0.00013"]
+    assert rarest[:3] == ["reuters21578-terms", "lowest_frequency", "0.00013"]
     assert "\nLargest differences: training_instances 7739, test_instances 2989, " in out
 
 

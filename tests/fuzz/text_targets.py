@@ -1,4 +1,4 @@
-"""Readers of text: ARFF in its dialects, svmlight, CSV, JSON lines; corrections, results, ids, papers and names."""
+"""Readers of text: ARFF in its dialects, svmlight, CSV, JSON lines, SGML; corrections, results, ids, papers, names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import gzip
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from fuzz import text_corpus as corpus
 from fuzz.mutation import BZIP2, GZIP, JSON_LINES, TEXT, Files, words
@@ -19,12 +21,21 @@ from fuzz.oracles import (
     check_rows,
     check_svmlight,
     check_written,
+    same_matrix,
 )
 from fuzz.target import Target
 from nearlabel.audit import read_corrections
 from nearlabel.cli import _forget
 from nearlabel.comparison import read_results
-from nearlabel.datasets import load_dataset, open_rows, read_meka, read_mulan, read_svmlight, read_table
+from nearlabel.datasets import (
+    load_dataset,
+    open_rows,
+    read_meka,
+    read_mulan,
+    read_reuters,
+    read_svmlight,
+    read_table,
+)
 from nearlabel.datasets.tables import copy_with_labels, suffix_of_content
 from nearlabel.papers import Paper
 
@@ -48,6 +59,12 @@ PAIRS = words(
     *(b"3 3 3\n", b"0 0 0\n", b"1 2000000000 3\n", b"999999999"),
 )
 SVM = (*TEXT, PAIRS, PAIRS)
+TAGS = words(
+    *(b"<!DOCTYPE lewis>\n", b"<REUTERS ", b"\n</REUTERS>\n", b'="'),
+    *b'TOPICS="YES" TOPICS="NO" LEWISSPLIT="TRAIN" LEWISSPLIT="TEST" <TOPICS> </TOPICS> <D> </D> <D>tea</D>'.split(),
+    *b"<TEXT> <TEXT </TEXT> <TITLE> </TITLE> <BODY> </BODY> &lt; &#999999; &# &amp;lt;".split(),
+)
+REUTERS = (*TEXT, TAGS, TAGS)
 
 
 def one_file(name: str, *contents: bytes) -> Callable[[], list[Files]]:
@@ -104,6 +121,17 @@ def _svmlight_rows(folder: Path) -> None:
     names = [str(number) for number in range(5)]
     blocks = list(open_rows(folder / "in.svm", names, block_rows=2))
     check(all(block.X.shape[1] == 5 for block in blocks), "open_rows: width")
+
+
+def _reuters(folder: Path) -> None:
+    data, training, test = (read_reuters(folder, part) for part in ("all", "train", "test"))
+    check_dataset(data)
+    check(same_matrix(np.vstack([training.X, test.X]), data.X), "reuters: all is other than its parts")
+    check(all(isinstance(text, str) for row in data.X for text in row), "reuters: texts")
+    check(data.Y.sum(axis=1).min() > 0, "reuters: an article without a topic")
+    check(all(part.Y.sum(axis=0).min() > 0 for part in (training, test)), "reuters: a topic of one part only")
+    found = [path.read_bytes().count(b"<REUTERS ") for path in folder.iterdir()]
+    check(len(data.X) <= sum(found), "reuters: more articles than the files have")
 
 
 def _csv(folder: Path, name: str = "in.csv", delimiter: str = ",") -> None:
@@ -240,6 +268,12 @@ TARGETS = (
     Target("svmlight", one_file("in.svm", corpus.SVMLIGHT, corpus.SVMLIGHT_DIMENSIONS), _svmlight, SVM),
     Target("svmlight-auto", one_file("in.svm", corpus.SVMLIGHT_FROM_ONE, corpus.SVMLIGHT), _svmlight_auto, SVM),
     Target("svmlight-rows", one_file("in.svm", corpus.SVMLIGHT, corpus.SVMLIGHT_DIMENSIONS), _svmlight_rows, SVM),
+    Target(
+        "reuters",
+        lambda: [{"reut2-000.sgm": corpus.REUTERS, "reut2-001.sgm": corpus.REUTERS_MORE}],
+        _reuters,
+        REUTERS,
+    ),
     Target("csv", one_file("in.csv", corpus.CSV, corpus.CSV_QUOTED), _csv, TEXT),
     Target("csv-tags", one_file("in.csv", corpus.CSV_TAGS, corpus.CSV_SEMICOLON), _csv_tags, TEXT),
     Target("csv-mixed", one_file("in.csv", corpus.CSV_MIXED), _csv_mixed, TEXT, needs=("pyarrow",)),

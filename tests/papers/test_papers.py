@@ -176,7 +176,7 @@ NOT_RESULTS = {"discrete attributes"}
 NOT_IN_THE_TABLE = {"evaluated_share": "the text only says that it stayed below 1: no transcript of a table has it"}
 DATASETS = {
     "natural scene (2000 images)": "image", "natural scene filtered (457 images)": "image-457",
-    "Reuters": "reuters21578-modapte90",
+    "Reuters": "reuters21578-terms",
     "Arts & Humanities": "yahoo-arts", "Business & Economy": "yahoo-business",
     "Computers & Internet": "yahoo-computers", "Recreation & Sports": "yahoo-recreation",
     "Social & Science": "yahoo-social", "Society & Culture": "yahoo-society", "Average": "average",
@@ -456,7 +456,7 @@ def test_a_table_of_statistics_of_both_parts(thresholds_paper, load):
     share = load("scene", "train").Y.mean(axis=0)
     assert (ours["scene", "lowest_frequency"], ours["scene", "highest_frequency"]) == (share.min(), share.max())
     assert (ours["yeast", "training_instances"], ours["yeast", "test_instances"]) == (30, 30)
-    assert load.asked[:2] == [("reuters21578-modapte90", "train"), ("reuters21578-modapte90", "test")]
+    assert load.asked[:2] == [("reuters21578-terms", "train"), ("reuters21578-terms", "test")]
 
 
 def test_a_difference_of_counts_stays_a_count(thresholds_paper):

@@ -1,11 +1,12 @@
 """Data sets: readers of the field's formats, well-known sets by name, and one that needs no file.
 
 `read_mulan`, `read_meka`, `read_svmlight`, `read_table` (CSV, Excel, JSON lines, Parquet) and `read_npz` take a path;
-`load_dataset` detects the format of a file. `fetch_dataset` takes a name of the `catalogue`. `load_multidigits` makes a
-small data set from scikit-learn's digits. Each returns a `Dataset`, which `write_npz` writes. `open_rows` reads the
-rows of a file in blocks, for prediction. `write_store` and `open_store` save a matrix to disk and map it into memory;
-`append_to_store` and `remove_from_store` change it. `examine` reports problems of a data set that make neighbours
-worse, `describe_columns` describes each column; `duplicate_groups` numbers equal rows.
+`load_dataset` detects the format of a file. `read_reuters` takes the folder of the news texts of Reuters-21578.
+`fetch_dataset` takes a name of the `catalogue`. `load_multidigits` makes a small data set from scikit-learn's digits.
+Each returns a `Dataset`, which `write_npz` writes. `open_rows` reads the rows of a file in blocks, for prediction.
+`write_store` and `open_store` save a matrix to disk and map it into memory; `append_to_store` and `remove_from_store`
+change it. `examine` reports problems of a data set that make neighbours worse, `describe_columns` describes each
+column; `duplicate_groups` numbers equal rows.
 """
 
 from nearlabel.datasets._catalogue import CatalogueEntry, CatalogueFile, catalogue
@@ -17,6 +18,7 @@ from nearlabel.datasets._meka import read_meka
 from nearlabel.datasets._mulan import read_mulan
 from nearlabel.datasets._multidigits import load_multidigits
 from nearlabel.datasets._npz import read_npz, write_npz
+from nearlabel.datasets._reuters import read_reuters
 from nearlabel.datasets._row_blocks import RowBlocks, open_rows
 from nearlabel.datasets._row_sources import RowBlock
 from nearlabel.datasets._svmlight import read_svmlight
@@ -47,6 +49,7 @@ __all__ = [
     "read_meka",
     "read_mulan",
     "read_npz",
+    "read_reuters",
     "read_svmlight",
     "read_table",
     "remove_from_store",

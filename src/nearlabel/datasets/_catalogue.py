@@ -39,7 +39,7 @@ class CatalogueEntry:
     ----------
     name : str
     format : str
-        ``"mulan"``, ``"meka"`` or ``"svmlight"``.
+        ``"mulan"``, ``"meka"``, ``"svmlight"`` or ``"reuters"``.
     folder : str
         Folder of its files, below the data folder and the cache.
     features, labels : int
@@ -47,7 +47,8 @@ class CatalogueEntry:
     reference : str
         The publication to cite.
     subsets : dict of str to CatalogueFile
-        The subsets among ``"all"``, ``"train"``, ``"test"`` that are files.
+        The subsets among ``"all"``, ``"train"``, ``"test"`` that are files; with the format "reuters", the first of its
+        22 files.
     xml : CatalogueFile or None
         Mulan's list of labels.
     source : str or None

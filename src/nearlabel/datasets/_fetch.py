@@ -18,6 +18,7 @@ from nearlabel.datasets._lines import Lines
 from nearlabel.datasets._meka import read_meka
 from nearlabel.datasets._mulan import read_mulan
 from nearlabel.datasets._nominal import attribute_of
+from nearlabel.datasets._reuters_terms import read_reuters_terms
 from nearlabel.datasets._svmlight import read_svmlight
 from nearlabel.utils.types import Matrix
 from nearlabel.utils.validation import check_choice
@@ -28,8 +29,9 @@ def fetch_dataset(name: str, subset: str = "all", *, as_frame: bool = False) -> 
 
     It is searched for in the folder of the environment variable ``NEARLABEL_DATA`` (without a check of its hash), then
     in the user's cache (``NEARLABEL_CACHE``, else the default of the platform), then downloaded into the cache and
-    checked by sha256. Data sets without a single public file (yahoo-*, rcv1subset*, reuters21578-modapte90) are only
-    found in ``NEARLABEL_DATA``. A feature that is only an identifier is left out (genbase: ``protein``).
+    checked by sha256. Data sets without a single public file (yahoo-*, rcv1subset*, reuters21578-*) are only found in
+    ``NEARLABEL_DATA``. A feature that is only an identifier is left out (genbase: ``protein``). reuters21578-terms is
+    made from the articles in the folder reuters21578, which takes some ten seconds.
 
     Parameters
     ----------
@@ -56,7 +58,8 @@ def fetch_dataset(name: str, subset: str = "all", *, as_frame: bool = False) -> 
     OSError
         If the download fails.
     ImportError
-        If a download is needed and pooch is not installed, or if `as_frame` and pandas (extra ``frames``) is not.
+        If a download is needed and pooch is not installed, if `as_frame` and pandas (extra ``frames``) is not, or for
+        reuters21578-terms if snowballstemmer (extra ``text``) is not.
 
     Examples
     --------
@@ -137,10 +140,16 @@ def _read_svmlight(entry: CatalogueEntry, file: CatalogueFile) -> Dataset:
     )
 
 
+def _read_reuters_terms(entry: CatalogueEntry, file: CatalogueFile) -> Dataset:
+    training, test = read_reuters_terms(_locate(entry, file).parent, entry.features)
+    return training if file == entry.subsets["train"] else test
+
+
 _READERS: dict[str, Callable[[CatalogueEntry, CatalogueFile], Dataset]] = {
     "mulan": _read_mulan,
     "meka": _read_meka,
     "svmlight": _read_svmlight,
+    "reuters": _read_reuters_terms,
 }
 
 

@@ -77,6 +77,7 @@ _OBJECTS = (
     "nearlabel.preprocessing._columns.ColumnReader",
     "nearlabel.preprocessing._mixed_features.MixedFeaturesEncoder",
     "nearlabel.preprocessing._range_scaler.RangeScaler",
+    "nearlabel.preprocessing._stem_analyzer.StemAnalyzer",
     "nearlabel.resampling._cleaning.MLTL",
     "nearlabel.resampling._cleaning.MLeNN",
     "nearlabel.resampling._mlsmote.MLSMOTE",
