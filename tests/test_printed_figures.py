@@ -123,6 +123,13 @@ def test_folds():
     assert_same_cells(table_of("comparing.md", "| data set | plain: LD")[1:], records)
 
 
+def test_order_of_folds():
+    """Thresholds by folds of consecutive, shuffled and stratified samples."""
+    results = results_of("fold_order")["results"]
+    rows = table_of("thresholds.md", "| | no thresholds")[1:]
+    assert_same_cells(rows, {name: list(of.values()) for name, of in results.items()})
+
+
 def test_saved_models():
     """Sizes and seconds of four ways to save a model."""
     records = {f"`{way}`": values for way, values in results_of("saving")["results"].items()}
