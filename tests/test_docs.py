@@ -3,17 +3,36 @@
 import importlib.util
 import re
 import runpy
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from _commands import LISTED, stripped
 from nearlabel.experiments import METHODS, make_method
 from test_docstrings import MODULES
 
 DOCS = Path(__file__).parents[1] / "docs"
-# Pages named add_…, and that of audits, write files first: they have tests of their own in tests/howto; that on clients
-# has one in tests/clients.
-HOWTO = sorted(page for page in DOCS.glob("howto/*.md") if not page.stem.startswith(("add_", "audit", "clients")))
+# Pages that are followed block by block have tests of their own (tests/commands.toml), and so has that on clients.
+FOLLOWED = {DOCS.parent / page for page in LISTED["followed"]} | {DOCS / "howto" / "clients.md"}
+WITH_PROGRAMS = sorted(
+    page for page in DOCS.glob("**/*.md") if page not in FOLLOWED and "\n```python\n" in page.read_text()
+)
+# What pages leave to the reader: names that their programs need.
+_DIGITS = "from nearlabel.datasets import load_multidigits\ndigits = load_multidigits()\n"
+GIVEN = {
+    "approximate": f"{_DIGITS}X, Y = digits.X, digits.Y",
+    "choosing_k": "import numpy as np\npatients = np.arange(1500) // 3",
+    "keeping_models": f"""{_DIGITS}
+from nearlabel.lazy import MLkNN
+dataset = type(digits)(digits.X[:3], digits.Y[:3], digits.feature_names, digits.label_names, "three")
+rows, model = dataset.X[:1], MLkNN(1).fit(dataset.X, dataset.Y)""",
+    "scale": f"""{_DIGITS}
+from nearlabel.datasets import write_store
+blocks_of_rows, blocks_of_labels, new_rows, new_labels = digits.X[:60], digits.Y[:60], digits.X[60:], digits.Y[60:]
+write_store("queries", digits.X[:5])""",
+}
+NEEDS_MORE = {'device="cuda"': "a GPU"}  # a text in the program, and what this machine may lack
 EXAMPLES = sorted((DOCS.parent / "examples").glob("*.py"))
 
 
@@ -35,20 +54,38 @@ def test_programs_fit_the_page(page):
 
 
 def is_runnable(program):
-    """Tell whether all that a block imports is installed: an encoder of texts is not."""
+    """Tell whether all that a block imports is installed, which an encoder of texts is not, and it needs no more."""
     names = re.findall(r"^(?:from|import) (\w+)", program, re.M)
-    return all(importlib.util.find_spec(name) for name in names)
+    return all(map(importlib.util.find_spec, names)) and not any(text in program for text in NEEDS_MORE)
+
+
+def with_printed(page):
+    """Return the Python blocks of a page, each with the block of text behind it, which is what it prints, or None."""
+    found = re.findall(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", page.read_text(), re.M | re.S)
+    return [(program, printed or None) for program, printed in found]
 
 
 @pytest.mark.filterwarnings("ignore::nearlabel.utils.notes.AdviceWarning")  # pages tell what is warned of
-@pytest.mark.parametrize("page", mostly_long(HOWTO, "text"))
-def test_programs_of_the_pages_run(page, tmp_path, monkeypatch, capsys):
-    """The blocks of a how-to page run one after the other, in one namespace, and write nothing into the project."""
+@pytest.mark.parametrize("page", mostly_long(WITH_PROGRAMS, "explaining"))
+def test_programs_of_the_pages_print_what_is_shown(page, tmp_path, monkeypatch, capsys):
+    """The blocks of a page run one after the other, in one namespace, and write nothing into the project."""
     monkeypatch.chdir(tmp_path)
     names = {}
-    for program in filter(is_runnable, programs(page)):
+    exec(GIVEN.get(page.stem, ""), names)
+    for program, shown in with_printed(page):
+        if not is_runnable(program):
+            continue
         exec(compile(program, str(page), "exec"), names)
-    assert names or not programs(page)
+        printed = capsys.readouterr().out
+        assert shown is None or stripped(printed.splitlines()) == stripped(shown.splitlines())
+
+
+def test_every_printed_text_is_compared():
+    """Each block of text behind a program is found by the test above, or by that of a page that is followed."""
+    for page in WITH_PROGRAMS:
+        blocks = re.findall(r"^```(\w*)\n.*?^```(?=\n)", page.read_text(), re.M | re.S)
+        n_texts = sum(one == "python" and other == "text" for one, other in pairwise(blocks))
+        assert n_texts == sum(shown is not None for _, shown in with_printed(page)), page.name
 
 
 @pytest.mark.parametrize("example", mostly_long(EXAMPLES, "thresholds"))

@@ -16,6 +16,7 @@ from nearlabel.neighbors import PrecomputedNeighbors
 from nearlabel.neighbors.contract import as_search
 from nearlabel.utils.partial_labels import has_unknown
 from nearlabel.utils.response_methods import as_label_scores, label_scores, response_method_of
+from nearlabel.utils.row_order import advise_if_ordered
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
 
@@ -199,13 +200,15 @@ def of_groups(groups: IntArray | None) -> dict[str, IntArray]:
 
 
 def splits_of(splitter: Any, X: MatrixLike, y: Matrix, **params: Any) -> list[tuple[IntArray, IntArray]]:
-    """Return the splits as row numbers; a splitter may give masks."""
+    """Return the splits as row numbers; a splitter may give masks. Warn if folds are consecutive rows in an order."""
     splits = [tuple(_row_numbers(rows) for rows in split) for split in splitter.split(X, y, **params)]
     if not splits or not all(len(split) == 2 and len(split[1]) for split in splits):
         raise ValueError(
             "cv must give pairs of training and validation rows, neither of them empty, got"
             f" {len(splits)} splits. Hint: the first fit exhausts a generator; pass a list."
         )
+    if isinstance(splitter, KFold) and not splitter.shuffle and len(y.shape) == 2:
+        advise_if_ordered(y, [validation for _, validation in splits])
     return [(training, validation) for training, validation in splits]
 
 

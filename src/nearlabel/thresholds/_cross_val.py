@@ -45,7 +45,8 @@ def cross_val_scores(
     y : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Label sets as an indicator matrix of 0 and 1; with NaN for unknown cells if the classifier supports them.
     cv : int, splitter or iterable of (training, validation) indices, default=5
-        An int: the number of folds, of consecutive samples unless `random_state` is given.
+        An int: the number of folds, of consecutive samples unless `random_state` is given. Warns if the labels of these
+        folds differ far more than by chance.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Which scores to use; "auto": probabilities if the classifier has them, else decision values.
     n_jobs : int, default=None

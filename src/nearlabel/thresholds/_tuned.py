@@ -46,7 +46,8 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         How samples are scored. An int: number of folds, of consecutive samples unless `random_state` is given. "loo":
         by the leave-one-out scores of a lazy classifier of this library, without a refit; the classifier may be the
         last step of a pipeline, whose other steps are then fitted to all samples. "prefit": by the given classifier,
-        which must already be fitted to other samples, and is not refitted.
+        which must already be fitted to other samples, and is not refitted. If the samples are ordered by their labels,
+        pass `random_state`: folds of consecutive samples then give wrong thresholds, and `fit` warns.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Which scores to use; "auto": probabilities if the classifier has them, else decision values.
     refit : bool, default=True
