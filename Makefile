@@ -132,6 +132,7 @@ bench: $(BIN)/python  ## install with the competitors, run all benchmarks, write
 	$(BIN)/python benchmarks/resampling.py $(QUICK)
 	$(BIN)/python benchmarks/prototypes.py $(QUICK)
 	$(BIN)/python benchmarks/tables.py $(QUICK)
+	$(BIN)/python benchmarks/charts.py
 
 docs: $(BIN)/python  ## install and build the documentation site, build/docs/index.html; a warning is an error
 	$(INSTALL) '.[docs]'
