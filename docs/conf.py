@@ -19,6 +19,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "sphinx_copybutton",
     "outside_links",
     "short_names",
 ]
@@ -42,8 +43,20 @@ html_theme = "furo"
 html_title = f"nearlabel {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
-html_theme_options = {"navigation_with_keys": True}
+html_favicon = "_static/favicon.svg"
+html_theme_options = {
+    "light_logo": "logo_light.svg",
+    "dark_logo": "logo_dark.svg",
+    "navigation_with_keys": True,
+}
+
+# A button copies a program without its outputs, or a command without its prompt; what is printed has no button.
+copybutton_selector = "div:is(.highlight-python, .highlight-console, .highlight-default, .doctest) pre"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -51,6 +64,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/(?!reuters_)\w+\.py$",  # that one needs real data and an encoder
     "within_subsection_order": "gallery_order.GalleryOrder",
     "image_scrapers": ("matplotlib", "written_pictures.collect"),
+    "thumbnail_size": (480, 320),
     "write_computation_times": False,
     "show_signature": False,
     "download_all_examples": False,
