@@ -32,7 +32,7 @@ suppress_warnings = ["config.cache"]
 
 # The reference is made of docstrings alone. Names in backquotes are links where there is something to link to.
 default_role = "py:obj"
-highlight_language = "text"
+highlight_language = "none"  # of blocks that name no language: commands
 autosummary_generate = True
 toc_object_entries_show_parents = "hide"
 autosummary_ignore_module_all = False
@@ -53,7 +53,7 @@ html_theme_options = {
 }
 
 # A button copies a program without its outputs, or a command without its prompt; what is printed has no button.
-copybutton_selector = "div:is(.highlight-python, .highlight-console, .highlight-default, .doctest) pre"
+copybutton_selector = "div:is(.highlight-python, .highlight-console, .highlight-none, .highlight-doctest) pre"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_line_continuation_character = "\\"
@@ -76,3 +76,10 @@ sphinx_gallery_conf = {
 def setup(app):
     """Show blocks of CSV as plain text: Pygments has no lexer for them."""
     app.add_lexer("csv", TextLexer)
+    app.connect("html-page-context", set_levels_of_captions, priority=900)  # behind the theme, which makes the sidebar
+
+
+def set_levels_of_captions(app, pagename, templatename, context, doctree):
+    """Name the level of the sidebar's headings, which the theme leaves out, for screen readers."""
+    sidebar = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = sidebar.replace('role="heading"', 'role="heading" aria-level="2"')

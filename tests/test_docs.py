@@ -14,6 +14,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 # Pages named add_…, and that of audits, write files first: they have tests of their own in tests/howto; that on clients
 # has one in tests/clients.
 HOWTO = sorted(page for page in DOCS.glob("howto/*.md") if not page.stem.startswith(("add_", "audit", "clients")))
+INDEX = (DOCS / "index.md").read_text()
 EXAMPLES = sorted((DOCS.parent / "examples").glob("*.py"))
 
 
@@ -32,6 +33,23 @@ def test_programs_fit_the_page(page):
     """No line runs off the right edge."""
     lines = [line for program in programs(page) for line in program.splitlines()]
     assert [line for line in lines if len(line) > 88] == []
+
+
+def test_the_start_page_has_the_ten_lines_of_the_readme():
+    """With their output; tests/test_docstrings.py runs those of the README."""
+    ten_lines = [
+        re.search(r"```python\n.*?```\n\n```text\n.*?```", page.read_text(), re.S)[0]
+        for page in (DOCS / "index.md", DOCS.parent / "README.md")
+    ]
+    assert ten_lines[0] == ten_lines[1]
+
+
+def test_every_page_is_in_the_sidebar():
+    """The start page lists each page of the site once."""
+    listed = re.findall(r"^(?:.* <)?([\w/]+)>?$", "".join(re.findall(r"```{toctree}.*?```", INDEX, re.S)), re.M)
+    pages = [str(page.relative_to(DOCS).with_suffix("")) for page in (*DOCS.glob("*.md"), *DOCS.glob("howto/*.md"))]
+    others = ["gallery/index", "results/README", "decisions/README"]
+    assert sorted(listed) == sorted({*pages, *others} - {"index"})
 
 
 def is_runnable(program):

@@ -7,3 +7,8 @@ function reachScrollers() {
 }
 addEventListener("load", reachScrollers);
 addEventListener("resize", reachScrollers);
+// The two sidebars have names of their own.
+addEventListener("DOMContentLoaded", () => {
+  document.querySelector(".sidebar-drawer")?.setAttribute("aria-label", "Pages");
+  document.querySelector(".toc-drawer")?.setAttribute("aria-label", "On this page");
+});
