@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-TEST_EXTRAS ?= test,ann,dask,browser
+TEST_EXTRAS ?= test,ann,dask,browser,docs
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
 .PHONY: help demo test test-all test-long test-oldest test-kernels test-gpu api mutants mutants-generated install-oldest sbom sanitize wheels release bench docs man lint types check clean fuzz fuzz-estimators faults strangers test-clients
@@ -132,6 +132,7 @@ bench: $(BIN)/python  ## install with the competitors, run all benchmarks, write
 	$(BIN)/python benchmarks/resampling.py $(QUICK)
 	$(BIN)/python benchmarks/prototypes.py $(QUICK)
 	$(BIN)/python benchmarks/tables.py $(QUICK)
+	$(BIN)/python benchmarks/charts.py
 
 docs: $(BIN)/python  ## install and build the documentation site, build/docs/index.html; a warning is an error
 	$(INSTALL) '.[docs]'

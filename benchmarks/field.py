@@ -38,6 +38,7 @@ from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
+import charts
 from _harness import Job, Measurement, Table, lines_of, measure, parser_for, print_facts, save, show, write_figures
 from nearlabel import BRkNN, FeatureScaler, MLkNN, NeighborsClassifierCV
 from nearlabel.datasets import fetch_dataset
@@ -251,6 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     save(options, __doc__ or "", results, tables)
     if not options.quick:
         write_figures(PAGE, lines_of(json.loads(options.out.read_text())))
+        charts.main()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,15 +42,43 @@ NAMES = (
 INTRODUCTION = """# Benchmarks
 
 This page is made by `python benchmarks/tables.py` from the files in `benchmarks/results/`; how they are measured is in
-[benchmarks/README.md](../benchmarks/README.md). To repeat everything: `make bench`."""
+[benchmarks/README.md](../benchmarks/README.md). To repeat everything: `make bench`. The quality of predictions is on
+other pages: [which method wins where](which_method.md), [the best by default](best_by_default.md), [other
+libraries](field.md#quality-and-time)."""
+# The pictures of benchmarks/charts.py: the benchmark that has their figures, what they are, and how to read them.
+_FASTER = "Right of the marked line nearlabel is faster, left of it the other library."
+PICTURES = {
+    "search_brute": ("search", "Search: times faster than scikit-learn's brute force, by setting", _FASTER),
+    "search_faiss": ("search", "Search: times faster than faiss's flat index, by setting", _FASTER),
+    "peers": ("peers", "ML-kNN: CPU seconds of nearlabel and scikit-multilearn-ng", "The same k and data for both."),
+    "growth": (
+        "growth",
+        "CPU time with four times the samples, features, labels or neighbours, over that with one times",
+        "Each step with four times as much of one quantity: at 4 its time grows in proportion, at 16 with the square.",
+    ),
+}
 
 
 def page_of(benchmarks: Sequence[Mapping[str, Any]]) -> str:
     """Return the page."""
-    parts = [INTRODUCTION, *_machines(benchmarks), *_goals(benchmarks)]
+    parts = [INTRODUCTION, *_pictures(benchmarks), *_machines(benchmarks), *_goals(benchmarks)]
     for one in benchmarks:
         parts += _section(one)
     return "\n\n".join(parts) + "\n"
+
+
+def _pictures(benchmarks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    questions = {_script(one).split(".")[0]: one["question"] for one in benchmarks}
+    yield "## At a glance"
+    for picture, (source, title, words) in PICTURES.items():
+        if source in questions:
+            yield f"![{title}](_static/{picture}.svg)"
+            yield f"{words} [All figures](#{_anchor(questions[source])})."
+
+
+def _anchor(heading: str) -> str:
+    """Return the address of a heading, as code hosts and MyST make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def _machines(benchmarks: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -33,6 +33,7 @@ blocks_of_rows, blocks_of_labels, new_rows, new_labels = digits.X[:60], digits.Y
 write_store("queries", digits.X[:5])""",
 }
 NEEDS_MORE = {'device="cuda"': "a GPU"}  # a text in the program, and what this machine may lack
+INDEX = (DOCS / "index.md").read_text()
 EXAMPLES = sorted((DOCS.parent / "examples").glob("*.py"))
 
 
@@ -51,6 +52,23 @@ def test_programs_fit_the_page(page):
     """No line runs off the right edge."""
     lines = [line for program in programs(page) for line in program.splitlines()]
     assert [line for line in lines if len(line) > 88] == []
+
+
+def test_the_start_page_has_the_ten_lines_of_the_readme():
+    """With their output; tests/test_docstrings.py runs those of the README."""
+    ten_lines = [
+        re.search(r"```python\n.*?```\n\n```text\n.*?```", page.read_text(), re.S)[0]
+        for page in (DOCS / "index.md", DOCS.parent / "README.md")
+    ]
+    assert ten_lines[0] == ten_lines[1]
+
+
+def test_every_page_is_in_the_sidebar():
+    """The start page lists each page of the site once."""
+    listed = re.findall(r"^(?:.* <)?([\w/]+)>?$", "".join(re.findall(r"```{toctree}.*?```", INDEX, re.S)), re.M)
+    pages = [str(page.relative_to(DOCS).with_suffix("")) for page in (*DOCS.glob("*.md"), *DOCS.glob("howto/*.md"))]
+    others = ["gallery/index", "results/README", "decisions/README"]
+    assert sorted(listed) == sorted({*pages, *others} - {"index"})
 
 
 def is_runnable(program):

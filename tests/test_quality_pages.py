@@ -34,6 +34,24 @@ def test_the_page_has_the_figures_of_the_results(script, name):
     assert harness.figures_of(module.PAGE) == "".join(module.lines_of(content))
 
 
+def test_the_pictures_are_those_of_the_results(script):
+    """What the script draws of the results files, to the byte."""
+    pictures = dict(script("charts").pictures())
+    assert len(pictures) == 5
+    assert {file: file.read_text() for file in pictures} == pictures
+
+
+def test_dots_are_where_their_values_are(script):
+    """In the middle of a linear axis, and of a logarithmic one; what was not measured has no dot."""
+    module = script("_dots")
+    chart = module.Chart("a & b", ("x", "y"), (("one", (5.0, None)),), "axis", (0, 10))
+    middle = f"translate({module.WIDTH / 2:.1f} {module.TOP + 21})"
+    assert module.svg_of(chart).count(middle) == 1
+    assert "a &amp; b" in module.svg_of(chart)
+    assert middle in module.svg_of(chart._replace(rows=(("one", (4.0,)),), ticks=(1, 16), logarithmic=True))
+    assert module.svg_of(chart).count('class="s1"') == 1  # in the legend
+
+
 def record(name, method, value):
     """Return a record of a data set and a method; None: not done."""
     if value is None:

@@ -7,20 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from _pages import lines
 from nearlabel import cli
 
 PAGE = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-
-
-# Behind the quality and spread of a line of the leaderboard: seconds differ from run to run.
-SECONDS = re.compile(r"(0\.\d{4} +\.\d{3}) +[\d.]+ +[\d.]+( +[\d.]+)\s*$", re.MULTILINE)
-
-
-def lines(text):
-    """The lines without blanks at their ends, which tables have, empty lines around, and seconds of the leaderboard."""
-    text = SECONDS.sub(r"\1\2", text)
-    return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n").splitlines()
 
 
 @pytest.mark.long

@@ -8,6 +8,6 @@ from _pages import blocks, follow
 @pytest.mark.parametrize("page", ["add_a_lazy_method", "add_a_metric", "add_a_data_set", "add_a_search"])
 def test_the_page_works(page, folder, capsys):
     """Files are written, programs run and commands print what the page shows."""
-    names = follow(page, folder, capsys)
+    names = follow(f"howto/{page}", folder, capsys)
     assert names
-    assert {block.kind for block in blocks(page)} >= {"python", "text", ""}
+    assert {block.kind for block in blocks(f"howto/{page}")} >= {"python", "text", ""}

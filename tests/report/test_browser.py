@@ -344,6 +344,14 @@ def test_narrow(visit, name):
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
+def test_all_metrics_fit_a_desk(visit):
+    """The table of a run with all metrics needs no scrolling sideways."""
+    page = visit("wide", viewport=DESK)
+    widths = page.locator("section#comparison .scroll").first.evaluate("node => [node.scrollWidth, node.clientWidth]")
+    assert page.locator("section#comparison table").first.locator("thead th").count() > 15
+    assert widths[0] <= widths[1]
+
+
 def test_long_label_on_a_phone(visit):
     """A name of 300 signs without a space is broken, in the summary of a row as in its tables."""
     page = visit("evil", viewport=PHONE)

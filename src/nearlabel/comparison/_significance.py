@@ -216,6 +216,16 @@ def paired_tests(values: PairedValues, test: str, pairs: Sequence[tuple[str, str
 
     A. Benavoli, F. Mangili, G. Corani, M. Zaffalon, F. Ruggeri. A Bayesian Wilcoxon signed-rank test based on the
     Dirichlet process. ICML 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearlabel.comparison import PairedValues, paired_tests
+    >>> micro_f1 = np.array([[0.70, 0.66], [0.64, 0.61], [0.81, 0.78], [0.55, 0.54], [0.68, 0.66]])
+    >>> values = PairedValues("all", "micro_f1", ("brknn", "mlknn"), micro_f1)
+    >>> found = paired_tests(values, "wilcoxon")[0]
+    >>> found.methods, round(found.difference, 3), round(found.p_value, 4)
+    (('brknn', 'mlknn'), 0.026, 0.0625)
     """
     check_choice("test", test, PAIRED_TESTS)
     if test not in _TAKES_OVERLAP:

@@ -57,7 +57,14 @@ _TOP = (("name", "title", "reference", "experiments"), tuple(_KEYS))
 
 
 def paper_names() -> list[str]:
-    """Return the names of the papers that come with nearlabel."""
+    """Return the names of the papers that come with nearlabel.
+
+    Examples
+    --------
+    >>> from nearlabel.papers import paper_names
+    >>> paper_names()
+    ['chaudhari2016', 'gweon2019', 'pillai2012', 'spyromitros2008', 'zhang2007']
+    """
     return sorted(
         Path(file.name).stem for file in resources.files(__package__).iterdir() if file.name.endswith(".toml")
     )

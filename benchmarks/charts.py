@@ -1,0 +1,126 @@
+"""Which pictures do the saved results make? Those of ``docs/benchmarks.md`` and ``docs/field.md``, as SVG.
+
+Run: ``python benchmarks/charts.py``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from _dots import Chart, svg_of
+from _harness import RESULTS
+
+FOLDER = Path(__file__).parents[1] / "docs" / "_static"
+Results = Mapping[str, Any]
+
+
+def faster_than_faiss(search: Results) -> Chart:
+    """How many times faster than faiss's flat index the search is, by level of the kernels."""
+    return _times_faster(search, "By level: Times faster than faiss", "Search: times faster than faiss IndexFlatL2")
+
+
+def faster_than_brute(search: Results) -> Chart:
+    """How many times faster than scikit-learn's brute force the search is, by level of the kernels."""
+    return _times_faster(
+        search, "By level: Times faster than brute", "Search: times faster than scikit-learn's brute force"
+    )
+
+
+def _times_faster(search: Results, table: str, title: str) -> Chart:
+    found = next(one for one in search["tables"] if one["title"] == table)
+    levels = ("int16", "float32", "off")
+    columns = [found["headers"].index(level) for level in levels]
+    rows = [(name, tuple(cells[column - 1] for column in columns)) for name, *cells in found["rows"]]
+    measured = tuple((name, values) for name, values in rows if any(value is not None for value in values))
+    names = ("kernels: int16", "kernels: float32", "no kernels")
+    axis = "times faster; right of the marked line nearlabel is faster"
+    return Chart(title, names, measured, axis, (0.125, 0.25, 0.5, 1, 2, 4, 8), (1,), logarithmic=True)
+
+
+def growth(results: Results) -> Chart:
+    """How many times longer each step takes with four times the samples, features, labels or neighbours."""
+    sizes = {"samples": "rows", "features": "features", "labels": "labels", "neighbours": "neighbors"}
+    rows = tuple(
+        (f"{part}: {step}", tuple(_growth(results["results"], part, step, size) for size in sizes.values()))
+        for part in ("search", "ML-kNN, sparse", "ML-kNN, dense", "CML-kNN", "selection", "NLDD")
+        for step in results["results"][part]["seconds"]
+        if step != "total"
+    )
+    axis = "times longer with four times as many; 4: in proportion, 16: with the square"
+    title = "Growth of CPU time"
+    return Chart(title, tuple(sizes), rows, axis, (0.5, 1, 2, 4, 8, 16, 32), (4, 16), logarithmic=True)
+
+
+def _growth(results: Results, part: str, step: str, size: str) -> float | None:
+    larger = results.get(f"{part}, {size} x 4")
+    if larger is None:
+        return None
+    return float(larger["seconds"][step]["cpu_minimum"] / results[part]["seconds"][step]["cpu_minimum"])
+
+
+def peers(results: Results) -> Chart:
+    """CPU seconds of fit and predict of ML-kNN, by library."""
+    names = {"nearlabel": "nearlabel", "scikit-multilearn-ng MLkNN": "scikit-multilearn-ng"}
+    rows = []
+    for table in results["tables"]:
+        if table["title"].startswith("MLkNN"):
+            column = table["headers"].index("least s")
+            found = {row[0]: row[column] for row in table["rows"]}
+            rows.append((table["title"], tuple(found.get(name) for name in names)))
+    ticks = (0.01, 0.1, 1, 10, 100)
+    return Chart(
+        "ML-kNN: fit and predict",
+        tuple(names.values()),
+        tuple(rows),
+        "CPU seconds of both; less is better",
+        ticks,
+        logarithmic=True,
+    )
+
+
+def field(results: Results) -> Chart:
+    """Mean micro F1 over the data sets of each library's classifiers, by their own decisions and tuned thresholds."""
+    by_set = list(results["results"].values())
+    means = {name: np.mean([of[name]["values"]["Micro F1"] for of in by_set], axis=0).tolist() for name in by_set[0]}
+    rows = tuple((name, tuple(values)) for name, values in sorted(means.items(), key=lambda item: -max(item[1])))
+    title = f"Mean micro F1 over {len(by_set)} data sets"
+    return Chart(
+        title,
+        ("own decisions", "tuned thresholds"),
+        rows,
+        "mean micro F1, sorted by the better of the two",
+        (0.55, 0.6, 0.65, 0.7, 0.75),
+    )
+
+
+# The file of a picture, the results that it is made of, and how.
+CHARTS: dict[str, tuple[str, Callable[[Results], Chart]]] = {
+    "search_faiss": ("search", faster_than_faiss),
+    "search_brute": ("search", faster_than_brute),
+    "peers": ("peers", peers),
+    "growth": ("growth", growth),
+    "field": ("field", field),
+}
+
+
+def pictures() -> Iterator[tuple[Path, str]]:
+    """Yield the file and the content of each picture."""
+    for name, (source, chart_of) in CHARTS.items():
+        results = json.loads((RESULTS / f"{source}.json").read_text())
+        yield FOLDER / f"{name}.svg", svg_of(chart_of(results))
+
+
+def main() -> None:
+    """Write the pictures."""
+    for file, content in pictures():
+        file.write_text(content)
+        print(f"wrote {file}")
+
+
+if __name__ == "__main__":
+    main()
