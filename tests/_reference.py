@@ -139,7 +139,7 @@ def bins(column, n_bins):
     return [None if v == 0 else n_bins * sum(p < v for p in present) // len(present) for v in column]
 
 
-def coupled_similarity(X, Y, *, values="present", feature_weights="mean", n_bins=10):
+def coupled_similarity(X, Y, *, values="present", feature_weights="mean", n_bins=10, adjusted=False):
     """Similarity of labels as fractions, row by row of the data (Chaudhari and Sane 2016, equations 1 to 3)."""
     n, n_labels, n_features = len(X), len(Y[0]), len(X[0])
     F = [sum(int(Y[r][i]) for r in range(n)) for i in range(n_labels)]
@@ -156,6 +156,9 @@ def coupled_similarity(X, Y, *, values="present", feature_weights="mean", n_bins
                         continue
                     with_i = sum(int(Y[r][i]) for r in range(n) if names[p][r] == v)
                     with_j = sum(int(Y[r][j]) for r in range(n) if names[p][r] == v)
+                    if adjusted:
+                        share = Fraction(names[p].count(v), n)
+                        with_i, with_j = max(with_i - share * F[i], 0), max(with_j - share * F[j], 0)
                     inter += Fraction(min(with_i, with_j), max(F[i], F[j]))
             if feature_weights == "mean":
                 inter /= n_features

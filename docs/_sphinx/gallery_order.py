@@ -8,6 +8,7 @@ _ORDER = (
     "displays",
     "thresholds",
     "explanation",
+    "color_moments",
     "comparison",
     "exact_and_approximate",
     "kept_model",

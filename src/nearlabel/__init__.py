@@ -64,7 +64,7 @@ _OFFERED = {
     "papers": "",
     "persistence": "",
     "plots": "",
-    "preprocessing": "FeatureScaler MixedFeaturesEncoder",
+    "preprocessing": "ColorMoments FeatureScaler MixedFeaturesEncoder",
     "report": "",
     "resampling": "MChen MLROS MLRUS MLSMOTE MLTL MLeNN MRHC MRSP1 MRSP2 MRSP3 REMEDIAL ResampledClassifier",
     "streams": "StreamClassifier",

@@ -71,6 +71,7 @@ from nearlabel.neighbors import NoveltyDetector as NoveltyDetector
 from nearlabel.neighbors import PrecomputedNeighbors as PrecomputedNeighbors
 from nearlabel.neighbors import TransformerNeighbors as TransformerNeighbors
 from nearlabel.neighbors import UsearchNeighbors as UsearchNeighbors
+from nearlabel.preprocessing import ColorMoments as ColorMoments
 from nearlabel.preprocessing import FeatureScaler as FeatureScaler
 from nearlabel.preprocessing import MixedFeaturesEncoder as MixedFeaturesEncoder
 from nearlabel.resampling import MLROS as MLROS

@@ -13,10 +13,11 @@ from nearlabel.labels import coupled_similarity
 @pytest.mark.parametrize("n_bins", [1, 3, 10])
 @pytest.mark.parametrize("feature_weights", ["mean", "sum"])
 @pytest.mark.parametrize("values", ["present", "all"])
-def test_equals_loops(problem, values, feature_weights, n_bins, container):
+@pytest.mark.parametrize("adjusted", [False, True])
+def test_equals_loops(problem, adjusted, values, feature_weights, n_bins, container):
     """Similarities agree with fractions to 1e-14, whatever the storage: ties, bins, labels that no or all rows have."""
     X, Y, _ = problem
-    options = {"values": values, "feature_weights": feature_weights, "n_bins": n_bins}
+    options = {"values": values, "feature_weights": feature_weights, "n_bins": n_bins, "adjusted": adjusted}
     store = CONTAINERS[container]
     similarity = coupled_similarity(store(X), store(Y), **options)
     expected = np.array(_reference.coupled_similarity(X, Y, **options), dtype=float)
@@ -31,18 +32,40 @@ def test_stored_zeros_are_absent():
     np.testing.assert_array_equal(coupled_similarity(X, Y), coupled_similarity(X.toarray(), Y))
 
 
-def test_range_and_symmetry():
+@pytest.mark.parametrize("adjusted", [False, True])
+def test_range_and_symmetry(adjusted):
     """The mean over features lies between 0 and 1; permuting labels, rows or features changes no bit."""
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.poisson(0.5, (80, 6)), rng.normal(size=(80, 3))])
     Y = (rng.random((80, 7)) < 0.3).astype(int)
-    similarity = coupled_similarity(X, Y, values="all")
+    similarity = coupled_similarity(X, Y, values="all", adjusted=adjusted)
     assert similarity.min() >= 0
     assert similarity.max() <= 1
     np.testing.assert_array_equal(similarity, similarity.T)
     rows, features, labels = rng.permutation(80), rng.permutation(9), rng.permutation(7)
-    permuted = coupled_similarity(X[rows][:, features], Y[rows][:, labels], values="all")
+    permuted = coupled_similarity(X[rows][:, features], Y[rows][:, labels], values="all", adjusted=adjusted)
     np.testing.assert_array_equal(permuted, similarity[np.ix_(labels, labels)])
+
+
+def test_adjusted_by_hand():
+    """One value is one sample more frequent than by chance with both labels.
+
+    Labels 0 and 1 have three samples each. The value 1, in two samples, is expected in 3 · 2 / 6 = 1 sample of each
+    label and occurs in 2 and 2: excess 1 and 1. The value 2, in two samples, is in 0 of label 0 and 1 of label 1, the
+    value 3 in 1 and 0: no excess. Inter-coupling 1 / 3, intra-coupling 9 / 15.
+    """
+    X = [[1], [1], [2], [2], [3], [3]]
+    Y = [[1, 1], [1, 1], [0, 1], [0, 0], [1, 0], [0, 0]]
+    assert coupled_similarity(X, Y, adjusted=True)[0, 1] == pytest.approx(9 / 15 / 3, rel=1e-15)
+    assert coupled_similarity(X, Y)[0, 1] == pytest.approx(9 / 15 * 2 / 3, rel=1e-15)
+
+
+def test_independent_features_couple_no_labels():
+    """If each value is as frequent with a label as without, adjusted labels are similar to themselves only."""
+    X = np.tile([[1], [2], [3]], (4, 1))
+    Y = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], 3, axis=0)
+    np.testing.assert_array_equal(coupled_similarity(X, Y, adjusted=True), np.eye(2))
+    assert coupled_similarity(X, Y)[0, 1] == pytest.approx(36 / 48, rel=1e-15)
 
 
 def test_blocks_change_nothing(monkeypatch):
@@ -51,10 +74,13 @@ def test_blocks_change_nothing(monkeypatch):
     for density in (0.02, 0.6):
         X = sparse.random_array((60, 40), density=density, random_state=rng, format="csr")
         Y = (rng.random((60, 5)) < 0.3).astype(int)
-        whole = [coupled_similarity(X, Y, values=values) for values in ("present", "all")]
+        options = [
+            {"values": values, "adjusted": adjusted} for values in ("present", "all") for adjusted in (False, True)
+        ]
+        whole = [coupled_similarity(X, Y, **some) for some in options]
         with monkeypatch.context() as patch:
             patch.setattr("nearlabel.utils.blocks.uneven_blocks.__defaults__", (2000,))
-            parts = [coupled_similarity(X, Y, values=values) for values in ("present", "all")]
+            parts = [coupled_similarity(X, Y, **some) for some in options]
         np.testing.assert_array_equal(parts, whole)
 
 

@@ -21,6 +21,8 @@ VARIANTS = [
     {"membership": "hard"},
     {"values": "all"},
     {"values": "all", "membership": "mean", "n_bins": 2},
+    {"adjusted": True},
+    {"adjusted": True, "membership": "max", "values": "all"},
     {"feature_weights": "sum"},
     {"feature_weights": "sum", "membership": "hard", "values": "all"},
     {"feature_weights": "sum", "membership": "mean"},
@@ -67,6 +69,27 @@ def test_printed_formulas_equal_loops_and_predict_nothing(small):
     assert_equals_loops(model, X, Y, queries, {"formulas": "printed"})
     assert model.predict(queries).sum() == 0
     assert model.posterior_.shape == (5, 4 * 5 + 1)
+
+
+@pytest.mark.parametrize("container", ["dense", "csr_array"])
+def test_saturated_memberships_are_warned_of(container):
+    """Where all samples have all features, unadjusted similarities make absent labels present; adjusted ones do not."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.random((150, 5)), (rng.random((150, 4)) < 0.4).astype(int)
+    store = CONTAINERS[container]
+    with pytest.warns(UserWarning, match=r"Far too many labels .* is 0\.\d+. Hint: adjusted=True") as caught:
+        model = CMLkNN(5).fit(store(X), store(Y))
+    degrees = np.array(memberships(Y, model.similarity_), dtype=float)
+    assert f"{degrees[Y == 0].mean():.2f}" in str(caught[0].message)
+    assert model.predict(store(X)).mean() > 0.9 > 2 * Y.mean()
+    CMLkNN(5, adjusted=True).fit(store(X), store(Y))  # warnings are errors
+    CMLkNN(5).fit(store(X[:50]), store(Y[:50]))
+    CMLkNN(5, similarity=model.similarity_).fit(store(X), store(Y))
+
+
+def test_no_label_lacks():
+    """If every sample has every label, none is predicted too often: no warning."""
+    CMLkNN(5).fit(np.random.default_rng(0).random((150, 3)), np.ones((150, 2), dtype=int))
 
 
 @pytest.mark.parametrize("container", ["dense", "csr_array"])
@@ -179,6 +202,7 @@ def test_memberships_by_hand():
         ({"feature_weights": "none"}, ValueError, "feature_weights must be one of"),
         ({"formulas": "mine"}, ValueError, "formulas must be one of"),
         ({"n_bins": 0}, ValueError, "n_bins must be at least 1, got 0"),
+        ({"adjusted": "yes"}, TypeError, "adjusted must be True or False, got 'yes'"),
         (
             {"similarity": np.eye(3)},
             ValueError,

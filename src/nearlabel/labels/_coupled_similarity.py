@@ -8,14 +8,21 @@ from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
-from nearlabel.labels.feature_values import FeatureValues, feature_values
+from nearlabel.labels.feature_values import feature_values
 from nearlabel.utils.blocks import row_blocks
-from nearlabel.utils.types import CSR, FloatArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, as_label_matrix, check_choice, check_integer
+from nearlabel.utils.cells import entries
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense, as_label_matrix, check_choice, check_flag, check_integer
 
 
 def coupled_similarity(
-    X: MatrixLike, y: MatrixLike, *, values: str = "present", feature_weights: str = "mean", n_bins: int = 10
+    X: MatrixLike,
+    y: MatrixLike,
+    *,
+    values: str = "present",
+    feature_weights: str = "mean",
+    n_bins: int = 10,
+    adjusted: bool = False,
 ) -> FloatArray:
     """Return the coupled similarity of each pair of labels: the similarity of their frequencies and features.
 
@@ -43,6 +50,10 @@ def coupled_similarity(
     n_bins : int, default=10
         A feature with at most this many distinct values other than 0 keeps them. The values of other features are
         discretised into this many bins of equal frequency; equal values share a bin.
+    adjusted : bool, default=False
+        Whether co-occurrences expected by chance are subtracted: with n samples, of which F_v have the value v,
+        ``max(0, CF(v, i) - F_v F_i / n)`` replaces CF(v, i). So only values that are more frequent with both labels
+        than without make them similar. Needed where almost all samples have almost all features.
 
     Returns
     -------
@@ -58,7 +69,9 @@ def coupled_similarity(
     -----
     The paper does not define whether F is a count or a share (only counts give the couplings the range that their
     authors state), which values of a feature are used, how numbers are discretised, or the similarity of a label to
-    itself; its sum over the features exceeds 1. The definition above is our interpretation.
+    itself; its sum over the features exceeds 1. The definition above is our interpretation. `adjusted` is not in
+    the paper: without it, labels that do not depend on the features at all have inter-couplings of nearly 1 if their
+    frequencies are equal and all values count.
 
     References
     ----------
@@ -76,35 +89,56 @@ def coupled_similarity(
     >>> coupled_similarity([[1, 1], [1, 0], [0, 1], [1, 1]], [[1, 0], [1, 0], [1, 1], [0, 1]]).round(3)
     array([[1.   , 0.273],
            [0.273, 1.   ]])
+
+    By chance, 3 · 3 / 4 rows of label 0 have the first feature and as many the second, 2 · 3 / 4 of label 1. Only label
+    1 has a feature more often, and not the same as label 0:
+
+    >>> coupled_similarity([[1, 1], [1, 0], [0, 1], [1, 1]], [[1, 0], [1, 0], [1, 1], [0, 1]], adjusted=True)
+    array([[1., 0.],
+           [0., 1.]])
     """
     check_choice("values", values, {"present", "all"})
     check_choice("feature_weights", feature_weights, {"mean", "sum"})
+    check_flag("adjusted", adjusted)
     n_bins = check_integer("n_bins", n_bins, low=1)
     X = check_array(X, accept_sparse="csc", dtype="numeric")
     labels = as_label_matrix(y, dtype=None)
     check_consistent_length(X, labels)
-    similarity = _coupling(X, sparse.csr_array(labels).astype(np.int64), values, n_bins)
+    similarity = _coupling(X, sparse.csr_array(labels).astype(np.int64), values, n_bins, adjusted)
     if feature_weights == "mean":
         similarity /= X.shape[1]
     np.fill_diagonal(similarity, 1.0)
     return similarity
 
 
-def _coupling(X: Matrix, labels: CSR, values: str, n_bins: int) -> FloatArray:
+def _coupling(X: Matrix, labels: CSR, values: str, n_bins: int, adjusted: bool) -> FloatArray:
     """Return intra-coupling times the sum over features of the inter-coupling (n_labels, n_labels)."""
-    n_labels = labels.shape[1]
+    n_samples, n_labels = labels.shape
     shared: FloatArray = np.zeros((n_labels, n_labels))
+    F = np.asarray(labels.sum(axis=0)).reshape(-1)
     for some in feature_values(X, n_bins, bytes_per_feature=32 * n_labels):
         counts = (some.indicators.T @ labels).tocsr()
-        shared += _sum_of_minima(counts)
+        with_value = np.asarray(some.indicators.sum(axis=0)).reshape(-1)
+        shared += _sum_of_minima(_excess(counts, with_value, F, n_samples) if adjusted else counts)
         if values == "all":
-            shared += _sum_of_minima(_counts_of_absent(some, counts, labels))
-    F = np.asarray(labels.sum(axis=0), dtype=np.float64).reshape(-1)
+            absent, without = F - as_dense(some.sum_by_feature(counts)), n_samples - some.sum_by_feature(with_value)
+            shared += _sum_of_minima(_excess(absent, without, F, n_samples) if adjusted else absent)
+    if adjusted:
+        shared /= n_samples
     for block in row_blocks(n_labels, 64 * n_labels):
-        products, larger = np.outer(F[block], F), np.maximum.outer(F[block], F)
+        products, larger = np.outer(F[block], F).astype(np.float64), np.maximum.outer(F[block], F)
         intra = products / np.maximum(np.add.outer(F[block], F) + products, 1)
         shared[block] = intra * (shared[block] / np.maximum(larger, 1))
     return shared
+
+
+def _excess(counts: Matrix, with_value: IntArray, F: IntArray, n_samples: int) -> Matrix:
+    """Return n_samples times what counts (n_values, n_labels) exceed their expectation by, in whole numbers; or 0."""
+    if not sparse.issparse(counts):
+        return np.maximum(n_samples * counts - np.multiply.outer(with_value, F), 0)
+    row, label, count = entries(counts)
+    excess = np.maximum(n_samples * count - with_value[row] * F[label], 0)
+    return sparse.csr_array((excess, counts.indices, counts.indptr), shape=counts.shape)
 
 
 def _sum_of_minima(counts: Matrix) -> FloatArray:
@@ -130,9 +164,3 @@ def _with_short_indices(columns: CSR) -> CSR:
     rows = sparse.csr_array(columns, dtype=np.float64)
     rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
     return rows
-
-
-def _counts_of_absent(block: FeatureValues, counts: CSR, labels: CSR) -> FloatArray:
-    """Return, for each feature, the rows of each label that have the value 0: dense (n_features, n_labels)."""
-    present: FloatArray = as_dense(block.sum_by_feature(counts))
-    return np.asarray(labels.sum(axis=0)).reshape(1, -1) - present

@@ -36,6 +36,7 @@ _OBJECTS = (
     "nearlabel.ensemble._rakel.RAkELd",
     "nearlabel.ensemble._rakel.RAkELo",
     "nearlabel.ensemble._soft_vote.SoftVote",
+    "nearlabel.preprocessing._color_moments.ColorMoments",
     "nearlabel.preprocessing._feature_scaler.FeatureScaler",
     "nearlabel.feature_selection.InformationGainSelector",
     "nearlabel.lazy._boxes.VoteVectors",
