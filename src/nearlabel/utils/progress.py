@@ -1,4 +1,4 @@
-"""How far a search, or the reading of a file, has come, for whoever listens."""
+"""How far a search, or the reading of a file, has come, and how long a run still takes, for whoever listens."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ Listener = Callable[[float], None]
 Progress = Callable[[int, int], None]  # takes the numbers of finished and of all parts
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_clock: ContextVar[Listener | None] = ContextVar("clock", default=None)
 
 
 @contextmanager
-def listening(listener: Listener | None) -> Iterator[None]:
+def listening(listener: Listener | None, clock: Listener | None = None) -> Iterator[None]:
     """Have each search or file read within tell what share of it is done, from above 0 to 1; None: have none told.
 
-    The listener is called from any thread.
+    The listener is called from any thread. `clock` is called with the seconds that the work within still takes, by work
+    that knows.
     """
-    token = _listener.set(listener)
+    tokens = _listener.set(listener), _clock.set(clock)
     try:
         yield
     finally:
-        _listener.reset(token)
+        _listener.reset(tokens[0])
+        _clock.reset(tokens[1])
 
 
 @contextmanager
@@ -39,6 +42,13 @@ def tell(share: float) -> None:
     listener = _listener.get()
     if listener is not None:
         listener(share)
+
+
+def expect(seconds: float) -> None:
+    """Tell how long the work still takes."""
+    clock = _clock.get()
+    if clock is not None:
+        clock(seconds)
 
 
 def counter(n_tasks: int) -> Callable[[], None]:
