@@ -55,7 +55,9 @@ class LeastZ {
 
   void end_block() {
     after_.sums = before_.sums;
-    for (int i = 0; i < n_rows_; ++i) add(rows_[i], after_.sums.data());
+    size_t first = 0;  // the width is even
+    for (; first + 8 <= width_; first += 8) add_rows<8>(first, after_.sums.data() + first);
+    for (; first < width_; first += 2) add_rows<2>(first, after_.sums.data() + first);
     set_roots(after_);
     if (any_threshold_ && bound() * kRounding <= std::min(best_, least_) * kTied) open_block();
     std::swap(before_, after_);
@@ -69,6 +71,18 @@ class LeastZ {
       if (i == n_rows_) break;
       add(rows_[i], sums_.data());
     }
+  }
+
+  // Add some columns of the weights of the block's rows: the sums stay in registers.
+  template <size_t n_columns>
+  void add_rows(size_t first, double *sums) const {
+    double total[n_columns];
+    std::copy(sums, sums + n_columns, total);
+    for (int i = 0; i < n_rows_; ++i) {
+      const double *weights = weights_ + rows_[i] * width_ + first;
+      for (size_t j = 0; j < n_columns; ++j) total[j] += weights[j];
+    }
+    std::copy(total, total + n_columns, sums);
   }
 
   void add(int32_t row, double *sums) const {

@@ -379,6 +379,22 @@ def test_a_look_runs_less_and_says_so(load, tmp_path):
     assert (paper.left_out["image"], paper.left_out["yeast"]) == ("8 of 10 folds", "")
 
 
+def test_an_interrupted_reproduction_resumes(load, tmp_path):
+    """After Ctrl-C in the second data set the same table comes of the folds on file and of those left."""
+
+    def interrupt(done, _total):
+        if done == 12:
+            raise KeyboardInterrupt
+
+    told = []
+    with pytest.raises(KeyboardInterrupt):
+        with_only(Paper("zhang2007", load=load, out=tmp_path, progress=interrupt), "mlknn").reproduce_table("5")
+    resumed = Paper("zhang2007", load=load, out=tmp_path, progress=lambda done, _total: told.append(done))
+    whole = with_only(Paper("zhang2007", load=load), "mlknn").reproduce_table("5")
+    assert with_only(resumed, "mlknn").reproduce_table("5") == whole
+    assert told == list(range(13, 21))
+
+
 def test_every_omission_of_a_look_has_words():
     """Folds of shuffles, runs, data sets and methods; another setting is named with both values."""
     facts = {"methods": ["br", "cbm"], "datasets": ["a", "b", "c"], "seeds": [0, 1], "cv": 5}
