@@ -1,4 +1,4 @@
-"""Processor time of the long reproductions, projected from one fold of each data set and method.
+"""How much processor time do the reproductions take, projected from one fold of each data set and method?
 
     python benchmarks/long_runs.py [zhang2007 gweon2019 pillai2012 ...] [--quick]
 
@@ -51,7 +51,8 @@ def main() -> None:
             total = 0.0
             for dataset, method, n, seconds in timings(paper, experiment):
                 total += n * seconds
-                print(f"{name:16} {experiment:14} {dataset:24} {method:40} {n:3} x {seconds:8.2f} s = {n * seconds:9.1f} s", flush=True)
+                cost = f"{n:3} x {seconds:8.2f} s = {n * seconds:9.1f} s"
+                print(f"{name:16} {experiment:14} {dataset:24} {method:40} {cost}", flush=True)
             print(f"{name:16} {experiment:14} {'all':24} {'':40} {total:26.1f} s", flush=True)
 
 
