@@ -71,6 +71,14 @@ struct Csr {
   const void *starts;    // alike
 };
 
+// The values of features, sorted, as runs of entries: what is summed up to an entry is one side of a threshold.
+struct StumpRuns {
+  int64_t n_runs;
+  const int64_t *starts;         // (n_runs + 1,) the first entry of each run
+  const int32_t *rows;           // (n_entries,)
+  const uint8_t *has_threshold;  // (n_entries,) 1 where a threshold follows the entry
+};
+
 struct Candidate {
   int32_t row;
   float lower, upper;  // bounds on its squared distance
@@ -125,10 +133,17 @@ int32_t nearlabel_sum_pairs(int32_t kind, int32_t is64, const void *left, const 
 // The same for sparse rows, of float32 (is64 = 0) or float64, with features and starts of 32 or 64 bits.
 int32_t nearlabel_sum_sparse_pairs(int32_t kind, int32_t is64, int32_t wide, const Csr *left, const Csr *right,
                                    const int64_t *left_rows, const int64_t *right_rows, int64_t n_pairs, double *sums);
+
+// For each run the least Z of its thresholds, or infinity where it is larger than that of another run by more than 1e-10
+// of it. `weights` (n_rows, 2 * n_labels) are those of the labels that each row has, then of those that it lacks; only
+// rows that are `reached` count, all if it is null. `totals` (2 * n_labels,) are the sums over these rows.
+// Z = 2 sum over labels and both sides of sqrt(weight with the label * weight without).
+int32_t nearlabel_least_z(const StumpRuns *runs, const uint8_t *reached, const double *weights, const double *totals,
+                          int32_t n_labels, double *least);
 }
 #pragma GCC visibility pop
 
-constexpr uint32_t kInterface = 4;
+constexpr uint32_t kInterface = 5;
 
 enum LevelNumber : int32_t {
   FLOAT32_AVX2 = 0,

@@ -17,9 +17,18 @@ from nearlabel.adaptation._stumps import StumpSearch
 from nearlabel.adaptation._weights import Weights
 from nearlabel.datasets import fetch_dataset
 from nearlabel.metrics import average_precision, hamming_loss, one_error
+from nearlabel.neighbors import kernel_level, kernel_levels
+from nearlabel.neighbors._kernels import StumpRuns, least_z
 
 METHODS = [AdaBoostMH(n_estimators=12), ADTBoostMH(n_estimators=6)]
 NAMES = ["AdaBoostMH", "ADTBoostMH"]
+
+
+@pytest.fixture(params=list(dict.fromkeys([kernel_levels()[0], "off"])))
+def level(request):
+    """Search with the kernel, if there is one, and without."""
+    with kernel_level(request.param):
+        yield request.param
 
 
 class Pairs:
@@ -155,7 +164,7 @@ def test_scikit_learn_tools(method):
 
 
 @pytest.mark.parametrize(("seed", "container"), list(enumerate(["dense", "csr_array", "csc_array"] * 2)))
-def test_adaboost_equals_loops(seed, container):
+def test_adaboost_equals_loops(seed, container, level):
     """Features, thresholds, outputs and Z are those of plain loops, on features with ties, dense and sparse."""
     X, Y = small_problem(seed)
     model = AdaBoostMH(n_estimators=9).fit(CONTAINERS[container](X), Y)
@@ -168,7 +177,7 @@ def test_adaboost_equals_loops(seed, container):
 
 
 @pytest.mark.parametrize(("seed", "container"), list(enumerate(["dense", "csr_array"] * 2)))
-def test_adtree_equals_loops(seed, container):
+def test_adtree_equals_loops(seed, container, level):
     """Preconditions too are those of plain loops."""
     X, Y = small_problem(seed, 20)
     model = ADTBoostMH(n_estimators=8).fit(CONTAINERS[container](X), Y)
@@ -204,7 +213,7 @@ PROBLEMS_WITH_WORDS = [few_values, few_and_many_values]
 
 @pytest.mark.parametrize("container", ["dense", "csr_array"])
 @pytest.mark.parametrize("make", PROBLEMS_WITH_WORDS)
-def test_features_of_few_values_equal_loops(make, container):
+def test_features_of_few_values_equal_loops(make, container, level):
     """Words, alone and among numbers: rules of both methods are those of plain loops."""
     X, Y = make()
     model = AdaBoostMH(n_estimators=12).fit(CONTAINERS[container](X), Y)
@@ -224,16 +233,53 @@ def test_features_of_few_values_equal_loops(make, container):
 def test_which_thresholds_are_all_computed_changes_no_bit(make, method, few, monkeypatch):
     """Whether Z of a feature is computed everywhere or bounded first: equal rules in all bits, dense and sparse."""
     X, Y = make(80)
-    expected = clone(method).fit(X, Y)
+    expected = clone(method).fit(X, Y)  # by the kernel, if there is one
     monkeypatch.setattr("nearlabel.adaptation._stumps._FEW", few)
     for rows in (X, sparse.csr_array(X)):
-        model = clone(method).fit(rows, Y)
+        with kernel_level("off"):
+            model = clone(method).fit(rows, Y)
         for name in ("features_", "thresholds_", "outputs_", "z_"):
             np.testing.assert_array_equal(getattr(model, name), getattr(expected, name))
 
 
+@pytest.mark.skipif(kernel_levels() == ("off",), reason="no kernels here")
+@pytest.mark.parametrize("every", [1, 2, 40])
+def test_least_z_of_each_run(every):
+    """The kernel finds the least Z of the best runs, and of no other run one that is too small; some rows, or all."""
+    rng = np.random.default_rng(every)
+    n, n_labels, n_runs = 200, 3, 12
+    Y = rng.random((n, n_labels)) < 0.3
+    rows = np.concatenate([np.lexsort(Y.T), *(rng.permutation(n) for _ in range(n_runs - 1))])
+    starts, has_threshold = np.arange(0, rows.size + 1, n), rng.random(rows.size) < 1 / every
+    weights = rng.random((n, 2 * n_labels)) * np.hstack([Y, ~Y])
+    for reached in (np.ones(n, dtype=bool), rng.random(n) < 0.4):
+        least = least_z(StumpRuns(starts, rows, has_threshold, n), weights, None if reached.all() else reached)
+        side = np.cumsum((weights * reached[:, np.newaxis])[rows].reshape(n_runs, n, -1), axis=1)
+        other = (weights * reached[:, np.newaxis]).sum(axis=0) - side
+        roots = [np.sqrt(np.maximum(s[..., :n_labels] * s[..., n_labels:], 0)).sum(axis=-1) for s in (side, other)]
+        z = np.where(has_threshold.reshape(n_runs, n), 2 * (roots[0] + roots[1]), np.inf).min(axis=1)
+        assert least.min() == pytest.approx(z.min(), rel=1e-10)
+        assert (least >= z * (1 - 1e-10)).all()
+        assert np.isinf(least[1:]).any()
+
+
+def test_runs_are_checked_before_the_kernel_reads_them():
+    """Rows that do not exist, runs beyond the entries, and weights of other rows."""
+    rows, thresholds = np.array([0, 1, 2]), np.array([True, True, False])
+    for starts, of_rows in (([0, 4], rows), ([1, 3], rows), ([0, 2, 1, 3], rows), ([0, 3], rows + 1), ([0, 3], -rows)):
+        with pytest.raises(ValueError, match="must be those of runs of 3 rows"):
+            StumpRuns(np.array(starts), of_rows, thresholds, 3)
+    runs = StumpRuns(np.array([0, 3]), rows, thresholds, 3)
+    with kernel_level("off"):
+        assert least_z(runs, np.ones((3, 2))) is None
+    if kernel_levels() != ("off",):
+        for shape in ((2, 2), (3, 3)):
+            with pytest.raises(ValueError, match="weights and reached must have 3 rows"):
+                least_z(runs, np.ones(shape))
+
+
 @pytest.mark.parametrize("word_first", [True, False])
-def test_ties_between_words_and_numbers(word_first):
+def test_ties_between_words_and_numbers(word_first, level):
     """Of a word and a number that split the rows alike, the lower feature is taken, whichever is searched first."""
     rng = np.random.default_rng(0)
     word = np.repeat([0.0, 1.0], 20)
@@ -251,7 +297,7 @@ def test_loops_hang_rules_below_the_root():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_bounds_spare_no_better_stump(seed):
+def test_bounds_spare_no_better_stump(seed, level):
     """On runs of many blocks the search finds what trying all thresholds finds, whatever the weights."""
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(300, 6)), seed % 3 + 1) * (rng.random((300, 6)) < [1, 1, 1, 0.3, 0.3, 0.1])

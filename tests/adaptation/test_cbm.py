@@ -192,7 +192,7 @@ def test_samples_are_never_empty_where_that_is_not_allowed():
 def test_no_step_goes_down(seed, ridge):
     """From anywhere a step raises the weighted log-likelihood less the penalty, of every label and of the gate."""
     rng = np.random.default_rng(seed)
-    X, targets, weights = rng.normal(size=(30, 4)) + 5, rng.dirichlet(np.ones(3), 30), rng.random(30) ** 9
+    X, targets, weights = rng.normal(size=(30, 4)) + 5, rng.dirichlet(np.ones(3), 30), rng.random((30, 2)) ** 9
     X[:, 3] = X[:, 0]
     labels, start = (targets > 0.3).astype(float), rng.normal(size=(5, 3)) * rng.choice([0.1, 1, 5])
     reduced, effort = Reduced(X, None), Effort(ridge, 1)
@@ -202,10 +202,11 @@ def test_no_step_goes_down(seed, ridge):
         return (targets * (linear - logsumexp(linear, axis=1, keepdims=True))).sum() - penalty(coef, ridge)
 
     def value_of_labels(coef):
-        against = (1 - 2 * labels) * (X @ coef[1:] + coef[0])
-        return -weights @ np.logaddexp(0, against) - ridge / 2 * np.square(coef[1:]).sum(axis=0)
+        against = (1 - 2 * labels) * (X @ coef[:, 1:] + coef[:, :1])
+        gains = np.einsum("nk,knl->kl", weights, np.logaddexp(0, against))
+        return -gains - ridge / 2 * np.square(coef[:, 1:]).sum(axis=1)
 
-    gate, each = start, start
+    gate, each = start, np.stack([start, -start])
     for _ in range(20):
         gate, before = fit_gate(reduced, targets, gate, effort), gate
         assert value_of_gate(gate) >= value_of_gate(before) - 1e-9

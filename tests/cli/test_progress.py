@@ -153,3 +153,52 @@ def test_progress_of_searches(monkeypatch):
     bar.tell(2, 2)
     bar.hear(0.5)
     assert shown == [(0.495, 1), (0.99, 1), (0.99, 1), (1, 2), (1.495, 2), (2, 2), (2, 2)]
+
+
+def test_the_bar_shows_the_time_that_the_work_expects(monkeypatch, capsys):
+    """It runs down until the next estimate, and not below 0; rich's own is shown where there is none."""
+    now = [1000.0]
+    monkeypatch.setattr(_console.time, "monotonic", lambda: now[0])
+    left = _console._Left()
+    assert not left
+    left.expect(3725.5)
+    assert left
+    assert str(left) == "1:02:06"
+    now[0] += 3700
+    assert str(left) == "0:00:26"
+    now[0] += 100
+    assert str(left) == "0:00:00"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_reproduce_shows_the_time_left(nearlabel, monkeypatch, tmp_path, terminal):
+    """On a terminal the time left by the folds done; in a pipe or a log file nothing."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("nearlabel.experiments._run.TimeLeft.seconds_after", lambda self, number, seconds: 4000.0)
+    if terminal:
+        monkeypatch.setattr(sys, "stderr", _Terminal(sys.stderr))
+    answer = nearlabel("reproduce", _paper_of_digits(tmp_path))
+    assert answer.code == 0
+    assert ("left" in answer.err) == terminal
+    assert bool(re.search(r"1:06:\d\d left", answer.err)) == terminal
+    assert terminal or answer.err == ""
+
+
+def _paper_of_digits(folder):
+    """A paper's file with one experiment on the packaged data."""
+    path = folder / "paper.toml"
+    path.write_text("""name = "digits"
+title = "Digits"
+reference = "None"
+[experiments.main]
+datasets = ["multidigits"]
+methods = ["mlknn"]
+n_neighbors = [3]
+cv = 2
+metrics = ["hamming_loss"]
+[tables.1]
+title = "ML-kNN"
+experiments = ["main"]
+printed = [["multidigits", "mlknn", 3, "hamming_loss", 0.1]]
+""")
+    return path

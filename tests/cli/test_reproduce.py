@@ -130,8 +130,10 @@ def test_ranking_in_files(nearlabel):
     n_methods = len(ranking.metrics[0].mean_ranks)
     assert n_methods == 15
     assert len(rows) == 4 * n_methods * 3 + 4 * n_methods + len(ranking.tests)
-    (rank,) = (r for r in rows if r["mean_rank"] and (r["method"], r["metric"]) == ("smbr", "f1_examples"))
-    assert float(rank["mean_rank"]) == ranking.metrics[2].mean_ranks["smbr"]
+    (rank,) = (
+        r for r in rows if r["mean_rank"] and (r["method"], r["metric"]) == ("smbr:probability=False", "f1_examples")
+    )
+    assert float(rank["mean_rank"]) == ranking.metrics[2].mean_ranks["smbr:probability=False"]
     row = next(r for r in rows if r["n_pairs"] and (r["dataset"], r["metric"]) == ("yeast", "hamming_loss"))
     test = next(t for t in ranking.tests if (t.dataset, t.metric) == ("yeast", "hamming_loss"))
     assert (row["method"], float(row["difference"])) == ("nldd - br", test.difference)
@@ -266,3 +268,30 @@ def test_markdown(nearlabel, monkeypatch):
         " ".join(line.split()) for line in screen.splitlines() if line.split()[:1] == ["yeast"]
     ]
     assert "\n\nNote: The paper's folds are not known" in page
+
+
+LEFT_OUT = "yahoo-arts, yahoo-computers, yahoo-education, yahoo-entertainment, yahoo-health, yahoo-recreation"
+LOOK = (
+    f"A look only (--quick). Experiments: web leaves out 8 of 11 data sets ({LEFT_OUT}, yahoo-social, yahoo-society);"
+    " in full: yeast."
+)
+
+
+@pytest.mark.parametrize("format_", ["table", "markdown", "csv", "json"])
+def test_a_quick_look_says_first_what_it_leaves_out(nearlabel, format_):
+    """Tables and pages begin with it; of formats for programs it is on standard error."""
+    answer = nearlabel("reproduce", "zhang2007", "--table", "1", "--table", "10", "--quick", "--format", format_)
+    assert answer.code == 0
+    if format_ in ("csv", "json"):
+        assert answer.err == f"nearlabel: {LOOK}\n"
+    else:
+        assert 0 <= answer.out.index(LOOK) < answer.out.index("zhang2007, table 1:")
+        assert answer.err == ""
+
+
+def test_a_quick_look_that_leaves_out_nothing_says_so(nearlabel):
+    """A short paper runs in full, and statistics of data have no folds to leave out."""
+    out = nearlabel("reproduce", "zhang2007", "--table", "1", "--quick").out
+    assert out.startswith("--quick leaves out nothing here: yeast ran in full.")
+    assert "--quick" not in nearlabel("reproduce", "zhang2007", "--table", "4", "--quick").out
+    assert "--quick" not in nearlabel("reproduce", "zhang2007", "--table", "1").out

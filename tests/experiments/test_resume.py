@@ -178,23 +178,34 @@ def wait_for(condition, process):
         time.sleep(0.01)
 
 
+PAPER = """name = "digits"
+title = "Digits"
+reference = "None"
+[experiments.main]
+datasets = ["multidigits"]
+methods = ["brknn", "mlknn"]
+n_neighbors = [3]
+cv = 8
+metrics = ["hamming_loss"]
+[tables.1]
+title = "Two methods"
+experiments = ["main"]
+printed = [["multidigits", "mlknn", 3, "hamming_loss", 0.1], ["multidigits", "brknn", 3, "hamming_loss", 0.1]]
+"""
+COMMANDS = {
+    "evaluate": ("evaluate multidigits --methods brknn,mlknn --k 3 --cv 8 --metrics hamming_loss --out", "."),
+    "reproduce": ("reproduce PAPER --out", "digits-main"),
+}
+
+
 @pytest.mark.long
-def test_a_killed_process_resumes(tmp_path, capsys):
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_killed_process_resumes(tmp_path, capsys, name):
     """After kill -9 in mid-run the same command gives, to the byte, the records of one that was let alone."""
-    command = [
-        "evaluate",
-        "multidigits",
-        "--methods",
-        "brknn,mlknn",
-        "--k",
-        "3",
-        "--cv",
-        "8",
-        "--metrics",
-        "hamming_loss",
-        "--out",
-    ]
-    file = tmp_path / "killed" / "records.jsonl"
+    text, records = COMMANDS[name]
+    (tmp_path / "paper.toml").write_text(PAPER)
+    command = text.replace("PAPER", str(tmp_path / "paper.toml")).split(" ")
+    file = tmp_path / "killed" / records / "records.jsonl"
     process = subprocess.Popen(
         [sys.executable, "-m", "nearlabel", *command, str(tmp_path / "killed")],
         stdout=subprocess.DEVNULL,
@@ -209,7 +220,7 @@ def test_a_killed_process_resumes(tmp_path, capsys):
     resumed = capsys.readouterr().out
     assert cli.main([*command, str(tmp_path / "whole")]) == 0
     assert resumed == capsys.readouterr().out
-    whole = (tmp_path / "whole" / "records.jsonl").read_text()
+    whole = (tmp_path / "whole" / records / "records.jsonl").read_text()
     assert 0 < len(killed) < len(whole)
     assert whole.startswith(killed)
     assert file.read_text() == whole

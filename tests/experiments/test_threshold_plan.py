@@ -45,6 +45,7 @@ def figures_of(plan, fold):
         ({"cv": 1}, "cv must be at least 2, got 1"),
         ({"n_neighbors": 0}, "n_neighbors must be at least 1, got 0"),
         ({"seed": -1}, "seed must be at least 0, got -1"),
+        ({"first_folds": 0}, "first_folds must be at least 1, got 0"),
         ({"scale": "log"}, r"scale must be one of \['minmax', 'none', 'standard', 'tfidf'\], got 'log'"),
         ({"C": 0}, "C must be a finite number above 0, got 0"),
     ],
@@ -236,6 +237,23 @@ def test_sparse_rows_and_label_sets_give_the_same(make_dataset, method):
         for store in (np.asarray, sparse.csr_array)
     )
     assert stored == dense
+
+
+def test_a_look_runs_the_first_runs(pair, records):
+    """The records of two runs are those of the first two of all."""
+    look = run(replace(PLAN, first_folds=2), {"pair": pair})
+    assert look == [record for record in records if record["fold"] < 2]
+    assert {record["fold"] for record in records} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("varying", [True, False])
+def test_one_kernel_for_all_labels(make_dataset, varying):
+    """Scores are those of an SVC for each label, also where no feature varies."""
+    data, queries = make_dataset(), make_dataset(seed=1)
+    X, Z = (np.asarray(rows.X, dtype=float) * varying for rows in (data, queries))
+    model = CLASSIFIERS["svm-rbf"](PLAN).fit(X, data.Y)
+    expected = [SVC(C=PLAN.C, gamma="scale").fit(X, y).decision_function(Z) for y in data.Y.T]
+    np.testing.assert_allclose(model.decision_function(Z), np.column_stack(expected), rtol=0, atol=1e-9)
 
 
 def test_the_linear_svm_draws_from_the_seed(make_dataset):

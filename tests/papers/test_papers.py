@@ -17,6 +17,7 @@ from nearlabel.experiments._folds import Fold
 from nearlabel.labels import describe
 from nearlabel.papers import Paper, PrintedCell, paper_names
 from nearlabel.papers._data_statistics import statistics_of
+from nearlabel.papers._quick import left_out_of
 from nearlabel.papers._wins import wins_beside_printed
 from nearlabel.statistics.label_probabilities import LabelProbabilities
 
@@ -367,13 +368,43 @@ def test_a_look_runs_less_and_says_so(load, tmp_path):
     paper = with_methods(Paper("zhang2007", load=load, quick=True, out=tmp_path), "mlknn")
     table = paper.reproduce_table("12")
     assert {cell.dataset for cell in table.cells} == {"yahoo-business", "yahoo-reference", "yahoo-science"}
-    assert table.notes[-1].startswith("A preview only: experiment web was run with given_split = ['yahoo-business'")
+    assert table.notes[-1].startswith("A preview only: experiment web leaves out 8 of 11 data sets (yahoo-arts, yahoo-")
     assert (tmp_path / "zhang2007-web-quick" / "records.jsonl").is_file()
     paper.reproduce_table("2")
     assert {record["fold"] for record in paper._records["yeast-rivals"]} == {0, 1}
     for number in ("6", "8"):  # a look has enough for every order
         assert paper.reproduce_table(number).relations
     assert "A preview only" not in " ".join(with_methods(paper, "mlknn").reproduce_table("1").notes)
+    assert list(paper.left_out) == ["web", "yeast-rivals", "image", "yeast"]
+    assert (paper.left_out["image"], paper.left_out["yeast"]) == ("8 of 10 folds", "")
+
+
+def test_an_interrupted_reproduction_resumes(load, tmp_path):
+    """After Ctrl-C in the second data set the same table comes of the folds on file and of those left."""
+
+    def interrupt(done, _total):
+        if done == 12:
+            raise KeyboardInterrupt
+
+    told = []
+    with pytest.raises(KeyboardInterrupt):
+        with_only(Paper("zhang2007", load=load, out=tmp_path, progress=interrupt), "mlknn").reproduce_table("5")
+    resumed = Paper("zhang2007", load=load, out=tmp_path, progress=lambda done, _total: told.append(done))
+    whole = with_only(Paper("zhang2007", load=load), "mlknn").reproduce_table("5")
+    assert with_only(resumed, "mlknn").reproduce_table("5") == whole
+    assert told == list(range(13, 21))
+
+
+def test_every_omission_of_a_look_has_words():
+    """Folds of shuffles, runs, data sets and methods; another setting is named with both values."""
+    facts = {"methods": ["br", "cbm"], "datasets": ["a", "b", "c"], "seeds": [0, 1], "cv": 5}
+    instead = {"first_folds": 2, "methods": ["br"], "datasets": ["b"], "scale": "minmax"}
+    assert left_out_of(facts, instead) == (
+        "3 of 5 folds of each shuffle and 1 of 2 methods (cbm) and 2 of 3 data sets (a, c) and its own scale (here"
+        " minmax, in the paper the default)"
+    )
+    assert left_out_of({"protocol": "thresholds", "methods": ["knn"]}, {"first_folds": 2}) == "8 of 10 runs"
+    assert left_out_of(facts, {"first_folds": 5, "methods": ["br", "cbm"]}) == ""
 
 
 def test_rows_of_several_labels_are_a_data_set(load):

@@ -152,23 +152,23 @@ class _BestConditions:
     def __init__(self, search: StumpSearch) -> None:
         self._search = search
         self.reached: list[BoolArray] = []  # the samples of each precondition
-        self._stumps: list[Stump | None] = []  # None: not yet searched
+        self._z: list[float | None] = []  # of the best condition; None: not yet searched
 
     def add(self, reached: BoolArray) -> None:
         """Add a precondition, given the samples that reach it."""
         self.reached.append(reached)
-        self._stumps.append(None)
+        self._z.append(None)
 
     def best(self, weights: FloatArray) -> tuple[int, Stump]:
         """Return the precondition and the condition with the smallest Z; ties go to the first."""
-        stumps = []
-        for reached, stump in zip(self.reached, self._stumps, strict=True):
-            stumps.append(stump or self._search.best(np.where(reached[:, np.newaxis], weights, 0.0)))
-        self._stumps = [*stumps]
-        outside = ~np.array(self.reached) @ weights.sum(axis=1)
-        z = np.array([stump.z for stump in stumps]) + outside
+        known = [
+            self._search.least_z(weights, reached) if z is None else z
+            for reached, z in zip(self.reached, self._z, strict=True)
+        ]
+        self._z = [*known]
+        z = np.array(known) + ~np.array(self.reached) @ weights.sum(axis=1)
         node = int(np.flatnonzero(z <= z.min() * TIED)[0])
-        return node, stumps[node]
+        return node, self._search.best(weights * self.reached[node][:, np.newaxis])
 
     def weights_changed(self, part: IntArray, z: float) -> None:
         """Keep the conditions that are still best after a rule with these parts, its weights divided by z.
@@ -176,6 +176,6 @@ class _BestConditions:
         For a precondition whose samples are all in one part, the rule multiplies W₊ of a label by exp(-h) / z and W₋ by
         exp(h) / z: the product in Z changes by the same factor 1 / z² for every condition.
         """
-        for node, (reached, stump) in enumerate(zip(self.reached, self._stumps, strict=True)):
+        for node, (reached, known) in enumerate(zip(self.reached, self._z, strict=True)):
             mixed = len(np.unique(part[reached])) > 1
-            self._stumps[node] = None if stump is None or mixed else stump._replace(z=stump.z / z)
+            self._z[node] = None if known is None or mixed else known / z

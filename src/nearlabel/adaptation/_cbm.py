@@ -266,8 +266,7 @@ class _Model(NamedTuple):
     def maximised(self, rows: Reduced, Y: FloatArray, responsibilities: FloatArray, effort: Effort) -> Self:
         """Regress the responsibilities on x, and in each component the labels, with responsibilities as row weights."""
         gate = fit_gate(rows, responsibilities, self.gate, effort)
-        components = zip(responsibilities.T, self.labels, strict=True)
-        return type(self)(gate, np.stack([fit_labels(rows, Y, w, start, effort) for w, start in components]))
+        return type(self)(gate, fit_labels(rows, Y, responsibilities, self.labels, effort))
 
     def log_joint(self, rows: Reduced, Y: FloatArray) -> FloatArray:
         """Return log π_k(x) Π_l b_l(y_l|x, k) for rows and their label sets (n, K)."""

@@ -16,6 +16,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.special import expit, softmax
 from sklearn.preprocessing import StandardScaler
 
+from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import FloatArray, Matrix
 from nearlabel.utils.validation import as_dense
 
@@ -90,14 +91,26 @@ def penalty(coef: FloatArray, ridge: float) -> float:
 def fit_labels(
     reduced: Reduced, targets: FloatArray, weights: FloatArray, start: FloatArray, effort: Effort
 ) -> FloatArray:
-    """Improve a logistic regression of each label (n, L) with row weights (n,); return coefficients (1 + r, L).
+    """Improve, in each component, a logistic regression of each label (n, L) with row weights (n, K).
 
-    The labels share the weights, so one factorisation is enough for all.
+    Coefficients are (K, 1 + r, L). The labels of a component share its weights, so one factorisation is enough for all.
+    The components take their steps together, so that the rows are read once for many of them.
     """
-    bound, coef = _Bound.of(reduced.rows, weights / 4, effort.ridge), start
+    parts = row_blocks(len(start), 8 * targets.size)
+    return np.concatenate([_fitted_together(reduced, targets, weights[:, part], start[part], effort) for part in parts])
+
+
+def _fitted_together(
+    reduced: Reduced, targets: FloatArray, weights: FloatArray, start: FloatArray, effort: Effort
+) -> FloatArray:
+    bounds, coef = [_Bound.of(reduced.rows, of_rows / 4, effort.ridge) for of_rows in weights.T], start
     for _ in range(effort.n_steps):
-        residuals = weights[:, np.newaxis] * (targets - expit(reduced.linear(coef)))
-        coef = coef + bound.step(residuals, coef)
+        side_by_side = np.concatenate(list(coef), axis=1)  # (1 + r, K * L)
+        probabilities = expit(reduced.linear(side_by_side)).reshape(len(targets), len(coef), -1)
+        residuals = weights[:, :, np.newaxis] * (targets[:, np.newaxis] - probabilities)
+        slopes = (reduced.rows.T @ residuals.reshape(len(targets), -1)).reshape(-1, *residuals.shape[1:])
+        steps = zip(bounds, residuals.sum(axis=0), slopes.swapaxes(0, 1), coef, strict=True)
+        coef = coef + np.stack([bound.to_maximum(*derivative) for bound, *derivative in steps])
     return coef
 
 
@@ -122,7 +135,8 @@ class _Bound(NamedTuple):
     def of(cls, rows: FloatArray, weights: FloatArray, ridge: float) -> Self:
         total = max(float(weights.sum()), 1e-300)
         center = weights @ rows / total
-        scaled = np.sqrt(weights)[:, np.newaxis] * (rows - center)
+        scaled = rows - center
+        scaled *= np.sqrt(weights)[:, np.newaxis]
         curvature = scaled.T @ scaled
         diagonal = np.diagonal(curvature)
         curvature = curvature + np.diag(np.full(len(center), max(ridge, _LEAST_RIDGE * diagonal.max(initial=0.0))))
@@ -130,7 +144,10 @@ class _Bound(NamedTuple):
 
     def step(self, residuals: FloatArray, coef: FloatArray) -> FloatArray:
         """Return the step to the maximum of the parabola, from the derivative by the linear functions (n, m)."""
-        by_intercept = residuals.sum(axis=0)
-        by_slopes = self.rows.T @ residuals - self.ridge * coef[1:] - np.outer(self.center, by_intercept)
+        return self.to_maximum(residuals.sum(axis=0), self.rows.T @ residuals, coef)
+
+    def to_maximum(self, by_intercept: FloatArray, by_slopes: FloatArray, coef: FloatArray) -> FloatArray:
+        """Return that step from the derivatives of the log-likelihood by the intercepts (m,) and slopes (r, m)."""
+        by_slopes = by_slopes - self.ridge * coef[1:] - np.outer(self.center, by_intercept)
         slopes = cho_solve(self.factor, by_slopes, check_finite=False)
         return np.vstack([by_intercept / self.total - self.center @ slopes, slopes])

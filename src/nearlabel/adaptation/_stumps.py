@@ -9,10 +9,14 @@ them is computed: the sums over one side are one sparse product. For other featu
 and W₋ of a side grow along a run of sorted values, and Z is concave in both: between two positions of a run, each
 label's term of Z is at least the minimum over the four corners of the rectangle between these positions. Blocks whose
 bound exceeds a Z already found are skipped; the result is the same as for the full search.
+
+If the kernels are built, one of them finds the runs that contain the smallest Z, in a fraction of the time. Z of their
+thresholds is then computed here, so the result does not depend on the kernels.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +31,7 @@ from nearlabel.adaptation._sorted_features import (
     sorted_features,
     stored_columns,
 )
+from nearlabel.neighbors._kernels import StumpRuns, least_z
 from nearlabel.utils.blocks import row_blocks, uneven_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
@@ -60,15 +65,27 @@ class StumpSearch:
     """
 
     def __init__(self, X: Matrix, n_labels: int) -> None:
-        self._columns = stored_columns(X)
+        self._columns, self._n_labels = stored_columns(X), n_labels
         entries = sorted_features(self._columns)
         n_thresholds = np.bincount(entries.run, ~np.isnan(entries.thresholds))
-        few, many = (n_thresholds > 0) & (n_thresholds <= _FEW), n_thresholds > _FEW
-        self._searches: list[_FullSearch | _BoundedSearch] = []
-        if few.any():
-            self._searches.append(_FullSearch(entries.of_runs(few), X.shape[0], n_labels))
-        if many.any():  # second: the smallest Z of the first search is its limit
-            self._searches.append(_BoundedSearch(entries.of_runs(many), X.shape[0], n_labels))
+        self._entries = entries.of_runs(n_thresholds > 0)
+        self._is_few = n_thresholds[n_thresholds > 0] <= _FEW
+
+    @cached_property
+    def _kernel_search(self) -> _KernelSearch:
+        return _KernelSearch(self._entries, self._columns.shape[0])
+
+    @cached_property
+    def _searches(self) -> list[_FullSearch | _BoundedSearch]:
+        kinds = (
+            (self._is_few, _FullSearch),
+            (~self._is_few, _BoundedSearch),
+        )  # second: the smallest Z of the first search is its limit
+        return [
+            kind(self._entries.of_runs(runs), self._columns.shape[0], self._n_labels)
+            for runs, kind in kinds
+            if runs.any()
+        ]
 
     def goes_left(self, feature: int, threshold: float) -> BoolArray:
         """Return whether each row's value is at most the threshold."""
@@ -80,7 +97,7 @@ class StumpSearch:
     @property
     def has_thresholds(self) -> bool:
         """Whether any feature varies."""
-        return bool(self._searches)
+        return len(self._is_few) > 0
 
     def best(self, weights: FloatArray) -> Stump:
         """Return the stump with the smallest Z; ties go to the lowest feature, then to the lowest threshold.
@@ -91,20 +108,58 @@ class StumpSearch:
             Weights of the labels that each row carries, 0 for the others; then weights of the labels that it lacks. A
             row with all weights 0 is ignored.
         """
+        found = self._kernel_search.candidates(weights) or self._candidates(weights)
+        least = found.z.min()
+        tied = np.flatnonzero(found.z <= least * TIED)
+        first = tied[np.lexsort((found.threshold[tied], found.feature[tied]))[0]]
+        return Stump(int(found.feature[first]), float(found.threshold[first]), float(least))
+
+    def least_z(self, weights: FloatArray, reached: BoolArray) -> float:
+        """Return Z of the best stump for the rows that are reached, but for rounding."""
+        of_runs = self._kernel_search.least_z(weights, reached)
+        return self.best(weights * reached[:, np.newaxis]).z if of_runs is None else float(of_runs.min())
+
+    def _candidates(self, weights: FloatArray) -> _Candidates:
         found, least = [], np.inf
         for search in self._searches:
             found.append(search.candidates(weights, least))
             least = found[-1].z.min(initial=least)
-        feature, threshold, z = (np.concatenate(of_each) for of_each in zip(*found, strict=True))
-        tied = np.flatnonzero(z <= least * TIED)
-        first = tied[np.lexsort((threshold[tied], feature[tied]))[0]]
-        return Stump(int(feature[first]), float(threshold[first]), float(least))
+        return _Candidates(*(np.concatenate(of_each) for of_each in zip(*found, strict=True)))
 
 
 class _Candidates(NamedTuple):
     feature: IntArray
     threshold: FloatArray
     z: FloatArray
+
+
+class _KernelSearch:
+    """Computes Z of the thresholds of those runs that have the least Z by the kernel, if there is one."""
+
+    def __init__(self, entries: SortedFeatures, n_samples: int) -> None:
+        self._entries = entries
+        self._has_threshold = ~np.isnan(entries.thresholds)
+        self._starts = np.searchsorted(entries.run, np.arange(entries.run[-1] + 2))
+        self._runs = StumpRuns(self._starts, entries.rows, self._has_threshold, n_samples)
+
+    def least_z(self, weights: FloatArray, reached: BoolArray | None = None) -> FloatArray | None:
+        """Return the least Z of each run, infinite where it is not the least of all; None if there is no kernel."""
+        return least_z(self._runs, weights, reached)
+
+    def candidates(self, weights: FloatArray) -> _Candidates | None:
+        """Return the thresholds of the runs with the least Z; None if there is no kernel."""
+        least = self.least_z(weights)
+        if least is None:
+            return None
+        found = [self._of_run(run, weights) for run in np.flatnonzero(least <= least.min() * TIED).tolist()]
+        return _Candidates(*(np.concatenate(of_each) for of_each in zip(*found, strict=True)))
+
+    def _of_run(self, run: int, weights: FloatArray) -> _Candidates:
+        entries = slice(*self._starts[run : run + 2])
+        kept = self._has_threshold[entries]
+        sums = np.cumsum(weights[self._entries.rows[entries]], axis=0)[kept]
+        feature, threshold = self._entries.feature[entries][kept], self._entries.thresholds[entries][kept]
+        return _Candidates(feature, threshold, _z(sums, weights.sum(axis=0)))
 
 
 class _FullSearch:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import json
 import math
 import shutil
 import sys
 import textwrap
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -182,10 +184,44 @@ def progress_bar(what: str) -> Iterator[Progress]:
     progress_module = import_optional("rich.progress", extra="cli", purpose="The command line")
     escape = import_optional("rich.markup", extra="cli", purpose="The command line").escape
     console_module = import_optional("rich.console", extra="cli", purpose="The command line")
-    with progress_module.Progress(console=console_module.Console(stderr=True), transient=True) as bars:
+    console, left = console_module.Console(stderr=True), _Left()
+    columns = (*progress_module.Progress.get_default_columns()[:-1], _time_left_column(progress_module, left))
+    with progress_module.Progress(*columns, console=console, transient=True) as bars:
         bar = _Bar(partial(bars.update, bars.add_task(escape(escape_line(what)), total=None)))
-        with listening(bar.hear), quietly(True):
+        with listening(bar.hear, left.expect), quietly(True):
             yield bar.tell
+
+
+class _Left:
+    """The time left by the work's own estimate, which runs down until the next one."""
+
+    def __init__(self) -> None:
+        self._end: float | None = None
+
+    def expect(self, seconds: float) -> None:
+        """Note the time left."""
+        self._end = time.monotonic() + seconds
+
+    def __bool__(self) -> bool:
+        return self._end is not None
+
+    def __str__(self) -> str:
+        left = 0.0 if self._end is None else max(self._end - time.monotonic(), 0.0)
+        return str(dt.timedelta(seconds=math.ceil(left)))
+
+
+def _time_left_column(progress_module: Any, left: _Left) -> Any:
+    """Return rich's column of the time left, replaced by the work's own estimate where there is one.
+
+    rich extrapolates the pace of the last half minute. In a long run no part may end in that time, and parts differ.
+    """
+    text = import_optional("rich.text", extra="cli", purpose="The command line").Text
+
+    class TimeLeft(progress_module.TimeRemainingColumn):
+        def render(self, task: Any) -> Any:
+            return text(f"{left} left", style="progress.remaining") if left else super().render(task)
+
+    return TimeLeft()
 
 
 class _Bar:

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TypeAlias
@@ -46,7 +46,7 @@ def main(arguments: argparse.Namespace) -> None:
         figures = [paper.reproduce_figure(number) for number in numbers]
     for figure, file in zip(figures, files, strict=False):
         _draw(figure, file)
-    _print(paper, [*parts, *figures], arguments.format)
+    _print(paper, [*parts, *figures], arguments.format, quick=arguments.quick)
     for file in files if arguments.format == "table" else ():
         _console.print_text(f"Figure: {file}")
 
@@ -62,7 +62,18 @@ def _wanted(arguments: argparse.Namespace, paper: Paper) -> list[Sequence[str]]:
     return list(asked.values() if any(asked.values()) else known.values())
 
 
-def _print(paper: Paper, parts: Sequence[Part], format_: str) -> None:
+def _omissions(left_out: Mapping[str, str]) -> str:
+    """Return in one sentence or two what --quick left out of the experiments that were run."""
+    in_full = [name for name, what in left_out.items() if not what]
+    if len(in_full) == len(left_out):
+        return f"--quick leaves out nothing here: {', '.join(in_full)} ran in full."
+    in_part = "; ".join(f"{name} leaves out {what}" for name, what in left_out.items() if what)
+    return f"A look only (--quick). Experiments: {in_part}" + (f"; in full: {', '.join(in_full)}." if in_full else ".")
+
+
+def _print(paper: Paper, parts: Sequence[Part], format_: str, *, quick: bool) -> None:
+    if quick and paper.left_out and format_ in ("json", "csv"):
+        _console.print_notes([_omissions(paper.left_out)])
     if format_ == "json":
         _console.print_json([part.as_dict() for part in parts])
     elif format_ == "csv":
@@ -72,6 +83,8 @@ def _print(paper: Paper, parts: Sequence[Part], format_: str) -> None:
         page = _console.MARKDOWN if format_ == "markdown" else _console.SCREEN
         if page is _console.MARKDOWN:
             print_origin(page, paper, sys.argv[1:])
+        if paper.left_out and quick:
+            page.print_text(_omissions(paper.left_out))
         for part in parts:
             print_part(page, part)
 

@@ -80,10 +80,17 @@ from nearlabel.utils.validation import check_choice
 N_FOLDS = 5  # folds, for methods without leave-one-out scores
 
 
-def _homer(*, estimator: Any = None, n_clusters: int = 3, max_iter: int = 20, random_state: Any = None) -> HOMER:
+def _homer(
+    *,
+    estimator: Any = None,
+    n_clusters: int = 3,
+    max_iter: int = 20,
+    probability: bool = True,
+    random_state: Any = None,
+) -> HOMER:
     """Return HOMER with binary relevance, so that `estimator` is a classifier of a single label here too."""
-    nodes = BinaryRelevance(estimator, random_state=random_state)
-    return HOMER(nodes, n_clusters=n_clusters, max_iter=max_iter, random_state=random_state)
+    nodes = BinaryRelevance(estimator, probability=probability, random_state=random_state)
+    return HOMER(nodes, n_clusters=n_clusters, max_iter=max_iter, probability=probability, random_state=random_state)
 
 
 def _interpolation(

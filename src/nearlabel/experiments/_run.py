@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Protocol
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from nearlabel.environment import made_with
 from nearlabel.experiments._folds import Fold, Problem
 from nearlabel.experiments._problems import as_problems
+from nearlabel.experiments._time_left import TimeLeft
 from nearlabel.experiments.records import Record, RecordFolder
 from nearlabel.utils.notes import kept_warnings
-from nearlabel.utils.progress import Progress
+from nearlabel.utils.progress import Progress, expect
 
 
 class AnyPlan(Protocol):
@@ -115,8 +117,9 @@ def _run_folds(
     n_known = len({(record["dataset"], record["seed"], record["fold"]) for record in records})
     warned: dict[str, Warning] = {}
     parallel = Parallel(n_jobs=n_workers, batch_size=1, return_as="generator")
+    time_left = TimeLeft(folds, effective_n_jobs(n_workers))
     with _closing(parallel(delayed(_run_fold)(plan, fold) for fold in folds[n_known:])) as work:
-        for done, (new, kept, environment) in enumerate(work, start=n_known + 1):
+        for done, (new, kept, environment, seconds) in enumerate(work, start=n_known + 1):
             if folder is not None:
                 folder.note(environment)
                 folder.append(new)
@@ -124,6 +127,7 @@ def _run_folds(
             warned |= {str(warning): warning for warning in kept}
             if progress is not None:
                 progress(done, len(folds))
+            expect(time_left.seconds_after(done - 1, seconds))
     for warning in warned.values():
         warnings.warn(warning, stacklevel=3)
     return records
@@ -140,15 +144,17 @@ def _closing(work: Any) -> Iterator[Any]:
             work.close()
 
 
-def _run_fold(plan: AnyPlan, fold: Fold) -> tuple[list[Record], list[Warning], dict[str, str]]:
-    """Return the records of a fold, its warnings and the environment.
+def _run_fold(plan: AnyPlan, fold: Fold) -> tuple[list[Record], list[Warning], dict[str, str], float]:
+    """Return the records of a fold, its warnings, the environment and the seconds.
 
     A worker process would print warnings itself, and may use another level of the kernels than its parent.
     """
+    start = time.monotonic()
     with kept_warnings() as kept:
         values = list(plan.values(fold))
+    seconds = time.monotonic() - start
     records = zip(plan.settings(fold), values, strict=True)
-    return [setting | _filled_in(value) for setting, value in records], kept, made_with()
+    return [setting | _filled_in(value) for setting, value in records], kept, made_with(), seconds
 
 
 def _filled_in(value: Any) -> Record:

@@ -7,11 +7,14 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, given_fold, stacked
@@ -24,14 +27,30 @@ from nearlabel.preprocessing import SCALES
 from nearlabel.preprocessing._feature_scaler import check_scale  # as in FeatureScaler
 from nearlabel.thresholds import FBR, MicroFOptimum, PillaiAscent, SCut, cross_val_scores
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import check_choice, check_integer, check_positive, each_once
+from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive, each_once
+
+
+class GaussianKernel(TransformerMixin, BaseEstimator):
+    """The kernel ``SVC(gamma="scale")`` of rows with the training samples, computed once for all labels."""
+
+    def fit(self, X: Matrix, y: Any = None) -> Self:
+        """Store the training samples, and gamma: 1 / (number of features · variance of X), or 1 where that is 0."""
+        self.rows_, self.gamma_ = X, 1 / (X.shape[1] * as_dense(X).var() or 1)
+        return self
+
+    def transform(self, X: Matrix) -> FloatArray:
+        """Return exp(-gamma |x - z|²) of each row of X and each training sample z."""
+        return np.asarray(rbf_kernel(X, self.rows_, gamma=self.gamma_))
+
 
 # Binary relevance with these. The score of kNN is the share of neighbours that carry the label.
 CLASSIFIERS: Mapping[str, Callable[[ThresholdPlan], Any]] = MappingProxyType(
     {
         # The seed: with more features than samples, liblinear uses the samples in random order.
         "svm-linear": lambda plan: OneVsRestClassifier(LinearSVC(C=plan.C, random_state=plan.seed)),
-        "svm-rbf": lambda plan: OneVsRestClassifier(SVC(C=plan.C, gamma="scale")),
+        "svm-rbf": lambda plan: make_pipeline(
+            GaussianKernel(), OneVsRestClassifier(SVC(C=plan.C, kernel="precomputed"))
+        ),
         "knn": lambda plan: BRkNN(plan.n_neighbors),
     }
 )
@@ -73,6 +92,8 @@ class ThresholdPlan:
         Parameter C of the SVM; the kernel's gamma is 1 / (number of features · variance of X).
     seed : int, default=0
         Seed of the parts, of the linear SVM's solver, and, with the number of the run, of its folds.
+    first_folds : int, default=None
+        Number of runs, for a preview; None: all.
 
     Raises
     ------
@@ -88,6 +109,7 @@ class ThresholdPlan:
     n_neighbors: int = 10
     C: float = 1.0
     seed: int = 0
+    first_folds: int | None = None  # None in records made before it was a choice, too
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", each_once("methods", self.methods))
@@ -97,6 +119,8 @@ class ThresholdPlan:
             object.__setattr__(self, name, check_integer(name, getattr(self, name), low=low))
         if self.n_parts_used >= self.n_parts:
             raise ValueError(f"n_parts_used must be smaller than n_parts={self.n_parts}, got {self.n_parts_used}.")
+        if self.first_folds is not None:
+            object.__setattr__(self, "first_folds", check_integer("first_folds", self.first_folds, low=1))
         check_choice("scale", self.scale, SCALES)
         object.__setattr__(self, "C", check_positive("C", self.C))
 
@@ -117,7 +141,7 @@ class ThresholdPlan:
             check_scale(self.scale, whole.columns.kinds)
             runs = self._runs(name, whole.training)
             self._check_n_rows(name, min(len(rows) for rows in runs))
-            for number, rows in enumerate(runs):
+            for number, rows in enumerate(runs[: self.first_folds]):
                 yield whole._replace(number=number, training=rows)
 
     def _runs(self, name: str, training: IntArray) -> list[IntArray]:

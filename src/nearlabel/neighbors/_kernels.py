@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
+from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 LIBRARY = Path(__file__).with_name("_nearlabel_kernels.so")
 VARIABLE = "NEARLABEL_KERNELS"  # of the environment
@@ -25,7 +25,7 @@ OFF, _AUTO = "off", "auto"
 # Names of levels, and what there may be for each, the best first; as in kernels/nearlabel_kernels.h.
 _NUMBERS = {"bf16": (3,), "int16": (2,), "float32": (1, 0, 4), "hostile": (5,)}
 _FOR_TESTS = "hostile"
-_INTERFACE = 4
+_INTERFACE = 5
 _NO_MEMORY = -2
 
 _chosen: ContextVar[str | None] = ContextVar("kernel_level", default=None)
@@ -92,6 +92,10 @@ class SparseQueriesStructure(ctypes.Structure):
 
 class CsrStructure(ctypes.Structure):
     _fields_ = (("values", _pointer), ("features", _pointer), ("starts", _pointer))
+
+
+class StumpRunsStructure(ctypes.Structure):
+    _fields_ = (("n_runs", _int64), ("starts", _pointer), ("rows", _pointer), ("has_threshold", _pointer))
 
 
 class ListsStructure(ctypes.Structure):
@@ -161,6 +165,9 @@ def library() -> Any:
     library.nearlabel_sum_pairs.argtypes = (
         *(_int32, _int32, _pointer, _pointer, _int64),
         *(_pointer, _pointer, _int64, _pointer),
+    )
+    library.nearlabel_least_z.argtypes = (
+        *(ctypes.POINTER(StumpRunsStructure), _pointer, _pointer, _pointer, _int32, _pointer),
     )
     return library
 
@@ -278,6 +285,65 @@ def sum_sparse_pairs(kind: int, left: CSR, right: CSR, pairs: tuple[IntArray, In
         )
     )
     return sums
+
+
+class StumpRuns:
+    """Sorted entries of features in runs, for `least_z`.
+
+    Parameters
+    ----------
+    starts : ndarray of shape (n_runs + 1,)
+        First entry of each run, then the number of entries.
+    rows : ndarray of shape (n_entries,)
+        Row of each entry.
+    has_threshold : ndarray of shape (n_entries,)
+        Whether a threshold follows the entry.
+    n_rows : int
+        Number of rows.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit together.
+    """
+
+    def __init__(self, starts: IntArray, rows: IntArray, has_threshold: BoolArray, n_rows: int) -> None:
+        self._starts = np.ascontiguousarray(starts, dtype=np.int64)
+        self._rows = np.ascontiguousarray(rows, dtype=np.int32)
+        self._has_threshold = np.ascontiguousarray(has_threshold, dtype=np.uint8)
+        self.n_runs, self.n_rows = len(self._starts) - 1, n_rows
+        fit = self._starts[0] == 0 and self._starts[-1] == len(self._rows) == len(self._has_threshold)
+        if not (fit and (np.diff(self._starts) >= 0).all() and 0 <= self._rows.min() <= self._rows.max() < n_rows):
+            raise ValueError(f"starts and rows must be those of runs of {n_rows} rows, got others.")
+
+    @property
+    def structure(self) -> StumpRunsStructure:
+        """What the kernel takes."""
+        arrays = (array.ctypes.data for array in (self._starts, self._rows, self._has_threshold))
+        return StumpRunsStructure(self.n_runs, *arrays)
+
+
+def least_z(runs: StumpRuns, weights: FloatArray, reached: BoolArray | None = None) -> FloatArray | None:
+    """Return for each run the least criterion of a stump, Z = 2 Σ_labels Σ_sides √(W₊ W₋), but for rounding.
+
+    It is infinite where the Z of another run is smaller by more than a part in 10¹⁰. `weights` (n_rows, 2 * n_labels)
+    are W₊ and W₋ of each row; only rows that are `reached` count, all if it is None. None if there is no kernel.
+    """
+    if kernel_in_use() == OFF:
+        return None
+    weights = np.ascontiguousarray(weights, dtype=np.float64)
+    mask = None if reached is None else np.ascontiguousarray(reached, dtype=np.uint8)
+    if len(weights) != runs.n_rows or weights.shape[1] % 2 or (mask is not None and mask.shape != (runs.n_rows,)):
+        raise ValueError(f"weights and reached must have {runs.n_rows} rows, got {len(weights)}.")
+    totals = weights.sum(axis=0) if mask is None else weights[mask != 0].sum(axis=0)
+    least = np.empty(runs.n_runs)
+    check_code(
+        library().nearlabel_least_z(
+            *(runs.structure, None if mask is None else mask.ctypes.data, weights.ctypes.data, totals.ctypes.data),
+            *(weights.shape[1] // 2, least.ctypes.data),
+        )
+    )
+    return least
 
 
 def _rows_of_pairs(left: Matrix, right: Matrix, pairs: tuple[IntArray, IntArray]) -> list[NDArray[np.int64]] | None:

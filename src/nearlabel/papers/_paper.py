@@ -19,6 +19,7 @@ from nearlabel.papers._double_distances import DistancePairs, LabelCube, distanc
 from nearlabel.papers._paper_file import NOT_OF_THE_PLAN, PROTOCOLS, check_runs_no_code, load_named, read_paper
 from nearlabel.papers._printed_order import ReproducedOrder, reproduce_order
 from nearlabel.papers._printed_table import PrintedCell, Reproduction, results_beside_printed
+from nearlabel.papers._quick import left_out_of
 from nearlabel.papers._ranking import Ranking, reproduce_ranking
 from nearlabel.papers._wins import wins_beside_printed
 from nearlabel.utils.validation import check_choice
@@ -79,7 +80,8 @@ class Paper:
     progress : callable, default=None
         As for `run`.
     quick : bool, default=False
-        Run fewer folds and data sets where the paper's file defines this; the notes list the omissions.
+        Run fewer folds, data sets and methods where the paper's file defines this; the notes and `left_out` list the
+        omissions.
 
     Attributes
     ----------
@@ -180,7 +182,8 @@ class Paper:
         for cell in self._cells([facts["experiment"]]):
             if (cell.method, cell.metric) == (facts["method"], facts["metric"]) and isinstance(cell.n_neighbors, int):
                 series.setdefault(cell.dataset, {})[cell.n_neighbors] = cell.mean
-        return Curve(self.name, number, facts["title"], facts["metric"], tuple(facts.get("notes", ())), series)
+        notes = self._notes(facts, [facts["experiment"]])
+        return Curve(self.name, number, facts["title"], facts["metric"], notes, series)
 
     def reproduce_ranking(self, number: str) -> Ranking:
         """Run the experiments of a ranking, rank the methods and test pairs of them.
@@ -192,6 +195,7 @@ class Paper:
         """
         check_choice("ranking", number, self.rankings)
         facts = self._facts["rankings"][number]
+        facts = {**facts, "notes": self._notes(facts, facts["experiments"])}
         cells = self._cells(facts["experiments"])
         return reproduce_ranking(self.name, number, facts, cells, self._records_of(facts["experiments"]))
 
@@ -219,12 +223,17 @@ class Paper:
 
     def _notes(self, facts: Mapping[str, Any], experiments: Iterable[str]) -> tuple[str, ...]:
         """Return the notes of the file, and a note on each experiment that is run only partly."""
-        in_part = [
-            f"A preview only: experiment {name} was run with {', '.join(f'{k} = {v}' for k, v in instead.items())}."
-            for name in experiments
-            if (instead := self._instead(name))
-        ]
+        left_out = {name: self._left_out(name) for name in experiments}
+        in_part = [f"A preview only: experiment {name} leaves out {what}." for name, what in left_out.items() if what]
         return *facts.get("notes", ()), *in_part
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """What a quick look left out of each experiment that was run, in words; empty where it was run in full."""
+        return {name: self._left_out(name) for name in self._records}
+
+    def _left_out(self, experiment: str) -> str:
+        return left_out_of(self._facts["experiments"][experiment], self._instead(experiment))
 
     def _instead(self, experiment: str) -> dict[str, Any]:
         """Return the settings that replace the paper's for a quick run."""

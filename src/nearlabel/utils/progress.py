@@ -1,4 +1,4 @@
-"""Progress of searches and of reading files, reported to a listener."""
+"""Progress of searches, of reading files and of runs, reported to a listener."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ Listener = Callable[[float], None]
 Progress = Callable[[int, int], None]  # called with the numbers of finished and of all parts
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_clock: ContextVar[Listener | None] = ContextVar("clock", default=None)
 
 
 @contextmanager
-def listening(listener: Listener | None) -> Iterator[None]:
+def listening(listener: Listener | None, clock: Listener | None = None) -> Iterator[None]:
     """Call a function with the finished share, in (0, 1], of each search or file read in the block; None: never.
 
-    The function may be called from any thread.
+    The function may be called from any thread. `clock` is called with the estimated seconds left, by work that
+    estimates them.
     """
-    token = _listener.set(listener)
+    tokens = _listener.set(listener), _clock.set(clock)
     try:
         yield
     finally:
-        _listener.reset(token)
+        _listener.reset(tokens[0])
+        _clock.reset(tokens[1])
 
 
 @contextmanager
@@ -39,6 +42,13 @@ def tell(share: float) -> None:
     listener = _listener.get()
     if listener is not None:
         listener(share)
+
+
+def expect(seconds: float) -> None:
+    """Tell how long the work still takes."""
+    clock = _clock.get()
+    if clock is not None:
+        clock(seconds)
 
 
 def counter(n_tasks: int) -> Callable[[], None]:

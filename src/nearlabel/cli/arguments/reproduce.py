@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="run fewer folds and data sets where that saves much time; notes list the changes",
+        help="less than two minutes: fewer folds, data sets or methods; the first line lists what is left out",
     )
     parser.add_argument("--jobs", type=int, default=1, help="number of processes; default: 1")
     parser.add_argument("--format", choices=PAGE_FORMATS, default="table", help="default: table")
