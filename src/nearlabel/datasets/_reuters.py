@@ -96,7 +96,7 @@ def reuters_parts(folder: Path, max_unpacked_bytes: int | None = None) -> tuple[
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the files in their order; of a file that is there twice the one that is not compressed."""
+    """Return the files in order; of a file and its compressed copy, only the file."""
     found = [path for path in sorted(folder.iterdir(), reverse=True) if _FILE.fullmatch(path.name)]
     if not found:
         raise FileNotFoundError(f"{folder} must contain files reut2-000.sgm, reut2-001.sgm, ..., got none.")

@@ -45,7 +45,7 @@ def tell(share: float) -> None:
 
 
 def expect(seconds: float) -> None:
-    """Tell how long the work still takes."""
+    """Report the estimated seconds left."""
     clock = _clock.get()
     if clock is not None:
         clock(seconds)
