@@ -172,8 +172,8 @@ def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
 def _suspects(found: Facts) -> Markup:
     if found["note"]:
         return notes([found["note"]])
-    doubted = f"{found['n_issues']:,} cells of the training samples are doubted, based on leave-one-out predictions."
-    words = f"{doubted} nearlabel audit MODEL --out FILE lists them for corrections. The most suspicious:"
+    flagged = f"{found['n_issues']:,} cells of the training samples are flagged, based on leave-one-out predictions."
+    words = f"{flagged} nearlabel audit MODEL --out FILE lists them for corrections. The most suspicious:"
     return join(notes([words]), suspects(found["cells"], n_open=3))
 
 
