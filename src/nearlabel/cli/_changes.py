@@ -1,4 +1,4 @@
-"""What update and forget share: a model whose rows may change, and what is printed of the change."""
+"""Common code of update and forget: open a model that can be updated, and print the changes."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _print_dataset(dataset: str, cells: Sequence[Cell], directions: Mapping[str,
 
 
 def _method_table(title: str, cells: Sequence[Cell], columns: Sequence[Mapping[str, str]]) -> MethodTable:
-    """Return the table of columns that give a text by method; methods of which none has any are left out."""
+    """Return the table of columns, each a text by method; methods without any text are left out."""
     methods = dict.fromkeys(cell.method for cell in cells)
     rows = {method: [column.get(method, "") for column in columns] for method in methods}
     return MethodTable(title, {method: row for method, row in rows.items() if any(row)})

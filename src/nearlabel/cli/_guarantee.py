@@ -96,7 +96,7 @@ def last_step(model: Any) -> Any:
 
 
 def shift_in_words(shift: ScoreShift) -> str:
-    """Return what a comparison of scores means for the guarantee."""
+    """Return a sentence on the guarantee, from a comparison of scores."""
     figures = f"Kolmogorov-Smirnov distance {shift.statistic:.2f}, p = {shift.p_value:.2g}"
     if shift.p_value <= _UNUSUAL:
         return f"the scores of these rows differ from those of calibration, so the guarantee may fail: {figures}."

@@ -86,7 +86,7 @@ class _Told:
         self._n_abstained = self._n_rows = 0
 
     def see(self, answer: _Answer) -> None:
-        """Remember what is needed of some rows."""
+        """Count some rows and store their highest scores."""
         self._n_rows += len(answer.abstained)
         self._n_abstained += int(answer.abstained.sum())
         if self._control is not None and answer.scores is not None:

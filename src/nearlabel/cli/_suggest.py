@@ -87,7 +87,7 @@ def _named(found: Suggestion | DoubtfulRow, ids: Sequence[Any] | None) -> dict[s
 
 
 def _flat(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the cells of a line of CSV: what is a list is in the reason, but for the predicted labels."""
+    """Return the cells of a line of CSV, without lists other than the predicted labels: the reason has them."""
     return {
         name: ";".join(map(str, value)) if name == "predicted" else value
         for name, value in record.items()

@@ -70,7 +70,7 @@ def _classifier(method: str) -> str:
 
 
 def _last_part(text: str) -> str:
-    """Return what is after the last comma outside brackets."""
+    """Return the part after the last comma outside brackets."""
     depth = start = 0
     for place, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")

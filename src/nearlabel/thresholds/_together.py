@@ -14,7 +14,7 @@ AUTO = "auto"
 
 
 class ReachedWith:
-    """How good scores are: what the best thresholds make of them, the larger the better."""
+    """The quality of scores: the metric that the best thresholds reach with them; larger is better."""
 
     def __init__(self, strategy: ThresholdStrategy) -> None:
         self.strategy = strategy
