@@ -238,7 +238,7 @@ def test_infinite_scores_are_predicted_by_every_threshold():
     scores = np.column_stack([np.full(40, np.inf), np.zeros(40)])
     Y = np.column_stack([np.arange(40) % 4 == 0, np.ones(40)]).astype(int)
     control = RiskControl("precision", 0.9, confidence=0.9, grid=[1.0, 0.0])
-    with pytest.warns(UserWarning, match=r"on 40 rows, so no label is predicted but those of infinite score\."):
+    with pytest.warns(UserWarning, match=r"on 40 samples, so only labels of infinite score are predicted\."):
         control.fit(scores, Y)
     assert control.predict(scores).sum(axis=0).tolist() == [40, 0]
     assert control.risk_ == 1 - control.score(scores, Y) == 0.75

@@ -81,7 +81,7 @@ def print_order(order: Order, heading: str, *, every: bool = False) -> None:
 
 
 def _ordered(metrics: Iterable[str], *, every: bool) -> list[str]:
-    """Return metrics in the order of their columns: as given, or, where not all may have room, the usual ones first."""
+    """Return metrics in the order of their columns: as given, or the usual ones first if some may not fit."""
     metrics = list(dict.fromkeys(metrics))
     return metrics if every else sorted(metrics, key=lambda name: _USUAL.index(name) if name in _USUAL else len(_USUAL))
 
@@ -112,7 +112,7 @@ def _method_table(title: str, cells: Sequence[Cell], columns: Sequence[Mapping[s
 
 
 def _means(cells: Sequence[Cell], greater_is_better: bool | None) -> dict[str, str]:
-    """Return by method the mean over folds, and k where there are several, of one metric, with a star at the best."""
+    """Return, by method, the mean of one metric over folds (and over k if there are several); a star marks the best."""
     means = {cell.method: cell for cell in cells if not isinstance(cell.n_neighbors, int)}  # or of a method without k
     several = len({cell.n_neighbors for cell in cells if isinstance(cell.n_neighbors, int)}) > 1
     best = None  # a count of the predictions is neither good nor bad

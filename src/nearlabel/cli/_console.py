@@ -211,7 +211,7 @@ class _Left:
 
 
 def _time_left_column(progress_module: Any, left: _Left) -> Any:
-    """Return rich's column of the time left, replaced by the work's own estimate where there is one.
+    """Return rich's column of the remaining time, or the estimate of the work itself if there is one.
 
     rich extrapolates the pace of the last half minute. In a long run no part may end in that time, and parts differ.
     """

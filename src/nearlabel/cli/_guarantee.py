@@ -27,7 +27,7 @@ _UNUSUAL = 0.01  # p-value of the scores below which they are called unlike
 
 
 class Calibration(NamedTuple):
-    """What is promised, and the rows that it rests on."""
+    """The guarantee, and the samples on which it is based."""
 
     control: RiskControl
     fitted_to: Dataset

@@ -81,7 +81,7 @@ def _ranked(
 
 
 def _named(found: Suggestion | DoubtfulRow, ids: Sequence[Any] | None) -> dict[str, Any]:
-    """Return a record of a row, by its id where there is one."""
+    """Return a record of a row, with its id if there is one."""
     record = found.to_dict()
     return record if ids is None else {"row": record.pop("row"), "id": ids[found.row]} | record
 

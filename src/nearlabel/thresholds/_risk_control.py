@@ -258,8 +258,8 @@ class RiskControl(ByThresholds):
         self.bound_ = risk_at_most(lost, len(rows), 1 - self.confidence) if n_passed or predicts else 0.0
         if n_passed == 0:
             warnings.warn(
-                f"No threshold of the grid meets the guarantee on {len(rows)} samples, so no label is predicted"
-                f"{' but those of infinite score' if predicts else ''}."
+                f"No threshold of the grid meets the guarantee on {len(rows)} samples, so"
+                f" {'only labels of infinite score are' if predicts else 'no label is'} predicted."
                 " Hint: more samples, a lower level or confidence, or a grid that begins higher.",
                 stacklevel=4,
             )

@@ -84,7 +84,7 @@ class SCut(ByThresholds):
 
     @property
     def _of_counts(self) -> bool:
-        """Whether the metric is a function of the user's own."""
+        """Whether the metric is a user's function."""
         listed = isinstance(self.metric, Metric) or self.metric in _FUNCTIONS
         return callable(self.metric) and not listed
 

@@ -26,7 +26,7 @@ class ReachedWith:
 
 
 def choosing_together(estimator: Any, strategy: ThresholdStrategy) -> Any:
-    """Return a clone whose last step, where it has ``n_neighbors="auto"``, takes the number that suits the thresholds.
+    """Return a clone; if its last step has ``n_neighbors="auto"``, it selects the number together with the thresholds.
 
     A strategy that optimises no metric leaves the choice to the step.
     """
