@@ -51,8 +51,8 @@ def test_by_hand(found):
     assert "calmno → yessong 2row 2 the suggestion is right: calm applies" in told.text
     share = "100\N{NO-BREAK SPACE}% of the weight by inverse distance"
     near = "yes song 1 at 1.00yes song 3 at 1.00yes song 0 at 2.00"
-    assert f"yes for 3 of 3 neighbours, with {share}{near}" in told.text
-    assert f"no for 3 of 3 neighbours, with {share}no song 1 at 1.00" in told.text
+    assert f"yes is the value of 3 of 3 neighbours, with {share}{near}" in told.text
+    assert f"no is the value of 3 of 3 neighbours, with {share}no song 1 at 1.00" in told.text
     first = {name.removeprefix("data-"): value for name, value in told.boxes[0].items() if name.startswith("data-")}
     assert first == {"row": "2", "id": "", "label": "calm", "given": "0", "correct": "1"}
     assert len(told.boxes) == len(found.cells)

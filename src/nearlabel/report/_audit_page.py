@@ -130,7 +130,7 @@ def _tick(cell: Facts, *, by_number: bool) -> Markup:
 def _told_by_neighbors(cell: Facts) -> str:
     share = f"{cell['disagreement']:.0%}".replace("%", "\N{NO-BREAK SPACE}%")
     told = f"{cell['n_against']} of {cell['n_known']} neighbours, with {share} of the weight by inverse distance"
-    return f"{_WORDS[cell['suggested']]} for {told}"
+    return f"{_WORDS[cell['suggested']]} is the value of {told}"
 
 
 def _evidence(cell: Facts) -> str:
