@@ -230,7 +230,7 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
     scores_ : ndarray of shape (n_features,)
         Score of every feature.
     threshold_ : float
-        T; with `n_features` the smallest score that is kept.
+        T; with `n_features` the smallest score of a selected feature.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -577,7 +577,7 @@ def check_search_leaves_a_row_out_of_its_own_list(search: Any) -> None:
     distances, indices = search.fit(X).kneighbors(None, 3)
     _assert_neighbors((distances, indices), len(X), 3, len(X))
     itself = np.flatnonzero((indices == np.arange(len(X))[:, np.newaxis]).any(axis=1))
-    assert not len(itself), f"training row {itself[:1]} is in its own list."
+    assert not len(itself), f"training sample {itself[:1]} is in its own list."
     assert indices[0, 0] == 1, "rows 0 and 1 are equal, so each must be the other's first neighbour."
 
 
@@ -774,8 +774,8 @@ def _assert_neighbors(answer: Any, n_queries: int, n_neighbors: int, n_samples: 
     assert np.isfinite(distances).all(), "a distance is not finite."
     assert (np.diff(distances, axis=1) >= 0).all(), "distances do not ascend."
     assert indices.dtype.kind in "iu", f"indices of type {indices.dtype} are not whole numbers."
-    assert ((indices >= 0) & (indices < n_samples)).all(), "an index is not that of a training row."
-    assert all(len(set(row)) == n_neighbors for row in indices.tolist()), "a training row is found twice."
+    assert ((indices >= 0) & (indices < n_samples)).all(), "an index is not that of a training sample."
+    assert all(len(set(row)) == n_neighbors for row in indices.tolist()), "a training sample is found twice."
 
 
 def _answers(metric: Any, n_labels: int = 5) -> tuple[Matrix, Matrix]:

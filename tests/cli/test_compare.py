@@ -123,7 +123,7 @@ def test_folders_that_cannot_be_compared(nearlabel, runs, meka, tmp_path):
     changed.pop("crc")
     (same / "records.jsonl").write_text(json.dumps(changed) + "\n" + "".join(rest))
     assert (
-        f"{same} must agree with {runs[0]} on what they share, got 7 in place of "
+        f"{same} must agree with {runs[0]} on the values in both, got 7 in place of "
         in nearlabel("compare", runs[0], same).err
     )
 
@@ -165,7 +165,7 @@ def test_other_scales_are_told_or_refused(nearlabel, runs, meka, tmp_path):
     assert f"Note: Features are scaled differently: none in {runs[0]}, standard in {tmp_path / 'scaled0'}." in told.out
     refused = nearlabel("compare", runs[0], tmp_path / "scaled1")
     assert refused.code == 2
-    assert f"must agree with {runs[0]} on what they share" in refused.err
+    assert f"must agree with {runs[0]} on the values in both" in refused.err
     assert "Scales: none, standard." in refused.err
 
 

@@ -146,7 +146,7 @@ def smaller(words):
 
 
 @pytest.mark.filterwarnings("ignore:The binomial regression has no finite solution")
-@pytest.mark.filterwarnings("ignore:So few rows with labels cannot keep the promise")
+@pytest.mark.filterwarnings("ignore:Too few samples with labels for the guarantee")
 @pytest.mark.parametrize(
     "example", [pytest.param(e, marks=() if e in FIRST.values() else pytest.mark.long) for e in EXAMPLES]
 )

@@ -278,7 +278,7 @@ def test_given_split(nearlabel, data_folder):
         (("--k", "30-1"), "argument --k: must name numbers of at least 1, low to high, got '30-1'"),
         (("--k", "1,30-20"), "argument --k: must name numbers of at least 1, low to high, got '1,30-20'"),
         (("--k", "1-9999999999"), "argument --k: must name at most 10,000 numbers, got '1-9999999999'"),
-        (("--k", "20"), "--k must be smaller than the 20 training rows of a fold of fruit, got 20."),
+        (("--k", "20"), "--k must be smaller than the 20 training samples of a fold of fruit, got 20."),
         (("--cv", "ten"), "--cv must be a number of folds or 'given', got 'ten'."),
         (("--cv", "-3"), "--cv must be a number of folds or 'given', got '-3'."),
         (("--cv", "1"), "cv must be at least 2, got 1."),
@@ -300,7 +300,7 @@ def test_given_split(nearlabel, data_folder):
         (("--thresholds", ","), "argument --thresholds: must name at least one, got ','"),
         (
             ("--thresholds", "rcut", "--k", "19"),
-            "rows of a fold of fruit less the 1 left out to tune brknn@rcut, got 19.",
+            "samples of a fold of fruit minus the 1 left out to tune brknn@rcut, got 19.",
         ),
         (("--metrics", "f1"), "metric must be a name of the catalogue, a Metric or a function, got 'f1'."),
         (("--metrics", "one_error,one_error"), "metrics must name at least one, each once"),

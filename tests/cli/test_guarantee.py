@@ -20,8 +20,8 @@ from nearlabel.thresholds import RiskControl, TunedThresholdsClassifierCV
 
 CSV = ("--labels-column", "tags", "--ignore", "id")
 SENTENCE = (
-    "On new rows like those of calibration that have labels, at least 70 % of the labels of a row are predicted on"
-    " average."
+    "On new samples like those of calibration that have labels, at least 70 % of the labels of a sample are predicted"
+    " on average."
 )
 METHOD = ("--method", "mlknn", "--k", 3, "--scale", "minmax")
 
@@ -62,7 +62,7 @@ def test_rows_are_held_out_to_set_the_threshold(nearlabel, many, tmp_path, metho
     again = RiskControl(level=0.7).fit(model.predict_proba(data.X[held]), data.Y[held])
     assert model[-1].thresholds_.tolist() == again.thresholds_.tolist()
     assert card.data.rows == 140
-    assert card.measured == "the 60 held-out rows, on which the threshold was set"
+    assert card.measured == "the 60 held-out samples, on which the threshold was set"
     assert card.guarantee == SENTENCE
     assert card.scores["recall_examples"] > 0.5
     assert "140 rows" in answer.out

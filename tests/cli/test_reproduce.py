@@ -272,8 +272,8 @@ def test_markdown(nearlabel, monkeypatch):
 
 LEFT_OUT = "yahoo-arts, yahoo-computers, yahoo-education, yahoo-entertainment, yahoo-health, yahoo-recreation"
 LOOK = (
-    f"A preview only (--quick). Experiments: web leaves out 8 of 11 data sets ({LEFT_OUT}, yahoo-social, yahoo-society);"
-    " in full: yeast."
+    f"A preview only (--quick). Experiments: web leaves out 8 of 11 data sets ({LEFT_OUT}, yahoo-social,"
+    " yahoo-society); in full: yeast."
 )
 
 

@@ -43,7 +43,7 @@ def test_more_rows_and_a_new_tag(nearlabel, songs):
     assert answer.code == 0, answer.err
     assert "60 -> 80" in answer.out
     assert "labels added since the fit     loud" in answer.out
-    assert "DATA has no column 'title', which the model saves: it is blank for the new rows." in answer.err
+    assert "DATA has no column 'title', which the model saves: it is blank for the added samples." in answer.err
     card = read_card("m.skops")
     assert card.data.label_names == TAGS
     assert card.data.rows == 80
@@ -119,7 +119,7 @@ def test_forget_ids_of_standard_input(nearlabel, songs, monkeypatch, begin):
         ("forget m.skops --ids none.txt", "none.txt: No such file"),
         ("forget m.skops --ids empty.txt", "--ids must be a file with an id on each line, got empty.txt without any"),
         ("forget m.skops --ids songs.csv", "ids must be values of the saved column 'id', got"),
-        ("forget forest.skops --rows 1", "MODEL must be a method by votes of neighbours for rows to come and go"),
+        ("forget forest.skops --rows 1", "MODEL must be a method by votes of neighbours to be updated"),
         ("update m.skops lacking.csv", "must have a column for every feature, got none for 'b'"),
     ],
 )
@@ -144,7 +144,7 @@ def test_a_scaling_stays_and_says_so(nearlabel, songs):
     (songs / "far.csv").write_text("a,b,tags\n0.1,0.1,calm\n9,0.1,sad\n0.2,-9,sad\n")
     answer = nearlabel("update", "scaled.skops", "far.csv")
     assert answer.code == 0, answer.err
-    assert "FeatureScaler. 2 of 3 new rows have a value outside the range of all others." in answer.err
+    assert "FeatureScaler. 2 of 3 added samples have a value outside the range of all others." in answer.err
 
 
 def test_unknown_labels_come_with_rows(nearlabel, songs):

@@ -131,7 +131,7 @@ def test_more_folds_than_rows(toy):
 @pytest.mark.parametrize(("cv", "k", "n"), [(4, 27, 27), (36, 40, 35), (5, 28, 28)])
 def test_too_many_neighbours_for_the_smallest_training_part(toy, cv, k, n):
     """The number k is to be smaller than the training rows of every fold: a row is not its own neighbour."""
-    message = f"n_neighbors must be smaller than the {n} training rows of a fold of toy, got {k}"
+    message = f"n_neighbors must be smaller than the {n} training samples of a fold of toy, got {k}"
     with pytest.raises(ValueError, match=message):
         list(Plan(("mlknn",), (1, k, 2), cv=cv).folds({"toy": toy}))
     list(Plan(("mlknn",), (n - 1,), cv=cv).folds({"toy": toy}))
@@ -140,7 +140,7 @@ def test_too_many_neighbours_for_the_smallest_training_part(toy, cv, k, n):
 @pytest.mark.parametrize("method", ["mlknn@micro-f", "brknn:majority=half@mcut"])
 def test_tuning_leaves_one_training_row_out(toy, method):
     """Where thresholds are tuned on leave-one-out scores, k is to be smaller by one: before anything runs."""
-    message = f"the 27 training rows of a fold of toy less the 1 left out to tune {method}, got 26"
+    message = f"the 27 training samples of a fold of toy minus the 1 left out to tune {method}, got 26"
     with pytest.raises(ValueError, match=f"n_neighbors must be smaller than {message}"):
         list(Plan(("mlknn", method), (26, 1), cv=4).folds({"toy": toy}))
     list(Plan(("mlknn", method), (25, 1), cv=4).folds({"toy": toy}))
@@ -194,6 +194,6 @@ def test_tuning_by_refits_leaves_a_fifth_out(make_dataset):
     """A method without leave-one-out scores needs as many neighbours in a fold of the training rows."""
     plan = Plan(("iblr@micro-f",), (22,), cv=3)
     with pytest.raises(
-        ValueError, match="the 26 training rows of a fold of toy less the 6 left out to tune iblr@micro-f"
+        ValueError, match="the 26 training samples of a fold of toy minus the 6 left out to tune iblr@micro-f"
     ):
         list(plan.folds({"toy": make_dataset(n=39)}))

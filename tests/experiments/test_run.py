@@ -256,8 +256,8 @@ def test_only_counting_empty_predictions(toy):
     ("plan", "message"),
     [
         (replace(SMALL, cv=37), "cv must be at most the 36 rows of toy"),
-        (replace(SMALL, n_neighbors=(24,)), "n_neighbors must be smaller than the 24 training rows of a fold of toy"),
-        (replace(SMALL, methods=("brknn@pcut",), n_neighbors=(23,)), "toy less the 1 left out to tune brknn@pcut"),
+        (replace(SMALL, n_neighbors=(24,)), "n_neighbors must be smaller than the 24 training samples of a fold"),
+        (replace(SMALL, methods=("brknn@pcut",), n_neighbors=(23,)), "toy minus the 1 left out to tune brknn@pcut"),
     ],
 )
 def test_too_few_rows_leave_nothing_behind(toy, make_dataset, tmp_path, plan, message):

@@ -74,14 +74,14 @@ def test_wrong_types(setting, message):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"n_parts": 37}, "n_parts must be at most the 36 training rows of pair, got 37"),
-        ({"cv": 25}, "cv must be at most the 24 training rows of a run of pair, got 25"),
+        ({"n_parts": 37}, "n_parts must be at most the 36 training samples of pair, got 37"),
+        ({"cv": 25}, "cv must be at most the 24 training samples of a run of pair, got 25"),
         (
             {"n_parts": 5, "n_parts_used": 4, "cv": 29},
-            "cv must be at most the 28 training rows of a run of pair, got 29",
+            "cv must be at most the 28 training samples of a run of pair, got 29",
         ),
-        ({"n_neighbors": 17}, "n_neighbors must be at most the 16 training rows of a fold of pair, got 17"),
-        ({"cv": 5, "n_neighbors": 20}, "n_neighbors must be at most the 19 training rows of a fold of pair, got 20"),
+        ({"n_neighbors": 17}, "n_neighbors must be at most the 16 training samples of a fold of pair, got 17"),
+        ({"cv": 5, "n_neighbors": 20}, "n_neighbors must be at most the 19 training samples of a fold of pair, got 20"),
     ],
 )
 def test_too_few_rows(pair, setting, message):

@@ -46,13 +46,13 @@ def test_by_hand(found):
     page = report_page(facts)
     told = Boxes(page)
     assert (
-        "2 of 16 cells (a sample and a label), 12\N{NO-BREAK SPACE}%, are doubted and should be checked." in told.text
+        "2 of 16 cells (a sample and a label), 12\N{NO-BREAK SPACE}%, are flagged and should be checked." in told.text
     )
     assert "calmno → yessong 2row 2 the suggestion is right: calm applies" in told.text
     share = "100\N{NO-BREAK SPACE}% of the weight by inverse distance"
     near = "yes song 1 at 1.00yes song 3 at 1.00yes song 0 at 2.00"
-    assert f"3 of 3 neighbours, with {share}, say yes{near}" in told.text
-    assert f"3 of 3 neighbours, with {share}, say nono song 1 at 1.00" in told.text
+    assert f"yes is the value of 3 of 3 neighbours, with {share}{near}" in told.text
+    assert f"no is the value of 3 of 3 neighbours, with {share}no song 1 at 1.00" in told.text
     first = {name.removeprefix("data-"): value for name, value in told.boxes[0].items() if name.startswith("data-")}
     assert first == {"row": "2", "id": "", "label": "calm", "given": "0", "correct": "1"}
     assert len(told.boxes) == len(found.cells)
@@ -86,7 +86,7 @@ def test_nothing_found():
     """Labels that agree with all neighbours: one sentence, and no list."""
     page = report_page(audit_facts(audit(BRkNN(3).fit(X, [["a"]] * 4 + [["b"]] * 4)), name="songs"))
     told = Boxes(page)
-    assert "None of the 16 cells (a sample and a label) is doubted." in told.text
+    assert "None of the 16 cells (a sample and a label) is flagged." in told.text
     assert "No label is contradicted by its neighbours." in told.text
     assert told.boxes == []
 
@@ -126,4 +126,4 @@ def test_suspicious_labels_of_a_model(monkeypatch):
     assert suspicious_labels(IBLR(3).fit(X, Y), 40, data.label_names, {}) is None
     assert suspicious_labels(BRkNN(40).fit(X, Y), 40, data.label_names, {}) is None
     monkeypatch.setattr(_audit_facts, "_MOST_ROWS", 39)
-    assert "40 training rows are too many" in suspicious_labels(model, 40, data.label_names, {})["note"]
+    assert "40 training samples are too many" in suspicious_labels(model, 40, data.label_names, {})["note"]

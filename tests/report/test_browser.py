@@ -311,14 +311,14 @@ def test_ticked_cells_become_corrections(visit, audited_facts, tmp_path):
 
 
 def test_cells_of_one_label(visit, audited_facts):
-    """A label, and only what is doubted; what is ticked stays ticked, and all is printed."""
+    """A label, and only the flagged cells; what is ticked stays ticked, and all is printed."""
     page, cells = visit("audit"), audited_facts["cells"]
     seen = page.locator(".suspects > li:not(.off)")
     page.locator(".tick input").first.check()
     label = cells[1]["label"]
     page.locator("#corrections").get_by_role("combobox").select_option(label=label)
     assert seen.count() == sum(cell["label"] == label for cell in cells)
-    page.get_by_label("doubted only").check()
+    page.get_by_label("flagged only").check()
     assert seen.count() == sum(cell["label"] == label and cell["is_issue"] for cell in cells)
     assert page.locator("#corrections output").inner_text() == "1 of 40 ticked"
     page.emulate_media(media="print")

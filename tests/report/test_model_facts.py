@@ -364,7 +364,7 @@ def test_figures_of_label_sets_with_unknown_cells():
 
 
 def test_predictions_to_check_are_those_of_largest_expected_loss():
-    """Of rows that the model has not seen; with what is doubted, and whether it is wrong. Of its own rows: none."""
+    """Of rows that the model has not seen; with the uncertain labels, and whether they are wrong. Own rows: none."""
     training, test = problem(), problem(30, seed=1)
     holes = np.where(np.random.default_rng(2).random(test.Y.shape) < 0.3, np.nan, test.Y)
     test = replace(test, Y=holes)

@@ -19,7 +19,7 @@ from nearlabel.thresholds import (
     score_shift,
 )
 
-NEVER_WARNS = pytest.mark.filterwarnings("ignore:So few rows with labels cannot keep the promise")
+NEVER_WARNS = pytest.mark.filterwarnings("ignore:Too few samples with labels for the guarantee")
 
 
 def draw(seed, n=None, n_labels=4, ties=True):
@@ -221,14 +221,14 @@ def test_too_few_rows(measure):
     """With n rows a level up to n / (n + 1) can be kept; above it everything is predicted, and a warning says so."""
     scores, Y = np.linspace(0.1, 0.9, 9)[:, np.newaxis], np.ones((9, 1))
     assert RiskControl(measure, 0.9).fit(scores, Y).thresholds_.tolist() == [0.1]
-    with pytest.warns(UserWarning, match=r"So few rows with labels cannot keep the promise of 0\.91, so every label"):
+    with pytest.warns(UserWarning, match=r"Too few samples with labels for the guarantee of 0\.91, so every label"):
         control = RiskControl(measure, 0.91).fit(scores, Y)
     assert control.thresholds_.tolist() == [-math.inf]
 
 
 def test_no_threshold_passes():
     """Too few rows for a precision: nothing is predicted, and a warning says so."""
-    with pytest.warns(UserWarning, match=r"No threshold of the grid keeps the promise on 3 rows, so no label is pred"):
+    with pytest.warns(UserWarning, match=r"No threshold of the grid meets the guarantee on 3 samples, so no label is"):
         control = RiskControl("precision", 0.9, confidence=0.9).fit([[0.9], [0.8], [0.1]], [[1], [0], [0]])
     assert control.thresholds_.tolist() == [math.inf]
 
@@ -238,7 +238,7 @@ def test_infinite_scores_are_predicted_by_every_threshold():
     scores = np.column_stack([np.full(40, np.inf), np.zeros(40)])
     Y = np.column_stack([np.arange(40) % 4 == 0, np.ones(40)]).astype(int)
     control = RiskControl("precision", 0.9, confidence=0.9, grid=[1.0, 0.0])
-    with pytest.warns(UserWarning, match=r"on 40 rows, so no label is predicted but those of infinite score\."):
+    with pytest.warns(UserWarning, match=r"on 40 samples, so only labels of infinite score are predicted\."):
         control.fit(scores, Y)
     assert control.predict(scores).sum(axis=0).tolist() == [40, 0]
     assert control.risk_ == 1 - control.score(scores, Y) == 0.75
@@ -259,7 +259,7 @@ def test_unknown_cells():
             assert control.score(scores, store(holes)) == alone.score(scores[full], Y[full])
         by_label = RiskControl(level=0.7, per_label=True).fit(scores, store(holes))
         assert by_label.n_calibration_.tolist() == np.nansum(holes, axis=0).tolist()
-    with pytest.raises(ValueError, match=r"y must have a row all of whose labels are known, got none\. Hint: per_l"):
+    with pytest.raises(ValueError, match=r"y must have a sample all of whose labels are known, got none\. Hint: per_l"):
         RiskControl().fit([[0.1, 0.2]], [[1, np.nan]])
 
 
@@ -316,11 +316,11 @@ def test_wrong_parameters(control, error, message):
 def test_what_cannot_be_promised(per_label):
     """Nothing of rows without labels; weights make rows unlike; scores beyond 0 and 1 need a grid of their own."""
     scores, Y = draw(0)
-    with pytest.raises(ValueError, match=r"y must have a row with labels, all of them known, got none: nothing can"):
+    with pytest.raises(ValueError, match=r"y must have a sample with labels, all of them known, got none: there is"):
         RiskControl(per_label=per_label).fit(scores, np.zeros_like(Y))
-    with pytest.raises(ValueError, match=r"sample_weight must be None, got weights\. Hint: a promise needs rows"):
+    with pytest.raises(ValueError, match=r"sample_weight must be None, got weights\. Hint: the guarantee needs"):
         RiskControl(per_label=per_label).fit(scores, Y, np.ones(len(Y)))
-    with pytest.raises(ValueError, match=r"grid must be given for scores that are no probabilities, got None and "):
+    with pytest.raises(ValueError, match=r"grid must be given for scores that are not probabilities, got None and "):
         RiskControl("precision", confidence=0.9).fit(scores + 1, Y)
 
 
@@ -367,8 +367,8 @@ def test_shifted_scores_are_told():
 
 
 SENTENCE = (
-    "On new rows like those of calibration that have labels, at least 80 % of the labels of a row are predicted on"
-    " average."
+    "On new samples like those of calibration that have labels, at least 80 % of the labels of a sample are predicted"
+    " on average."
 )
 
 
@@ -409,13 +409,14 @@ def test_what_is_promised_in_words():
     """Each measure, and the confidence, has its words; rows that come void a promise; other strategies make none."""
     assert RiskControl(level=0.8).promise == SENTENCE
     precision = RiskControl("precision", 0.75, confidence=0.95).promise
-    assert precision.startswith("With 95 % confidence: on new rows like those of calibration, at least 75 % of the ")
+    assert precision.startswith("With 95 % confidence: on new samples like those of calibration, at least 75 % of the ")
     assert "all labels" in RiskControl("all_labels").promise
-    assert "label by label" in RiskControl(per_label=True).promise
+    assert "each label is predicted" in RiskControl(per_label=True).promise
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(40, 3)), (rng.random((40, 3)) < 0.5).astype(int)
     tuned = TunedThresholdsClassifierCV(MLkNN(5), RiskControl(level=0.8), cv="loo").fit(X, Y)
-    assert tuned.partial_fit(X[:1], Y[:1]).promise_.startswith("No longer, as rows came or went: on new rows")
+    changed = tuned.partial_fit(X[:1], Y[:1]).promise_
+    assert changed.startswith("No longer valid, because samples were added or removed: on new samples")
     assert TunedThresholdsClassifierCV(MLkNN(5), cv="loo").fit(X, Y).promise_ == ""
 
 

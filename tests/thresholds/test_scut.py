@@ -97,7 +97,7 @@ def test_weights_and_counts_of_a_callable_by_hand():
 @pytest.mark.parametrize("metric", [lambda h, c, p, n: 0.5, lambda h, c, p, n: h[:-1], lambda h, c, p, n: h * np.nan])
 def test_a_callable_must_return_a_number_for_each_cut(metric):
     """One number for all cuts, too few, or NaN are refused."""
-    with pytest.raises(ValueError, match=r"metric must return 3 numbers, one for each cut and none of them NaN, got"):
+    with pytest.raises(ValueError, match=r"metric must return 3 numbers, one for each threshold and none of them NaN"):
         SCut(metric).fit([[0.9], [0.8]], [[1], [0]])
 
 

@@ -1,4 +1,4 @@
-"""What update and forget share: a model whose rows may change, and what is printed of the change."""
+"""Common code of update and forget: open a model that can be updated, and print the changes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def open_updatable(arguments: argparse.Namespace) -> _model.OpenModel:
     Raises
     ------
     ValueError
-        If rows cannot come and go in it.
+        If samples cannot be added to it or removed from it.
     """
     opened = _model.open_model(arguments)
     if not updates.can_be_updated(opened.model):
         raise ValueError(
-            f"MODEL must be a method by votes of neighbours for rows to come and go, got {opened.card.method}."
+            f"MODEL must be a method by votes of neighbours to be updated, got {opened.card.method}."
             " Hint: nearlabel fit --method mlknn."
         )
     return opened

@@ -1,4 +1,4 @@
-"""What ``nearlabel compare --rows`` prints: the rows that one of two methods gets right and the other wrong."""
+"""The output of ``nearlabel compare --rows``: the rows that only one of two methods predicts correctly."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def print_order(order: Order, heading: str, *, every: bool = False) -> None:
 
 
 def _ordered(metrics: Iterable[str], *, every: bool) -> list[str]:
-    """Return metrics in the order of their columns: as given, or, where not all may have room, the usual ones first."""
+    """Return metrics in the order of their columns: as given, or the usual ones first if some may not fit."""
     metrics = list(dict.fromkeys(metrics))
     return metrics if every else sorted(metrics, key=lambda name: _USUAL.index(name) if name in _USUAL else len(_USUAL))
 
@@ -105,14 +105,14 @@ def _print_dataset(dataset: str, cells: Sequence[Cell], directions: Mapping[str,
 
 
 def _method_table(title: str, cells: Sequence[Cell], columns: Sequence[Mapping[str, str]]) -> MethodTable:
-    """Return the table of columns that give a text by method; methods of which none has any are left out."""
+    """Return the table of columns, each a text by method; methods without any text are left out."""
     methods = dict.fromkeys(cell.method for cell in cells)
     rows = {method: [column.get(method, "") for column in columns] for method in methods}
     return MethodTable(title, {method: row for method, row in rows.items() if any(row)})
 
 
 def _means(cells: Sequence[Cell], greater_is_better: bool | None) -> dict[str, str]:
-    """Return by method the mean over folds, and k where there are several, of one metric, with a star at the best."""
+    """Return, by method, the mean of one metric over folds (and over k if there are several); a star marks the best."""
     means = {cell.method: cell for cell in cells if not isinstance(cell.n_neighbors, int)}  # or of a method without k
     several = len({cell.n_neighbors for cell in cells if isinstance(cell.n_neighbors, int)}) > 1
     best = None  # a count of the predictions is neither good nor bad

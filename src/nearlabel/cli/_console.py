@@ -150,7 +150,7 @@ def quietly(quiet: bool) -> Iterator[None]:
 
 
 def is_quiet() -> bool:
-    """Return whether nothing but results and errors is to be printed."""
+    """Return whether only results and errors are printed."""
     return _QUIET.get()
 
 
@@ -211,7 +211,7 @@ class _Left:
 
 
 def _time_left_column(progress_module: Any, left: _Left) -> Any:
-    """Return rich's column of the time left, replaced by the work's own estimate where there is one.
+    """Return rich's column of the remaining time, or the estimate of the work itself if there is one.
 
     rich extrapolates the pace of the last half minute. In a long run no part may end in that time, and parts differ.
     """
@@ -225,7 +225,7 @@ def _time_left_column(progress_module: Any, left: _Left) -> Any:
 
 
 class _Bar:
-    """A bar over parts of the work, of which the present one counts by its farthest search or reading."""
+    """A progress bar over parts of the work; the current part counts by the search or reading that is farthest."""
 
     def __init__(self, show: Callable[..., Any]) -> None:
         self._show = show

@@ -31,7 +31,7 @@ _PARAMETERS = {name: name for name in _SAME} | {"dates": "date"}  # of load_data
 
 
 def open_data(arguments: argparse.Namespace, *, subset: str = "all") -> Dataset:
-    """Return the data set of the arguments; a file has no subset but "all"."""
+    """Return the data set of the arguments; the only subset of a file is "all"."""
     with _console.progress_bar(f"reading {arguments.data}"):
         return _read(arguments, subset)
 
@@ -104,7 +104,7 @@ def feature_names(arguments: argparse.Namespace, id_column: str | None) -> tuple
 
 
 def has_tags(arguments: argparse.Namespace) -> bool:
-    """Return whether labels are tags in one column, where a label that no row has is not named."""
+    """Return whether labels are tags in one column, which does not name labels that no row has."""
     return arguments.labels_column is not None
 
 

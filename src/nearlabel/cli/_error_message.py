@@ -76,6 +76,6 @@ def _show(arguments: argparse.Namespace, name: str, value: Any) -> str:
 
 
 def _option(parameter: str, arguments: argparse.Namespace) -> str:
-    """Return the option of the present command for a parameter, or the parameter where there is none."""
+    """Return the option of the present command for a parameter, or the parameter if there is no option."""
     options = (option for option in _OPTIONS.get(parameter, ()) if option in arguments)
     return next((f"--{option.replace('_', '-')}" for option in options), parameter)

@@ -79,7 +79,7 @@ def _plan(arguments: argparse.Namespace) -> Plan:
 
 
 def _print_severe(arguments: argparse.Namespace, plan: Plan, problem: Problem) -> None:
-    """Print what is wrong with the training data for these methods."""
+    """Print faults of the training data for these methods."""
     print_severe(
         problem[0] if isinstance(problem, tuple) else problem,
         scales=(plan.scale,),

@@ -87,7 +87,7 @@ def _named(arguments: argparse.Namespace) -> Candidate:
 
 
 def _choice(arguments: argparse.Namespace) -> NeighborsChoice:
-    """Return what chooses the method; options narrow what it tries."""
+    """Return the selection of a method and its parameters, restricted by the options."""
     search = arguments.search or "exact"
     if search.partition(":")[0] != "exact":
         raise ValueError(f"--search must be exact if no method is named, got {search}. {_HINT}")
@@ -116,7 +116,7 @@ def _print_severe(data: Dataset, plan: Candidate | NeighborsChoice) -> None:
 
 
 def _chosen(plan: Candidate | NeighborsChoice, data: Dataset) -> ChosenNeighbors:
-    """Return what is chosen, or the named candidate as the only one."""
+    """Return the result of the selection, or the named candidate as the only one."""
     if isinstance(plan, Candidate):
         return ChosenNeighbors(plan, nan, nan, 1)
     with _console.progress_bar(f"methods for {data.name}"):

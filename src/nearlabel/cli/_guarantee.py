@@ -1,4 +1,4 @@
-"""A guarantee for new samples: fit holds samples out for calibration, and predict prints the guarantee."""
+"""A guarantee for new samples: fit holds out samples for calibration, and predict prints the guarantee."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNUSUAL = 0.01  # p-value of the scores below which they are called unlike
 
 
 class Calibration(NamedTuple):
-    """What is promised, and the rows that it rests on."""
+    """The guarantee, and the samples on which it is based."""
 
     control: RiskControl
     fitted_to: Dataset
@@ -37,7 +37,7 @@ class Calibration(NamedTuple):
     def apply(self, model: Any) -> Any:
         """Return a model fitted to the other rows, its thresholds replaced by those of the promise.
 
-        They are around its last step, so that whatever is done to features stays the first steps of the model.
+        They are around its last step, so that the steps that transform features stay the first steps of the model.
         """
         steps, last = ([*model.steps[:-1]], model[-1]) if isinstance(model, Pipeline) else ([], model)
         X, held_out = self.fitted_to.X, self.rows.X
@@ -61,11 +61,11 @@ class Calibration(NamedTuple):
     @property
     def measured(self) -> str:
         """How the figures are measured."""
-        return f"the {self.rows.X.shape[0]} held-out rows, on which the threshold was set"
+        return f"the {self.rows.X.shape[0]} held-out samples, on which the threshold was set"
 
 
 def hold_out(arguments: argparse.Namespace, data: Dataset, keep: Mapping[str, Sequence[Any]]) -> Calibration | None:
-    """Hold out rows for the promise of the arguments; None if there is none."""
+    """Hold out samples for the guarantee that the arguments request; None if they request none."""
     if arguments.guarantee is None:
         return None
     measure, level = arguments.guarantee
@@ -96,7 +96,7 @@ def last_step(model: Any) -> Any:
 
 
 def shift_in_words(shift: ScoreShift) -> str:
-    """Return what a comparison of scores means for the guarantee."""
+    """Return a sentence on the guarantee, from a comparison of scores."""
     figures = f"Kolmogorov-Smirnov distance {shift.statistic:.2f}, p = {shift.p_value:.2g}"
     if shift.p_value <= _UNUSUAL:
         return f"the scores of these rows differ from those of calibration, so the guarantee may fail: {figures}."

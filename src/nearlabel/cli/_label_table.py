@@ -37,7 +37,7 @@ def print_labels(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
 
 
 def text_of(value: float) -> str:
-    """Return a figure, or a dash where it is undefined."""
+    """Return a figure, or a dash if it is undefined."""
     if isinstance(value, int):
         return str(value)
     return "–" if np.isnan(value) else f"{value:.4f}"

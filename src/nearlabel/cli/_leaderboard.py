@@ -90,7 +90,7 @@ def _short_method(method: str, thresholds: str) -> str:
 
 
 def _features(line: Line) -> str:
-    """Return what is done to features and how they are compared, where that is not the usual."""
+    """Return the scaling of the features and the metric of the search, if they are not the defaults."""
     search = "" if line.search in (None, _EXACT) else str(line.search).removeprefix(f"{_EXACT}:metric=")
     if not search:
         return line.scale

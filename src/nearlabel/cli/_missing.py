@@ -45,7 +45,7 @@ def check_finite(name: str, data: Dataset, *, imputes: bool) -> None:
 
 
 def not_finite(data: str, X: Matrix, feature_names: Sequence[str], *, first: int = 0) -> str | None:
-    """Return what is wrong with the first value that is not finite; None if all are.
+    """Return an error message for the first value that is not finite; None if all are finite.
 
     `first` is the number of the first row of X in DATA.
     """

@@ -35,7 +35,7 @@ class OpenModel(NamedTuple):
 
     @property
     def feature_kinds(self) -> tuple[str, ...]:
-        """What the features are; empty if all are numbers."""
+        """The kinds of the features; empty if all are numbers."""
         return kinds_of_model(self.model)
 
     @property

@@ -86,7 +86,7 @@ class _Told:
         self._n_abstained = self._n_rows = 0
 
     def see(self, answer: _Answer) -> None:
-        """Remember what is needed of some rows."""
+        """Count some rows and store their highest scores."""
         self._n_rows += len(answer.abstained)
         self._n_abstained += int(answer.abstained.sum())
         if self._control is not None and answer.scores is not None:
@@ -102,7 +102,7 @@ class _Told:
 
 
 def _method_of_scores(model: Any, control: RiskControl | None) -> str:
-    """Return the method that gives the scores: those that are cut, where they are compared with calibration."""
+    """Return the method that gives the scores; if they are compared with calibration, those for the thresholds."""
     return response_method_of(model) if control is None else str(last_step(model).response_method_)
 
 
@@ -148,7 +148,7 @@ def _output(arguments: argparse.Namespace, layout: Layout) -> Iterator[Write]:
 
 
 def _truth(arguments: argparse.Namespace, model: _model.OpenModel) -> Matrix:
-    """Return the label sets of DATA, NaN where they are unknown, in the model's order of labels."""
+    """Return the label sets of DATA in the model's order of labels, with NaN for unknown labels."""
     if arguments.id is not None:
         arguments.ignore = (*(arguments.ignore or ()), arguments.id)
     data, notes = open_matched(arguments, model.card.data, model.feature_kinds)

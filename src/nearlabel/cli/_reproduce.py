@@ -68,7 +68,8 @@ def _omissions(left_out: Mapping[str, str]) -> str:
     if len(in_full) == len(left_out):
         return f"--quick leaves out nothing here: {', '.join(in_full)} ran in full."
     in_part = "; ".join(f"{name} leaves out {what}" for name, what in left_out.items() if what)
-    return f"A preview only (--quick). Experiments: {in_part}" + (f"; in full: {', '.join(in_full)}." if in_full else ".")
+    others = f"; in full: {', '.join(in_full)}" if in_full else ""
+    return f"A preview only (--quick). Experiments: {in_part}{others}."
 
 
 def _print(paper: Paper, parts: Sequence[Part], format_: str, *, quick: bool) -> None:

@@ -32,7 +32,7 @@ def main(arguments: argparse.Namespace) -> None:
     seeds = sampler.seed_indices_[sampler.seed_indices_ >= 0]  # prototypes have none, and are not equal
     if len(set(seeds.tolist())) < len(seeds):
         _console.print_notes(
-            [f"Rows of one {SEED} are similar. Hint: --groups {SEED} (evaluate, fit, tune) holds them out together."]
+            [f"Rows of one {SEED} are similar. Hint: --groups {SEED} (evaluate, fit, tune) holds out all of them."]
         )
 
 

@@ -1,4 +1,4 @@
-"""What ``nearlabel predict --score`` prints: the metrics of the predictions, of all labels and of each."""
+"""The output of ``nearlabel predict --score``: the metrics of the predictions, for all labels and for each."""
 
 from __future__ import annotations
 

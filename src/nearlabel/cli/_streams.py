@@ -43,7 +43,7 @@ class _StandardOutput:
             return self._stream.write(text)
 
     def flush(self) -> None:
-        """Write what is in the buffer."""
+        """Write the contents of the buffer."""
         with _errors_named():
             self._stream.flush()
 

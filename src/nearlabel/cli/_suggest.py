@@ -81,13 +81,13 @@ def _ranked(
 
 
 def _named(found: Suggestion | DoubtfulRow, ids: Sequence[Any] | None) -> dict[str, Any]:
-    """Return a record of a row, by its id where there is one."""
+    """Return a record of a row, with its id if there is one."""
     record = found.to_dict()
     return record if ids is None else {"row": record.pop("row"), "id": ids[found.row]} | record
 
 
 def _flat(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the cells of a line of CSV: what is a list is in the reason, but for the predicted labels."""
+    """Return the cells of a line of CSV, without lists other than the predicted labels: the reason has them."""
     return {
         name: ";".join(map(str, value)) if name == "predicted" else value
         for name, value in record.items()

@@ -1,4 +1,4 @@
-"""What fit and tune share: the file of the model, the model fitted to all rows, and its printed summary."""
+"""Common code of fit and tune: the file of the model, the model fitted to all samples, and its printed summary."""
 
 from __future__ import annotations
 

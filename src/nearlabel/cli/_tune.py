@@ -62,7 +62,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def _tuning(arguments: argparse.Namespace) -> Tuning:
-    """Return what the options ask for."""
+    """Return the tuning that the options request."""
     mixed = is_mixed(arguments)
     return Tuning(
         methods=_with_thresholds(arguments.methods, arguments.thresholds),
@@ -114,7 +114,7 @@ def _plain(tuned: Tuned, verdict: str) -> dict[str, Any]:
 
 
 def _print(tuned: Tuned, data: Dataset, verdict: str) -> None:
-    """Print the leaderboard, what the best was selected for, and the verdict."""
+    """Print the leaderboard, the metric of the selection, and the verdict."""
     _leaderboard.print_leaderboard(tuned, data)
     values = {"nested cross-validation": tuned.scores.get(tuned.metric)}
     if are_told(tuned.scores):

@@ -16,7 +16,7 @@ from nearlabel.utils.types import Matrix
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Find the features and labels of the model in DATA, add the rows, print what has changed."""
+    """Find the features and labels of the model in DATA, add the samples, and print the changes."""
     if arguments.data is None and not arguments.retune:
         raise ValueError("DATA or --retune must be given, got neither.")
     with _console.progress_bar("model"):
@@ -31,11 +31,11 @@ def _retuned(arguments: argparse.Namespace) -> ModelCard:
 
 
 def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> ModelCard:
-    """Add the rows of DATA to the model in its file."""
+    """Add the samples of DATA to the model in its file."""
     data, label_names = open_with_new_labels(arguments, opened.card.data, opened.feature_kinds)
     keep = _kept.kept_in(arguments, opened.card.kept) or {}
     missing = [name for name in opened.card.kept if name not in keep]
-    blank = "which the model saves: it is blank for the new rows."
+    blank = "which the model saves: it is blank for the added samples."
     _console.print_notes([f"DATA has no column {name!r}, {blank}" for name in missing])
     with _console.progress_bar(f"rows of {data.name}"), _model.asking(opened, arguments.data, data.X, first=0):
         notes = _of_steps_that_stay(opened.model, data.X)
@@ -54,7 +54,7 @@ def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> ModelCard
 
 
 def _of_steps_that_stay(model: Any, X: Matrix) -> list[str]:
-    """Return a note that steps before the method are not fitted again, and how many rows exceed the known ranges."""
+    """Return a note that steps before the method are not fitted again, and how many samples exceed the known ranges."""
     if not isinstance(model, Pipeline) or len(model) == 1:
         return []
     search = updates.lazy_part(model).search_
@@ -63,4 +63,4 @@ def _of_steps_that_stay(model: Any, X: Matrix) -> list[str]:
     if sparse.issparse(known) or sparse.issparse(new):
         return [told]
     beyond = ((new < known.min(axis=0)) | (new > known.max(axis=0))).any(axis=1)
-    return [f"{told} {beyond.sum()} of {len(beyond)} new rows have a value outside the range of all others."]
+    return [f"{told} {beyond.sum()} of {len(beyond)} added samples have a value outside the range of all others."]

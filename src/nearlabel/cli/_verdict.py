@@ -1,4 +1,4 @@
-"""Whether neighbours are best for some data, in one sentence."""
+"""A sentence on whether neighbours are best for some data."""
 
 from __future__ import annotations
 

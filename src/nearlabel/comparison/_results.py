@@ -224,7 +224,7 @@ def _merged(sources: Iterable[_Source]) -> list[Record]:
         known = found.setdefault(key_of(record), located)
         if known.record["value"] != record["value"]:
             raise ValueError(
-                f"{place} must agree with {known.place} on what they share, got {record['value']} in place of"
+                f"{place} must agree with {known.place} on the values in both, got {record['value']} in place of"
                 f" {known.record['value']} ({described(record)}). {hint}"
             )
     return [record for _, record in found.values()]

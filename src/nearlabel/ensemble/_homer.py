@@ -68,7 +68,7 @@ class HOMER(MetaClassifier, WithOptionalProbabilities):
     Notes
     -----
     The score of a label is the product of the probabilities of the meta-labels on its path, each conditional on the one
-    above, as they are trained. The authors' method predicts label sets only. `predict` uses each node's own
+    above, as in training. The authors' method predicts label sets only. `predict` uses each node's own
     predictions, which may differ from a score above one half.
 
     A meta-label may have one class in the samples of a node. `BinaryRelevance` and most other methods support that; an

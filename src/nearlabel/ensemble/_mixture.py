@@ -245,7 +245,7 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
 
 
 def _needs_folds(name: str, part: Any, own: Mapping[str, FloatArray]) -> bool:
-    """Whether a part is cross-validated. A pipeline is: its other steps may have learnt from a sample left out."""
+    """Whether a part is cross-validated. A pipeline is: its other steps may have learnt from a left-out sample."""
     return name not in own and not hasattr(part, "loo_predict_proba")
 
 

@@ -47,7 +47,7 @@ class Choice:
         return self.metrics_of(np.concatenate(self.parts), labels, scores)
 
     def metrics_of(self, rows: Any, labels: Any, scores: Any) -> dict[str, float]:
-        """Return all metrics of the label sets and scores of some samples, as far as they are defined."""
+        """Return all metrics of the label sets and scores of some samples, without undefined ones."""
         metrics = {**CATALOGUE, self._metric.name: self._metric}.values()
         values = score_all(as_dense(self.Y)[rows], labels, scores, metrics)
         return {name: float(value) for name, value in values.items() if np.isfinite(value)}

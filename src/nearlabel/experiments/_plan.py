@@ -195,9 +195,9 @@ class Plan:
             if spec.is_tuned:
                 left_out = largest if spec.has_left_out_scores else math.ceil(n_rows / N_FOLDS)
             if spec.has_neighbors and max(self.n_neighbors) >= n_rows - left_out:
-                less = f" less the {left_out} left out to tune {method}" if left_out else ""
+                less = f" minus the {left_out} left out to tune {method}" if left_out else ""
                 raise ValueError(
-                    f"n_neighbors must be smaller than the {n_rows} training rows of a fold of {name}{less},"
+                    f"n_neighbors must be smaller than the {n_rows} training samples of a fold of {name}{less},"
                     f" got {max(self.n_neighbors)}."
                 )
 
@@ -362,7 +362,7 @@ class _Fitted:
         left_out: tuple[Any, Matrix] | None,
         groups: IntArray | None,
     ) -> None:
-        # A classifier that holds samples out while it is fitted also holds groups out.
+        # A classifier that holds out samples while it is fitted also holds out groups.
         held_out = of_groups(groups) if isinstance(classifier, CalibratedLabels) else {}
         with without_advice():
             self.classifier = classifier.fit(X, Y, **held_out)

@@ -48,7 +48,7 @@ class SearchPlan:
     """
 
     plan: Plan
-    searches: Any  # from here on a dict: what each name stands for
+    searches: Any  # __post_init__ makes it a dict: the search of each name
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "searches", by_name("searches", self.searches))

@@ -148,7 +148,7 @@ class ThresholdPlan:
         """Return the training samples of each run: in run r those of the parts before part r, cyclically."""
         if self.n_parts > len(training):
             raise ValueError(
-                f"n_parts must be at most the {len(training)} training rows of {name}, got {self.n_parts}."
+                f"n_parts must be at most the {len(training)} training samples of {name}, got {self.n_parts}."
             )
         parts = np.array_split(np.random.RandomState(self.seed).permutation(training), self.n_parts)
         used = range(-1, -1 - self.n_parts_used, -1)
@@ -157,11 +157,12 @@ class ThresholdPlan:
     def _check_n_rows(self, name: str, n_rows: int) -> None:
         """Raise an error unless the smallest run has enough samples for its folds, and a fold has enough for kNN."""
         if self.cv > n_rows:
-            raise ValueError(f"cv must be at most the {n_rows} training rows of a run of {name}, got {self.cv}.")
+            raise ValueError(f"cv must be at most the {n_rows} training samples of a run of {name}, got {self.cv}.")
         in_fold = n_rows - math.ceil(n_rows / self.cv)
         if "knn" in self.methods and self.n_neighbors > in_fold:
             raise ValueError(
-                f"n_neighbors must be at most the {in_fold} training rows of a fold of {name}, got {self.n_neighbors}."
+                f"n_neighbors must be at most the {in_fold} training samples of a fold of {name}, got"
+                f" {self.n_neighbors}."
             )
 
     def describe(self, problems: Mapping[str, Problem]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How long a run still takes: by what its folds took so far, those of large data sets more."""
+"""The remaining time of a run, estimated from the times of its finished folds and the sizes of the data sets."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from nearlabel.experiments._folds import Fold
 
 
 class TimeLeft:
-    """The seconds that the folds left take.
+    """The expected seconds of the folds that are not finished.
 
-    A fold takes as long as those of its data set took. Before one of these is done, it takes as long as the folds done
-    of other data sets, in proportion to their sizes: stored values times labels. All methods of a fold are in its time.
+    A fold is expected to take as long as the finished folds of its data set took on average. If there are none, its
+    time follows from the finished folds of other data sets, in proportion to the sizes: stored values times labels. The
+    time of a fold includes all methods.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ class TimeLeft:
         self._seconds: dict[int, float] = {}  # of folds done, by number
 
     def seconds_after(self, number: int, seconds: float) -> float:
-        """Return the seconds left after a fold, the last one done, that took so many seconds."""
+        """Return the remaining seconds after a fold, the last one that is finished, and the seconds that it took."""
         self._seconds[number] = seconds
         left = [self._expected(fold) for fold in range(number + 1, len(self._datasets))]
         return max([sum(left) / self._n_workers, *left])  # a fold is not divided among workers

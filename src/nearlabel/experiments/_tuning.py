@@ -116,7 +116,7 @@ class Tuning:
     ('mlknn@micro-f', 9, 0.704, 0.704)
     """
 
-    methods: Any = LEADERBOARD_METHODS  # from here on a dict: what each name stands for
+    methods: Any = LEADERBOARD_METHODS  # __post_init__ makes it a dict: the method of each name
     n_neighbors: int | tuple[int, ...] = 30
     scales: tuple[str, ...] = ("none",)
     searches: Any = (EXACT,)  # as for methods

@@ -229,7 +229,7 @@ class Paper:
 
     @property
     def left_out(self) -> dict[str, str]:
-        """What a quick look left out of each experiment that was run, in words; empty where it was run in full."""
+        """The parts that a quick run left out of each experiment, in words; empty if it ran in full."""
         return {name: self._left_out(name) for name in self._records}
 
     def _left_out(self, experiment: str) -> str:

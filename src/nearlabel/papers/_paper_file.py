@@ -104,8 +104,8 @@ def check_runs_no_code(kind: str, text: object) -> None:
     if isinstance(text, str) and (names_an_import(text) or _IMPORTED_ESTIMATOR.search(text)):
         option = f"--{kind.removesuffix('s')} mine={text}"
         raise ValueError(
-            f"{kind} of a paper's file must be names that nearlabel knows, got {text!r}. Hint: name it in the file, say"
-            f" mine, and add {option} to the command, in Python Paper(..., {kind}={{'mine': ...}})."
+            f"{kind} of a paper's file must be names that nearlabel knows, got {text!r}. Hint: give it a name in the"
+            f" file, such as mine, and add {option} to the command, in Python Paper(..., {kind}={{'mine': ...}})."
         )
 
 

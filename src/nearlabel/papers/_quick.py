@@ -1,4 +1,4 @@
-"""What a quick look leaves out of an experiment, in words."""
+"""The parts that a quick run leaves out of an experiment, in words."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def suspicious_labels(
     instead.
     """
     if n_rows > _MOST_ROWS:
-        told = f"The {n_rows:,} training rows are too many for this page: nearlabel audit MODEL looks at all of them."
+        told = f"The {n_rows:,} training samples are too many for this page. nearlabel audit MODEL examines them all."
         return {"note": told, "n_issues": 0, "cells": []}
     try:
         found = audit(model, n_cells=_MOST_CELLS, n_rows=0, n_effects=_MOST_CELLS, label_names=label_names)

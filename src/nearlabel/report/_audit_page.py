@@ -17,7 +17,7 @@ Facts = Mapping[str, Any]
 _N_OPEN = 10  # cells whose neighbours are shown unfolded
 _WORDS = {1: "yes", 0: "no", None: "unknown"}
 _HOW = (
-    "Probabilities are leave-one-out: each sample is predicted from all others. A cell is doubted if confident learning"
+    "Probabilities are leave-one-out: each sample is predicted from all others. A cell is flagged if confident learning"
     " classifies it as wrong. It may still be correct: rare correct labels look the same. Check a cell before you tick"
     " it."
 )
@@ -58,10 +58,10 @@ def verdict(facts: Facts) -> str:
     """Return the audit in one sentence."""
     n_issues, n_known = facts["n_issues"], facts["n_known"]
     if not n_issues:
-        return f"None of the {n_known:,} cells (a sample and a label) is doubted."
+        return f"None of the {n_known:,} cells (a sample and a label) is flagged."
     share = f"{100 * n_issues / n_known:.2g}\N{NO-BREAK SPACE}%"
     are = "is" if n_issues == 1 else "are"
-    return f"{n_issues:,} of {n_known:,} cells (a sample and a label), {share}, {are} doubted and should be checked."
+    return f"{n_issues:,} of {n_known:,} cells (a sample and a label), {share}, {are} flagged and should be checked."
 
 
 def suspects(cells: Sequence[Facts], *, tick: Callable[[Facts], Markup] | None = None, n_open: int = _N_OPEN) -> Markup:
@@ -75,7 +75,7 @@ def _summary(facts: Facts) -> Markup:
         ("Rows", facts["n_rows"]),
         ("Labels", facts["n_labels"]),
         ("Known cells", facts["n_known"]),
-        ("Doubted cells", facts["n_issues"]),
+        ("Flagged cells", facts["n_issues"]),
         ("Listed below", len(facts["cells"])),
         ("Samples that are neighbours of no other sample", facts["n_antihubs"]),
         *([("Method", facts["by"])] if facts["by"] else []),
@@ -108,7 +108,7 @@ def _suspect(cell: Facts, tick: Callable[[Facts], Markup] | None, *, is_open: bo
     near = element("details", element("summary", _told_by_neighbors(cell)), _neighbors(cell), open=is_open)
     box = None if tick is None else tick(cell)
     return element(
-        "li", title, box, element("p", _evidence(cell)), near, class_="doubted" if cell["is_issue"] else None
+        "li", title, box, element("p", _evidence(cell)), near, class_="flagged" if cell["is_issue"] else None
     )
 
 
@@ -129,8 +129,8 @@ def _tick(cell: Facts, *, by_number: bool) -> Markup:
 
 def _told_by_neighbors(cell: Facts) -> str:
     share = f"{cell['disagreement']:.0%}".replace("%", "\N{NO-BREAK SPACE}%")
-    told = f"{cell['n_against']} of {cell['n_known']} neighbours, with {share} of the weight by inverse distance,"
-    return f"{told} say {_WORDS[cell['suggested']]}"
+    told = f"{cell['n_against']} of {cell['n_known']} neighbours, with {share} of the weight by inverse distance"
+    return f"{_WORDS[cell['suggested']]} is the value of {told}"
 
 
 def _evidence(cell: Facts) -> str:
@@ -141,7 +141,7 @@ def _evidence(cell: Facts) -> str:
             f"corrected, {_predictions(cell['n_righted'])} of other rows {_become(cell['n_righted'])} right and"
             f" {cell['n_wronged']:,} wrong"
         )
-    return "; ".join(told) + "." + (" Doubted." if cell["is_issue"] else "")
+    return "; ".join(told) + "." + (" Flagged." if cell["is_issue"] else "")
 
 
 def _predictions(number: int) -> str:
@@ -171,7 +171,7 @@ def _rows(rows: Sequence[Facts]) -> Markup:
     if not rows:
         return Markup("")
     columns = [Column("row", numeric=False), *(Column(t, numeric=False) for t in ("has", "predicted without it"))]
-    columns += [Column("doubted", numeric=False), Column("neighbour of")]
+    columns += [Column("flagged", numeric=False), Column("neighbour of")]
     body = [
         (_called(one), _chips(one["given"]), _chips(one["predicted"]), _chips(one["issues"]), one["n_lists"])
         for one in rows

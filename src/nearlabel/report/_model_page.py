@@ -70,7 +70,7 @@ def _classifier(method: str) -> str:
 
 
 def _last_part(text: str) -> str:
-    """Return what is after the last comma outside brackets."""
+    """Return the part after the last comma outside brackets."""
     depth = start = 0
     for place, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -172,8 +172,8 @@ def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
 def _suspects(found: Facts) -> Markup:
     if found["note"]:
         return notes([found["note"]])
-    doubted = f"{found['n_issues']:,} cells of the training samples are doubted, based on leave-one-out predictions."
-    words = f"{doubted} nearlabel audit MODEL --out FILE lists them for corrections. The most suspicious:"
+    flagged = f"{found['n_issues']:,} cells of the training samples are flagged, based on leave-one-out predictions."
+    words = f"{flagged} nearlabel audit MODEL --out FILE lists them for corrections. The most suspicious:"
     return join(notes([words]), suspects(found["cells"], n_open=3))
 
 

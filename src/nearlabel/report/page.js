@@ -343,11 +343,11 @@
     const labels = [...new Set(boxes.map((box) => box.dataset.label))].sort(collator.compare);
     const select = make("select", { onchange: show }, make("option", { value: "" }, "all labels"),
       ...labels.map((label, i) => make("option", { value: i + 1 }, label)));
-    const onlyDoubted = make("input", { type: "checkbox", autocomplete: "off", onchange: show });
+    const onlyFlagged = make("input", { type: "checkbox", autocomplete: "off", onchange: show });
     const button = push("Save corrections", () => save("corrections.csv", correctionsOf(ticked(), view.dataset.idColumn)));
     const state = make("output", { "aria-live": "polite" });
     view.querySelector("#corrections").replaceChildren(
-      make("label", {}, "Label", select), make("label", { class: "check" }, onlyDoubted, "doubted only"),
+      make("label", {}, "Label", select), make("label", { class: "check" }, onlyFlagged, "flagged only"),
       make("span", { class: "steps" }, button, state));
 
     function ticked() {
@@ -356,7 +356,7 @@
 
     function isWanted(box) {
       return (select.value === "" || box.dataset.label === labels[select.value - 1])
-        && (!onlyDoubted.checked || box.closest("li").classList.contains("doubted"));
+        && (!onlyFlagged.checked || box.closest("li").classList.contains("flagged"));
     }
 
     function show() {

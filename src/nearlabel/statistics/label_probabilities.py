@@ -50,7 +50,7 @@ def chosen_classifier(estimator: Any, default: Callable[[], Any] = default_estim
     elif _kind(estimator) in (None, "classifier"):
         return estimator
     else:
-        hint = f" Hint: scikit-learn's tags say that it is a {_kind(estimator)}."
+        hint = f" Hint: by scikit-learn's tags it is a {_kind(estimator)}."
     raise ValueError(f"estimator must be a classifier, got {estimator!r}.{hint}")
 
 

@@ -30,7 +30,7 @@ class Temperature(ClassifierMixin, BaseEstimator):
     estimator : classifier
         Must have `decision_function` with a column for each class, or with one column for two classes.
     random_state : int
-        Shuffles the rows before they are dealt out.
+        Shuffles the rows before they are assigned to folds.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
 

@@ -1,10 +1,10 @@
-"""Candidate thresholds (cuts) of a label, with the counts that metrics of thresholded scores depend on.
+"""Candidate thresholds of a label, with the counts that metrics of thresholded scores depend on.
 
-A cut lies between two distinct scores; equal scores stay together. One more cut is above all scores, unless a score is
-plus infinity. Among the cuts with the same hits, only the one with the fewest predicted samples can be best for F and
-similar metrics, and it lies just below the score of a positive sample. So few cuts matter for a label with few
-positives: one sort of the label's scores, in which the positives' scores are looked up, gives them all. Only samples in
-which the label is known count.
+A candidate lies between two distinct scores; equal scores stay together. One more candidate is above all scores, unless
+a score is plus infinity. Among candidates with the same hits, only the one with the fewest predicted samples can be
+best for F and similar metrics, and it lies just below the score of a positive sample. So a label with few positives has
+few candidates that matter: one sort of the label's scores, in which the positives' scores are looked up, finds all of
+them. Only samples in which the label is known count.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TILE_ROWS = 256
 
 
 class LabelCuts(NamedTuple):
-    """The cuts of one label, fewest predicted samples first; counts are sums of weights if samples have weights."""
+    """Candidates of one label, fewest predicted samples first; counts are sums of weights if samples have weights."""
 
     thresholds: FloatArray  # samples with scores of at least this are predicted
     predicted: NDArray[Any]  # predicted samples
@@ -39,7 +39,7 @@ class LabelCuts(NamedTuple):
 def label_cuts(
     scores: NDArray[Any], truth: PartialLabels, weights: Any = None, *, every: bool = False
 ) -> Iterator[LabelCuts]:
-    """Yield the cuts of each label; for a label without known cells, the cut that predicts no samples.
+    """Yield the candidates of each label; for a label without known cells, the one that predicts no samples.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ def label_cuts(
     weights : ndarray of shape (n_samples,), default=None
         Sample weights.
     every : bool, default=False
-        Whether to return every cut, not only those that can be best for a metric that increases with hits and decreases
-        with predicted samples.
+        Whether to return every candidate, not only those that can be best for a metric that increases with hits and
+        decreases with predicted samples.
     """
     for (of_label, carriers), known in zip(_columns(scores, truth.labels), _known_rows(truth), strict=True):
         yield _cuts_of(of_label, carriers, known, weights, every=every)
@@ -63,14 +63,14 @@ def _cuts_of(scores: NDArray[Any], carriers: IntArray, known: Any, weights: Any,
     highest = np.float64(all_scores.values[-1]) if len(all_scores.values) else -np.inf
 
     at = all_scores.values if every else carried.values
-    if highest == np.inf:  # reaches every threshold: the cut just below it replaces the cut above all scores
+    if highest == np.inf:  # reaches every threshold: the candidate just below it replaces the one above all scores
         at = np.append(at, at.dtype.type(np.inf))
     at = np.unique(at)[::-1]
-    none = np.zeros(int(highest < np.inf), dtype=np.int64)
+    none = np.zeros(int(highest < np.inf), dtype=np.int64)  # the counts of the candidate above all scores
     # A label without positives must not be predicted for a score above all training scores either.
-    nobody = np.full(len(none), just_above(highest) if carried.total else np.inf)
+    above = np.full(len(none), just_above(highest) if carried.total else np.inf)
     return LabelCuts(
-        np.concatenate([nobody, between(at, all_scores.highest_below(at))]),
+        np.concatenate([above, between(at, all_scores.highest_below(at))]),
         np.concatenate([none, all_scores.weight_from(at)]),
         np.concatenate([none, carried.weight_from(at)]),
         carried.total,
@@ -164,9 +164,9 @@ def _transposed(matrix: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Cuts:
-    """The cuts of all labels, concatenated."""
+    """The candidates of all labels, concatenated."""
 
-    start: IntArray  # (n_labels + 1,) first cut of each label
+    start: IntArray  # (n_labels + 1,) first candidate of each label
     thresholds: FloatArray
     predicted: NDArray[Any]
     hits: NDArray[Any]
@@ -174,7 +174,7 @@ class Cuts:
 
     @classmethod
     def of(cls, cuts: Iterable[LabelCuts]) -> Self:
-        """Join the cuts of the labels."""
+        """Join the candidates of the labels."""
         thresholds, predicted, hits, positives, _ = zip(*cuts, strict=True)
         start = np.concatenate([[0], np.cumsum([len(part) for part in thresholds])])
         return cls(
@@ -182,7 +182,7 @@ class Cuts:
         )
 
     def best_of_each_label(self, gain: NDArray[Any]) -> IntArray:
-        """Return, for each label, the cut with the largest gain; ties go to the fewest predicted samples."""
+        """Return, for each label, the candidate with the largest gain; ties go to the fewest predicted samples."""
         largest = np.maximum.reduceat(gain, self.start[:-1])
         best = np.flatnonzero(gain == np.repeat(largest, np.diff(self.start)))
         return best[np.searchsorted(best, self.start[:-1])]

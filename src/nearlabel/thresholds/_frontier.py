@@ -25,7 +25,7 @@ class _PRFrontier:
     largest_beta: FloatArray
 
     def best_point(self, beta: float = 1.0) -> int:
-        """Return the number of the point of largest F-beta, of two equal ones that with fewer predicted labels.
+        """Return the number of the point of largest F-beta; if two are equal, the one with fewer predicted labels.
 
         Parameters
         ----------
@@ -64,15 +64,16 @@ class MicroPRFrontier(_PRFrontier):
     precision, recall : ndarray of shape (n_points,)
         The points; precision falls and recall rises.
     largest_beta : ndarray of shape (n_points,)
-        Each point has the largest F-beta for beta from that of the point before up to this; the last one's is infinite.
+        Each point has the largest F-beta for beta from that of the previous point up to this value, which is infinite
+        for the last point.
     n_chosen : ndarray of shape (n_points,)
-        Labels chosen, in sum over all rows.
+        Number of predicted labels, over all samples.
     slopes : ndarray of shape (n_points,)
-        True labels gained for each label chosen, on the way to the point.
+        True labels gained per additional predicted label, on the last step to the point.
     vertices : Cuts
-        The cuts of each label that some point uses.
+        The thresholds of each label that some point uses.
     vertex_slopes : ndarray
-        The same gain on the way to each of those cuts; infinity for the first of each label.
+        The same gain on the step to each of those thresholds; infinity for the first of each label.
     """
 
     n_chosen: NDArray[Any]
@@ -153,23 +154,24 @@ class MacroPRFrontier(_PRFrontier):
 def micro_pr_frontier(scores: MatrixLike, y: MatrixLike, sample_weight: Any = None) -> MicroPRFrontier:
     """Return all pairs of micro-averaged precision and recall that are optimal for some beta.
 
-    Of a label only the cuts on the upper hull of (chosen, hits) can be best. The edges of all hulls, sorted by slope
-    once, give every optimum: each point takes the edges down to some slope. Pillai et al. (2012, section 5) name the
-    curve as an open issue. Points between these, reachable but best for no beta, are not given.
+    Only thresholds on the upper hull of a label's (predicted samples, hits) can be best. The edges of all hulls, sorted
+    by slope once, give every optimum: each point uses the edges down to some slope. Pillai et al. (2012, section 5)
+    name the curve as an open issue. Points between these can be reached but are best for no beta; they are not
+    returned.
 
     Parameters
     ----------
     scores : array-like or data frame of shape (n_samples, n_labels)
         Scores, larger is more certain.
     y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Label sets as an indicator matrix of 0 and 1, with NaN where a cell is unknown: it is no cell then.
+        Label sets as an indicator matrix of 0 and 1, with NaN where a label is unknown. Unknown cells are left out.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples.
 
     Returns
     -------
     MicroPRFrontier
-        The points, with the beta up to which each is best, and the thresholds; no point if y has no positive.
+        The points, the largest beta for which each is best, and the thresholds. There is no point if y has no positive.
 
     Raises
     ------
@@ -218,8 +220,8 @@ def macro_pr_frontier(scores: MatrixLike, y: MatrixLike, sample_weight: Any = No
     """Return all pairs of macro-averaged precision and recall that are optimal for some beta.
 
     Macro-averaged F-beta is a mean over labels, so each label has its own optimum. As beta grows, this optimum moves
-    along the upper hull of the label's (chosen, hits); a point of the frontier has the optima of all labels for one
-    beta. Pillai et al. (2012, section 5) name the curve as an open issue.
+    along the upper hull of the label's (predicted samples, hits); a point of the frontier has the optima of all labels
+    for one beta. Pillai et al. (2012, section 5) name the curve as an open issue.
 
     Parameters
     ----------
@@ -276,7 +278,7 @@ def macro_pr_frontier(scores: MatrixLike, y: MatrixLike, sample_weight: Any = No
 
 
 class _Optima(NamedTuple):
-    """The cuts of one label that are best for some beta, in its order."""
+    """The thresholds of one label that are best for some beta, in order of beta."""
 
     thresholds: FloatArray
     precision: FloatArray
@@ -285,7 +287,7 @@ class _Optima(NamedTuple):
 
 
 def _optima(vertices: Cuts, label: int) -> _Optima:
-    """Return the optima of a label; without positives, the cut that chooses the fewest rows, which is worth 0."""
+    """Return the optima of a label; without positives, the threshold with the fewest predicted samples, of value 0."""
     place = slice(vertices.start[label], vertices.start[label + 1])
     thresholds, hits, chosen = vertices.thresholds[place], vertices.hits[place], vertices.predicted[place]
     total = vertices.positives[label]
@@ -303,9 +305,9 @@ def _best_for_some_beta(hits: NDArray[Any], chosen: NDArray[Any], total: Any) ->
 
 
 def _squared_betas(hits: NDArray[Any], chosen: NDArray[Any], total: Any) -> FloatArray:
-    """Return the β² from which on F-beta of the next point is larger: once Δhits (β² P + chosen) > hits Δchosen.
+    """Return the β² above which F-beta of the next point is larger: Δhits (β² P + chosen) > hits Δchosen.
 
-    In whole numbers up to the one division, so that a β² as simple as 1/25 is met exactly.
+    The terms are integers until the last division, so that a simple β² such as 1/25 is exact.
     """
     hits, chosen = as_exact(hits, chosen, factor=2 * int(chosen[-1]))
     gained, spent = np.diff(hits), np.diff(chosen)
@@ -313,7 +315,7 @@ def _squared_betas(hits: NDArray[Any], chosen: NDArray[Any], total: Any) -> Floa
 
 
 def _edges(vertices: Cuts) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
-    """Return hits and chosen rows gained on the way to each vertex, and their ratio: infinite for a label's first."""
+    """Return the hits and predicted samples that each vertex adds, and their ratio; infinity for a label's first."""
     hits, chosen = np.diff(vertices.hits, prepend=0), np.diff(vertices.predicted, prepend=-1)
     slopes = hits / np.where(chosen > 0, chosen, 1)
     slopes[vertices.start[:-1]] = np.inf
@@ -321,10 +323,10 @@ def _edges(vertices: Cuts) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
 
 
 def _hulls(cuts: Cuts) -> Cuts:
-    """Return the cuts on the upper hull of each label's (chosen, hits), without those on a straight line.
+    """Return the vertices of the upper hull of each label's (predicted samples, hits).
 
-    A cut on or below the line between two others of its label is no vertex; all such cuts, seen from their present
-    neighbours, go at once, until none is left.
+    A threshold on or below the line between its neighbours is no vertex. All of these are removed at once, and the rest
+    are compared with their new neighbours, until none is removed.
     """
     label = np.repeat(np.arange(len(cuts.positives)), np.diff(cuts.start))
     all_chosen, all_hits = as_exact(cuts.predicted, cuts.hits, factor=int(cuts.predicted.max()))

@@ -118,7 +118,7 @@ def _candidates(scores: NDArray[Any], labels: Matrix) -> FloatArray:
 
 
 def _some_scores(scores: NDArray[Any]) -> FloatArray:
-    """Return where to stop for a metric of which nothing is known, descending: above all scores, and at some."""
+    """Return the thresholds to try for an unknown metric, descending: one above all scores, and some of the scores."""
     distinct = np.unique(scores[~np.isnan(scores)].astype(np.float64))[::-1]
     spaced = np.linspace(0, len(distinct) - 1, min(len(distinct), _MOST_TRIED - 1)).round().astype(np.intp)
     return np.unique(np.append(distinct[spaced], just_above(distinct[0])))[::-1]

@@ -21,7 +21,7 @@ class MicroFOptimum(ByThresholds):
 
     Over all labels l with threshold t_l, micro-averaged F-beta is a ratio of sums::
 
-        F(t) = Σ a_l(t_l) / (β² P + Σ b_l(t_l)),    a_l = (1 + β²) · hits,    b_l = chosen rows
+        F(t) = Σ a_l(t_l) / (β² P + Σ b_l(t_l)),    a_l = (1 + β²) · hits,    b_l = predicted samples
 
     where P is the number of true labels. For a fixed λ, Σ a_l - λ Σ b_l can be maximised for each label separately. If
     λ is the F reached so far, the thresholds that maximise this sum reach at least this F, and a larger one unless it
@@ -98,13 +98,13 @@ class MicroFOptimum(ByThresholds):
 
 
 def _best_cuts(cuts: Cuts, gains: NDArray[Any], costs: NDArray[Any], reached: Any, cost: Any) -> IntArray:
-    """Return, for each label, the cut of largest a - λ b, where λ = reached / cost."""
+    """Return, for each label, the threshold of largest a - λ b, where λ = reached / cost."""
     gains, costs = as_exact(gains, costs, factor=2 * max(reached, cost))
     return cuts.best_of_each_label(gains * cost - reached * costs)
 
 
 def micro_f_terms(cuts: Cuts, beta: float) -> tuple[NDArray[Any], NDArray[Any], Any]:
-    """Return numerator and denominator of each cut, and the denominator's constant: F = Σ gains / (constant + Σ costs).
+    """Return the terms of each threshold, and the denominator's constant: F = Σ gains / (constant + Σ costs).
 
     The terms are integers if β² = q/r is a simple fraction: both sides are multiplied by r.
     """

@@ -101,7 +101,7 @@ class Objective:
 
     @property
     def groups(self) -> Grouping:
-        """Return what the ratios are counted over."""
+        """Return over which groups of cells the ratios are counted."""
         return self._mean_ratio.groups
 
     @property

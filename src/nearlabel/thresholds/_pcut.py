@@ -14,10 +14,10 @@ from nearlabel.utils.validation import as_dense, check_positive
 
 
 class PCut(ByThresholds):
-    """Give each label the threshold with which it is predicted as often as it occurs; nothing is optimised.
+    """Set the threshold of each label so that it is predicted as often as it occurs; no metric is optimised.
 
     Yang's proportional assignment (2001), and with ``per_label=False`` cardinality matching: one threshold for all
-    labels, with which the mean number of predicted labels is that of the true labels (Read et al. 2011).
+    labels, chosen so that the mean number of predicted labels is that of the true labels (Read et al. 2011).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What bounds of a risk allow: the largest cut that a sum of losses permits, and p-values of too high a risk."""
+"""Bounds of a risk: the largest threshold that a sum of losses allows, and p-values of the risk being too high."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ _HALVINGS = 50  # of an interval of length 1 at most
 
 
 def largest_cut(passed: FloatArray, weights: FloatArray, allowed: float) -> tuple[float, float]:
-    """Return the largest cut whose loss is at most `allowed`, and that loss; minus infinity and 0 if there is none.
+    """Return the largest threshold whose loss is at most `allowed`, and its loss; minus infinity and 0 if none is.
 
-    The loss of a cut is the sum of the weights (n_cells,) of the cells below it; `passed` (n_cells,) is the position of
-    each cell. No cut is above all cells.
+    The loss of a threshold is the sum of the weights (n_cells,) of the cells below it; `passed` (n_cells,) is the
+    position of each cell. The largest possible threshold is the position of the highest cell.
     """
     if allowed < 0:
         return -np.inf, 0.0
     order = np.argsort(passed, kind="stable")
     places, sums = passed[order], np.cumsum(weights[order], dtype=np.longdouble)
-    # A cut above the first cell that exceeds the allowed loss would lose it; a cut at the cell does not lose equal
-    # cells.
+    # Find the first cell whose loss would exceed the allowed sum. A threshold above the cell would lose it; a threshold
+    # at the cell loses neither it nor equal cells.
     best = places[min(int(np.searchsorted(sums, allowed, side="right")), len(places) - 1)]
     n_lost = np.searchsorted(places, best, side="left")
     return float(best), float(sums[n_lost - 1]) if n_lost else 0.0
 
 
 def allowed_in_expectation(n_rows: int, alpha: float) -> float:
-    """Return the sum of losses at which the mean, with one more row that is lost, is alpha (conformal risk control)."""
+    """Return the sum of losses at which the mean, with one more row of loss 1, is alpha (conformal risk control)."""
     return alpha * (n_rows + 1) * (1 + EQUAL) - 1
 
 
 def hoeffding_width(n_rows: int, delta: float) -> float:
-    """Return by how much a mean of n rows is below the expectation with a probability of delta at most (Hoeffding)."""
+    """Return Hoeffding's margin: a mean of n rows is below the expectation minus it with probability delta at most."""
     return float(np.sqrt(np.log(1 / delta) / (2 * n_rows)))
 
 
@@ -49,7 +49,7 @@ def hoeffding_bentkus(losses: FloatArray, n_rows: int, alpha: float) -> FloatArr
 
 
 def risk_at_most(loss: float, n_rows: int, delta: float) -> float:
-    """Return the least risk that a sum of losses rejects, by `hoeffding_bentkus`, with an error of delta at most."""
+    """Return the smallest risk that `hoeffding_bentkus` rejects for a sum of losses, with an error of delta at most."""
     low, high = loss / n_rows, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -59,6 +59,6 @@ def risk_at_most(loss: float, n_rows: int, delta: float) -> float:
 
 
 def n_accepted(p_values: FloatArray, delta: float) -> int:
-    """Return how many hypotheses are rejected before the first that is not: tests in a fixed order at full level."""
+    """Return the number of hypotheses before the first that is not rejected: tests in a fixed order at full level."""
     failed = np.flatnonzero(p_values > delta)
     return int(failed[0]) if len(failed) else len(p_values)

@@ -27,8 +27,8 @@ from nearlabel.utils.validation import as_dense, check_choice, check_flag, check
 
 PROMISED_MEASURES = ("recall", "all_labels", "precision")
 _N_CUTS = 100  # of a grid
-_FEWEST_A_ROW = 0.01  # labels that the first cut of a grid predicts
-_BYTES_PER_CUT = 40  # of a row, while its losses are counted
+_FEWEST_A_ROW = 0.01  # labels that the first threshold of a grid predicts for a sample
+_BYTES_PER_CUT = 40  # of a sample, while its losses are counted
 _BYTES_PER_CELL = 40
 
 
@@ -129,7 +129,7 @@ class RiskControl(ByThresholds):
     >>> safe = TunedThresholdsClassifierCV(model, RiskControl("recall", 0.9), cv="prefit")
     >>> safe = safe.fit(X[1000:1400], y[1000:1400])
     >>> safe.promise_.split(", ")[1]
-    'at least 90 % of the labels of a row are predicted on average.'
+    'at least 90 % of the labels of a sample are predicted on average.'
     >>> round(safe.strategy_.score(safe.predict_proba(X[1400:]), y[1400:]), 3)
     0.932
     """
@@ -200,11 +200,11 @@ class RiskControl(ByThresholds):
     def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
         if weights is not None:
             raise ValueError(
-                "sample_weight must be None, got weights. Hint: a promise needs rows that count alike, as new ones do."
+                "sample_weight must be None, got weights. Hint: the guarantee needs samples of equal weight."
             )
         if not self.per_label and not len(_rows_known_in_full(truth)):
             hint = " Hint: per_label=True." if self.measure == "recall" else ""
-            raise ValueError(f"y must have a row all of whose labels are known, got none.{hint}")
+            raise ValueError(f"y must have a sample all of whose labels are known, got none.{hint}")
         offsets = self._checked_offsets(scores.shape[1])
         self.top_scores_ = np.sort(scores.max(axis=1).astype(np.float64))
         if self.measure == "precision":
@@ -213,12 +213,12 @@ class RiskControl(ByThresholds):
             self._control_each_label(scores, truth.labels, offsets)
         else:
             cut = self._controlled(_misses(scores, _known_in_full(truth), offsets, self.measure))
-            self._warn_unless_kept(cut.bound, "every label is predicted for every row")
+            self._warn_unless_kept(cut.bound, "every label is predicted for every sample")
             self.thresholds_ = cut.at + offsets
             self.n_calibration_, self.risk_, self.bound_ = cut.n_rows, cut.risk, cut.bound
 
     def _control_each_label(self, scores: NDArray[Any], labels: Matrix, offsets: FloatArray) -> None:
-        """Control the share of its rows that each label misses."""
+        """Find a threshold for each label that limits the share of its samples that are missed."""
         by_label = sparse.csc_array(labels)
         carriers = np.split(by_label.indices, by_label.indptr[1:-1])
         if not by_label.nnz:
@@ -228,11 +228,11 @@ class RiskControl(ByThresholds):
             places = _cuts_reached(scores[rows, label], offsets[label])
             cuts.append(self._controlled(_Misses(places, np.ones(len(rows)), len(rows))))
         at, self.risk_, self.bound_, self.n_calibration_ = map(np.array, zip(*cuts, strict=True))
-        self._warn_unless_kept(self.bound_, "some labels are predicted for every row")
+        self._warn_unless_kept(self.bound_, "some labels are predicted for every sample")
         self.thresholds_ = at + offsets
 
     def _controlled(self, misses: _Misses) -> _Cut:
-        """Return the largest cut at which the misses satisfy the guarantee; the loss grows with the cut."""
+        """Return the largest threshold that satisfies the guarantee; the loss grows with the threshold."""
         alpha, n = 1 - self.level, misses.n_rows
         if n == 0:
             return _Cut(-np.inf, np.nan, np.nan, 0)
@@ -244,7 +244,7 @@ class RiskControl(ByThresholds):
         return _Cut(at, lost / n, lost / n + width, n)
 
     def _test_precision(self, scores: NDArray[Any], truth: PartialLabels, offsets: FloatArray) -> None:
-        """Test the cuts of the grid in turn, and return the last one that passes."""
+        """Test the thresholds of the grid in turn, and use the last one that passes."""
         assert self.confidence is not None  # checked
         cuts = np.append(np.inf, self._checked_grid(scores))  # the first is taken if none passes
         rows = _rows_known_in_full(truth)
@@ -258,17 +258,17 @@ class RiskControl(ByThresholds):
         self.bound_ = risk_at_most(lost, len(rows), 1 - self.confidence) if n_passed or predicts else 0.0
         if n_passed == 0:
             warnings.warn(
-                f"No threshold of the grid keeps the promise on {len(rows)} rows, so no label is predicted"
-                f"{' but those of infinite score' if predicts else ''}."
-                " Hint: more rows, a lower level or confidence, or a grid that begins higher.",
+                f"No threshold of the grid meets the guarantee on {len(rows)} samples, so"
+                f" {'only labels of infinite score are' if predicts else 'no label is'} predicted."
+                " Hint: more samples, a lower level or confidence, or a grid that begins higher.",
                 stacklevel=4,
             )
 
     def _warn_unless_kept(self, bounds: ArrayLike, consequence: str) -> None:
         if not (np.asarray(bounds) <= (1 - self.level) * (1 + EQUAL)).all():
             warnings.warn(
-                f"So few rows with labels cannot keep the promise of {self.level:g}, so {consequence}."
-                " Hint: more rows, or a lower level.",
+                f"Too few samples with labels for the guarantee of {self.level:g}, so {consequence}."
+                " Hint: more samples, or a lower level.",
                 stacklevel=4,
             )
 
@@ -281,12 +281,12 @@ class RiskControl(ByThresholds):
         return offsets
 
     def _checked_grid(self, scores: NDArray[Any]) -> FloatArray:
-        """Return the cuts to test, from the highest to the lowest."""
+        """Return the thresholds to test, from the highest to the lowest."""
         if self.grid is None:
             if scores.min() < 0 or scores.max() > 1:
                 raise ValueError(
-                    f"grid must be given for scores that are no probabilities, got None and {scores.min():g} to"
-                    f" {scores.max():g}. Hint: quantile_grid(scores of training rows)."
+                    f"grid must be given for scores that are not probabilities, got None and {scores.min():g} to"
+                    f" {scores.max():g}. Hint: quantile_grid(scores of training samples)."
                 )
             return np.arange(_N_CUTS, -1, -1) / _N_CUTS
         grid = _numbers(self.grid)
@@ -356,15 +356,15 @@ def quantile_grid(scores: MatrixLike, n_cuts: int = _N_CUTS) -> FloatArray:
 
 
 class _Misses(NamedTuple):
-    """The loss as a function of the cut: each cell below the cut adds its weight."""
+    """The loss as a function of the threshold: each cell below the threshold adds its weight."""
 
-    passed: FloatArray  # (n_cells,) cuts above this miss the cell
+    passed: FloatArray  # (n_cells,) thresholds above this miss the cell
     weights: FloatArray
     n_rows: int
 
 
 class _Cut(NamedTuple):
-    """A cut and its results."""
+    """A threshold and its results."""
 
     at: float
     risk: float
@@ -375,7 +375,7 @@ class _Cut(NamedTuple):
 def _misses(
     scores: NDArray[Any], rows_and_labels: tuple[IntArray, IntArray], offsets: FloatArray, measure: str
 ) -> _Misses:
-    """Return what rows lose: each label its share of the row's labels, or the lowest of them all."""
+    """Return the possible misses: each label with its share of the sample, or each sample's label of lowest score."""
     rows, labels = rows_and_labels
     sizes = np.bincount(rows, minlength=len(scores))
     n_rows = int((sizes > 0).sum())
@@ -390,7 +390,7 @@ def _misses(
 
 
 def _no_labels() -> ValueError:
-    return ValueError("y must have a row with labels, all of them known, got none: nothing can be promised.")
+    return ValueError("y must have a sample with labels, all of them known, got none: there is nothing to guarantee.")
 
 
 def _known_in_full(truth: PartialLabels) -> tuple[IntArray, IntArray]:
@@ -409,7 +409,7 @@ def _rows_known_in_full(truth: PartialLabels) -> IntArray:
 
 
 def _cuts_reached(scores: NDArray[Any], offsets: Any) -> FloatArray:
-    """Return, for each score, a cut that it reaches: cut + offset, after rounding, is at most the score."""
+    """Return, for each score, a number that it reaches: number + offset, after rounding, is at most the score."""
     wanted = scores.astype(np.float64)
     with np.errstate(over="ignore"):
         cuts: FloatArray = wanted - offsets
@@ -431,7 +431,7 @@ def _wrong_shares(scores: NDArray[Any], labels: Matrix, rows: IntArray, threshol
         predicted, mistakes = np.zeros((2, len(some), n_cuts + 1), dtype=np.int64)
         at = np.arange(len(some))
         for label in range(n_labels):
-            # The first cut that the score reaches; beyond the last, none.
+            # The first threshold that the score reaches; beyond the last, none.
             first = n_cuts - np.searchsorted(thresholds[::-1, label], scores[some, label], side="right")
             predicted[at, first] += 1
             mistakes[at, first] += wrong[:, label]
@@ -453,11 +453,12 @@ def lower_first(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
 
 
-_LIKE = "new rows like those of calibration"
+_LIKE = "new samples like those of calibration"
 _SENTENCES = {
-    ("recall", False): f"On {_LIKE} that have labels, at least {{}} of the labels of a row are predicted on average.",
-    ("all_labels", False): f"On at least {{}} of {_LIKE}, all labels of the row are predicted.",
-    ("precision", False): f"On {_LIKE}, at least {{}} of the labels predicted for a row are right on average, where a"
-    " row without a predicted label counts as right.",
-    ("recall", True): f"Of {_LIKE} that carry a label, at least {{}} get it predicted, label by label.",
+    ("recall", False): f"On {_LIKE} that have labels, at least {{}} of the labels of a sample are predicted on"
+    " average.",
+    ("all_labels", False): f"On at least {{}} of {_LIKE}, all labels of the sample are predicted.",
+    ("precision", False): f"On {_LIKE}, at least {{}} of the labels predicted for a sample are correct on average,"
+    " where a sample without predicted labels counts as correct.",
+    ("recall", True): f"On {_LIKE}, each label is predicted for at least {{}} of the samples that have it.",
 }

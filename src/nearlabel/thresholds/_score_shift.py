@@ -1,4 +1,4 @@
-"""Whether the scores of new samples are like those that thresholds were calibrated on."""
+"""Compare the scores of new samples with those on which thresholds were calibrated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nearlabel.utils.types import FloatArray
 
 
 class ScoreShift(NamedTuple):
-    """How far two samples of scores are apart: the test of Kolmogorov and Smirnov.
+    """The difference between two samples of scores: the test of Kolmogorov and Smirnov.
 
     Parameters
     ----------

@@ -84,20 +84,20 @@ class SCut(ByThresholds):
 
     @property
     def _of_counts(self) -> bool:
-        """Whether the metric is a function of the user's own."""
+        """Whether the metric is a user's function."""
         listed = isinstance(self.metric, Metric) or self.metric in _FUNCTIONS
         return callable(self.metric) and not listed
 
     def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
         thresholds, values, sizes = np.empty((3, scores.shape[1]))
-        every = self._of_counts  # of which nothing is known: any cut can be the best
+        every = self._of_counts  # nothing is known about it: any threshold can be the best
         for label, cuts in enumerate(label_cuts(scores, truth, weights, every=every)):
             sizes[label] = cuts.n_rows
             if not cuts.n_rows:
                 thresholds[label], values[label] = np.inf, np.nan
                 continue
             value = self._values(cuts.hits, cuts.predicted, cuts.positives, cuts.n_rows)
-            # The first of the best: the fewest chosen rows. Sums of fractional weights are rounded.
+            # The first of the best: the fewest predicted samples. Sums of fractional weights are rounded.
             best = value.argmax() if weights is None or weights.dtype.kind == "i" else first_largest(value)
             thresholds[label], values[label] = cuts.thresholds[best], value[best]
         self.thresholds_ = thresholds
@@ -105,13 +105,13 @@ class SCut(ByThresholds):
         self.objective_ = self._mean(self.objectives_, sizes)
 
     def _mean(self, values: FloatArray, sizes: FloatArray) -> float:
-        """Return the mean over labels that some row knows; of the Hamming loss, over cells."""
+        """Return the mean over labels with a known cell; for the Hamming loss, over cells."""
         known, objective = sizes > 0, self._objective()
         is_of_cells = objective is not None and objective.groups == "in_total"
         return mean(values[known], sizes[known] / sizes.max() if is_of_cells else None)
 
     def _values(self, hits: Any, predicted: Any, positives: Any, total: Any) -> FloatArray:
-        """Return the value of each cut of a label; larger is better."""
+        """Return the value of each threshold of a label; larger is better."""
         objective = self._objective()
         if objective is not None:
             return objective.combine(objective.parts(Counts(hits, predicted, np.full(len(hits), positives), total)))
@@ -119,7 +119,7 @@ class SCut(ByThresholds):
         values = np.asarray(of_counts(hits, predicted, positives, total), dtype=np.float64)
         if values.shape != hits.shape or np.isnan(values).any():
             raise ValueError(
-                f"metric must return {len(hits)} numbers, one for each cut and none of them NaN, got {values!r}."
+                f"metric must return {len(hits)} numbers, one for each threshold and none of them NaN, got {values!r}."
             )
         return values
 

@@ -137,7 +137,7 @@ class ThresholdStrategy(BaseEstimator, ABC):
     def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
         """Learn from checked scores and label sets (n_samples, n_labels) and weights (n_samples,) or None.
 
-        Each row has a known cell and weight.
+        Each sample has a known cell, and a weight above 0.
         """
 
     @abstractmethod
@@ -177,9 +177,9 @@ def checked_pair(scores: MatrixLike, y: MatrixLike) -> tuple[NDArray[Any], Parti
 
 
 def checked_rows(scores: MatrixLike, y: MatrixLike, sample_weight: Any) -> tuple[NDArray[Any], PartialLabels, Any]:
-    """Return scores, label sets and weights; rows of weight 0 or without a known cell are left out.
+    """Return scores, label sets and weights, without samples of weight 0 or without a known cell.
 
-    Their scores are no places to cut.
+    Their scores do not become thresholds.
     """
     matrix, truth = checked_pair(scores, y)
     weights = check_weights(sample_weight, truth.labels)
@@ -190,7 +190,7 @@ def checked_rows(scores: MatrixLike, y: MatrixLike, sample_weight: Any) -> tuple
 
 
 def check_weights(sample_weight: Any, labels: Matrix) -> NDArray[Any] | None:
-    """Return the weights as an array, of whole numbers if they are; None if there are none."""
+    """Return the weights as an array, of integers if all are whole numbers; None if there are none."""
     weights = scaled_weights(sample_weight, labels.shape[0])
     # Sums of whole numbers are exact as long as those over all labels, times the terms of beta², fit into 62 bits.
     if weights is None or weights.max() >= 2**41 or weights.sum() * labels.shape[1] * 2e6 >= 2**62:

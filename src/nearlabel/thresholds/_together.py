@@ -14,7 +14,7 @@ AUTO = "auto"
 
 
 class ReachedWith:
-    """How good scores are: what the best thresholds make of them, the larger the better."""
+    """The quality of scores: the metric that the best thresholds reach with them; larger is better."""
 
     def __init__(self, strategy: ThresholdStrategy) -> None:
         self.strategy = strategy
@@ -26,7 +26,7 @@ class ReachedWith:
 
 
 def choosing_together(estimator: Any, strategy: ThresholdStrategy) -> Any:
-    """Return a clone whose last step, where it has ``n_neighbors="auto"``, takes the number that suits the thresholds.
+    """Return a clone; if its last step has ``n_neighbors="auto"``, it selects the number together with the thresholds.
 
     A strategy that optimises no metric leaves the choice to the step.
     """

@@ -194,7 +194,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
             return ""
         promise = self.strategy_.promise
         if self.thresholds_stale_:
-            return f"No longer, as rows came or went: {lower_first(promise)}"
+            return f"No longer valid, because samples were added or removed: {lower_first(promise)}"
         return promise if self._can_promise else f"Approximately: {lower_first(promise)}"
 
     partial_fit = available_if(can_be_updated)(partial_fit)
@@ -231,7 +231,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
 
 
 class _Folds:
-    """Scores of the validation rows of each fold."""
+    """Scores of the validation samples of each fold."""
 
     def __init__(self, rows: list[IntArray], scores: list[NDArray[Any]], y: Matrix, params: dict[str, Any]) -> None:
         self.rows = np.concatenate(rows)
@@ -241,13 +241,13 @@ class _Folds:
         self.params = params
 
     def pooled(self, places: Any = slice(None)) -> tuple[NDArray[Any], Matrix, dict[str, Any]]:
-        """Return scores, label sets and metadata, of all that was scored or of some of it."""
+        """Return scores, label sets and metadata of all scored samples or of some of them."""
         rows = self.rows[places]
         params = rows_of_params(self.params, rows, self.truth.labels.shape[0])
         return self.scores[places], self.truth.rows(rows).with_nan(), params
 
     def judged(self, strategy: ThresholdStrategy) -> dict[str, Any]:
-        """Return the value on each fold of thresholds tuned without it."""
+        """Return the metric on each fold, with thresholds tuned on the other folds."""
         n_folds = self.fold[-1] + 1
         if n_folds == 1 or n_folds > _MOST_FOLDS_JUDGED:
             return {}
@@ -276,7 +276,7 @@ class _Folds:
         return results
 
     def _counts(self, places: Any) -> bool:
-        """Return whether some row has weight and a known cell."""
+        """Return whether some sample has weight and a known cell."""
         rows, unknown = self.rows[places], self.truth.unknown
         counts = np.ones(len(rows), dtype=np.bool_)
         if unknown is not None:

@@ -22,14 +22,14 @@ class StaleThresholdsWarning(UserWarning):
 
 
 def can_be_updated(classifier: Any) -> bool:
-    """Return whether rows can come and go: the inner classifier's, whose scores are those of rows left out."""
+    """Return whether samples can be added and removed: if the inner classifier supports it and cv is "loo"."""
     inner = getattr(classifier, "estimator_", classifier.estimator)
     by_votes = updates.can_be_updated(inner) and not hasattr(inner, "thresholds_stale_")
     if by_votes and isinstance(classifier.cv, str) and classifier.cv == "loo":
         return True
     raise AttributeError(
         f"estimator must be a method by votes of neighbours, and cv 'loo', got {type(inner).__name__} and"
-        f" cv={classifier.cv!r}. Hint: fit the classifier again to all rows."
+        f" cv={classifier.cv!r}. Hint: fit the classifier again to all samples."
     )
 
 
@@ -134,7 +134,7 @@ def retune(self: Any) -> Any:
 
 
 def warn_if_stale(classifier: Any) -> None:
-    """Warn, once, that rows came or went since the thresholds were tuned."""
+    """Warn, once, that samples were added or removed since the thresholds were tuned."""
     if classifier.thresholds_stale_ and not classifier._told:
         classifier._told = True
         warnings.warn(
@@ -146,13 +146,13 @@ def warn_if_stale(classifier: Any) -> None:
 
 
 def _labelled(classifier: Any) -> Labelled:
-    """Return no label sets, with the names and the form of those in `fit`."""
+    """Return an empty table of label sets with the names and container of those in `fit`."""
     part = updates.updated_part(classifier.estimator_)
     return Labelled(part._labels[:0], classifier._container, classifier.label_names_)
 
 
 def _check_known(classifier: Any, classes: ArrayLike) -> Any:
-    """Return a classifier that was just fitted; raise if a label that may come has no threshold yet."""
+    """Return a classifier that was just fitted; raise if a later label would have no threshold."""
     known = _labelled(classifier)
     names = known.joined(Arriving(*known, "tags"), classes).names
     if len(names) > len(known.names):
@@ -161,12 +161,12 @@ def _check_known(classifier: Any, classes: ArrayLike) -> Any:
 
 
 def _check_same_meaning(known: Any, joined: Any) -> None:
-    """Raise ValueError if a class arrives that makes the only known one the label that all former rows have."""
+    """Raise ValueError if a new class sorts before the only known one, whose column would change its meaning."""
     if known is not None and len(known) == 1 and known[0] != joined[0]:
         raise ValueError(
             f"y must not bring a class before the only one of fit, {known.tolist()[0]!r}, got"
             f" {joined.tolist()[0]!r}."
-            " Hint: fit the classifier again to all rows."
+            " Hint: fit the classifier again to all samples."
         )
 
 
@@ -178,5 +178,5 @@ def _check_can_be_tuned(classifier: Any) -> None:
     if not classifier._tuned_on_rows_alone:
         raise ValueError(
             "thresholds must be tuned without groups and weights to be tuned again, got some in fit."
-            " Hint: fit the classifier again to all rows."
+            " Hint: fit the classifier again to all samples."
         )

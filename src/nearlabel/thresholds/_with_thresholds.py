@@ -89,7 +89,7 @@ class WithThresholds(AroundClassifier):
 
     @property
     def cuts_only(self) -> bool:
-        """Whether a label is predicted where its score is at least its threshold, and nothing else decides."""
+        """Whether predictions depend only on whether each score reaches its label's threshold."""
         return self.at_least == 0 and self.at_most is None
 
     def label_sets_of(self, scores: NDArray[Any]) -> Matrix:

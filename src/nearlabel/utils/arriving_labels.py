@@ -119,7 +119,7 @@ class Labelled(NamedTuple):
         return names, _places(new.names, names)
 
     def _joined_classes(self, new: Arriving, classes: ArrayLike | None) -> Labelled:
-        """Append to a single label of two classes, of which one may be new."""
+        """Append to a single label with two classes, one of which may be new."""
         mine: Any = self.container.classes
         its: Any = new.container.classes
         every = np.unique(np.concatenate([mine, its, mine[:0] if classes is None else np.asarray(classes)]))

@@ -12,8 +12,8 @@ from nearlabel.utils.notes import AdviceWarning
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import IntArray, MatrixLike
 
-_MOST_FOLDS = 100  # more are too small to tell
-_CHANCE = 1e-6  # that rows in a random order are advised on
+_MOST_FOLDS = 100  # more folds are too small for the test
+_CHANCE = 1e-6  # of a warning about rows in a random order
 
 
 def advise_if_ordered(y: MatrixLike, folds: Sequence[IntArray]) -> None:
