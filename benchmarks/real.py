@@ -1,12 +1,12 @@
 """How fast is the search, and ML-kNN with it, on real data, beside scikit-learn and scikit-multilearn-ng?
 
 The published splits of yeast, scene, image and emotions (dense), bibtex, rcv1subset1 and Reuters (reuters-k500; all
-sparse), 10 neighbours. The search is that of all test rows, and of every training row against all others (leave one
-out), by one thread. Dense rows are searched by each level of the kernels that this processor runs ("off": numpy's
+sparse), 10 neighbours. One thread searches for the neighbours of all test rows, and of each training row among the
+others (leave one out). Dense rows are searched by each level of the kernels that this processor runs ("off": numpy's
 engine; bf16, which needs AMX, has not been measured yet, since no processor with it was at hand), by scikit-learn's
-brute force and by faiss's flat index, which takes them in single precision. Of sparse rows no level takes part; they
-are searched by cosine as well. ML-kNN is fitted on the training rows and predicts the test rows, with each library's
-default search and number of threads.
+brute force and by faiss's flat index, which takes them in single precision. No level of the kernels searches
+sparse rows; they are searched by cosine as well. ML-kNN is fitted on the training rows and predicts the test rows, with
+each library's default search and number of threads.
 
 Seconds are CPU, the least of all passes, without the fit of the search; "of off", "of faiss" and "of brute" are their
 seconds over those of nearlabel's fastest level, and so is "ratio" of scikit-learn's: below 1 is faster than nearlabel.

@@ -49,7 +49,7 @@ from nearlabel.neighbors import (
     TransformerNeighbors,
     UsearchNeighbors,
 )
-from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder, StemAnalyzer
+from nearlabel.preprocessing import ColorMoments, FeatureScaler, MixedFeaturesEncoder, StemAnalyzer
 from nearlabel.resampling import (
     MLROS,
     MLRUS,
@@ -101,6 +101,7 @@ def _rows() -> tuple[np.ndarray, np.ndarray]:
 
 
 _X, _Y = _rows()
+_IMAGES = np.random.default_rng(0).integers(0, 256, (20, 4, 4, 3), dtype=np.uint8)
 _NAMES = ["wide", "deep", "[red]", "süß"]
 _TAGS = [f"tag {label}" for label in range(5)]
 
@@ -287,6 +288,7 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         "terms": _mixed(
             make_pipeline(ColumnTransformer([("title", CountVectorizer(analyzer=StemAnalyzer()), "title")]), MLkNN(3))
         ),
+        "colour moments": lambda: Fitted(make_pipeline(ColorMoments(2), MLkNN(3)).fit(_IMAGES, _Y[:20]), _IMAGES),
         "scaler": _dense(FeatureScaler("standard")),
         "scaled, sparse": _sparse(make_pipeline(FeatureScaler("tfidf"), MLkNN(3))),
         "pipeline, frame": _frame(make_pipeline(StandardScaler(), InformationGainSelector(), BRkNN(3))),

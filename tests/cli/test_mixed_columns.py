@@ -107,11 +107,20 @@ def test_other_kinds_are_another_run(nearlabel):
     assert "run must contain records of the same plan, got kinds={" in answer.err
 
 
+def test_a_text_is_a_feature_and_names_neighbours(nearlabel):
+    """A column of --show stays a feature if --text names it too."""
+    options = ("--labels-column", "moods", "--id", "id", "--show", "title", *KINDS, "--impute", "median")
+    answer = nearlabel("fit", "songs.csv", *options, "--method", "mlknn", "--k", 2, "--out", "m.skops")
+    assert answer.code == 0, answer.err
+    assert kinds_of_model(load_model("m.skops")) == ("number", "category", "date", "text")
+    assert re.search(r"s4 +Slow night", nearlabel("explain", "m.skops", "songs.csv", "--id", "id=s1").out)
+
+
 def test_the_hint_for_text_columns(nearlabel):
     """It names the option for each column: all dates, few distinct values, others."""
     answer = nearlabel("fit", "songs.csv", *LABELS, "--out", "m.skops")
     hint = (
-        "Hint: --categorical genre, --date released, --text title, or --ignore genre,released,title leaves them out.\n"
+        "Hint: --categorical genre, --date released, --text title, or leave them out: --ignore genre,released,title.\n"
     )
     assert answer.code == 2
     assert answer.err.endswith(hint)

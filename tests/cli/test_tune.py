@@ -121,11 +121,11 @@ def test_a_verdict(nearlabel, table):
     [
         (
             {"mixed": 0.9, "lazy": 0.8, "other": 0.7},
-            "Neighbours are best here: .* A mixture of both, .*, is ahead by 0.1000",
+            "Neighbours are best here: .* A mixture of both, .*, is the best, 0.1000 ahead of",
         ),
         (
             {"mixed": 0.9, "other": 0.8, "lazy": 0.7},
-            "br:.* is better here .* A mixture of both, .*, is ahead by 0.1000 more",
+            "br:.* is better here .* A mixture of both, .*, is the best, 0.1000 ahead of br:",
         ),
         ({"mixed": 0.8, "lazy": 0.8, "other": 0.8}, "Neighbours are as good as others here: mlmlm and br:estimator=lo"),
         ({"lazy": 0.8, "mixed": 0.75, "other": 0.7}, "Neighbours are best here: mlmlm is ahead of br:.* by 0.1000"),
@@ -171,7 +171,7 @@ def test_a_time_limit(nearlabel, table, monkeypatch):
     options = ("--methods", "brknn,mlknn", "--k", "3", "--scales", "none", "--search", "exact", "--time-limit", "50")
     answer = nearlabel("tune", path, *CSV, *options)
     assert "fruit: 1 models; each line with its best k" in answer.out
-    assert "Left out, not tried in the time: mlknn (none)." in answer.out
+    assert "Left out: mlknn (none): not tried in the time." in answer.out
 
 
 def test_a_long_table_is_cut(nearlabel, table):

@@ -7,6 +7,7 @@ import io
 import re
 import sys
 import time
+import warnings
 from contextlib import suppress
 
 import numpy as np
@@ -360,6 +361,18 @@ def test_bad_choices(write, options, message):
         read_table(write("pets.csv", PETS), **options)
 
 
+@pytest.mark.parametrize(("between", "hint"), [("|", r"labels_separator='\|'"), (",", "labels_separator=','")])
+def test_tags_that_are_not_split(tmp_path, between, hint):
+    """Tags with another usual separator are not split by the default one, and a warning tells; not if it is given."""
+    path = tmp_path / "pets.csv"
+    path.write_text(f'a,tags\n1,"cat{between}pet"\n2,"dog{between}pet"\n3,pet\n')
+    with pytest.warns(UserWarning, match=f"Each cell of 'tags' is one tag, .* Hint: {hint}"):
+        assert read_table(path, labels_column="tags").Y.shape == (3, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_table(path, labels_column="tags", labels_separator=between).label_names == ("cat", "dog", "pet")
+
+
 @pytest.mark.parametrize("options", [
     {"labels": ["tag"]}, {"labels_prefix": "tag"}, {"labels_column": "tag"}, {"labels": ["x"], "ignore": ["tag"]}, {},
 ])  # fmt: skip
@@ -409,7 +422,7 @@ def test_a_single_text_is_no_sequence_of_names(write, option):
     ("\na,y\n1,0\n2,0\r3\r4,1\n", "line 4: a line must end in a newline, got a carriage return alone"),
     ('a,"y\n1,0\n', "line 1: a quote must be closed, got one that is not"),
     ("a,y\n1,0\n\nx1,0\n", r"line 4: column 'a' must contain numbers, got 'x1'\. Hint: ignore=\['a'\] leaves it out"),
-    ("a,b,c,y\n1,u,v,0\n", r"line 2: column 'b' .* got 'u'\. Hint: text=\['b', 'c'\], or ignore=\['b', 'c'\] leaves"),
+    ("a,b,c,y\n1,u,v,0\n", r"line 2: column 'b' .* got 'u'\. Hint: text=\['b', 'c'\], or leave them out: ignore=\['b'"),
     ("a,y\n1_0,0\n", "must contain numbers, got '1_0'"),
     ("a;y\n1,5;0\n", r"must contain numbers, got '1,5'\. Hint: decimal=',' reads such decimals"),
     ("a,y\n1,0\n2,2\n", "line 3: label 'y' must be 0 or 1, got 2"),
@@ -469,7 +482,7 @@ def test_a_quote_that_swallows_the_file(write, monkeypatch):
 
 @pytest.mark.parametrize(("columns", "options", "message"), [
     ({"x": [1], "s": ["a"], "d": pa.array([0], pa.date32()), "y": [1]}, {"labels": ["y"]},
-     r"column 's' of .* must contain numbers, got type string\. Hint: dates=\['d'\], text=\['s'\], or ignore=\['s', "),
+     r"column 's' of .* must contain numbers, got type string\. Hint: dates=\['d'\], text=\['s'\], or leave th"),
     ({"x": [1], "y": [[1]]}, {"labels": ["y"]}, "column 'y' of .* must contain 0 and 1, got type list"),
     ({"x": [1, 2], "y": [1, 3]}, {"labels": ["y"]}, "row 2: label 'y' must be 0 or 1, got 3"),
     ({"x": [1, 2], "t": [[], ["a", None]]}, {"labels_column": "t"}, "row 2: column 't' must contain tags, got a miss"),

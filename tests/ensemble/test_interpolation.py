@@ -281,7 +281,7 @@ def test_explanations_add_up():
 
 
 @pytest.mark.parametrize(
-    "lazy", [BRkNN(5, weights="distance"), CMLkNN(5), DMLkNN(5), IBLR(5), LPkNN(5), NLDD(GaussianNB())]
+    "lazy", [BRkNN(5, weights="distance"), CMLkNN(5, adjusted=True), DMLkNN(5), IBLR(5), LPkNN(5), NLDD(GaussianNB())]
 )
 @pytest.mark.parametrize("of_y", [np.asarray, sparse.csr_array])
 def test_every_lazy_method_explains(lazy, of_y):

@@ -84,7 +84,7 @@ def test_the_model_that_is_kept(holes):
 
 def test_errors(holes):
     """Without a choice holes are refused; infinite values always; choices are named."""
-    with pytest.raises(ValueError, match=r"X of holes must be finite, got .* Hint: impute missing ones"):
+    with pytest.raises(ValueError, match=r"X of holes must be finite, got .* Hint: impute missing values"):
         run(Plan(("mlknn",), (3,), cv=3), [holes])
     X = holes.X.copy()
     X[7, 1] = -np.inf

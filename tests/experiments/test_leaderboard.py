@@ -16,7 +16,7 @@ from nearlabel.experiments._samples import drawn
 from nearlabel.experiments._time_limit import items_within
 from nearlabel.files.check_sums import with_sum, without_sum
 
-OF_ITSELF = "as with scaling none: the method divides features by their ranges"
+OF_ITSELF = "the same as with scaling none, as the method divides features by their ranges"
 
 
 def dataset(n_rows=40, *, binary=False, name="toy"):
@@ -113,7 +113,7 @@ def test_a_state_of_something_else(tmp_path):
         (Tuning(("brknn",), n_neighbors=2), dataset(41)),
         (Tuning(("mlknn",), n_neighbors=2), dataset()),
     ):
-        with pytest.raises(ValueError, match=r"state must be of the same data and options, got .* Hint: another file"):
+        with pytest.raises(ValueError, match=r"state must be of the same data and options, got .* Hint: use another file"):
             tuning.run(data, state=state)
     assert state.read_bytes() == before
     for content in (b"no archive", before[:200]):
@@ -125,7 +125,7 @@ def test_a_state_of_something_else(tmp_path):
 @pytest.mark.parametrize(
     ("has_sum", "stages", "message"),
     [
-        (False, 1, r"state must be of the same data and options, got .* Hint: another file"),
+        (False, 1, r"state must be of the same data and options, got .* Hint: use another file"),
         (True, 0, r"state must be a file that tuning wrote, got .*: it has 0 stages"),
     ],
 )
@@ -151,7 +151,7 @@ def test_equal_features_are_tried_once(container):
     ((line, reason),) = tuned.left_out
     assert (line, reason) == (
         Line("brknn", "minmax", "exact"),
-        "as with scaling none: the features are the same",
+        "the same as with scaling none, as the features are the same",
     )
 
 
@@ -202,7 +202,7 @@ def test_methods_around_one_classifier_share_a_scaling(sample_rows):
     tried = data if sample_rows is None else drawn(data, sample_rows)
     of_first = Tuning(methods[:1], scales=tuning.scales).run(tried)
     better, worse = (trial.candidate.scale for trial in of_first.trials)
-    reason = f"as scaling {better} is better for {methods[0]}"
+    reason = f"scaling {better} is better for {methods[0]}"
     assert [out for out in tuned.left_out if out.reason == reason] == [(Line(methods[1], worse, None), reason)]
     lines = {Line.of(trial.candidate) for trial in tuned.trials} | {out.line for out in tuned.left_out}
     assert lines == {Line(name, scale, None) for name in methods for scale in tuning.scales}

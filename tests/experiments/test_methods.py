@@ -196,7 +196,7 @@ def test_the_estimator_of_homer_is_of_a_single_label():
 def test_scores_that_are_no_probabilities_have_no_fixed_threshold():
     """A number from 0 to 1 means nothing to decision values; a tuned threshold does."""
     with pytest.raises(
-        ValueError, match=r"thresholds of RankSVM must be tuned, got 0.3: its scores are no probabilities"
+        ValueError, match=r"thresholds of RankSVM must be tuned, got 0.3: its scores are not probabilities"
     ):
         Plan(("ranksvm@0.3",), (1,))
     assert Plan(("ranksvm@micro-f", "br@0.3"), (1,)).methods.keys() == {"ranksvm@micro-f", "br@0.3"}

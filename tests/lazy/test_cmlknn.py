@@ -248,6 +248,7 @@ def test_cosines_are_similarities():
     assert (model.similarity_ == np.minimum(similarity, 1)).all()
 
 
+@pytest.mark.filterwarnings("ignore:Far too many labels")  # of emotions, which it is not made for
 @pytest.mark.parametrize("name", ["enron", "medical", "emotions"])
 @pytest.mark.parametrize("membership", ["clip", "mean"])
 def test_equals_loops_on_real_data(data_folder, name, membership):

@@ -121,7 +121,7 @@ def test_no_lines_where_the_distances_do_not_count():
         (
             lambda: DoubleDistancesDisplay.from_query(MODEL, X, row=60),
             ValueError,
-            "the number of rows 60, got 60",
+            "the number of samples 60, got 60",
         ),
         (lambda: DoubleDistancesDisplay.from_query(MODEL, X, Y[:, :2]), ValueError, "Y must have 4 labels, .* got 2"),
         (lambda: DoubleDistancesDisplay.from_query(MODEL, X, Y[:9]), ValueError, "inconsistent numbers of samples"),

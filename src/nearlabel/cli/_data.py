@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -67,7 +68,10 @@ def _found(data: str, options: dict[str, Any], subset: str) -> Dataset:
     if subset != "all" and (is_path or data == EMBEDDED):
         raise ValueError(f"{data} must be a name of the catalogue to have a given split. Hint: --cv 10.")
     if is_path:
-        return load_dataset(data, **_with_separator(data, options))
+        options = _with_separator(data, options)
+        with warnings.catch_warnings():  # the separator is guessed or given
+            warnings.filterwarnings("ignore", message="Each cell of .* is one tag")
+            return load_dataset(data, **options)
     if options:
         option = _PARAMETERS[next(iter(options))].replace("_", "-")
         raise ValueError(f"--{option} must go with a file, got the data set {data!r}. Hint: its labels are known.")

@@ -1,4 +1,4 @@
-"""--id and --show: columns of the training data that are saved with the model for display, not as features."""
+"""--id and --show: columns of the training data that are saved with the model for display."""
 
 from __future__ import annotations
 
@@ -47,9 +47,13 @@ def kept_in(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, li
 
 
 def without_kept(arguments: argparse.Namespace) -> argparse.Namespace:
-    """Return arguments that ignore the columns to keep, which `open_kept` has found in DATA."""
+    """Return arguments that ignore the columns to keep, which `open_kept` has found in DATA.
+
+    Those that --categorical, --text or --date declare stay features.
+    """
     asked = _asked(arguments)
-    ignored = tuple(dict.fromkeys([*(arguments.ignore or ()), *asked]))
+    declared = {*(arguments.categorical or ()), *(arguments.text or ()), *(arguments.date or ())}
+    ignored = tuple(dict.fromkeys([*(arguments.ignore or ()), *(name for name in asked if name not in declared)]))
     return argparse.Namespace(**vars(arguments) | {"ignore": ignored}) if asked else arguments
 
 

@@ -62,7 +62,7 @@ def _print_left_out(tuned: Tuned) -> None:
     for line, reason in tuned.left_out:
         by_reason.setdefault(reason, []).append(f"{line.method} ({_features(line)})")
     for reason, lines in by_reason.items():
-        _console.print_text(f"Left out, {reason}: {', '.join(lines)}.")
+        _console.print_text(f"Left out: {', '.join(lines)}: {reason}.")
 
 
 def _common_thresholds(lines: dict[Line, Trial]) -> str:

@@ -30,7 +30,8 @@ def verdict_of(tuned: Tuned, *, greater_is_better: bool) -> str:
     gain = abs(first.value - ahead.value)
     if first is ahead or gain < _LEAST_GAIN:
         return sentence
-    return f"{sentence} A mixture of both, {first.candidate.method}, is ahead by {gain:.4f} more."
+    mixture = f"A mixture of both, {first.candidate.method}, is the best"
+    return f"{sentence} {mixture}, {gain:.4f} ahead of {ahead.candidate.method}."
 
 
 def _of_two(lazy: Trial, other: Trial, tuned: Tuned, *, greater_is_better: bool) -> str:

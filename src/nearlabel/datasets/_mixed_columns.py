@@ -42,8 +42,8 @@ def may_be(kind: FeatureKind, cells: Kind) -> bool:
 def read_cells(kind: FeatureKind, array: Any) -> Cells:
     """Return the cells of an array of pyarrow as objects; raise CellError for an invalid one.
 
-    A category or text is a text, None if missing. A date is a `datetime` without a time zone, NaN if missing, as a
-    missing number is.
+    A category or text becomes a str, or None if it is missing. A date becomes a `datetime` without a time zone. A
+    missing date or number becomes NaN.
     """
     return _READERS[kind](array)
 

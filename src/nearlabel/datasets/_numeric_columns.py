@@ -246,6 +246,6 @@ def not_features(problem: str, columns: Mapping[str, str | None]) -> ParameterEr
         left_out = "and {ignore} leaves out columns with another text in each row"
     else:
         it = "it" if len(columns) == 1 else "them"
-        left_out = f"{'or ' * bool(read_by)}{{ignore}} leaves {it} out"
+        left_out = f"or leave {it} out: {{ignore}}" if read_by else f"{{ignore}} leaves {it} out"
     parameters = {"ignore": list(columns), **(proposed if read_by else {})}
     return ParameterError(f"{{problem}} Hint: {read_by}{left_out}.", parameters, {"problem": problem})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -13,7 +14,7 @@ from nearlabel.datasets._excel_file import ExcelFile
 from nearlabel.datasets._formats import A_TABLE, Format, format_of
 from nearlabel.datasets._frames import check_as_frame
 from nearlabel.datasets._json_file import JsonLinesFile
-from nearlabel.datasets._label_columns import IndicatorColumns, LabelSource, TagColumn
+from nearlabel.datasets._label_columns import IndicatorColumns, LabelSource, TagColumn, guess_separator
 from nearlabel.datasets._lines import plain_name
 from nearlabel.datasets._mixed_columns import FeatureKind, kinds_of_options, proposed_option
 from nearlabel.datasets._numeric_columns import FeatureColumns, not_features
@@ -71,7 +72,8 @@ def read_table(
         A column of tags: lists of text or integers, such lists as JSON or Python writes them, or text with a separator
         between tags. The labels are the distinct tags, sorted.
     labels_separator : str, default=";"
-        The separator between tags; blanks around a tag are removed.
+        The separator between tags; blanks around a tag are removed. A warning tells if no tag has a semicolon and most
+        cells contain another usual separator, ``|`` or a comma.
     unknown : str, default=None
         A text that marks an unknown label, in addition to a missing cell: "-1", "?" or "n/k" in columns of 0 and 1. In
         a column of tags, as a cell or a tag: the row's other tags are unknown; "" makes empty cells unknown.
@@ -169,9 +171,23 @@ def read_table(
     if not len(X):
         raise ValueError(f"{path} must contain at least one row below the column names, got none.")
     Y, label_names = source.labels()
+    if labels_column is not None and labels_separator == SEPARATOR:
+        _warn_of_unsplit_tags(table, labels_column)
     name = Path(plain_name(table.path)).stem
     data = Dataset(X.matrix(), Y, features.names, label_names, name, feature_kinds=features.kinds, source=str(path))
     return data.with_frames() if as_frame else data
+
+
+def _warn_of_unsplit_tags(table: TableFile, column: str) -> None:
+    """Warn if the cells of a column look like tags with another separator than the default one."""
+    guess = guess_separator(table, column)
+    if guess is not None:
+        warnings.warn(
+            f"Each cell of {column!r} is one tag, as none contains {SEPARATOR!r}, but most contain {guess!r}."
+            f" Hint: labels_separator={guess!r}.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def open_table(

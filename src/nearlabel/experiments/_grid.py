@@ -141,11 +141,11 @@ class Grid:
         """Return the reason why a method gives the same result with another scaling or search; empty if it does not."""
         first = next((one for one in self.scales if one in _BY_FEATURE), scale)
         if isinstance(spec.method.prototype, ClusteringTrees) and scale in _BY_FEATURE and scale != first:
-            return f"as with scaling {first}: trees depend on the order of values only"
+            return f"the same as with scaling {first}, as trees depend only on the order of values"
         if _scales_itself(spec.method.prototype) and scale in _BY_FEATURE and scale != first:
-            return f"as with scaling {first}: the method divides features by their ranges"
+            return f"the same as with scaling {first}, as the method divides features by their ranges"
         if search == _COSINE and EXACT in self.searches and left_out.has_unit_rows:
-            return "as with the Euclidean distance: all samples have norm 1"
+            return "the same as with the Euclidean distance, as all samples have norm 1"
         return ""
 
 
@@ -159,7 +159,7 @@ def _copied_scales(left_out: Mapping[str, LeaveOneOut]) -> dict[str, str]:
     copied: dict[str, str] = {}
     for scale, rows in left_out.items():
         same = (other for other in copied if not copied[other] and _are_equal(left_out[other].prepared, rows.prepared))
-        copied[scale] = next((f"as with scaling {other}: the features are the same" for other in same), "")
+        copied[scale] = next((f"the same as with scaling {other}, as the features are the same" for other in same), "")
     return copied
 
 

@@ -123,7 +123,7 @@ class Stages:
         if not order or first in fitting.specs:
             return ""
         best = next(line.scale for line in order if line.method == first)
-        return "" if best == fitting.scale else f"as scaling {best} is better for {first}"
+        return "" if best == fitting.scale else f"scaling {best} is better for {first}"
 
 
 def _classifier_in(specs: Mapping[str, MethodSpec]) -> str:

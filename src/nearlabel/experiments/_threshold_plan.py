@@ -72,8 +72,8 @@ METRICS = (
 class ThresholdPlan:
     """Tune thresholds on pooled cross-validation scores, and evaluate them on the test samples, in several runs.
 
-    The training samples are split into disjoint parts, and each run uses some of them. Thresholds are tuned on
-    cross-validation scores of these; a classifier fitted to all of them scores the test samples.
+    The training samples are split into disjoint parts, and each run uses some of the parts. Thresholds are tuned on
+    cross-validation scores of the samples of the run; a classifier fitted to all these samples scores the test samples.
 
     Parameters
     ----------

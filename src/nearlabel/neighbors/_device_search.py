@@ -50,8 +50,8 @@ class _Found(NamedTuple):
 class DeviceSearch(GemmSearch):
     """Find candidates on an accelerator and order them by their ranks in float64.
 
-    Coordinates have one piece of eight bits. Queries that it cannot resolve are searched for with two pieces, which are
-    three products; the search without a device resolves the rest.
+    A first search uses one piece of eight bits for each coordinate. Queries that it cannot resolve are searched for
+    again with two pieces, which cost three products. The search without a device resolves the rest.
     """
 
     def __init__(

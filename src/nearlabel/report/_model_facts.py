@@ -81,8 +81,8 @@ def model_facts(
 
     Notes
     -----
-    Precision is None for a label that is never predicted, recall for one that never occurs, F1 for one that neither
-    occurs nor is predicted; the metrics above the table use 0 for 0/0, as `nearlabel.metrics` does.
+    Precision is None for a label that is never predicted, recall is None for one that never occurs, and F1 is None for
+    one that neither occurs nor is predicted. The metrics above the table use 0 for 0/0, as `nearlabel.metrics` does.
 
     Examples
     --------

@@ -75,7 +75,7 @@ class MLeNN(_Cleaning):
     sample_indices_ : ndarray of int of shape (n_resampled,)
         Numbers of the remaining samples, in their order.
     seed_indices_ : ndarray of int of shape (n_resampled,)
-        The same.
+        The same as `sample_indices_`.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, tags, else 0 .. n_labels - 1.
     n_features_in_ : int
@@ -140,7 +140,7 @@ class MLTL(_Cleaning):
     sample_indices_ : ndarray of int of shape (n_resampled,)
         Numbers of the remaining samples, in their order.
     seed_indices_ : ndarray of int of shape (n_resampled,)
-        The same.
+        The same as `sample_indices_`.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, tags, else 0 .. n_labels - 1.
     n_features_in_ : int

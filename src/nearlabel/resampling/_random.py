@@ -40,7 +40,7 @@ class MLROS(Sampler):
     sample_indices_ : ndarray of int of shape (n_resampled,)
         For each resampled row the number of the original sample.
     seed_indices_ : ndarray of int of shape (n_resampled,)
-        The same.
+        The same as `sample_indices_`.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, tags, else 0 .. n_labels - 1.
     n_features_in_ : int
@@ -117,7 +117,7 @@ class MLRUS(Sampler):
     sample_indices_ : ndarray of int of shape (n_resampled,)
         Numbers of the remaining samples, in their order.
     seed_indices_ : ndarray of int of shape (n_resampled,)
-        The same.
+        The same as `sample_indices_`.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, tags, else 0 .. n_labels - 1.
     n_features_in_ : int

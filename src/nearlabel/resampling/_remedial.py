@@ -29,7 +29,7 @@ class REMEDIAL(Sampler):
     sample_indices_ : ndarray of int of shape (n_resampled,)
         For each resampled row the number of the original sample, whole or split.
     seed_indices_ : ndarray of int of shape (n_resampled,)
-        The same.
+        The same as `sample_indices_`.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, tags, else 0 .. n_labels - 1.
     n_features_in_ : int

@@ -61,7 +61,9 @@ def add_kind_options(parser: argparse.ArgumentParser) -> None:
 
 def add_kept_options(parser: argparse.ArgumentParser) -> None:
     """Add --id and --show."""
-    group = parser.add_argument_group("columns saved with the model for display (not used as features)")
+    group = parser.add_argument_group(
+        "columns saved with the model for display (features only if an option below names them, as --text)"
+    )
     group.add_argument("--id", metavar="COLUMN", help="column of ids, by which explain and report name neighbours")
     group.add_argument(
         "--show", type=columns, metavar="A,B", help="more columns that they show, such as titles and paths"

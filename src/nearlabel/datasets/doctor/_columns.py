@@ -140,7 +140,7 @@ def _unusable(kind: str, what: str, counts: Mapping[str, int]) -> Iterator[Findi
         yield Finding(
             kind,
             SEVERE,
-            f"X has {counted(total, what)}, by column: {by_column}. No method accepts them.",
+            f"X has {counted(total, what)}, by column: {by_column}. Most methods refuse them.",
             "Impute them: --impute median, or sklearn.impute.SimpleImputer. Or leave the columns or rows out."
             if kind == "missing_values"
             else "Leave the columns or rows out.",
