@@ -113,7 +113,9 @@ def test_a_state_of_something_else(tmp_path):
         (Tuning(("brknn",), n_neighbors=2), dataset(41)),
         (Tuning(("mlknn",), n_neighbors=2), dataset()),
     ):
-        with pytest.raises(ValueError, match=r"state must be of the same data and options, got .* Hint: use another file"):
+        with pytest.raises(
+            ValueError, match=r"state must be of the same data and options, got .* Hint: use another file"
+        ):
             tuning.run(data, state=state)
     assert state.read_bytes() == before
     for content in (b"no archive", before[:200]):
