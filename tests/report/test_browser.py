@@ -392,6 +392,14 @@ def test_paper(visit, name):
         assert part.evaluate("node => getComputedStyle(node).printColorAdjust") == "exact"
 
 
+def test_long_names_stay_on_the_paper(visit):
+    """In print nothing scrolls, so a name that is longer than its cell is broken."""
+    page = visit("run", viewport=PAPER)
+    page.emulate_media(media="print")
+    page.locator(".prose td:last-child").last.evaluate("cell => { cell.textContent = 'a_long_name_'.repeat(20) }")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PAPER["width"]
+
+
 def test_colours(visit):
     """Both schemes have dark on light or light on dark, of a contrast of at least 4.5."""
     shades = {}

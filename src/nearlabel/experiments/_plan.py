@@ -50,7 +50,7 @@ class Plan:
     Parameters
     ----------
     methods : tuple of str or estimator, or mapping of str to them
-        Methods as `make_method` accepts them: texts such as "mlknn@micro-f", multi-label classifiers, or `MethodSpec`.
+        Methods as `make_method` accepts them: texts such as ``"mlknn@micro-f"``, multi-label classifiers, or `MethodSpec`.
         In a mapping you choose the names in the records; in a tuple the name of an object is its representation. A
         classifier with a parameter `n_neighbors` is run with each number. If its parameter `search` is None, it uses
         the neighbours of one search for all methods. Other classifiers are fitted unchanged. A classifier that is not
