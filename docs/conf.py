@@ -56,6 +56,7 @@ html_theme_options = {
 copybutton_selector = "div:is(.highlight-python, .highlight-console, .highlight-none, .highlight-doctest) pre"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+copybutton_copy_empty_lines = False  # those of outputs
 copybutton_line_continuation_character = "\\"
 
 sphinx_gallery_conf = {

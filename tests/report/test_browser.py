@@ -392,6 +392,16 @@ def test_paper(visit, name):
         assert part.evaluate("node => getComputedStyle(node).printColorAdjust") == "exact"
 
 
+def test_long_names_stay_on_the_paper(visit):
+    """In print nothing scrolls, so long names in all cells of a line are broken."""
+    page = visit("run", viewport=PAPER)
+    page.emulate_media(media="print")
+    cells = page.locator(".prose td:nth-child(n+3)")
+    assert cells.count() >= 3
+    cells.evaluate_all("cells => cells.forEach(cell => { cell.textContent = 'a_long_name_'.repeat(4) })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PAPER["width"]
+
+
 def test_colours(visit):
     """Both schemes have dark on light or light on dark, of a contrast of at least 4.5."""
     shades = {}

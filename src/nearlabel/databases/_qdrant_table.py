@@ -30,8 +30,8 @@ class QdrantTable(VectorTable):
     Parameters
     ----------
     where : path-like or qdrant_client.QdrantClient
-        Folder of the local mode, ":memory:", the address of a server ("http://..."), or a connected client: the folder
-        of a local mode can be opened only once.
+        Folder of the local mode, ":memory:", the address of a server (``"http://..."``), or a connected client: the
+        folder of a local mode can be opened only once.
     name : str
         Name of the collection.
     vector : str, default=""

@@ -29,9 +29,9 @@ def fetch_dataset(name: str, subset: str = "all", *, as_frame: bool = False) -> 
 
     It is searched for in the folder of the environment variable ``NEARLABEL_DATA`` (without a check of its hash), then
     in the user's cache (``NEARLABEL_CACHE``, else the default of the platform), then downloaded into the cache and
-    checked by sha256. Data sets without a single public file (yahoo-*, rcv1subset*, reuters21578-*) are only found in
-    ``NEARLABEL_DATA``. A feature that is only an identifier is left out (genbase: ``protein``). reuters21578-terms is
-    made from the articles in the folder reuters21578, which takes some ten seconds.
+    checked by sha256. Data sets without a single public file (``yahoo-*``, ``rcv1subset*``, ``reuters21578-*``) are
+    only found in ``NEARLABEL_DATA``. A feature that is only an identifier is left out (genbase: ``protein``).
+    reuters21578-terms is made from the articles in the folder reuters21578, which takes some ten seconds.
 
     Parameters
     ----------

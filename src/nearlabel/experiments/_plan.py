@@ -50,11 +50,11 @@ class Plan:
     Parameters
     ----------
     methods : tuple of str or estimator, or mapping of str to them
-        Methods as `make_method` accepts them: texts such as "mlknn@micro-f", multi-label classifiers, or `MethodSpec`.
-        In a mapping you choose the names in the records; in a tuple the name of an object is its representation. A
-        classifier with a parameter `n_neighbors` is run with each number. If its parameter `search` is None, it uses
-        the neighbours of one search for all methods. Other classifiers are fitted unchanged. A classifier that is not
-        nearlabel's own must pass `nearlabel.testing.check_multilabel_estimator`.
+        Methods as `make_method` accepts them: texts such as ``"mlknn@micro-f"``, multi-label classifiers, or
+        `MethodSpec`. In a mapping you choose the names in the records; in a tuple the name of an object is its
+        representation. A classifier with a parameter `n_neighbors` is run with each number. If its parameter `search`
+        is None, it uses the neighbours of one search for all methods. Other classifiers are fitted unchanged. A
+        classifier that is not nearlabel's own must pass `nearlabel.testing.check_multilabel_estimator`.
     n_neighbors : tuple of int
         Numbers of neighbours; one search per fold, and per selection of features, is enough for all. A method without a
         number of neighbours is run once per fold; its records have None.
