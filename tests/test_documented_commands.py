@@ -65,7 +65,8 @@ ON_REAL_DATA = ("emotions", "yeast")
 def test_the_page_shows_what_is_printed(example, request, tmp_path, monkeypatch, capsys):
     """Line for line, but for blanks at their ends; a page may show the last lines only."""
     if any(name in example.command for name in ON_REAL_DATA):
-        request.getfixturevalue("data_folder")
+        folder = request.getfixturevalue("data_folder").absolute()
+        monkeypatch.setenv("NEARLABEL_DATA", str(folder))
     monkeypatch.chdir(tmp_path)
     assert not BEFORE.get(example.command, int)()
     capsys.readouterr()

@@ -136,7 +136,7 @@ def test_ranking_in_files(nearlabel):
     assert float(rank["mean_rank"]) == ranking.metrics[2].mean_ranks["smbr:probability=False"]
     row = next(r for r in rows if r["n_pairs"] and (r["dataset"], r["metric"]) == ("yeast", "hamming_loss"))
     test = next(t for t in ranking.tests if (t.dataset, t.metric) == ("yeast", "hamming_loss"))
-    assert (row["method"], float(row["difference"])) == ("nldd - br", test.difference)
+    assert (row["method"], float(row["difference"])) == ("nldd - br:probability=False", test.difference)
 
 
 def test_results_without_a_number_of_neighbours(nearlabel):

@@ -13,7 +13,7 @@ from nearlabel.report._tables import Column, notes, table
 
 _COUNTED = {"severe": ("severe", "severe"), "warning": ("warning", "warnings"), "note": ("note", "notes")}
 _SEVERE = " Severe ones certainly affect predictions or their measured quality."
-_TITLES = ("finding", "severity", "finding", "remedy", "evidence")
+_TITLES = ("finding", "severity", "description", "remedy", "evidence")
 _OPTION = re.compile(r"(--[a-z-]+)")
 
 
