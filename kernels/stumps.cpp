@@ -92,14 +92,17 @@ class LeastZ {
 
   void set_roots(Edge &edge) const {
     for (size_t j = 0; j < width_; ++j) edge.roots[j] = std::sqrt(edge.sums[j]);
-    for (size_t j = 0; j < width_; ++j) edge.roots_of_rest[j] = std::sqrt(totals_[j] - edge.sums[j]);
+    for (size_t j = 0; j < width_; ++j) edge.roots_of_rest[j] = std::sqrt(rest(j, edge.sums[j]));
   }
+
+  // The weight of the other side: where nothing is left, sums in another order may exceed the total by rounding.
+  double rest(size_t j, double sum) const { return std::max(0.0, totals_[j] - sum); }
 
   double z() {
     const double *with = sums_.data(), *without = with + n_labels_;
     for (int32_t l = 0; l < n_labels_; ++l)
       parts_[l] = std::sqrt(with[l] * without[l]) +
-                  std::sqrt((totals_[l] - with[l]) * (totals_[n_labels_ + l] - without[l]));
+                  std::sqrt(rest(l, with[l]) * rest(n_labels_ + l, without[l]));
     return twice_the_sum();
   }
 

@@ -503,3 +503,23 @@ def test_real_data(data_folder, method):
     assert average_precision(truth, scores) > average_precision(truth, frequencies) + 0.15
     assert one_error(truth, scores) < 0.36
     assert hamming_loss(training.Y, model.predict(training.X)) <= np.prod(model.z_)
+
+
+@pytest.mark.skipif(kernel_level() == "off", reason="no kernels")
+def test_the_kernel_finds_thresholds_that_separate_a_label():
+    """Where a label has no weight left on one side, sums in another order may exceed the total by rounding."""
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        n_rows, n_labels = int(rng.integers(3, 60)), int(rng.integers(1, 4))
+        order = rng.permutation(n_rows).astype(np.int32)
+        carries = np.zeros((n_rows, n_labels))
+        carries[order[: int(rng.integers(1, n_rows))]] = 1
+        carries = np.where(rng.random(carries.shape) < 0.03, 1 - carries, carries)
+        weights = rng.random(carries.shape)
+        weights = np.concatenate([weights * carries, weights * (1 - carries)], axis=1)
+        has_threshold = np.arange(n_rows) < n_rows - 1
+        (found,) = least_z(StumpRuns(np.array([0, n_rows]), order, has_threshold, n_rows), weights)
+        left = np.cumsum(weights[order], axis=0)[:-1]
+        sides = (left, np.maximum(weights.sum(axis=0) - left, 0))
+        expected = 2 * sum(np.sqrt(side[:, :n_labels] * side[:, n_labels:]) for side in sides).sum(axis=1)
+        assert found == pytest.approx(expected.min(), rel=1e-9, abs=1e-7), seed

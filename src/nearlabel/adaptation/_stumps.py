@@ -31,7 +31,7 @@ from nearlabel.adaptation._sorted_features import (
     sorted_features,
     stored_columns,
 )
-from nearlabel.neighbors._kernels import StumpRuns, least_z
+from nearlabel.neighbors._kernels import StumpRuns, least_z  # one library has all kernels
 from nearlabel.utils.blocks import row_blocks, uneven_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
@@ -255,7 +255,7 @@ def _groups(blocks: Blocks, n_samples: int, n_labels: int) -> list[_Group]:
 def _z(sums: FloatArray, totals: FloatArray) -> FloatArray:
     """Return Z of (..., 2 * n_labels) weights on one side of a threshold."""
     n_labels = len(totals) // 2
-    rest = totals - sums
+    rest = np.maximum(totals - sums, 0.0)  # sums in another order may exceed the total by rounding
     roots = np.sqrt(sums[..., :n_labels] * sums[..., n_labels:])
     roots += np.sqrt(rest[..., :n_labels] * rest[..., n_labels:])
     return np.asarray(2 * roots.sum(axis=-1))
