@@ -18,7 +18,7 @@ from nearlabel.adaptation._weights import Weights
 from nearlabel.datasets import fetch_dataset
 from nearlabel.metrics import average_precision, hamming_loss, one_error
 from nearlabel.neighbors import kernel_level, kernel_levels
-from nearlabel.neighbors._kernels import StumpRuns, least_z
+from nearlabel.neighbors._kernels import OFF, StumpRuns, kernel_in_use, least_z
 
 METHODS = [AdaBoostMH(n_estimators=12), ADTBoostMH(n_estimators=6)]
 NAMES = ["AdaBoostMH", "ADTBoostMH"]
@@ -505,7 +505,7 @@ def test_real_data(data_folder, method):
     assert hamming_loss(training.Y, model.predict(training.X)) <= np.prod(model.z_)
 
 
-@pytest.mark.skipif(kernel_level() == "off", reason="no kernels")
+@pytest.mark.skipif(kernel_in_use() == OFF, reason="no kernels")
 def test_the_kernel_finds_thresholds_that_separate_a_label():
     """Where a label has no weight left on one side, sums in another order may exceed the total by rounding."""
     for seed in range(300):
