@@ -21,8 +21,8 @@ from nearlabel.neighbors import _kernels
 _kernels.LIBRARY = Path(sys.argv[1])
 assert "bf16" in _kernels.level_numbers()
 import pytest
-tests = ["tests/neighbors/test_kernels.py", "tests/neighbors/test_sparse_kernel.py"]
-sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *tests]))
+tests = ["neighbors/test_kernels.py", "neighbors/test_sparse_kernel.py", "adaptation/test_boosting.py"]
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *(f"tests/{test}" for test in tests)]))
 """
 
 

@@ -313,7 +313,8 @@ class StumpRuns:
         self._has_threshold = np.ascontiguousarray(has_threshold, dtype=np.uint8)
         self.n_runs, self.n_rows = len(self._starts) - 1, n_rows
         fit = self._starts[0] == 0 and self._starts[-1] == len(self._rows) == len(self._has_threshold)
-        if not (fit and (np.diff(self._starts) >= 0).all() and 0 <= self._rows.min() <= self._rows.max() < n_rows):
+        exist = ((self._rows >= 0) & (self._rows < n_rows)).all()
+        if not (fit and exist and (np.diff(self._starts) >= 0).all()):
             raise ValueError(f"starts and rows must be those of runs of {n_rows} rows, got others.")
 
     @property
