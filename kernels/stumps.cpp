@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr int kBlock = 16;               // rows of a block
+constexpr size_t kBlock = 16;            // rows of a block
 constexpr double kTied = 1 + 2e-10;      // more than the caller takes for equal
 constexpr double kRounding = 1 - 1e-12;  // of the bounds
 
@@ -29,56 +29,60 @@ class LeastZ {
 
   // The least Z of a run, infinite if a bound shows that another run has a smaller one.
   double of_run(const StumpRuns &runs, int64_t run, const uint8_t *reached) {
+    choose(runs, run, reached);
     least_ = std::numeric_limits<double>::infinity();
     std::fill(before_.sums.begin(), before_.sums.end(), 0.0);
     set_roots(before_);
-    start_block();
-    for (int64_t entry = runs.starts[run]; entry < runs.starts[run + 1]; ++entry) {
-      const int32_t row = runs.rows[entry];
-      if (reached == nullptr || reached[row] != 0) {
-        if (n_rows_ == kBlock) end_block();
-        rows_[n_rows_++] = row;
-      }
-      if (runs.has_threshold[entry] != 0) has_threshold_[n_rows_] = any_threshold_ = true;
-    }
-    end_block();
+    for (size_t start = 0; start == 0 || start < n_rows_; start += kBlock)
+      search(start, std::min(start + kBlock, n_rows_));
     best_ = std::min(best_, least_);
     return least_;
   }
 
  private:
-  void start_block() {
+  // List the rows of a run that are reached, without a branch: which these are cannot be foreseen.
+  void choose(const StumpRuns &runs, int64_t run, const uint8_t *reached) {
+    const int64_t first = runs.starts[run], n = runs.starts[run + 1] - first;
+    const int32_t *rows = runs.rows + first;
+    const uint8_t *thresholds = runs.has_threshold + first;
+    rows_.resize(std::max(rows_.size(), size_t(n) + 1));
+    has_threshold_.assign(size_t(n) + 1, 0);
     n_rows_ = 0;
-    any_threshold_ = false;
-    std::fill(has_threshold_, has_threshold_ + kBlock + 1, false);
+    for (int64_t entry = 0; entry < n; ++entry) {
+      rows_[n_rows_] = rows[entry];
+      n_rows_ += reached == nullptr || reached[rows[entry]] != 0;
+      has_threshold_[n_rows_] |= thresholds[entry];
+    }
   }
 
-  void end_block() {
+  // Search a block of the chosen rows, from `start` to before `end`, whose `before_` is known.
+  void search(size_t start, size_t end) {
     after_.sums = before_.sums;
     size_t first = 0;  // the width is even
-    for (; first + 8 <= width_; first += 8) add_rows<8>(first, after_.sums.data() + first);
-    for (; first < width_; first += 2) add_rows<2>(first, after_.sums.data() + first);
+    for (; first + 8 <= width_; first += 8) add_rows<8>(start, end, first, after_.sums.data() + first);
+    for (; first < width_; first += 2) add_rows<2>(start, end, first, after_.sums.data() + first);
     set_roots(after_);
-    if (any_threshold_ && bound() * kRounding <= std::min(best_, least_) * kTied) open_block();
+    const auto thresholds = has_threshold_.begin();
+    const bool any = std::any_of(thresholds + start, thresholds + end + 1, [](uint8_t has) { return has != 0; });
+    if (any && bound() * kRounding <= std::min(best_, least_) * kTied) open(start, end);
     std::swap(before_, after_);
-    start_block();
   }
 
-  void open_block() {
+  void open(size_t start, size_t end) {
     sums_ = before_.sums;
-    for (int i = 0;; ++i) {
-      if (has_threshold_[i]) least_ = std::min(least_, z());
-      if (i == n_rows_) break;
+    for (size_t i = start;; ++i) {
+      if (has_threshold_[i] != 0) least_ = std::min(least_, z());
+      if (i == end) break;
       add(rows_[i], sums_.data());
     }
   }
 
   // Add some columns of the weights of the block's rows: the sums stay in registers.
   template <size_t n_columns>
-  void add_rows(size_t first, double *sums) const {
+  void add_rows(size_t start, size_t end, size_t first, double *sums) const {
     double total[n_columns];
     std::copy(sums, sums + n_columns, total);
-    for (int i = 0; i < n_rows_; ++i) {
+    for (size_t i = start; i < end; ++i) {
       const double *weights = weights_ + rows_[i] * width_ + first;
       for (size_t j = 0; j < n_columns; ++j) total[j] += weights[j];
     }
@@ -129,10 +133,10 @@ class LeastZ {
   Edge before_, after_;
   std::vector<double> sums_, parts_;
   double least_ = 0, best_ = std::numeric_limits<double>::infinity();
-  // The rows of a block, and whether there is a threshold after so many of them.
-  int32_t rows_[kBlock];
-  bool has_threshold_[kBlock + 1], any_threshold_ = false;
-  int n_rows_ = 0;
+  // The chosen rows of a run, and whether there is a threshold after so many of them.
+  std::vector<int32_t> rows_;
+  std::vector<uint8_t> has_threshold_;
+  size_t n_rows_ = 0;
 };
 
 }  // namespace
