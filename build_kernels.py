@@ -1,7 +1,7 @@
 """Compile the kernels, each level with the instructions that it needs, into one library without dependencies.
 
-The build of the package calls `build`; ``python build_kernels.py FOLDER`` does it by hand. Without a compiler there is
-no library, and nearlabel searches with numpy: the same answers, later.
+The build of the package calls `build`; ``python build_kernels.py FOLDER [--every-level]`` does it by hand. Without a
+compiler there is no library, and nearlabel searches with numpy: the same answers, later.
 """
 
 from __future__ import annotations
@@ -134,5 +134,5 @@ def _runs(fault: str, command: Sequence[str]) -> bool:
 
 
 if __name__ == "__main__":
-    if build(Path(sys.argv[1])) is None:
+    if build(Path(sys.argv[1]), every_level="--every-level" in sys.argv[2:]) is None:
         sys.exit(1)

@@ -160,6 +160,7 @@ def test_contract(check):
     check(clone(METHOD))
 
 
+@pytest.mark.long
 def test_scikit_learn_tools():
     """Pipelines, cross-validated scores and a grid search work."""
     X, Y = separable()
@@ -180,6 +181,7 @@ def test_rows_of_every_kind(problem, container):
     np.testing.assert_array_equal(stored.decision_function(CONTAINERS[container](queries)), scores)
 
 
+@pytest.mark.long
 def test_one_label_is_learnt():
     """A lone label, or labels that rows carry together, are learnt against those that carry none; a row is recalled."""
     X, Y = separable()
@@ -238,6 +240,7 @@ def test_unfitted_and_pickled():
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).decision_function(X), model.decision_function(X))
 
 
+@pytest.mark.long
 def test_real_data(data_folder):
     """On emotions, with few epochs, test rows are ranked and labelled much better than by chance."""
     training, test = (fetch_dataset("emotions", subset=part) for part in ("train", "test"))
@@ -258,6 +261,7 @@ def test_long_rows_get_a_lower_rate():
     assert BPMLL(n_epochs=1, learning_rate=0.3, random_state=0).fit(X, Y).learning_rate_ == 0.3
 
 
+@pytest.mark.long
 def test_learns_wide_rows(data_folder):
     """On image, 294 features, the default rate ranks the labels of test rows well; the paper's does not learn."""
     training, test = (fetch_dataset("image", subset=part) for part in ("train", "test"))

@@ -265,6 +265,7 @@ def test_one_component_is_binary_relevance(scale, stored):
     np.testing.assert_array_equal(model.gate_coef_[1:], 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(1))
 def test_a_step_is_that_of_the_paper(seed):
     """The objective is that of a loop, and no regression on the responsibilities of a loop would go on from there."""

@@ -60,6 +60,7 @@ def after(commands):
     return codes, len(said), HEAVY & set(modules)
 
 
+@pytest.mark.long
 def test_help_loads_no_library():
     """The pages of nearlabel and of every command, and the version."""
     asked = [(), ("--help",), ("--version",), *((command, "--help") for command in _COMMANDS)]

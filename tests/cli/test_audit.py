@@ -262,6 +262,7 @@ def test_mixed_columns(nearlabel, songs, tmp_path):
     assert answer.err == "nearlabel: --out must end like DATA if columns contain no numbers, got 'x.npz'.\n"
 
 
+@pytest.mark.long
 def test_the_report_of_a_model_shows_them(nearlabel, songs, tmp_path):
     """If it is of the training rows; of other rows without these it has no such section."""
     model, page, other = tmp_path / "m.skops", tmp_path / "r.html", tmp_path / "other.csv"

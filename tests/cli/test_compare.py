@@ -63,6 +63,7 @@ def test_table(nearlabel, runs):
     assert none == "No significant difference: corrected-t over folds, level 1e-09.\n"
 
 
+@pytest.mark.long
 def test_friedman_over_data_sets(nearlabel, runs, tmp_path):
     """Mean ranks of each measure, best first, and a diagram for each."""
     figure = tmp_path / "ranks.png"
@@ -155,6 +156,7 @@ def test_other_rows_are_other_data(nearlabel, runs, meka, tmp_path):
     assert "got other samples or split." in answer.err
 
 
+@pytest.mark.long
 def test_other_scales_are_told_or_refused(nearlabel, runs, meka, tmp_path):
     """Other methods on scaled features are compared, with a note; the same methods are not."""
     for number, methods in enumerate(("brknn-a,brknn-b", "brknn,mlknn")):

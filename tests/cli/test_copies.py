@@ -87,6 +87,7 @@ def test_tune(nearlabel, data):
     assert value < 0.9
 
 
+@pytest.mark.long
 def test_evaluate(nearlabel, data):
     """A second table is of the test rows without a copy; JSON and CSV have its figures as metrics of their own."""
     evaluate = ("evaluate", data / "twice.npz", "--methods", "brknn,mlknn", "--k", "1,3", "--cv", 2)

@@ -157,6 +157,7 @@ def test_thresholds_leave_rankings_alone(nearlabel, meka):
     assert len({means[method, "one_error"] for method in TUNED_METHODS[3:]}) == 1
 
 
+@pytest.mark.long
 def test_all_thresholds(nearlabel, meka, tmp_path):
     """Every name of the table runs, and the command resumes."""
     command = ("evaluate", meka, *QUICK, "--thresholds", ",".join(THRESHOLDS), "--out", tmp_path / "out")
@@ -198,6 +199,7 @@ def options_taken(make):
     return re.findall(r"'(\w+)'", str(caught.value).partition(", of ")[2])
 
 
+@pytest.mark.long
 def test_formats_of_files_agree(nearlabel, meka, mulan, svmlight):
     """The same rows as MEKA's, Mulan's and svmlight files, dense and sparse, give the same figures."""
     # Scaling shifts dense rows only, and CML-kNN looks at what is 0.
@@ -210,6 +212,7 @@ def test_formats_of_files_agree(nearlabel, meka, mulan, svmlight):
         assert dense["mean"] == pytest.approx(stored["mean"], abs=1e-12)
 
 
+@pytest.mark.long
 def test_defaults(nearlabel, meka):
     """All methods by neighbours and all measures, k = 10, ten folds."""
     cells = values(nearlabel("evaluate", meka, "--format", "json"))
@@ -232,6 +235,7 @@ def test_blanks_in_lists(nearlabel, meka):
     assert values(answers[0]) == values(answers[1])
 
 
+@pytest.mark.long
 def test_workers_change_nothing(nearlabel, meka):
     """Two processes print what one prints."""
     one, two = (nearlabel("evaluate", meka, *QUICK, "--jobs", jobs, "--format", "json") for jobs in (1, 2))

@@ -86,6 +86,7 @@ def test_what_is_explained_is_what_is_predicted(nearlabel, table, fitted, option
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scaled", [False, True])
 def test_a_model_that_was_fitted_to_a_frame(nearlabel, table, tmp_path, scaled):
     """Columns are found by name: nothing warns of names that are missing, in no command that asks a model."""
@@ -101,6 +102,7 @@ def test_a_model_that_was_fitted_to_a_frame(nearlabel, table, tmp_path, scaled):
         assert (answer.code, answer.err) == (0, "")
 
 
+@pytest.mark.long
 def test_figure(nearlabel, table, fitted, tmp_path):
     """A picture beside the text; with JSON the screen stays JSON."""
     file = tmp_path / "why.svg"
@@ -112,6 +114,7 @@ def test_figure(nearlabel, table, fitted, tmp_path):
     assert (tmp_path / "b.png").is_file()
 
 
+@pytest.mark.long
 def test_embedded_data(nearlabel, tmp_path):
     """DATA by name."""
     out = tmp_path / "m.skops"

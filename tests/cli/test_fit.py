@@ -48,6 +48,7 @@ def test_calibrated(nearlabel, table, tmp_path, options, spec):
     assert read_card(out).measured.startswith("5-fold cross-validation")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [(), ("--validate", "3"), ("--validate", "none")])
 def test_without_a_method_the_best_is_chosen(nearlabel, table, tmp_path, options):
     """By what `NeighborsClassifierCV` does; what is said and kept is of that model."""

@@ -73,6 +73,7 @@ def test_rows_are_held_out_to_set_the_threshold(nearlabel, many, tmp_path, metho
         np.testing.assert_allclose(model.predict_proba(data.X), alone.predict_proba(data.X), rtol=1e-12)
 
 
+@pytest.mark.long
 def test_the_promise_is_on_the_card(nearlabel, many, tmp_path):
     """In every format, and on the page; a model without one has none, and its card is as before."""
     _, out = fit(nearlabel, many[0], tmp_path, "--guarantee", "recall=0.7", *METHOD)

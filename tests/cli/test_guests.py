@@ -50,6 +50,7 @@ def cells(answer):
     return json.loads(answer.out)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["users_code", "./users_code.py"])
 def test_evaluate(nearlabel, here, where):
     """A classifier and metrics of a user, by module or by file, with options, beside those of nearlabel."""
@@ -64,6 +65,7 @@ def test_evaluate(nearlabel, here, where):
     assert values[mine, metric] == pytest.approx((1 - values[mine, "hamming_loss"]) ** 2, abs=1e-4)
 
 
+@pytest.mark.long
 def test_a_run_is_compared_and_resumed(nearlabel, here):
     """The table marks the best by the user's metric, the records carry its direction, the plan what the names mean."""
     arguments = ("evaluate", "multidigits", "--methods", "users_code:Shares,brknn-b", "--k", 4, "--cv", 4, "--metrics",
@@ -86,6 +88,7 @@ def test_a_search(nearlabel, here):
     assert [(cost["search"], cost["recall"]) for cost in found] == [("users_code:Listed", 1)]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("default:.* contains types that load_model")
 def test_tune_and_fit(nearlabel, here):
     """The best model among a user's, by his metric, is kept and predicts; whoever loads it trusts his class."""

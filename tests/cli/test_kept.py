@@ -75,6 +75,7 @@ def test_the_figure_names_the_neighbours(fitted, nearlabel, songs, tmp_path):
         assert f"<!-- {name}   0 -->" in figure.read_text()
 
 
+@pytest.mark.long
 def test_report_on_data_without_the_columns(fitted, nearlabel, songs, tmp_path):
     """Samples have numbers then, neighbours names; of some columns those that are there are shown."""
     model, _ = fitted("--id", "id", "--show", "title,year")
@@ -173,6 +174,7 @@ def test_lists_are_not_kept(nearlabel, tmp_path):
     assert read_kept(tmp_path / "m.skops")["a"][:3] == ("0", "1", "2")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seen", [True, False])
 def test_report_names_samples_and_neighbours(fitted, nearlabel, songs, tmp_path, seen):
     """Samples by the columns of their own file; titles are data, which no browser takes for its own code."""

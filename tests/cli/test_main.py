@@ -27,6 +27,7 @@ def test_module_runs():
     assert (done.returncode, done.stdout, done.stderr) == (0, f"nearlabel {__version__}\n", "")
 
 
+@pytest.mark.long
 def test_importing_needs_no_extra():
     """The commands can be imported, and their help read, without any optional library.
 
@@ -221,6 +222,7 @@ def test_json_needs_no_rich(nearlabel, monkeypatch, meka):
     assert nearlabel("describe", meka, "--format", "json").code == 0
 
 
+@pytest.mark.long
 def test_a_closed_screen(meka):
     """Without a standard output the command does its work, and a file that it opens does not become the screen."""
     screen = f"sys.stdout = None; code = cli.main(['describe', {str(meka)!r}]); sys.stdout = sys.__stdout__"
@@ -229,6 +231,7 @@ def test_a_closed_screen(meka):
     assert (done.returncode, done.stdout, done.stderr) == (0, "0 2\n", "")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_full_disk(meka, unbuffered):

@@ -140,6 +140,7 @@ def test_embeddings_of_a_model(tmp_path):
     assert found == {"labels_column": "moods", "ignore": ("key", "x", "title", "z")}
 
 
+@pytest.mark.long
 def test_a_model_knows_the_columns_of_its_data(nearlabel, table, tmp_path, monkeypatch):
     """`report`, `predict --score` and `explain` need no option that fit was given, with the same answers."""
     monkeypatch.chdir(tmp_path)

@@ -92,6 +92,7 @@ def test_the_walk(nearlabel, table):
     assert names[:3] == ["numbers__tempo", "categories__genre_house", "categories__genre_punk"]
 
 
+@pytest.mark.long
 def test_a_spreadsheet_gives_the_same_model(nearlabel):
     """Whoever saved the table, predictions and scores are the same to the last bit."""
     options = (*LABELS, *KINDS, "--impute", "median", *QUICK["fit"])

@@ -328,6 +328,7 @@ def test_a_model_that_fills_gaps(nearlabel, table, tmp_path):
         raise ValueError("other words")
 
 
+@pytest.mark.long
 def test_a_model_of_arrays_takes_columns_by_position(nearlabel, table, tmp_path):
     """As many columns as it had, beside those that are said to be something else; the same with explain and report."""
     data, path = table
@@ -389,6 +390,7 @@ def test_a_name_of_a_column_that_is_ours(nearlabel, model, tmp_path):
     )
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_file(nearlabel, model, tmp_path, monkeypatch):
     """Eight times the rows, in blocks of a hundred: as much memory at most, but for the reader's block of text."""
     monkeypatch.setattr(_model, "_BLOCK_CELLS", 300)

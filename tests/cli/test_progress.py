@@ -61,6 +61,7 @@ PROGRESS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", PROGRESS)
 def test_progress_of_all_long_work(nearlabel, monkeypatch, tmp_path, command):
     """Reading, searching, fitting, predicting and explaining: one bar at a time, and none with --quiet."""
@@ -117,6 +118,7 @@ def large_file(folder, kind):
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "arff", "svm.gz", "jsonl"])
 def test_reading_moves_the_bar(nearlabel, monkeypatch, tmp_path, kind):
     """By the bytes that were read of the file, compressed ones of a compressed file."""

@@ -30,6 +30,7 @@ def model(fruit, tmp_path):
     return save_model(MLkNN(3).fit(training.X, training.Y), tmp_path / "m.skops", data=training)
 
 
+@pytest.mark.long
 def test_model(nearlabel, model, fruit, tmp_path):
     """The page has the data's figures and all labels; the command says where it is."""
     out = tmp_path / "report.html"
@@ -41,12 +42,14 @@ def test_model(nearlabel, model, fruit, tmp_path):
     assert "to these samples" not in page.partition("<h2>Metrics")[0]
 
 
+@pytest.mark.long
 def test_model_on_its_training_rows(nearlabel, model, tmp_path):
     """The page warns."""
     assert nearlabel("report", model, tmp_path / "training.npz", "--out", tmp_path / "r.html").code == 0
     assert "The model was fitted to these samples" in (tmp_path / "r.html").read_text()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("option", ["", "--training"])
 def test_training_rows_with_other_columns_first(nearlabel, model, fruit, tmp_path, option):
     """Features and labels in another order, as what is tested or as training: they are the same rows."""
@@ -69,6 +72,7 @@ def test_training_rows_with_other_features(nearlabel, model, fruit, tmp_path):
     assert "--training must be the data that the model was fitted to, got different features or labels" in answer.err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "examined"), [((), "10 samples of test"), (("--training", "training.npz"), "20 training samples of ")]
 )
@@ -81,6 +85,7 @@ def test_findings(nearlabel, model, tmp_path, options, examined):
     assert section.startswith(f'<p class="note">In the {examined}')
 
 
+@pytest.mark.long
 def test_blank_title(nearlabel, model, tmp_path):
     """The page has a heading nevertheless."""
     files = (model, tmp_path / "test.npz", "--out", tmp_path / "r.html")
@@ -88,6 +93,7 @@ def test_blank_title(nearlabel, model, tmp_path):
     assert "<h1>MLkNN on test</h1>" in (tmp_path / "r.html").read_text()
 
 
+@pytest.mark.long
 def test_training_rows_for_pictures(nearlabel, tmp_path):
     """Neighbours are drawn where their rows are given; other rows than those of the model are refused."""
     digits = load_multidigits()
@@ -117,6 +123,7 @@ def test_run(nearlabel, meka, tmp_path):
     assert "Label cardinality" in (tmp_path / "b.html").read_text()
 
 
+@pytest.mark.long
 def test_run_on_known_data(nearlabel, tmp_path):
     """The embedded data are found by their name."""
     options = ("--methods", "brknn,mlknn", "--k", "3", "--cv", "2", "--metrics", "micro_f1", "--out", tmp_path / "run")
@@ -144,6 +151,7 @@ def test_given_split_of_the_catalogue(nearlabel, data_folder, tmp_path):
     assert "<dt>Samples</dt><dd>593</dd>" in (tmp_path / "a.html").read_text()
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:.* contains types that load_model")
 def test_a_model_that_needs_trust(nearlabel, fruit, tmp_path):
     """Types are refused by name, and taken when they are named."""

@@ -65,6 +65,7 @@ def test_table(nearlabel):
     assert "\nNote: The paper's folds are not known" in answer.out
 
 
+@pytest.mark.long
 def test_other_readings_are_shown(nearlabel):
     """A column of its own for what a cell may mean otherwise."""
     out = nearlabel("reproduce", "spyromitros2008", "--table", "2").out
@@ -139,6 +140,7 @@ def test_ranking_in_files(nearlabel):
     assert (row["method"], float(row["difference"])) == ("nldd - br:probability=False", test.difference)
 
 
+@pytest.mark.long
 def test_results_without_a_number_of_neighbours(nearlabel):
     """Nothing stands in the column k, on the screen and in a file."""
     table = nearlabel("reproduce", "pillai2012", "--table", "2").out
@@ -150,6 +152,7 @@ def test_results_without_a_number_of_neighbours(nearlabel):
     assert "None" not in table
 
 
+@pytest.mark.long
 def test_json(nearlabel):
     """Tables and figures in one list, in the order asked for, without NaN."""
     answer = nearlabel(
@@ -164,6 +167,7 @@ def test_json(nearlabel):
     assert list(results[2]["series"]["yeast"]) == ["1", "2", "5"]
 
 
+@pytest.mark.long
 def test_csv_of_tables_and_figures_is_one_table(nearlabel):
     """One header for all: a row is a cell of a table or a point of a figure."""
     command = ("reproduce", "spyromitros2008", "--table", "1", "--table", "2", "--figure", "1", "--format", "csv")
@@ -178,6 +182,7 @@ def test_csv_of_tables_and_figures_is_one_table(nearlabel):
     assert set(json.loads(f_measure["beside"])) == {"recall_examples", "f1_examples"}
 
 
+@pytest.mark.long
 def test_figure_is_drawn(nearlabel, tmp_path):
     """A table of the curves on screen, the picture in the folder asked for."""
     answer = nearlabel("reproduce", "spyromitros2008", "--figure", "1", "--out", "results")
@@ -189,6 +194,7 @@ def test_figure_is_drawn(nearlabel, tmp_path):
     assert (tmp_path / "results" / "spyromitros2008-lazy" / "records.jsonl").is_file()
 
 
+@pytest.mark.long
 def test_figures_of_distances(nearlabel, tmp_path):
     """The cube and the pairs of gweon2019: distances in tables, pictures in files, plain rows as CSV."""
     command = ("reproduce", "gweon2019", "--figure", "1", "--figure", "2", "--out", "results")

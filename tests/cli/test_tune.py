@@ -16,6 +16,7 @@ CSV = ("--labels-column", "tags", "--ignore", "id")
 QUICK = ("--k", "1-4", "--methods", "brknn,mlknn", "--scales", "none,standard", "--search", "exact")
 
 
+@pytest.mark.long
 def test_formats_agree(nearlabel, table):
     """JSON and CSV hold every k, best first; the table the best k of each line."""
     data, path = table
@@ -51,6 +52,7 @@ def test_formats_agree(nearlabel, table):
     assert hint in shown.out
 
 
+@pytest.mark.long
 def test_the_best_is_kept(nearlabel, table, tmp_path):
     """Fitted to all rows, the honest measures on its card; JSON on the screen stays JSON."""
     _, path = table
@@ -102,6 +104,7 @@ OTHERS = (
 )  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_verdict(nearlabel, table):
     """The best by neighbours beside the best other one, in the table and in JSON."""
     _, path = table
@@ -174,6 +177,7 @@ def test_a_time_limit(nearlabel, table, monkeypatch):
     assert "Left out: mlknn (none): not tried in the time." in answer.out
 
 
+@pytest.mark.long
 def test_a_long_table_is_cut(nearlabel, table):
     """Twenty lines, and where the others are."""
     _, path = table
@@ -207,6 +211,7 @@ def test_bad_options(nearlabel, table, tmp_path, monkeypatch, options, message):
     assert answer.err.count("\n") == 1
 
 
+@pytest.mark.long
 def test_rows_of_one_label_set(nearlabel, tmp_path):
     """Nothing to tell apart: every model is right, and the first is taken."""
     path = tmp_path / "same.csv"

@@ -87,6 +87,7 @@ def test_a_named_method_refuses(nearlabel, tmp_path, monkeypatch, holes, command
     assert not (tmp_path / "m.skops").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("data", [("words.csv", "--unknown", "n/k")])
 def test_fit_predict_report(nearlabel, tmp_path, monkeypatch, holes, data):
     """The default choice is among methods that take unknown labels; the card and the scores know of them."""
@@ -102,6 +103,7 @@ def test_fit_predict_report(nearlabel, tmp_path, monkeypatch, holes, data):
     assert "Unknown labels" in (tmp_path / "page.html").read_text()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", [("evaluate", "--cv", "3"), ("tune",)])
 def test_usual_methods_are_narrowed(nearlabel, tmp_path, monkeypatch, holes, command):
     """Those that nobody named are left out if they refuse unknown labels, and the command says so."""

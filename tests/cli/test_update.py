@@ -147,6 +147,7 @@ def test_a_scaling_stays_and_says_so(nearlabel, songs):
     assert "FeatureScaler. 2 of 3 added samples have a value outside the range of all others." in answer.err
 
 
+@pytest.mark.long
 def test_unknown_labels_come_with_rows(nearlabel, songs):
     """Cells that the option names, and empty ones."""
     for name, rows in (("m1", "0,0,1,0 1,0,0,1 2,1,1,1 0,2,0,1 3,1,1,0 1,3,0,0"), ("m2", "2,2,?,1 3,3,1, 0,3,0,0")):

@@ -88,6 +88,7 @@ def check_all(name, estimator):
     assert set(OTHERS.get(name, {})) <= expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", QUICK)
 def test_quick_defaults(name):
     """As for all others."""

@@ -19,6 +19,7 @@ def _missing(program):
 
 
 # Clients warn of their own future, which is theirs to change.
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("client", RECIPES)
 def test_the_recipe_runs(client, tmp_path, monkeypatch, capsys):

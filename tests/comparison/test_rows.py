@@ -121,6 +121,7 @@ def test_what_cannot_be_compared(records, options, message):
         compare_rows(records, **options)
 
 
+@pytest.mark.long
 def test_counts_explain_the_difference_of_means():
     """On real rows: more exact rows of one method than of the other are its lead in subset accuracy."""
     plan = Plan(("mlknn", "brknn"), (10,), cv=3, metrics=("subset_accuracy",), per_row=True)

@@ -148,6 +148,7 @@ def test_wilcoxon_of_many_pairs_equals_scipy():
     assert test.p_value == pytest.approx(stats.wilcoxon(np.round(differences, 12), method="exact").pvalue)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [5, 8, 30])
 def test_bayesian_signed_rank_equals_baycomp(n):
     """The same random numbers give the probabilities of the authors' library, in both directions of the measure."""
@@ -245,6 +246,7 @@ def test_rows_that_friedman_leaves_out_are_told():
     assert rough == ("Friedman's p-values are approximations, rough for 5 data sets.",)
 
 
+@pytest.mark.long
 def test_post_hoc_tests_equal_other_libraries():
     """Nemenyi's p-values are scikit-posthocs's; Holm's are statsmodels's of the two-tailed z."""
     posthocs = pytest.importorskip("scikit_posthocs")

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from nearlabel.comparison import read_results
 from nearlabel.metrics import CATALOGUE
 
@@ -19,6 +21,7 @@ def test_the_file_of_the_page_is_read(tmp_path):
     assert {record["metric"] for record in records} <= set(CATALOGUE)
 
 
+@pytest.mark.long
 def test_the_programs_of_the_page_run(capsys):
     """One after the other, in one namespace; the one with other results prints its pair and the note."""
     names = {}

@@ -36,6 +36,7 @@ def searching(table, **parameters):
     return MLkNN(3, search=TableNeighbors(table, n_candidates=99, **parameters))
 
 
+@pytest.mark.long
 def test_it_is_a_fit_to_the_rows(table, songs):
     """With the search in the table, or in memory."""
     for estimator in (searching(table), MLkNN(3)):
@@ -46,6 +47,7 @@ def test_it_is_a_fit_to_the_rows(table, songs):
         assert model.score(songs.X, songs.tags) == MLkNN(3).fit(songs.X, songs.tags).score(songs.X, songs.tags)
 
 
+@pytest.mark.long
 def test_what_comes_and_goes_is_seen(table, songs):
     """New rows, new labels, labels that are gone with their last row; nothing to do for rows without tags."""
     model = TableClassifier(searching(table), table).fit()
@@ -78,6 +80,7 @@ def test_refresh_says_what_changed(table, songs):
     assert_is_a_fit_to(model, BRkNN(3), table.read(), songs.queries)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["in the table", "in memory"])
 def test_a_random_day(empty, songs, where):
     """Twenty additions and removals: after each, a fit to the rows present."""

@@ -53,6 +53,7 @@ def test_half_of_the_rows_nominated(table, songs):
     assert np.array_equal(distances, ExactNeighbors().fit(songs.X).kneighbors(None, 5)[0])
 
 
+@pytest.mark.long
 def test_small_blocks_change_nothing(table, songs, monkeypatch):
     """One query at a time or all at once."""
     search = TableNeighbors(table).fit()
@@ -140,6 +141,7 @@ def test_recall(table, songs, monkeypatch):
     assert 0.1 < search.recall(40, 5) < 0.9
 
 
+@pytest.mark.long
 def test_an_index_of_lance(tmp_path):
     """By an index some neighbours are missed, more lists miss fewer; rows added behind it are found."""
     lancedb = pytest.importorskip("lancedb")

@@ -18,6 +18,7 @@ def engine(request):
     return request.param
 
 
+@pytest.mark.long
 def test_rows_come_back_in_their_order(table, songs):
     """Ids, vectors and tags, as added; the version stays as long as nothing changes."""
     rows = table.read()
@@ -208,6 +209,7 @@ def test_vectors_of_several_lengths(empty, monkeypatch):
         empty.read()
 
 
+@pytest.mark.long
 def test_order_survives_housekeeping(tmp_path, songs):
     """LanceDB's compaction of many small additions keeps the order; a changed row moves to the end."""
     lancedb = pytest.importorskip("lancedb")

@@ -363,6 +363,7 @@ def test_forms_of_the_findings():
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("store", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_memory_is_bounded(store):
     """Without a search, no copy of X is made."""

@@ -289,6 +289,7 @@ def test_bad_parameters(method, options, error, message):
         method(**options).fit(np.eye(8), np.eye(8, dtype=int))
 
 
+@pytest.mark.long
 def test_real_data(data_folder):
     """On emotions chains beat single classifiers, and the cardinality of the training rows is met."""
     training, test = (fetch_dataset("emotions", subset=part) for part in ("train", "test"))

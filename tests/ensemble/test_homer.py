@@ -247,6 +247,7 @@ def test_few_rows_and_no_labels():
     np.testing.assert_array_equal(model.predict([[1.0], [0.0]]), twins[:2])
 
 
+@pytest.mark.long
 def test_many_labels_stay_sparse():
     """500 sparse labels of 3,000 rows need no dense matrix of both, and every label has its leaf."""
     rng = np.random.default_rng(0)

@@ -96,6 +96,7 @@ def _value(scoring, mixed):
     return float(np.mean(losses))
 
 
+@pytest.mark.long
 def test_weights_per_label_minimise_the_log_loss():
     """By a loop over the grid; a label with fewer than 50 rows of a class gets the weight for all."""
     rare = (X[:, 0] > np.sort(X[TRAIN, 0])[-40]).astype(int)

@@ -260,6 +260,7 @@ def test_votes_are_those_that_were_fitted(method):
     np.testing.assert_array_equal(hard.fit(X, Y).predict_proba(X), scores[1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", [RAkELo, RAkELd])
 def test_seeds_and_jobs(method):
     """One seed, one answer, for subsets and for estimators that draw; jobs change nothing."""
@@ -316,6 +317,7 @@ def test_unfitted_and_pickles(problem, method):
     np.testing.assert_array_equal(thawed.predict(queries), model.predict(queries))
 
 
+@pytest.mark.long
 def test_real_data(data_folder):
     """Votes of overlapping trees are better than a partition and than a tree a label, in F and in ranking."""
     training, test = (fetch_dataset("emotions", subset=part) for part in ("train", "test"))

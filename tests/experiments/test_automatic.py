@@ -66,6 +66,7 @@ def test_options_narrow_the_choice(method):
         assert (candidate.n_neighbors, candidate.search) == (4, expected)
 
 
+@pytest.mark.long
 def test_groups_missing_values_and_kinds_of_columns():
     """Groups are left out together; missing numbers are imputed, categories encoded, as the candidate does it."""
     X = numbers()

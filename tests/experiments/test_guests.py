@@ -24,6 +24,7 @@ def values(records, method, metric):
     return [r["value"] for r in records if (r["method"], r["metric"]) == (method, metric)]
 
 
+@pytest.mark.long
 def test_objects_in_the_place_of_names(toy):
     """A user's classifier and metric are run beside named ones, and called what the user calls them."""
     metrics = {"agreeing": guests.agreement, "hamming": "hamming_loss", "hamming_loss": hamming_loss}
@@ -45,6 +46,7 @@ def test_names_of_a_list(toy):
     assert {r["metric"] for r in run(plan, {"toy": toy})} == {"agreement", "micro_f1"}
 
 
+@pytest.mark.long
 def test_what_a_classifier_gets_from_the_plan(toy):
     """The shared neighbours, unless it has a search or a number of its own, or is a pipeline."""
     cosine = ExactNeighbors(metric="cosine")
@@ -220,6 +222,7 @@ def test_a_plan_on_disk_says_what_its_names_stand_for(toy, tmp_path):
     assert "objects" not in Plan(("mlknn",), (3,)).describe({})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("methods", "metrics"),
     [
@@ -274,11 +277,13 @@ def test_the_contract_is_the_gate(make, message):
         make()
 
 
+@pytest.mark.long
 def test_checks_that_a_guest_cannot_pass(toy):
     """The class says so itself, with a reason, also for the command line."""
     assert len(run(Plan(("_guests:Excused",), (3,), cv=2, metrics=("micro_f1",)), {"toy": toy})) == 2
 
 
+@pytest.mark.long
 def test_a_guest_may_excuse_what_no_plan_does(toy):
     """Checks that are left out here may still be named, for those who run the whole contract; others may not."""
     Plan({"mine": guests.Matrices()}, (3,))
@@ -286,6 +291,7 @@ def test_a_guest_may_excuse_what_no_plan_does(toy):
         Plan({"mine": guests.Misspelt()}, (3,))
 
 
+@pytest.mark.long
 def test_a_slow_guest_waits_for_two_seconds_at_most(caplog):
     """No check starts after a second; the log says which did not."""
     slow = guests.Slow(weights="distance")  # no other test has had it checked

@@ -28,6 +28,7 @@ def dataset(n_rows=40, *, binary=False, name="toy"):
     return Dataset(X, Y, tuple("abcd"), tuple("xyz"), name)
 
 
+@pytest.mark.long
 def test_work_is_ended_in_time():
     """What was found by then is there, also while something is running that takes an hour."""
     start = time.monotonic()
@@ -35,12 +36,14 @@ def test_work_is_ended_in_time():
     assert time.monotonic() - start < 6
 
 
+@pytest.mark.long
 def test_within_a_worker_of_joblib():
     """A worker's way to start processes is unknown to those that it starts."""
     items = delayed(lambda: list(items_within(30, range, 3)))
     assert Parallel(2)([items(), items()]) == [[0, 1, 2], [0, 1, 2]]
 
 
+@pytest.mark.long
 def test_errors_of_the_other_process_are_raised():
     """As they are, after what was found before."""
     items = items_within(60, map, int, ["1", "x"])
@@ -49,6 +52,7 @@ def test_errors_of_the_other_process_are_raised():
         next(items)
 
 
+@pytest.mark.long
 def test_a_time_limit_that_suffices_changes_nothing():
     """The same candidates, values and scores as in this process."""
     tuning = {"methods": ("brknn@micro-f", "br:estimator=logistic"), "n_neighbors": (2, 5)}
@@ -192,6 +196,7 @@ def test_a_method_that_scales_itself_is_tried_once():
     assert again.trials[0].value == pytest.approx(values["none"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sample_rows", [None, 40])
 def test_methods_around_one_classifier_share_a_scaling(sample_rows):
     """That which is best for the first of them; those by neighbours, and around others, are tried in all."""
@@ -211,6 +216,7 @@ def test_methods_around_one_classifier_share_a_scaling(sample_rows):
     assert reason not in [out.reason for out in tuning.run(data).left_out]
 
 
+@pytest.mark.long
 def test_halves_by_a_sample():
     """All lines on some rows; the better half, and the best of the other kind, on all."""
     methods = ("brknn", "mlknn", "lpknn", "brknn-b", "br:estimator=logistic", "br:estimator=tree")

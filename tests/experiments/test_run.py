@@ -70,6 +70,7 @@ def test_equals_fitting_each_by_itself(toy, make_dataset, scale):
     assert run(plan, problems) == list(fitted_one_by_one(plan, problems))
 
 
+@pytest.mark.long
 def test_samplers(toy):
     """Each method is fitted to rows of its own, made of the training rows; others keep theirs."""
     plan = Plan(
@@ -86,6 +87,7 @@ def test_samplers(toy):
     assert run(plan, {"toy": toy}) == list(fitted_one_by_one(plan, {"toy": toy}))
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:The binomial regression has no finite solution")
 def test_methods_without_neighbors_and_selections(toy, sparse_toy):
     """Methods without a number of neighbours are run once a fold; selected features have a search of their own."""
@@ -101,6 +103,7 @@ def test_methods_without_neighbors_and_selections(toy, sparse_toy):
     assert len(numbers["mlknn"]) == 2 * len(numbers[methods[0]])
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:The binomial regression has no finite solution")
 def test_thresholds_of_methods_without_leave_one_out(toy):
     """They are tuned on the scores of a five-fold cross-validation of the training rows, a selection in each fold."""
@@ -156,6 +159,7 @@ def test_thresholds_change_label_sets_only(toy):
     assert all(row == values["score"]["mlknn"] for row in values["score"].values())
 
 
+@pytest.mark.long
 def test_one_search_a_fold(toy, monkeypatch):
     """All methods, k and thresholds are served by one search of the training rows and one of the test rows."""
     asked, search = [], ExactNeighbors.kneighbors
@@ -183,6 +187,7 @@ def test_order_of_records(toy):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", ["none", "minmax"])
 def test_sparse_equals_dense(toy, sparse_toy, scale):
     """Storage changes no record."""

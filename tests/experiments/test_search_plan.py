@@ -57,6 +57,7 @@ def test_sparse_workers_and_resuming(toy, sparse_toy, tmp_path):
         run(SearchPlan(PLAN, ("exact:n_jobs=2",)), {"toy": toy}, out=tmp_path)
 
 
+@pytest.mark.long
 def test_an_approximate_search(make_dataset):
     """What is missed is counted on the test rows, for every k; lines join the two searches."""
     pytest.importorskip("faiss")

@@ -143,6 +143,7 @@ def test_the_seed_decides_the_parts(pair):
     assert cuts[0] == cuts[1] != cuts[2]
 
 
+@pytest.mark.long
 def test_records_come_by_run_then_method_then_measure(records):
     """Settings and values are in one order; there is no number of neighbours."""
     labels = [(r["dataset"], r["seed"], r["fold"], r["method"], r["n_neighbors"], r["metric"]) for r in records]
@@ -151,6 +152,7 @@ def test_records_come_by_run_then_method_then_measure(records):
     ]
 
 
+@pytest.mark.long
 def test_methods_do_not_depend_on_each_other(pair, records):
     """Every value stands with its own method: each by itself, in another order, gives the same."""
     reverse = run(replace(PLAN, methods=PLAN.methods[::-1]), {"pair": pair})
@@ -294,6 +296,7 @@ def test_a_label_that_training_parts_miss(make_dataset, method, carriers):
             assert ours == expected
 
 
+@pytest.mark.long
 def test_a_missing_label_is_not_predicted_from_a_constant(make_dataset):
     """scikit-learn's decision value 0 of a label that a training part misses is no score.
 
@@ -341,6 +344,7 @@ def test_evaluated_share_is_of_the_rows_of_a_run(pair, records):
             assert values[fold, method, "evaluated_share"] == share
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_resuming_and_workers_change_nothing(pair, records, tmp_path, n_workers):
     """After an interruption one run is kept, two are made, and the records are those of one go in one process."""
@@ -365,6 +369,7 @@ def test_numbers_of_numpy_and_lists_make_the_same_plan(pair, tmp_path):
     assert run(plan, {"pair": pair}, out=tmp_path) == run(same, {"pair": pair}, out=tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("setting", "message"),
     [

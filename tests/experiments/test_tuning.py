@@ -103,6 +103,7 @@ def check(tuned, candidates, values, scores):
     assert tuned.scores == pytest.approx({k: v for k, v in scores.items() if np.isfinite(v)})
 
 
+@pytest.mark.long
 def test_leave_one_out_against_refits(data):
     """Each row by a refit without it; thresholds and the choice without each fifth; all in loops."""
     candidates = [Candidate(m, k, "none", "exact") for m, k in product(LOO_METHODS, (1, 4))]
@@ -115,6 +116,7 @@ def test_leave_one_out_against_refits(data):
         assert {trial.held_out for trial in tuned.trials} == {"leave-one-out"}
 
 
+@pytest.mark.long
 def test_folds_against_refits(data):
     """Scaling, selection of features and fits see the other folds only; methods with k and without."""
     data.X[7, 0] = 60.0  # so that the range of the feature is not the same without this row
@@ -153,6 +155,7 @@ def test_one_candidate_is_judged_plainly(data):
     assert trial.values == pytest.approx(parts)
 
 
+@pytest.mark.long
 def test_sparse_equals_dense(data):
     """The storage of X and Y changes no figure."""
     tuning = Tuning(("mlknn@micro-f", "lpknn", "iblr"), n_neighbors=(2, 3), searches=("exact", "exact:metric=cosine"))

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from faults._commands import command_of, environment_of, nearlabel
-from faults._scenarios import OF_TABLE
+from faults._scenarios import OF_TABLE, write_table
 
 CODES = {"SIGTERM": 143, "SIGINT": 130, "SIGHUP": 129}
 # A command that stops while it writes predictions, until the signal comes.
@@ -59,14 +59,25 @@ def test_ended_while_it_writes(with_model, sign):
     assert (with_model / "p.csv").read_text() == "older\n"
 
 
+OPTIONS = ("--methods", "brknn", "--k", "3", "--cv", "30", "--metrics", "hamming_loss", "--out")
+EVALUATE = ("evaluate", "data.csv", *OF_TABLE, *OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def records_of_whole_run(tmp_path_factory):
+    """The records of a run that was left alone."""
+    folder = tmp_path_factory.mktemp("whole")
+    write_table(folder / "data.csv", 60, 0)
+    assert nearlabel(folder, *EVALUATE, "whole").returncode == 0
+    return (folder / "whole" / "records.jsonl").read_bytes()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("sign", CODES)
-def test_ended_between_folds(folder, sign):
-    """Finished folds stay, and the same command does the rest: the records are those of a run that was let alone."""
-    options = ("--methods", "brknn", "--k", "3", "--cv", "30", "--metrics", "hamming_loss", "--out")
-    arguments = ("evaluate", "data.csv", *OF_TABLE, *options)
+def test_ended_between_folds(folder, sign, records_of_whole_run):
+    """Finished folds stay, and the same command does the rest: the records are those of a run that was left alone."""
     process = subprocess.Popen(
-        command_of(*arguments, "ended"),
+        command_of(*EVALUATE, "ended"),
         cwd=folder,
         env=environment_of(folder),
         stdout=subprocess.DEVNULL,
@@ -80,11 +91,9 @@ def test_ended_between_folds(folder, sign):
         process.send_signal(getattr(signal, sign))
     assert process.returncode in (CODES[sign], 0)  # 0: it was faster
     kept = records.read_bytes()
-    for name in ("ended", "whole"):
-        assert nearlabel(folder, *arguments, name).returncode == 0
-    whole = (folder / "whole" / "records.jsonl").read_bytes()
-    assert whole.startswith(kept)
-    assert records.read_bytes() == whole
+    assert nearlabel(folder, *EVALUATE, "ended").returncode == 0
+    assert records_of_whole_run.startswith(kept)
+    assert records.read_bytes() == records_of_whole_run
 
 
 @pytest.mark.long

@@ -16,6 +16,7 @@ DESCRIBE = ("describe", "data.csv", *OF_TABLE, "--format", "json")
 QUICK = (("--version",), ("--help",), ("fit", "--help"), ())  # which import no library
 
 
+@pytest.mark.long
 @needs_full
 @pytest.mark.parametrize("unbuffered", BUFFERS)
 @pytest.mark.parametrize("arguments", [*QUICK, DESCRIBE], ids=" ".join)

@@ -64,6 +64,7 @@ def writer(request, tmp_path):
         process.kill()
 
 
+@pytest.mark.long
 def test_what_a_killed_process_left_is_removed_by_the_next(writer):
     """By one that writes the same; another name is nobody's business."""
     process, place, kind = writer
@@ -77,6 +78,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(writer):
     assert names(place.parent) == ["a", "another"]
 
 
+@pytest.mark.long
 def test_what_a_live_process_writes_stays(writer):
     """Both finish; the later one has the last word, a new store none."""
     process, place, kind = writer

@@ -157,6 +157,7 @@ def test_arrays_of_one_name(tmp_path):
         read(tmp_path / "a.npz")
 
 
+@pytest.mark.long
 def test_a_bomb(write):
     """A small file of many small numbers is refused before memory is taken, unless it is asked for."""
     shape = HEADER.replace("<f8", "|i1").replace("2, 3", "100, 1000000")

@@ -28,6 +28,7 @@ except OSError as error:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("act", ["write", "append"])
 def test_a_full_disk_is_told_of_the_store(tmp_path, act):
     """What was there stays, and nothing else is left."""

@@ -53,6 +53,7 @@ def told(failures):
     return "\n\n".join(f"input {one['index']}, {one['kind']} {one['place']}\n{one['detail']}" for one in failures)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", TARGETS)
 def test_readers_keep_the_contract(figures, target):
     """Damaged files give a right answer, or ValueError or OSError that names the file; nothing crashes or hangs."""
@@ -64,8 +65,8 @@ def test_readers_keep_the_contract(figures, target):
 
 @pytest.mark.long
 def test_other_inputs(tmp_path):
-    """The same for 300 other inputs of each reader, fewer of the slow ones."""
-    figures, said = fuzz(tmp_path, 300, "--seed", 1)
+    """The same for 100 other inputs of each reader, fewer of the slow ones."""
+    figures, said = fuzz(tmp_path, 100, "--seed", 1)
     assert not any(found["failures"] for found in figures["targets"].values()), said
 
 
@@ -75,6 +76,7 @@ def kept_outcomes(tmp_path_factory):
     return fuzz(tmp_path_factory.mktemp("again"), "--again", *(REGRESSIONS / name for name in KEPT))[0] if KEPT else {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", KEPT)
 def test_mended_defects_stay_mended(kept_outcomes, name):
     """Inputs that are kept because a reader once broke the contract on them."""
@@ -92,6 +94,7 @@ def planted(tmp_path_factory):
     return *fuzz(folder, 3, "--planted", *limits, code=1), folder / "kept"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_faults_are_found(planted, name):
     """A reader that crashes, hangs, takes all memory, raises KeyError or answers wrongly is found."""

@@ -50,6 +50,7 @@ def quoted(name):
     return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
+@pytest.mark.long
 @few
 @given(data=data_sets(missing=True))
 def test_arff(data, tmp_path):
@@ -65,6 +66,7 @@ def test_arff(data, tmp_path):
     check_same(data, read_meka(path), "ARFF")
 
 
+@pytest.mark.long
 @few
 @given(data=data_sets(missing=True))
 @pytest.mark.parametrize("delimiter", [",", "\t"])
@@ -125,6 +127,7 @@ def test_npz(data, is_sparse, tmp_path):
     check_same(data, read_npz(write_npz(tmp_path / "in.npz", data)), "NPZ")
 
 
+@pytest.mark.long
 @few
 @given(data=data_sets(missing=True), is_sparse=st.booleans(), dtype=st.sampled_from([None, "f4", "f8"]))
 def test_store(data, is_sparse, dtype, tmp_path):

@@ -53,6 +53,7 @@ def test_the_program_of_the_page(folder, capsys):
     assert curve.startswith("{1: 0.1666")
 
 
+@pytest.mark.long
 def test_a_run_of_the_paper_resumes_and_is_compared(folder, capsys):
     """Its records lie in the folder of --out, and are those of any other run."""
     assert cli.main(["reproduce", "smith2026.toml", "--out", "results", "--format", "csv"]) == 0

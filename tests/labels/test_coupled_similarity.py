@@ -84,6 +84,7 @@ def test_blocks_change_nothing(monkeypatch):
         np.testing.assert_array_equal(parts, whole)
 
 
+@pytest.mark.long
 def test_many_features_and_labels_stay_sparse():
     """With 100,000 features and 300 labels no dense matrix of either is made, and the numbers are right."""
     rng = np.random.default_rng(0)

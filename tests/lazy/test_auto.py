@@ -71,6 +71,7 @@ def test_equals_the_fit_with_that_number(small, method, container):
     assert type(model.search_) is ExactNeighbors
 
 
+@pytest.mark.long
 def test_iblr_chooses_on_five_folds(small):
     """It has no leave-one-out answers: the predictions of five shuffled folds are judged together."""
     from sklearn.model_selection import KFold

@@ -96,6 +96,7 @@ def test_more_votes_than_a_byte_holds(k):
     np.testing.assert_array_equal(near.loo_predict_proba()[7], refit.predict_proba(X[[7]])[0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("container", ["dense", "csr_array"])
 def test_delta_of_the_best_leave_one_out(container):
     """`delta_scores_` are the micro F1 of refits without each row; the best, of equals the largest delta, is taken."""

@@ -116,6 +116,7 @@ def test_press_leaves_the_equation_out_only():
         assert_allclose(scores, scores_of(distances, Y[others], 3.0)[0], rtol=1e-8)
 
 
+@pytest.mark.long
 def test_fewer_landmarks():
     """They are drawn among distinct rows; a row that is left out takes its landmark with it."""
     X, Y, queries = problem()

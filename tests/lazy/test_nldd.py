@@ -265,6 +265,7 @@ def test_regressions_without_a_solution(X, Y, used):
     assert np.isfinite(model.predict_loss(X)).all()
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings(f"ignore:{RESIDUE}")
 def test_estimators_without_probabilities_and_pipelines():
     """Decision values are calibrated, also of labels of one row; pipelines serve; a single label too."""

@@ -105,7 +105,7 @@ OTHER_SEEDS = [pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2)]
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", [0, *OTHER_SEEDS])
 def test_many_steps(method, problem, seed):
-    """As above, 30 times; 200 times with the seeds that are slow."""
+    """As above, 15 times; 200 times with the seeds that are slow."""
     store_X, store_y, metric = PROBLEMS[problem]
     drawn = Drawn(seed)
 
@@ -115,7 +115,7 @@ def test_many_steps(method, problem, seed):
     X = drawn.rows(25)
     y = drawn.labels(X)
     model = make().fit(store_X(X), store_y(y))
-    for _ in range(200 if seed else 30):
+    for _ in range(200 if seed else 15):
         if len(X) > 8 and drawn.random.random() < 0.5:
             gone = drawn.random.choice(len(X), size=drawn.random.choice([1, 1, 3]), replace=False)
             X, y = np.delete(X, gone, axis=0), np.delete(y, gone, axis=0)
@@ -138,7 +138,7 @@ def test_many_steps_with_unknown_cells(method, seed):
     X = drawn.rows(25)
     y = drawn.labels(X).astype(np.float64)
     model = make().fit(X, y)
-    for _ in range(200 if seed else 30):
+    for _ in range(200 if seed else 15):
         if len(X) > 12 and drawn.random.random() < 0.5:
             gone = drawn.random.choice(len(X), size=drawn.random.choice([1, 1, 3]), replace=False)
             X, y = np.delete(X, gone, axis=0), np.delete(y, gone, axis=0)
@@ -224,6 +224,7 @@ def test_new_labels_beside_unknown_cells():
         LPkNN(3).fit(X[:3], y[:3]).partial_fit(X[3:], y[3:])
 
 
+@pytest.mark.long
 def test_a_number_of_neighbours_beside_unknown_cells():
     """Chosen anew over the known cells."""
     drawn = Drawn(seed=7)

@@ -183,6 +183,7 @@ def test_bad_options(name):
         count_skipped(TRUE, average=None)
 
 
+@pytest.mark.long
 def test_predictions_on_real_data(data_folder):
     """ML-kNN on yeast's split: each label as scikit-learn has it."""
     train, test = fetch_dataset("yeast", "train"), fetch_dataset("yeast", "test")

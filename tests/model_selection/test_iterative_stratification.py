@@ -251,6 +251,7 @@ def test_seeds_repeat_and_differ():
     assert first == of[0] != second
 
 
+@pytest.mark.long
 def test_shuffled_folds_are_drawn_evenly():
     """Over many seeds each of four equal rows is tested by either fold half of the time, with each other by a third."""
     Y = np.ones((4, 1), dtype=int)
@@ -415,6 +416,7 @@ def test_groups_reach_the_splitter(routing):
     assert [test.tolist() for test in without["indices"]["test"]] == [test.tolist() for _, test in cv.split(X, Y)]
 
 
+@pytest.mark.long
 def test_the_time_is_not_quadratic():
     """100,000 rows of about as many label sets are cut while one would wait; quadratic work would take hours."""
     rng = np.random.default_rng(0)

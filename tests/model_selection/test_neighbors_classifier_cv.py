@@ -129,6 +129,7 @@ def test_strategies_of_metrics():
     np.testing.assert_array_equal(model.predict(queries), MCut().fit(scores, np.zeros_like(Y[:20])).predict(scores))
 
 
+@pytest.mark.long
 def test_nested_is_the_choice_repeated():
     """Each fold is predicted by a choice that has not seen its samples or labels."""
     X, Y, _ = problem()
@@ -152,6 +153,7 @@ def test_crossfit_with_one_candidate_is_that_of_its_thresholds():
     assert np.isnan(NeighborsClassifierCV(methods=[BRkNN()], n_neighbors=[1]).fit(X[:4], Y[:4]).crossfit_score_)
 
 
+@pytest.mark.long
 def test_groups_are_left_out_together():
     """Doubled samples do not answer for each other."""
     X, Y, _ = problem()
@@ -177,6 +179,7 @@ def test_a_sample_chooses_and_all_tune():
     np.testing.assert_array_equal(again.cv_results_["score"], model.cv_results_["score"])
 
 
+@pytest.mark.long
 def test_time_limit():
     """The first method is always tried; what is left out is told."""
     X, Y, _ = problem()

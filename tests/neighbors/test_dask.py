@@ -63,6 +63,7 @@ def assert_same_answers(search, expected, queries, k):
     assert found[0].tobytes() == wanted[0].tobytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "sqeuclidean", "manhattan", "chebyshev"])
 @pytest.mark.parametrize("name", ["grid", "far", "float32", "csr"])
 def test_the_bits_are_those_of_one_process(client, name, metric):
@@ -86,6 +87,7 @@ def test_sizes_of_shards_and_tiles_change_nothing(client, shard_rows, query_rows
         assert_same_answers(search, expected, X[::-1] + 0.5, 6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["float32", "csr"])
 def test_rows_of_a_store_are_read_where_they_are(client, tmp_path, name):
     """By path, as memory map, and a slice of it; nothing is written, and worker files are the user's."""
@@ -117,6 +119,7 @@ def test_what_was_written_is_removed(client, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("storage", ["dense", "csr"])
 @pytest.mark.parametrize(
     "method",
@@ -233,6 +236,7 @@ def test_files_that_change_are_noticed(client, tmp_path):
         search.kneighbors(None, 2)
 
 
+@pytest.mark.long
 def test_copies_share_the_client_and_pickles_find_their_rows(client, tmp_path):
     """Clones are unfitted; a fitted search survives pickling with rows of memory and with a path."""
     X = rows("float32")

@@ -71,6 +71,7 @@ def test_after_each_step_it_is_like_a_fit(client, tmp_path, given, metric, store
         assert_like_a_fit(search, store(rows), store(drawn(random, 5)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("store", STORES.values(), ids=STORES)
 def test_classifiers_follow_the_rows(client, store):
     """Scores, leave-one-out scores and counts are those of a fit in one process."""
@@ -108,6 +109,7 @@ def test_lists_of_neighbours_are_updated_not_searched_again(client, monkeypatch)
     model.search_.close()
 
 
+@pytest.mark.long
 def test_few_shards_are_made_of_rows_that_come_one_by_one(client, tmp_path):
     """They are joined, and files that nobody needs any more are removed; a store of the user's stays as it is."""
     random = np.random.default_rng(2)
@@ -133,6 +135,7 @@ def test_rows_of_another_type_and_container(client):
     search.close()
 
 
+@pytest.mark.long
 def test_a_shard_that_loses_many_rows_is_fitted_to_the_others(client):
     """Until then they are left out of its answers."""
     rows = np.linspace(0, 1, 100)[:, np.newaxis] ** 2
@@ -158,6 +161,7 @@ def test_what_was_removed_belongs_to_the_recipe(client):
         np.testing.assert_array_equal(again.exact.take(np.arange(37)), np.delete(rows, [0, 7, 39], axis=0))
 
 
+@pytest.mark.long
 def test_pickles_forget_removed_rows(client, tmp_path):
     """Of rows in memory; of a store they hold the path, and which rows are left out."""
     rows = np.random.default_rng(0).normal(size=(60, 3))
@@ -189,6 +193,7 @@ def test_the_store_itself_may_grow_meanwhile(client, tmp_path):
             search.take([0])
 
 
+@pytest.mark.long
 def test_wrong_input_changes_nothing(client):
     """With the messages of the exact search; also a row that only a worker sees is wrong."""
     rows = drawn(np.random.default_rng(0), 40)

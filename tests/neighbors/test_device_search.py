@@ -166,6 +166,7 @@ def test_the_device_answers(use, monkeypatch):
     assert device.put_bytes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("spread", "last"), [(0.03, DeviceSearch), (1e-6, PanelSearch)])
 def test_what_eight_bits_cannot_order(spread, last, use):
     """Is searched for with sixteen, and what they cannot order falls to the search without a device."""

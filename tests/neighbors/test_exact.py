@@ -345,6 +345,7 @@ def test_queries_of_any_type_on_sparse_rows(dtype):
     assert ExactNeighbors().fit(X).kneighbors(np.eye(9).astype(dtype), 1)[1].ravel().tolist() == list(range(9))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", ["kd_tree", "brute"])
 def test_many_rows_at_the_same_distance_stay_in_bounds(algorithm):
     """Ten thousand rows as far as the nearest are not held in memory for each query."""
@@ -359,6 +360,7 @@ def test_many_rows_at_the_same_distance_stay_in_bounds(algorithm):
     assert peak < 300 * 2**20
 
 
+@pytest.mark.long
 def test_ties_of_whole_numbers_stay_in_bounds():
     """Unit vectors are all as far from each other: the first are the neighbours, and not all are held."""
     X = CONTAINERS["csr_array"](np.eye(6000))

@@ -208,6 +208,7 @@ def searched_by_hostile_product(X, queries, metric, k, monkeypatch):
             return search.kneighbors(queries, k), search.kneighbors(None, k)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("store", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_bits_from_a_hostile_product(metric, store, monkeypatch):

@@ -45,6 +45,7 @@ def test_p_values_by_loops(ties, k):
         assert (1 + sum(u >= d - 1e-12 for u in exact)) / (len(X) + 1) <= p_value
 
 
+@pytest.mark.long
 def test_at_most_the_level_is_novel():
     """Of 150 draws of few training rows and new ones like them; rows elsewhere are all novel."""
     shares, elsewhere = [], []

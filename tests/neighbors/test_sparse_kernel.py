@@ -109,6 +109,7 @@ def test_the_same_bits(kind, metric, small_panels):
             np.testing.assert_array_equal(ours, true, str(k))
 
 
+@pytest.mark.long
 def test_panels_of_the_usual_size():
     """Two of them, and more queries than a tile has."""
     X = words(np.random.default_rng(0), n=5000, d=700, n_words=5)

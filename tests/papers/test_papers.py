@@ -363,6 +363,7 @@ def test_an_order_of_our_records(load):
     assert order.as_dict()["scores"]["ranksvm"] == {"printed": -3, "ours": 0, "of_printed": None}
 
 
+@pytest.mark.long
 def test_a_look_runs_less_and_says_so(load, tmp_path):
     """Fewer folds and data sets, in a folder of their own; cells that were not run, and averages, are left out."""
     paper = with_methods(Paper("zhang2007", load=load, quick=True, out=tmp_path), "mlknn")
@@ -462,6 +463,7 @@ def thresholds_paper(load):
     return paper
 
 
+@pytest.mark.long
 def test_a_table_of_two_experiments(thresholds_paper, load):
     """Each cell is the mean of the runs of its own experiment; where "" is printed there is no number of neighbours."""
     found = {}
@@ -498,6 +500,7 @@ def test_a_difference_of_counts_stays_a_count(thresholds_paper):
     assert isinstance(largest["lowest_frequency"], float)
 
 
+@pytest.mark.long
 def test_a_table_of_results(load):
     """Our figure is the mean of what the experiment's plan gives, the difference is ours minus the printed one."""
     plan, _ = plan_of(facts_of("zhang2007")["experiments"]["yeast"])
@@ -579,6 +582,7 @@ def test_rare_labels_have_less_than_one_percent_of_the_rows():
     assert statistics["test_rare_labels_percent"] == 50
 
 
+@pytest.mark.long
 def test_other_readings_stand_beside(lazy_paper):
     """Other measures beside a printed F-measure, other rules for ties beside LPkNN."""
     cells = {(c.dataset, c.method, c.metric): c for c in lazy_paper.reproduce_table("3").cells}
@@ -588,6 +592,7 @@ def test_other_readings_stand_beside(lazy_paper):
     assert cells["scene", "mlknn", "micro_f1"].beside == {}
 
 
+@pytest.mark.long
 def test_one_run_serves_all_tables_and_figures(lazy_paper, load):
     """The experiment behind two tables and a figure loads its data, and hence runs, once."""
     lazy_paper.reproduce_table("2")
@@ -609,6 +614,7 @@ def test_the_printed_figures_give_the_printed_wins(name, number):
     assert [cell.ours for cell in wins] == [cell.printed for cell in wins]
 
 
+@pytest.mark.long
 def test_wins_are_of_our_figures(lazy_paper):
     """Every row of the last line beside the wins of the cells above it, by hand; a loss is won by the least."""
     cells = lazy_paper.reproduce_table("2").cells
@@ -691,6 +697,7 @@ def test_pairs_of_more_rows_than_there_are(load):
         paper.reproduce_figure("2")
 
 
+@pytest.mark.long
 def test_largest_differences(load):
     """Of each measure the largest difference, whatever its sign."""
     table = Paper("zhang2007", load=load).reproduce_table("1")

@@ -49,6 +49,7 @@ def test_answers_are_the_same(kept, name):
         assert np.array_equal(getattr(loaded, attribute, None), getattr(model, attribute, None)), attribute
 
 
+@pytest.mark.long
 def test_another_process_answers_the_same(kept, tmp_path):
     """What one process wrote another one reads, with the same answers: one model of each class."""
     fitted, folder = kept

@@ -181,6 +181,7 @@ def test_style(display):
     assert any(line.get_color() == "#123456" and line.get_linewidth() == 3.5 for line in display.ax_.lines)
 
 
+@pytest.mark.long
 def test_writing_leaves_the_users_figures_alone(tmp_path):
     """It does not load pyplot, which would choose a backend and keep the figure."""
     code = (
@@ -331,6 +332,7 @@ def test_frontier_of_an_estimator():
     assert len({line.get_marker() for line in display.ax_.lines if line.get_linestyle() == "None"}) == 2
 
 
+@pytest.mark.long
 def test_lines_of_equal_f():
     """Each has the F1 that is written beside it."""
     ax = MicroFrontierDisplay([0.5], [0.5]).plot().ax_

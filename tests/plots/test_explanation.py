@@ -71,6 +71,7 @@ def test_what_is_drawn(tmp_path, estimator):
     assert sum(text.startswith(plain["method"]) for text in words) == 1
 
 
+@pytest.mark.long
 def test_many_labels_neighbours_and_long_names(tmp_path):
     """What has no room is counted; names lose their middle; nothing in a name is read as mathematics."""
     plain = explained(BRkNNb(20), n_labels=53, name="$x_{{1}}^2$ and a long name that ends in number {}")
@@ -85,6 +86,7 @@ def test_many_labels_neighbours_and_long_names(tmp_path):
     assert len(title) < 130
 
 
+@pytest.mark.long
 def test_kept_columns_name_the_neighbours(tmp_path):
     """By title and id, in short, however they are written; a neighbour without any is a row."""
     explanation = MLkNN(4).fit(np.arange(5)[:, np.newaxis], np.eye(5, dtype=int)[:, :2]).explain([[0.1]])[0]
@@ -113,6 +115,7 @@ def test_votes_in_words():
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_no_room_is_left_empty():
     """The figure is as wide as the neighbours' labels need; where many are cut off it has a greatest width."""
     widths = [

@@ -27,6 +27,7 @@ def test_the_cube():
     assert len(starts) == 1
 
 
+@pytest.mark.long
 def test_files(tmp_path):
     """The same numbers give the same file."""
     files = [LabelCubeDisplay([0.8, 0.4, 0.1], SETS).write(tmp_path / f"{name}.svg") for name in "ab"]

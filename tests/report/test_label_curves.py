@@ -91,6 +91,7 @@ def test_picture():
     assert "the model's decisions" not in [text.text for text in ET.fromstring(never).iter("text")]
 
 
+@pytest.mark.long
 def test_section(nldd_facts):
     """A figure for each curve, with its numbers; the page names the order and how many labels are not drawn."""
     page = report_page({**nldd_facts, "label_curves": {"n_labels": 70, "curves": [CURVE]}})

@@ -54,6 +54,7 @@ def _no_figures(monkeypatch):
     monkeypatch.setattr(Display, "to_svg", lambda _, title, words="", **__: f"<svg><title>{title}</title>{words}</svg>")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_no_figures")
 def test_facts_are_plain(facts):
     """Facts are JSON, and the same page follows from them after a round trip."""
@@ -62,6 +63,7 @@ def test_facts_are_plain(facts):
     assert report_page(again) == report_page(facts)
 
 
+@pytest.mark.long
 def test_structure(page):
     """Elements are nested, identifiers unique, links lead into the page only, each picture says what it shows."""
     outline = Outline(page)
@@ -81,6 +83,7 @@ def test_nothing_is_loaded(page):
     assert not re.findall(r"https?:|@import|url\(", page)
 
 
+@pytest.mark.long
 def test_names_are_escaped(evil_facts):
     """A label named like a script is text everywhere: in tables, pictures, attributes and data."""
     page = report_page(evil_facts)

@@ -35,6 +35,7 @@ def test_facts_are_the_records(folder, toy):
     assert [one["support"] for one in dataset["labels"]] == toy.Y.sum(axis=0).tolist()
 
 
+@pytest.mark.long
 def test_what_made_the_records_is_told(folder, toy, make_dataset, tmp_path):
     """Each environment once, the level of the kernels included; nothing of a folder that does not say."""
     with kernel_level("off"):

@@ -84,6 +84,7 @@ def test_title_is_that_of_the_classifier():
     assert _classifier("Pipeline(A, BinaryRelevance(Pipeline(B, SVC)))") == "BinaryRelevance(Pipeline(B, SVC))"
 
 
+@pytest.mark.long
 def test_verdict_of_a_run(run_of_one):
     """The best method by micro F1, the next one, and whether the difference is significant."""
     means = {
@@ -104,6 +105,7 @@ def test_verdict_of_a_run(run_of_one):
         assert ending in header_of(facts)
 
 
+@pytest.mark.long
 def test_verdict_of_a_run_on_several_data_sets(run_of_many):
     """The method that is best most often."""
     header = header_of(run_of_many)

@@ -30,6 +30,7 @@ def planted(tmp_path_factory):
     return run.outcomes_of("strangers.chains", ["test_planted.py"], folder)
 
 
+@pytest.mark.long
 def test_a_new_difference_is_found(planted):
     """With the test and what it says; the other failure is in the ledger."""
     (new,) = run.problems(planted, [MESSAGE])
@@ -69,6 +70,7 @@ def test_a_suite_that_never_asks_us_is_found(planted):
     assert run.problems(silent, []) == ["no test asked us anything"]
 
 
+@pytest.mark.long
 def test_a_file_that_cannot_be_collected_is_found(tmp_path):
     """It asks nothing, and is a failure."""
     (tmp_path / "test_broken.py").write_text("import no_such_module_of_theirs\n")

@@ -21,6 +21,7 @@ def _problem(seed):
     return make_classification(300, 8, weights=[0.8], flip_y=0.2, random_state=seed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", SEEDS)
 def test_our_threshold_is_never_worse_where_it_is_chosen(seed):
     """By the F measure of the held-out scores of all folds together, which ours makes as large as can be."""

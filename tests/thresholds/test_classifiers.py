@@ -164,6 +164,7 @@ def test_spread_over_folds():
     assert tuned.cv_results_["std_test_objective"] == np.std(tuned.cv_results_["test_objective"])
 
 
+@pytest.mark.long
 def test_results_do_not_depend_on_n_jobs():
     """Folds fitted in two processes give the same thresholds."""
     X, Y = data()
@@ -477,6 +478,7 @@ def test_a_fold_is_judged_without_its_rows():
         assert tuned.cv_results_["test_objective"][fold] == strategy.score(scores[here], Y[validation])
 
 
+@pytest.mark.long
 def test_single_rows_are_judged_together():
     """For folds of one row the pooled figure is the F of all decisions; beyond 100 folds nothing is judged."""
     X, Y = data(40)

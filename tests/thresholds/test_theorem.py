@@ -71,6 +71,7 @@ def test_ascent_from_anywhere_ends_at_the_optimum():
         assert MicroFOptimum(float(beta)).fit(scores, Y).objective_ == float(reached), seed
 
 
+@pytest.mark.long
 def test_random_thresholds_are_never_better():
     """The best of 2,000 random threshold vectors does not reach more, in any of 300 problems."""
     for seed in range(300):
@@ -92,6 +93,7 @@ def test_the_printed_algorithm_finds_the_same_thresholds(beta):
         assert (ascent.predict(scores) == optimum.predict(scores)).all(), seed
 
 
+@pytest.mark.long
 def test_thresholds_only_rise():
     """Property 2: from scan to scan no threshold goes down, the value grows, and so does the number of evaluations."""
     longest = 0
@@ -131,6 +133,7 @@ def test_evaluations_stay_below_the_bound_of_the_paper():
     assert ascent.n_evaluated_ < 2 * 301 * 20
 
 
+@pytest.mark.long
 def test_tol_stops_early():
     """With a tolerance above the gain of the second scan the ascent stops after it, short of the maximum."""
     shorter = 0

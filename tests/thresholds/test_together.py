@@ -43,6 +43,7 @@ def test_a_loss_is_made_small(digits):
     assert tuned.estimator_.n_neighbors_ == 1 + values.argmin()
 
 
+@pytest.mark.long
 def test_in_pipelines_and_folds(digits):
     """The last step of a pipeline chooses; with folds, each fold by its own training rows."""
     X, Y = digits
@@ -53,6 +54,7 @@ def test_in_pipelines_and_folds(digits):
     assert folds.estimator_.n_neighbors_ == 1 + reached(MicroFOptimum(), BRkNN, X, Y).argmax()
 
 
+@pytest.mark.long
 def test_what_leaves_the_choice_alone(digits):
     """A rule that optimises no metric, a given number, and a method without leave-one-out scores."""
     X, Y = digits

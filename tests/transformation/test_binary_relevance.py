@@ -172,6 +172,7 @@ def test_blocks_change_nothing(problem, container, monkeypatch):
     np.testing.assert_array_equal(dense(model.predict(queries)), labels)
 
 
+@pytest.mark.long
 def test_many_labels_stay_sparse():
     """With 20,000 labels, most of them constant, predictions are sparse and those on the labels that occur."""
     rng = np.random.default_rng(0)
@@ -234,6 +235,7 @@ def test_pickles(problem, method):
     np.testing.assert_array_equal(thawed.predict(queries), model.predict(queries))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["emotions", "medical"])
 @pytest.mark.filterwarnings("ignore:Label (not )?[0-9]+ is present in all training examples")
 def test_real_data(data_folder, name):

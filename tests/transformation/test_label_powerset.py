@@ -215,6 +215,7 @@ def test_two_classes_have_one_column():
     assert brier < 0.8 * Y.var()
 
 
+@pytest.mark.long
 def test_calibrated_better_than_decisions_as_they_are():
     """Probabilities of unseen rows are likelier than those of the softmax of decision values as they are."""
     rng = np.random.default_rng(1)
