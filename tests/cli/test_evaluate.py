@@ -424,6 +424,7 @@ def test_searches(nearlabel, meka, monkeypatch):
     assert [(row["method"], row["search"], row["recall"]) for row in rows] == [(m, s, "1.0") for m, s in named]
 
 
+@pytest.mark.long
 def test_searches_are_the_comparison_otherwise(nearlabel, meka):
     """The values by the exact search are those of the command without --search, for several k and measures too."""
     options = (*SEARCHED, "--k", "2-3", "--metrics", "hamming_loss,micro_f1", "--format", "json")

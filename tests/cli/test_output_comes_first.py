@@ -37,6 +37,7 @@ def test_tune(unread, table, tmp_path, format_):
     assert load_model(out).predict(table[0].X).shape == table[0].Y.shape
 
 
+@pytest.mark.long
 def test_fit_and_explain(unread, table, tmp_path):
     """The model, and the figure."""
     out, figure = tmp_path / "m.skops", tmp_path / "why.svg"

@@ -18,6 +18,7 @@ def assert_same(found, expected):
         assert np.array_equal(ours, theirs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("queries", ["training", "queries", "one"])
 @pytest.mark.parametrize("k", [1, 5, 39])
 def test_the_exact_answer_where_all_are_nominated(table, songs, queries, k):

@@ -29,6 +29,7 @@ def test_rows_come_back_in_their_order(table, songs):
     assert table.version() == rows.version == table.read().version
 
 
+@pytest.mark.long
 def test_every_change_is_another_version(table, songs):
     """Adding, deleting and adding again what was deleted; deleting what is not there is no error."""
     versions = [table.version()]

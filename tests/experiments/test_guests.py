@@ -73,6 +73,7 @@ def test_what_a_classifier_gets_from_the_plan(toy):
             assert value == expected
 
 
+@pytest.mark.long
 def test_one_search_serves_guests_too(toy, monkeypatch):
     """Guests with a number of neighbours and no search of their own share the neighbours of all methods."""
     asked, search = [], ExactNeighbors.kneighbors

@@ -241,6 +241,7 @@ def test_sparse_rows_and_label_sets_give_the_same(make_dataset, method):
     assert stored == dense
 
 
+@pytest.mark.long
 def test_a_look_runs_the_first_runs(pair, records):
     """The records of two runs are those of the first two of all."""
     look = run(replace(PLAN, first_folds=2), {"pair": pair})

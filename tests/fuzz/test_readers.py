@@ -110,6 +110,7 @@ def test_planted_faults_are_found(planted, name):
     assert (found["accepted"], found["clear"], found[kind]) == (1, 1, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "smallest"), [("raw", {b"=\xff", b"\xff="}), ("hang", {b"a=1\nb=\xff\nc=3\n"})])
 def test_failures_are_kept_and_made_smaller(planted, name, smallest):
     """An input of 14 bytes becomes one of two; one that hangs is kept as it is, since each trial would take seconds."""

@@ -82,6 +82,7 @@ def test_csv(data, tmp_path, delimiter):
     check_same(data, read_table(path, labels=data.label_names), "CSV")
 
 
+@pytest.mark.long
 @few
 @given(data=data_sets(missing=True))
 def test_json_lines(data, tmp_path):

@@ -253,6 +253,7 @@ def test_sweep_equals_single_fits(problem, plus):
         np.testing.assert_array_equal(swept.coef_, single.coef_)
 
 
+@pytest.mark.long
 def test_jobs_change_nothing():
     """Labels fitted two at a time have the same coefficients."""
     rng = np.random.default_rng(0)

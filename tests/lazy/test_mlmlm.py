@@ -307,6 +307,7 @@ def test_a_sample_of_rows_chooses_the_power(monkeypatch):
     assert_array_equal(part.cv_results_["ranking_loss"], MLMLM().fit(X, Y).cv_results_["ranking_loss"])
 
 
+@pytest.mark.long
 def test_better_than_mlknn_on_the_embedded_set():
     """What it is for; both with tuned thresholds: ML-kNN 0.70."""
     digits = load_multidigits()

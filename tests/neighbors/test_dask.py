@@ -76,6 +76,7 @@ def test_the_bits_are_those_of_one_process(client, name, metric):
         assert_same_answers(search, expected, None, 79)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shard_rows", [1, 7, 1000])  # 1: 40 shards are merged in two steps
 @pytest.mark.parametrize("query_rows", [15, 100])
 def test_sizes_of_shards_and_tiles_change_nothing(client, shard_rows, query_rows):
@@ -226,6 +227,7 @@ def test_metrics_with_what_they_need_are_welcome(client):
         assert_same_answers(search, ExactNeighbors("seuclidean", metric_params=params).fit(X), None, 3)
 
 
+@pytest.mark.long
 def test_files_that_change_are_noticed(client, tmp_path):
     """A store that was replaced after `fit` gives an error, no neighbours of other rows."""
     X = rows("float32")

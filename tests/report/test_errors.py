@@ -102,6 +102,7 @@ def test_confusions_by_loops(seed):
     assert excess == sorted(excess, reverse=True)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_no_figures")
 def test_sections(nldd_facts, evil_facts):
     """Tables with headings; names are escaped; the order and the count are written above."""

@@ -447,6 +447,7 @@ def test_no_split(cv):
         TunedThresholdsClassifierCV(MLkNN(3), cv=cv).fit(X, Y)
 
 
+@pytest.mark.long
 def test_workers_know_the_configuration():
     """Metadata routing reaches the steps of a pipeline in another process too."""
     X, Y = data()

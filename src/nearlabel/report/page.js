@@ -106,7 +106,8 @@
   function shown(value) {
     if (value === null || value === undefined) return "–";
     if (typeof value !== "number") return value === "inf" ? "never" : value === "-inf" ? "always" : String(value);
-    return Number.isInteger(value) ? String(value) : value.toPrecision(3);
+    if (Number.isInteger(value)) return String(value);
+    return Math.abs(value) < 1e-4 ? value.toExponential(2) : value.toPrecision(3);
   }
 
   function chips(labels, names, kind) {
