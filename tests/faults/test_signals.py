@@ -127,5 +127,12 @@ def test_a_second_signal_does_not_disturb_the_end():
         "sys.exit(__main__.main())\n"
     )
     of = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", code], env=of, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=of,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # the tests may run under nohup
+    )
     assert (done.returncode, done.stdout, done.stderr) == (129, "tidy\n", "")
