@@ -26,6 +26,12 @@ sys.exit(__main__.main())
 """
 
 
+def heed_signals():
+    """Let a new process end by the signals, whatever started the tests: a shell in the background, or nohup."""
+    for sign in CODES:
+        signal.signal(getattr(signal, sign), signal.SIG_DFL)
+
+
 def ended_by(sign, folder, command):
     """Start a command, send it a signal when it says that it is writing, and return exit code and last lines."""
     process = subprocess.Popen(
@@ -35,7 +41,7 @@ def ended_by(sign, folder, command):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=heed_signals,
     )
     with process:
         while (line := process.stderr.readline()) != "here\n":
@@ -82,7 +88,7 @@ def test_ended_between_folds(folder, sign, records_of_whole_run):
         env=environment_of(folder),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=heed_signals,
     )
     records = folder / "ended" / "records.jsonl"
     with process:
@@ -133,6 +139,6 @@ def test_a_second_signal_does_not_disturb_the_end():
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # the tests may run under nohup
+        preexec_fn=heed_signals,
     )
     assert (done.returncode, done.stdout, done.stderr) == (129, "tidy\n", "")
