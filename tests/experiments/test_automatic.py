@@ -34,6 +34,7 @@ def words(seed=0):
     return sparse.csr_array(np.random.default_rng(seed).poisson(0.15, (60, 12)).astype(float))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", ["micro_f1", "hamming_loss", "subset_accuracy", "ranking_loss", hamming_loss])
 @pytest.mark.parametrize("features", [numbers, words])
 def test_the_candidate_is_the_best_estimator(features, metric):

@@ -61,6 +61,7 @@ def measured(metric, Y, answers):
     return float(entry.function(Y, answers.labels if entry.needs == "prediction" else answers.scores))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", SCALERS)
 def test_equals_fitting_each_by_itself(toy, make_dataset, scale):
     """Sharing one search and one count among all methods, k and measures changes no digit of any record."""

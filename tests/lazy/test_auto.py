@@ -31,6 +31,7 @@ def refitted(model, X, Y, k):
     return micro_f1(Y, np.array(predicted))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "numbers"),
     [

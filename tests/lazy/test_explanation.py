@@ -234,6 +234,7 @@ def fewest(model, X, Y, query, one, label, turned):
     return changes
 
 
+@pytest.mark.long
 @every([*BY_SHARES, MLkNN(4), IBLR(4, ridge=0.1)])
 def test_flips_by_trying_all_neighbours(estimator):
     """The fewest neighbours that must gain or lose a label, found by editing their label sets in every way."""

@@ -70,6 +70,7 @@ def refined(monkeypatch):
     return counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_little_is_recomputed(kind, refined):
     """Of 12,000 rows at most some forty a query are recomputed; float64 bounds answer the outlier at most."""

@@ -35,6 +35,7 @@ def test_no_single_move_improves(metric, beta):
                 assert value(Y, moved) <= ascent.objective_ + 1e-9, (seed, label)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("metric", "beta"), OF_ROWS)
 def test_exhaustive_search_is_never_beaten_and_mostly_reached(metric, beta):
     """On small problems the value is at most the maximum over all threshold vectors, and equals it nearly always."""
