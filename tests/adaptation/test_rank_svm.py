@@ -193,7 +193,7 @@ def test_smoother_is_a_ridge_regression():
                 [[kernel + ridge * np.diag(1 / weights), np.ones((12, 1))], [np.ones((1, 12)), np.zeros((1, 1))]]
             )
             solution = np.linalg.solve(system, np.vstack([target, np.zeros((1, 2))]))
-            fitted = RidgeSmoother.of(kernel, weights)(target, ridge)
+            fitted = RidgeSmoother(kernel, weights)(target, ridge)
             np.testing.assert_allclose(fitted, kernel @ solution[:-1] + solution[-1], atol=1e-8)
 
 

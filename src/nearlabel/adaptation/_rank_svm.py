@@ -79,9 +79,9 @@ class RankSVM(WithDecisions):
     -----
     Only the solver differs from the paper, which uses the Frank-Wolfe method with a linear program in each step; 50
     steps, as in the authors' program, end far from the minimum. Ours is an alternating direction method of multipliers:
-    each step is a kernel ridge regression of the scores and a clipped update of the dual variables. It needs one
-    eigendecomposition of the kernel, so memory grows with the square, and time with the cube, of the number of samples.
-    It solves the primal problem, in which nearly all β differ from 0.
+    each step is a kernel ridge regression of the scores and a clipped update of the dual variables. It factorises the
+    kernel a few times, so memory grows with the square, and time with the cube, of the number of samples. It solves the
+    primal problem, in which nearly all β differ from 0.
 
     Memory also grows with the number of pairs, ``Σ_i |Y_i||Ȳ_i|``, by about 90 bytes for each: 2,000 samples with 27 of
     300 labels have 15 million pairs.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from nearlabel.adaptation._balanced import balanced
 from nearlabel.adaptation._label_pairs import LabelPairs
@@ -69,7 +69,7 @@ def solve(program: RankingProgram, tol: float, max_iter: int) -> RankingSolution
     others.
     """
     paces = _paces(program)
-    smoother = RidgeSmoother.of(program.kernel, paces)
+    smoother = RidgeSmoother(program.kernel, paces)
     penalty = float(program.caps.mean())
     scores, alpha = np.zeros((len(program.kernel), program.pairs.n_labels)), np.zeros(len(program.caps))
     for n_iter in range(1, max_iter + 1):
@@ -142,35 +142,37 @@ def _certified(program: RankingProgram, step: _Step, n_iter: int, tol: float) ->
     return RankingSolution(step.dual_coef, intercept, objective, bound, bool(close), n_iter)
 
 
-@dataclass(frozen=True)
 class RidgeSmoother:
-    """Kernel ridge regression of weighted rows with a free constant; one eigendecomposition serves every ridge.
+    """Kernel ridge regression of weighted rows with a free constant; a Cholesky factor serves all targets of a ridge.
 
     Rows are multiplied by the square roots of their weights, which gives equal weights; the constant becomes the
-    direction of the roots.
+    direction of the roots, which is projected out of the kernel.
     """
 
-    weights: FloatArray  # (n_rows,)
-    vectors: FloatArray  # (n_rows, rank), orthogonal to the constant
-    values: FloatArray  # (rank,)
-
-    @classmethod
-    def of(cls, kernel: FloatArray, weights: FloatArray) -> Self:
-        """Decompose a kernel; eigenvalues that are 0 up to rounding are left out."""
+    def __init__(self, kernel: FloatArray, weights: FloatArray) -> None:
         roots = np.sqrt(weights)
         weighted, constant = roots[:, np.newaxis] * kernel * roots, roots / np.linalg.norm(roots)
         along = weighted @ constant
         along = np.outer(along - (constant @ along) / 2 * constant, constant)
-        values, vectors = np.linalg.eigh(weighted - along - along.T)
-        kept = values > len(kernel) * np.finfo(np.float64).eps * np.abs(weighted).max()
-        return cls(weights, vectors[:, kept], values[kept])
+        self.weights, self._roots = weights, roots[:, np.newaxis]
+        self._kernel = np.asfortranarray(weighted - along - along.T)
+        self._rounding = 4 * len(kernel) * np.finfo(np.float64).eps * np.abs(weighted).max()  # of its eigenvalues
+        self._ridge, self._factor = np.nan, (self._kernel, False)
 
     def __call__(self, target: FloatArray, ridge: float) -> FloatArray:
         """Return the scores Kβ + b that minimise Σ weight_i |Kβ + b - target|_i² + ridge <β, Kβ>.
 
         β is weight_i (target - scores)_i / ridge.
         """
-        roots = np.sqrt(self.weights)[:, np.newaxis]
+        if ridge != self._ridge:
+            self._ridge, self._factor = ridge, self._factorised(ridge)
         mean = np.average(target, axis=0, weights=self.weights)
-        shrinkage = (self.values / (self.values + ridge))[:, np.newaxis]
-        return np.asarray(mean + self.vectors @ (shrinkage * (self.vectors.T @ (roots * (target - mean)))) / roots)
+        weighted = self._roots * (target - mean)
+        return np.asarray(target - (ridge + self._rounding) * cho_solve(self._factor, weighted) / self._roots)
+
+    def _factorised(self, ridge: float) -> tuple[FloatArray, bool]:
+        """Return the Cholesky factor of the kernel plus the ridge, which is raised by the rounding error."""
+        ridged = self._kernel.copy(order="F")
+        np.einsum("ii->i", ridged)[:] += ridge + self._rounding
+        factor: tuple[FloatArray, bool] = cho_factor(ridged, overwrite_a=True)
+        return factor
