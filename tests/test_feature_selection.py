@@ -339,12 +339,23 @@ def test_document_frequency(container):
     assert kept.get_support(indices=True).tolist() == [0, 2]
 
 
+def test_document_frequency_leaves_sparse_rows_as_they_are():
+    """Entries that occur twice are summed in a copy: the array may be read-only."""
+    X = sparse.csr_array((np.array([1.0, -1.0, 2.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    X.data.flags.writeable = False
+    assert document_frequency(X).tolist() == [0, 1]
+    assert X.nnz == 3
+
+
 def test_equal_scores_keep_all_features():
     """However the mean of equal scores is rounded, all reach it, constant features and labels included."""
     rng = np.random.default_rng(0)
     for n_features in range(1, 60):
         x, Y = rng.integers(0, 2, (30, 1)), rng.integers(0, 2, (30, 3))
         assert InformationGainSelector().fit(np.repeat(x, n_features, axis=1), Y).get_support().all()
+        as_informative = np.hstack([x, 1 - x])  # the sums of their entropies are in another order
+        assert InformationGainSelector().fit(as_informative, Y).get_support().all()
+        assert InformationGainSelector(n_features=1).fit(as_informative, Y).get_support().tolist() == [True, False]
     assert InformationGainSelector().fit(np.ones((5, 3)), np.eye(5, dtype=int)).get_support().all()
     assert InformationGainSelector().fit(rng.random((5, 3)), np.ones((5, 2))).get_support().all()
 

@@ -37,6 +37,8 @@ from nearlabel.utils.validation import (
     require_labels,
 )
 
+_ROUNDING = 1e-9  # relative difference of scores that counts as none
+
 __all__ = ["InformationGainSelector", "document_frequency", "information_gain", "symmetrical_uncertainty"]
 
 
@@ -83,6 +85,8 @@ def document_frequency(X: MatrixLike, y: object = None) -> IntArray:
     [[3], [1], [1]]
     """
     X = check_array(X, accept_sparse="csr")
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()  # a comparison sums duplicate entries in place
     return np.asarray((X != 0).sum(axis=0), dtype=np.int64).ravel()
 
 
@@ -197,7 +201,7 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
 
     A feature is selected if IGS(f, L) ≥ T, where T is the mean of the scores (equation 15). The paper does not define
     the case of a score equal to T; here the feature is selected, so that with equal scores all features are selected
-    rather than none.
+    rather than none. Scores that differ by less than a part in 10⁹ are equal.
 
     Parameters
     ----------
@@ -353,10 +357,12 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
     def _get_support_mask(self) -> BoolArray:
         """Return which features (n_features,) are selected."""
         check_is_fitted(self, "scores_")
-        kept = np.asarray(self.scores_ >= self.threshold_)
-        if getattr(self, "n_features", None) is not None:  # models saved before it existed do not have it
-            at_threshold = np.flatnonzero(self.scores_ == self.threshold_)
-            kept[at_threshold[len(at_threshold) - (kept.sum() - self.n_features) :]] = False
+        rounding = _ROUNDING * self.threshold_
+        if getattr(self, "n_features", None) is None:  # models saved before it existed do not have it
+            return np.asarray(self.scores_ >= self.threshold_ - rounding)
+        kept = np.asarray(self.scores_ > self.threshold_ + rounding)
+        equal = np.flatnonzero(np.abs(self.scores_ - self.threshold_) <= rounding)
+        kept[equal[: self.n_features - kept.sum()]] = True
         return kept
 
     def __sklearn_tags__(self) -> Tags:

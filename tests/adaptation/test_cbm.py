@@ -466,3 +466,18 @@ def test_real_data(data_folder):
     assert subset_accuracy(test.Y, sets) > 1.05 * subset_accuracy(test.Y, theirs)
     assert hamming_loss(test.Y, labels) < hamming_loss(test.Y, sets)
     assert np.diff(model.objective_).min() > 0
+
+
+def test_equally_probable_modes():
+    """The first component's own label set is taken, although the second is more probable by a rounding error."""
+    mixtures = LabelMixtures(np.log([[0.5 - 1e-15, 0.5 + 1e-15]]), np.array([[[3.0, -3.0], [-3.0, 3.0]]]))
+    labels, proven = most_probable_labelsets(mixtures, True)
+    assert labels.tolist() == [[True, False]]
+    assert proven.all()
+
+
+def test_marginals_of_one_half_are_predicted():
+    """A label with a probability of exactly one half."""
+    model = CBM(1, random_state=0, decision="marginals").fit([[0.0], [0.0]], [[1, 0], [0, 1]])
+    assert model.predict_proba([[0.0]]).tolist() == [[0.5, 0.5]]
+    assert model.predict([[0.0]]).tolist() == [[1, 1]]

@@ -340,6 +340,14 @@ def test_infinite_kernels_are_refused():
             RankSVM(kernel=kernel).fit(X * 1e200, Y)
 
 
+def test_kernels_that_are_too_large_for_the_solver_are_refused():
+    """Values are finite here; the rounding error of a constant feature makes weights of rows infinite."""
+    X = np.array([[1e6], [1e6 + 1e-9]] * 5)
+    Y = np.array([[1, 0, 0, 1, 1, 0, 1, 1, 0, 1], [0, 0, 1, 0, 0, 0, 0, 0, 0, 1], [1, 0, 0, 0, 0, 1, 1, 0, 0, 0]]).T
+    with pytest.raises(ValueError, match="X must be small enough for finite kernel values"):
+        RankSVM().fit(X, Y)
+
+
 @pytest.mark.parametrize(("n_labels", "seed"), [(3, 0), (5, 0)])
 def test_long_rows_do_not_hold_up_the_others(n_labels, seed):
     """One normal feature, to the eighth power, gives kernels of 10⁷; the minimum is reached in the steps allowed."""

@@ -34,9 +34,9 @@ STRATEGIES = {
     "macro-f": SCut("macro_fbeta"),
     "macro-f:beta=0.5": SCut("macro_fbeta", beta=0.5),
     "macro-f:metric=hamming_loss": SCut("hamming_loss"),
-    "fbr0": FBR(SCut("macro_fbeta"), 0),
-    "fbr1": FBR(SCut("macro_fbeta"), 1),
-    "fbr1:fbr=0.3:beta=2": FBR(SCut("macro_fbeta", beta=2), 1, 0.3, beta=2),
+    "fbr0": FBR(SCut("macro_fbeta"), 0, random_state=0),
+    "fbr1": FBR(SCut("macro_fbeta"), 1, random_state=0),
+    "fbr1:fbr=0.3:beta=2": FBR(SCut("macro_fbeta", beta=2), 1, 0.3, beta=2, random_state=0),
     "fbr0:cv=3:random_state=1": FBR(SCut("macro_fbeta"), 0, cv=3, random_state=1),
     "global-f": GlobalCut("micro_fbeta"),
     "global-f:metric=jaccard_examples": GlobalCut("jaccard_examples"),
@@ -339,8 +339,11 @@ def test_calibrated_methods_share_no_fit_with_plain_ones():
     ("text", "error", "message"),
     [
         ("ranksvm@beta", TypeError, "method must be an estimator with predict_proba"),
-        ("mlknn@beta@beta", ValueError, "thresholds must be a number from 0 to 1 or one of"),
-        ("mlknn@micro-f@beta", ValueError, "must be"),
+        ("mlknn@beta@beta", ValueError, "calibration must come before thresholds, without options"),
+        ("mlknn@0.3@isotonic", ValueError, "calibration must come before thresholds, without options"),
+        ("mlknn@isotonic:cv=3", ValueError, "calibration must come before thresholds, without options"),
+        ("mlknn@isotonik", ValueError, "thresholds must be .*'isotonic'"),
+        ("mlknn@micro-f@beta", ValueError, "calibration must come before thresholds"),
     ],
 )
 def test_bad_calibrations(text, error, message):

@@ -145,6 +145,8 @@ def test_blocks_change_nothing(problem, monkeypatch):
             "the group of every sample, got <NA> for row 1",
         ),
         (MLkNN(3), np.array([1, "a"] * 20, dtype=object), "groups must have names of one type, got several"),
+        (MLkNN(3), [1, "a"] * 20, "groups must have names of one type, got several"),
+        (MLkNN(3), ["a", "b"] * 19 + ["c", np.nan], "groups must name the group of every sample, got nan for row 39"),
         (BRkNN(3), np.ones(40), "n_neighbors must be at most 0 to leave out groups of up to 40 of n_samples=40"),
         (MLkNN(30), GROUPS["one"], "n_neighbors must be at most 24 to leave out groups of up to 15"),
         (MLkNN(3, search=KNOWN), GROUPS["one"], "search must know 18 neighbours .* groups of up to 15, got 6"),

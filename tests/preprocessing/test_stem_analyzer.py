@@ -85,6 +85,8 @@ def test_threads_share_it():
     [
         ({"stemmer": "lovins2"}, r"stemmer must be one of arabic, .*, got 'lovins2'\."),
         ({"stop_words": "german"}, r"stop_words must be 'english', a collection of words or None, got 'german'\."),
+        ({"stop_words": 5}, r"stop_words must be 'english', a collection of words or None, got 5\."),
+        ({"token_pattern": r"(\w)\w+"}, r"token_pattern must have no group, got .* with 1\."),
         ({"token_pattern": "("}, r"token_pattern must be a regular expression, got '\(': "),
     ],
 )

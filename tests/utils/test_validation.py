@@ -52,3 +52,24 @@ def test_a_column_of_texts_is_named(container):
         BRkNN(1).fit(container(frame), Y)
     frame["genre"] = ["1", "2", "3"]
     assert BRkNN(1).fit(container(frame), Y).predict(container(frame)).shape == Y.shape
+
+
+@pytest.mark.parametrize(("text", "message"), [(None, "NaN"), ("nan", "NaN"), ("inf", "infinity")])
+def test_texts_of_polars_that_are_no_finite_numbers(text, message):
+    """A column of texts becomes numbers, and these are checked like others."""
+    with pytest.raises(ValueError, match=f"Input X contains {message}"):
+        BRkNN(1).fit(pl.DataFrame({"a": ["1", text, "2"]}), Y)
+
+
+def test_frames_of_sparse_columns_that_leave_out_another_value():
+    """By default pandas leaves out NaN: such columns are read as if they were dense."""
+    y = pd.DataFrame({"p": pd.arrays.SparseArray([1.0, 0.0, 1.0])})
+    expected = BRkNN(1).fit(X, y.sparse.to_dense()).predict(X)
+    np.testing.assert_array_equal(BRkNN(1).fit(X, y).predict(X), expected)
+    np.testing.assert_array_equal(BRkNN(1).fit(y, Y).predict(y), BRkNN(1).fit(y.sparse.to_dense(), Y).predict(y))
+
+
+def test_classes_of_several_types():
+    """Numpy would write the numbers in a list as text."""
+    with pytest.raises(ValueError, match="y must contain classes of one type"):
+        BRkNN(1).fit(X, ["a", 1, "a"])

@@ -49,7 +49,7 @@ def _best_mode(mixtures: LabelMixtures, allow_empty: bool) -> Best:
     value = mixtures.log_probability(modes)
     if not allow_empty:
         value[~modes.any(axis=2)] = -np.inf
-    top, rows = value.argmax(axis=1), np.arange(len(value))
+    top, rows = (value >= value.max(axis=1, keepdims=True) - _MORE).argmax(axis=1), np.arange(len(value))
     best = Best(modes[rows, top], value[rows, top], np.ones(len(value), dtype=np.bool_))
     if not allow_empty:
         single = log_sum(mixtures.joint_of_none()[:, np.newaxis] + mixtures.log_odds.swapaxes(1, 2))

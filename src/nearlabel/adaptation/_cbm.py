@@ -57,8 +57,8 @@ class ConditionalBernoulliMixture(WithProbabilities):
         "none", as in the authors' program, is often better for word counts, where scaling would favour rare words. Then
         features should have values of about 1: the ridge has little effect on larger ones, and more steps are needed.
     decision : {"labelset", "marginals", "sampling"}, default="labelset"
-        "labelset": the most probable label set, found exactly. "marginals": the labels with a probability above one
-        half. "sampling": the most probable of `n_samples` random label sets.
+        "labelset": the most probable label set, found exactly. "marginals": the labels with a probability of at
+        least one half. "sampling": the most probable of `n_samples` random label sets.
     allow_empty : bool, default=None
         Whether the empty label set may be predicted. None: if a training sample has it. For "labelset" and "sampling"
         only.

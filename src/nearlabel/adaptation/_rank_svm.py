@@ -171,7 +171,11 @@ class RankSVM(WithDecisions):
         paired = np.flatnonzero((sizes > 0) & (sizes < labels.shape[1]))
         pairs = LabelPairs.of(labels[paired])
         program = RankingProgram(self._kernel_of_training(X[paired]), pairs, self.C * pairs.weights)
-        solution = solve(program, self.tol, self.max_iter)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                solution = solve(program, self.tol, self.max_iter)
+        except OverflowError as error:
+            raise self._too_large() from error
         if not solution.converged:
             warnings.warn(
                 f"RankSVM stopped after {solution.n_iter} steps at a duality gap of {solution.relative_gap:.2g};"
@@ -189,10 +193,13 @@ class RankSVM(WithDecisions):
         with np.errstate(over="ignore", invalid="ignore"):
             kernel = self._kernel(X, X)
         if not np.isfinite(kernel).all():
-            given = self.kernel != "linear" and not isinstance(self.gamma, str)
-            large, value = ("gamma", f", got {self.gamma!r}") if given else ("X", "")
-            raise ValueError(f"{large} must be small enough for finite kernel values{value}. Hint: scale the features.")
+            raise self._too_large()
         return kernel
+
+    def _too_large(self) -> ValueError:
+        given = self.kernel != "linear" and not isinstance(self.gamma, str)
+        large, value = ("gamma", f", got {self.gamma!r}") if given else ("X", "")
+        return ValueError(f"{large} must be small enough for finite kernel values{value}. Hint: scale the features.")
 
     def _score(self, X: Matrix) -> FloatArray:
         ranked = self._rank(X.astype(np.float64))

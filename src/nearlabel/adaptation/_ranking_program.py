@@ -66,7 +66,7 @@ def solve(program: RankingProgram, tol: float, max_iter: int) -> RankingSolution
     term in place of D'D, a step is a kernel ridge regression for F and a clipped update of α. So an ill-conditioned
     kernel, which is usual for polynomials of degree 8, does not need more steps. The penalty of a row is proportional
     to its pace, so that rows with a large norm, which have large kernel values and small α, do not slow down the
-    others.
+    others. If numbers become infinite, there is an `OverflowError`.
     """
     paces = _paces(program)
     smoother = RidgeSmoother(program.kernel, paces)
@@ -77,6 +77,8 @@ def solve(program: RankingProgram, tol: float, max_iter: int) -> RankingSolution
         moves = step.scores - scores, step.alpha - alpha
         if n_iter % _CHECK_EVERY == 0 or n_iter == max_iter:
             solution = _certified(program, step, n_iter, tol)
+            if not np.isfinite(solution.objective):
+                raise OverflowError("The kernel is too large for the solver.")
             if solution.converged:
                 break
             penalty = _better_penalty(program.pairs, paces, step, moves, penalty)
@@ -168,11 +170,13 @@ class RidgeSmoother:
             self._ridge, self._factor = ridge, self._factorised(ridge)
         mean = np.average(target, axis=0, weights=self.weights)
         weighted = self._roots * (target - mean)
-        return np.asarray(target - (ridge + self._rounding) * cho_solve(self._factor, weighted) / self._roots)
+        return np.asarray(
+            target - (ridge + self._rounding) * cho_solve(self._factor, weighted, check_finite=False) / self._roots
+        )
 
     def _factorised(self, ridge: float) -> tuple[FloatArray, bool]:
         """Return the Cholesky factor of the kernel plus the ridge, which is raised by the rounding error."""
         ridged = self._kernel.copy(order="F")
         np.einsum("ii->i", ridged)[:] += ridge + self._rounding
-        factor: tuple[FloatArray, bool] = cho_factor(ridged, overwrite_a=True)
+        factor: tuple[FloatArray, bool] = cho_factor(ridged, overwrite_a=True, check_finite=False)
         return factor

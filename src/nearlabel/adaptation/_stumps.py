@@ -268,7 +268,7 @@ def _lower_bounds(edges: FloatArray, totals: FloatArray) -> FloatArray:
     """
     n_labels = len(totals) // 2
     side = np.sqrt(edges, dtype=np.float32, casting="same_kind")
-    other = np.sqrt(totals - edges, dtype=np.float32, casting="same_kind")
+    other = np.sqrt(np.maximum(totals - edges, 0.0), dtype=np.float32, casting="same_kind")
     (with_, without), (with_other, without_other) = (np.split(s, [n_labels], axis=-1) for s in (side, other))
     at_edges = with_ * without + with_other * without_other
     before, after = np.s_[..., :-1, :], np.s_[..., 1:, :]

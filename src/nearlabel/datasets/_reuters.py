@@ -68,8 +68,8 @@ def read_reuters(folder: str | Path, subset: str = "all", *, max_unpacked_bytes:
 
     Notes
     -----
-    Control characters are replaced by blanks. The body of an article without a title and a body is its whole text
-    (61 of the training and test articles, TYPE="UNPROC").
+    References to control characters, such as ``&#3;``, are replaced by blanks. The body of an article without a title
+    and a body is its whole text (61 of the training and test articles, TYPE="UNPROC").
 
     Examples
     --------

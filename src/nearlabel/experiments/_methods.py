@@ -372,6 +372,8 @@ class MethodSpec:
         if len(before) > 1:
             raise ValueError(f"sampler must be one of {sorted(SAMPLERS)}, got {before[1]!r}.")
         calibration = after.pop(0) if after and after[0] in CALIBRATIONS else None
+        if any(part.split(":")[0] in CALIBRATIONS for part in after):
+            raise ValueError(f"calibration must come before thresholds, without options, got {spec!r}.")
         return cls(
             method,
             selection=before[0] if before else None,
@@ -531,7 +533,7 @@ def _read_thresholds(value: Any) -> ThresholdStrategy | float:
         return _strategy(clone(value)) if hasattr(value, "fit") else _threshold(value, value)
     name, *options = value.split(":")
     if name in THRESHOLDS or split_import(value):
-        return _strategy(from_text("thresholds", THRESHOLDS, value))
+        return _strategy(from_text("thresholds", THRESHOLDS, value, seed=0))
     try:
         number = float(name)
     except ValueError:
@@ -550,9 +552,11 @@ def _strategy(value: Any) -> ThresholdStrategy:
 
 def _threshold(number: Any, given: object) -> float:
     """Return a number from 0 to 1; the error message shows `given`."""
-    if not isinstance(number, int | float | np.number) or not 0 <= number <= 1:
+    is_number = isinstance(number, int | float | np.number) and not isinstance(number, bool)
+    if not is_number or not 0 <= number <= 1:
         known = f"a number from 0 to 1 or one of {sorted(THRESHOLDS)}"
-        raise ValueError(f"thresholds must be {known}, got {given!r}.{hint(str(given), THRESHOLDS)}")
+        similar = hint(str(given), [*THRESHOLDS, *CALIBRATIONS])
+        raise ValueError(f"thresholds must be {known}, got {given!r}.{similar}")
     return float(number)
 
 

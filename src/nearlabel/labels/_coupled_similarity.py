@@ -90,8 +90,8 @@ def coupled_similarity(
     array([[1.   , 0.273],
            [0.273, 1.   ]])
 
-    By chance, 3 · 3 / 4 rows of label 0 have the first feature and as many the second, 2 · 3 / 4 of label 1. Only label
-    1 has a feature more often, and not the same as label 0:
+    By chance, 3 · 3 / 4 rows of label 0 have the first feature and as many the second, 2 · 3 / 4 of label 1. Label 0
+    has neither feature more often than that, and label 1 only the second, so nothing is shared:
 
     >>> coupled_similarity([[1, 1], [1, 0], [0, 1], [1, 1]], [[1, 0], [1, 0], [1, 1], [0, 1]], adjusted=True)
     array([[1., 0.],

@@ -95,9 +95,9 @@ class ColorMoments(TransformerMixin, BaseEstimator):
         Raises
         ------
         TypeError
-            If `grid` is not an integer or a pair of integers.
+            If `grid` is neither an integer nor made of integers.
         ValueError
-            If `grid` is smaller than 1.
+            If `grid` is smaller than 1, or not a pair.
         """
         self._shape()
         return self
@@ -197,7 +197,7 @@ def _rgb(image: Any, name: str, grid: tuple[int, int]) -> FloatArray:
         )
     if not (image.min() >= 0 and image.max() <= 1):  # NaN neither
         raise ValueError(
-            f"{name} must be from 0 to 1 in floating-point numbers, got {image.min():g} to {image.max():g}."
+            f"{name} must be from 0 to 1 in floating-point numbers, got {float(image.min())} to {float(image.max())}."
             " Hint: divide by 255, or np.clip(image, 0, 1) after resizing."
         )
     return np.asarray(image, dtype=np.float64)

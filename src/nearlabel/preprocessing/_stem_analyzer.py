@@ -32,13 +32,14 @@ class StemAnalyzer:
         Words that are left out, in lower case. "english": the list of scikit-learn, which fits the stemmers "english"
         and "porter". None: no word is left out.
     token_pattern : str, default=r"(?u)\b\w\w+\b"
-        Regular expression of a word, without a group; by default scikit-learn's, two or more letters or digits.
+        Regular expression of a word, without a group; by default scikit-learn's, two or more letters,
+        digits or underscores.
 
     Raises
     ------
     ValueError
-        If there is no such stemmer, `stop_words` is a text other than "english", or `token_pattern` is not a regular
-        expression.
+        If there is no such stemmer, `stop_words` is neither "english" nor a collection of words, or `token_pattern` is
+        not a regular expression without a group.
     ImportError
         If snowballstemmer is not installed.
 
@@ -69,14 +70,20 @@ class StemAnalyzer:
         known = _snowball().algorithms()
         if self.stemmer not in known:
             raise ValueError(f"stemmer must be one of {', '.join(known)}, got {self.stemmer!r}.")
-        if isinstance(self.stop_words, str) and self.stop_words != "english":
+        no_words = self.stop_words is not None and not isinstance(self.stop_words, Collection)
+        if no_words or (isinstance(self.stop_words, str) and self.stop_words != "english"):
             raise ValueError(f"stop_words must be 'english', a collection of words or None, got {self.stop_words!r}.")
         try:
-            re.compile(self.token_pattern)
+            n_groups = re.compile(self.token_pattern).groups
         except re.error as error:
             raise ValueError(
                 f"token_pattern must be a regular expression, got {self.token_pattern!r}: {error}."
             ) from error
+        if n_groups:
+            raise ValueError(
+                f"token_pattern must have no group, got {self.token_pattern!r} with {n_groups}. Hint: (?:...) groups"
+                " without capturing."
+            )
 
     def __call__(self, text: str) -> list[str]:
         """Return the terms of a text, in its order.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.preprocessing import MultiLabelBinarizer
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from nearlabel.utils.containers import columns_of, is_frame, kind_of
@@ -157,7 +157,14 @@ def as_label_matrix(y: MatrixLike, *, name: str = "y", dtype: LabelType | None =
 
 def without_sparse_frame(y: MatrixLike) -> MatrixLike:
     """Return a CSR array for a pandas data frame with only sparse columns; return anything else unchanged."""
+    y = _with_stored_zeros(y)
     return sparse.csr_array(y.sparse.to_coo()) if is_sparse_frame(y) else y
+
+
+def _with_stored_zeros(y: MatrixLike) -> MatrixLike:
+    """Return a dense data frame for one whose sparse columns leave out another value than 0, such as NaN."""
+    leaves_out_others = is_sparse_frame(y) and any(dtype.fill_value != 0 for dtype in y.dtypes)
+    return y.sparse.to_dense() if leaves_out_others else y
 
 
 def is_sparse_frame(y: MatrixLike) -> bool:
@@ -347,7 +354,8 @@ def check_groups(groups: ArrayLike, n_samples: int) -> IntArray:
     ValueError
         If there is not one group per row, a group is missing, or the names cannot be sorted.
     """
-    names = np.asarray(groups)
+    of_list = isinstance(groups, list | tuple)  # numpy would write the numbers among names as text
+    names = np.array(groups, dtype=object) if of_list else np.asarray(groups)
     if names.shape != (n_samples,):
         raise ValueError(f"groups must be of shape ({n_samples},), one for each row, got shape {names.shape}.")
     missing = np.flatnonzero(np.frompyfunc(_is_missing, 1, 1)(names))
@@ -509,6 +517,8 @@ def _as_column(y: MatrixLike) -> NDArray[Any] | None:
         return None
     if column.ndim != 1 or (column.dtype.kind == "O" and any(isinstance(value, _COLLECTIONS) for value in column[:1])):
         return None
+    if column.dtype.kind == "U" and isinstance(y, list | tuple) and not all(isinstance(value, str) for value in y):
+        raise ValueError("y must contain classes of one type if it is one-dimensional, got text and others.")
     if column.dtype.kind == "O" and all(isinstance(value, numbers.Real | np.bool_) for value in column):
         return np.array(column.tolist())  # pandas' nullable types
     return column
@@ -586,9 +596,10 @@ def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask:
     if not is_dask_array(X):
         finite = "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
         with _naming_the_column(X):
+            X = _with_stored_zeros(X)
             rows = validate_data(estimator, X, accept_sparse="csr", ensure_all_finite=finite, reset=reset)
             if rows.dtype.kind == "O":  # a polars frame with a text column, whose texts may be numbers
-                rows = rows.astype(np.float64)
+                rows = check_array(rows.astype(np.float64), ensure_all_finite=finite, input_name="X")
         check_width(rows)
         return _as_plain_rows(rows)
     if not takes_dask:
