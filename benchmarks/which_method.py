@@ -303,7 +303,7 @@ def _difference_table(test: FriedmanTest) -> Iterator[str]:
     yield (
         f"Micro F1, Friedman's test in the form of Iman and Davenport: F = {test.f_statistic:.1f},"
         f" p = {test.f_p_value:.1g}. Of two methods that are {test.critical_difference:.1f} mean ranks or more apart"
-        " the better one is significantly better (Nemenyi, 5 %). Groups within which no two are:\n\n"
+        " the better one is significantly better (Nemenyi, 5 %). Groups in which no two methods differ significantly:\n\n"
     )
     yield _line("best of the group", "rank", "to", "rank", "methods") + "|---|---:|---|---:|---:|\n"
     for group in test.not_different():
@@ -323,7 +323,7 @@ def _duel_table(records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         "Data sets on which its micro F1 is higher, and lower, than the other's; the median of the differences; p of"
         " Wilcoxon's signed ranks, not corrected for the number of pairs.\n\n"
     )
-    yield _head("beside", "wins", "losses", "median", "p")
+    yield _head("compared with", "wins", "losses", "median", "p")
     rows = [(values.difference(CHOOSES, other), test) for other, test in zip(others, tests, strict=True)]
     for difference, test in sorted(rows, key=lambda row: int(np.sign(row[0]).sum())):
         wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
