@@ -36,7 +36,12 @@ STATEMENTS = {
     HELP: ("-m", "nearlabel", "--help"),
     "nearlabel versions": ("-m", "nearlabel", "versions"),
 }
-KINDS = {".py": "Python", ".pyi": "Python", ".toml": "printed tables of papers, and the catalogue of data sets", ".so": "kernels"}
+KINDS = {
+    ".py": "Python",
+    ".pyi": "Python",
+    ".toml": "printed tables of papers, and the catalogue of data sets",
+    ".so": "kernels",
+}
 _MIB = 2.0**20
 
 

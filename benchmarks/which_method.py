@@ -303,7 +303,8 @@ def _difference_table(test: FriedmanTest) -> Iterator[str]:
     yield (
         f"Micro F1, Friedman's test in the form of Iman and Davenport: F = {test.f_statistic:.1f},"
         f" p = {test.f_p_value:.1g}. Of two methods that are {test.critical_difference:.1f} mean ranks or more apart"
-        " the better one is significantly better (Nemenyi, 5 %). Groups in which no two methods differ significantly:\n\n"
+        " the better one is significantly better (Nemenyi, 5 %). Groups in which no two methods differ"
+        " significantly:\n\n"
     )
     yield _line("best of the group", "rank", "to", "rank", "methods") + "|---|---:|---|---:|---:|\n"
     for group in test.not_different():
