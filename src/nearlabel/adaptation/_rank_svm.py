@@ -174,7 +174,7 @@ class RankSVM(WithDecisions):
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 solution = solve(program, self.tol, self.max_iter)
-        except OverflowError as error:
+        except (OverflowError, np.linalg.LinAlgError) as error:
             raise self._too_large() from error
         if not solution.converged:
             warnings.warn(
