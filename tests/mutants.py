@@ -98,7 +98,8 @@ def _builds(root: Path) -> bool:
 
 def run_tests(tests: Iterable[str], sources: Path, seconds: float | None) -> subprocess.CompletedProcess[str]:
     """Run tests on some sources until the first fails."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *tests]
+    options = ["-x", "-q", "--no-header", "-p", "no:cacheprovider", "-m", "not slow"]
+    command = [sys.executable, "-m", "pytest", *options, *tests]
     environment = os.environ | {"PYTHONPATH": str(sources)}
     return subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=seconds

@@ -158,9 +158,13 @@ def _check_refusal(problem: Problem, model: Model, error: Exception) -> None:
 
 
 def _may_refuse_few(problem: Problem) -> bool:
-    """Return whether so few rows carry, or lack, a label that folds or resampling may have nothing to learn from."""
+    """Return whether folds or resampling may have nothing to learn from.
+
+    So few rows carry, or lack, a label; or all rows are equal, and MRSP3 makes one prototype of them.
+    """
     counts = problem.labels.sum(axis=0)
-    return bool((np.minimum(counts, len(problem.labels) - counts) < 4).any())
+    is_one_place = problem.model.endswith("MRSP3") and (problem.rows == problem.rows[0]).all()
+    return bool((np.minimum(counts, len(problem.labels) - counts) < 4).any() or is_one_place)
 
 
 def _check_answer(problem: Problem, model: Model, fitted: _Fitted) -> None:

@@ -75,6 +75,22 @@ def test_loops_over_the_definitions(name, average, weights):
     assert got == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("undefined", ["skip", "propagate"])
+@pytest.mark.parametrize("average", AVERAGES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_rows_without_weight_do_not_count(name, average, undefined):
+    """Row 3 has no label, and rows 3 and 4 alone are without label 1: the figures are those without these rows."""
+    true, weights = TRUE[2:].copy(), FRACTIONS[2:].copy()
+    true[:, 1] = np.arange(28) != 4
+    true[3] = 0
+    weights[3:5] = 0
+    kept = weights > 0
+    options = {"average": average, "undefined": undefined}
+    got = FUNCTIONS[name](true, SCORES[2:], sample_weight=weights, **options)
+    expected = FUNCTIONS[name](true[kept], SCORES[2:][kept], sample_weight=weights[kept], **options)
+    assert got == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
 @pytest.mark.parametrize("weights", [None, FRACTIONS], ids=["none", "fractions"])
 @pytest.mark.parametrize("average", AVERAGES)
 def test_scikit_learn_where_it_is_defined(average, weights):
