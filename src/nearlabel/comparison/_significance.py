@@ -298,6 +298,15 @@ def friedman_test(values: PairedValues, post_hoc: str = "nemenyi", alpha: float 
 
     R. L. Iman, J. M. Davenport. Approximations of the critical region of the Friedman statistic. Communications in
     Statistics 9, 1980.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearlabel.comparison import PairedValues, friedman_test
+    >>> micro_f1 = np.random.default_rng(0).normal([0.70, 0.66, 0.65], 0.02, (12, 3))
+    >>> test = friedman_test(PairedValues("all", "micro_f1", ("brknn", "mlknn", "lpknn"), micro_f1))
+    >>> {method: round(rank, 2) for method, rank in test.mean_ranks.items()}, round(test.f_p_value, 5)
+    ({'brknn': 1.08, 'mlknn': 2.33, 'lpknn': 2.58}, 1e-05)
     """
     check_choice("post_hoc", post_hoc, POST_HOC)
     complete = values.complete()

@@ -63,6 +63,14 @@ def read_npz(path: str | Path, *, unknown: str | None = None, max_unpacked_bytes
     See Also
     --------
     write_npz : Write it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from nearlabel.datasets import load_multidigits, read_npz, write_npz
+    >>> path = write_npz(Path(tempfile.mkdtemp()) / "digits.npz", load_multidigits())
+    >>> read_npz(path).Y.shape
+    (2000, 10)
     """
     path = Path(path)
     check_unknown(unknown)

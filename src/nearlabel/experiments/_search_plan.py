@@ -45,6 +45,16 @@ class SearchPlan:
         the last case the message begins with the name of the check.
     ImportError
         If a search needs a library that is not installed, or a module cannot be imported.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import load_multidigits
+    >>> from nearlabel.experiments import Plan, SearchPlan, run, search_costs
+    >>> plan = Plan(methods=("brknn",), n_neighbors=(5,), cv=2, metrics=("hamming_loss",))
+    >>> plan = SearchPlan(plan, ("exact:metric=manhattan",))
+    >>> records = run(plan, {"multidigits": load_multidigits()})
+    >>> sorted({record["metric"] for record in records})
+    ['hamming_loss', 'neighbor_recall', 'search_seconds']
     """
 
     plan: Plan

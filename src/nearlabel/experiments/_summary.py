@@ -46,6 +46,14 @@ def summarise(records: Iterable[Record]) -> list[Cell]:
     Data sets and methods are in the order of the records, and numbers of neighbours ascend. The mean over them comes
     last and has ``n_neighbors="mean"``: in each fold the values of all numbers of neighbours are averaged first, as in
     Tables 2 and 3 of Spyromitros et al. (2008). A value that is None (a metric undefined on that fold) is left out.
+
+    Examples
+    --------
+    >>> from nearlabel.experiments import summarise
+    >>> record = {"dataset": "toy", "seed": 0, "method": "brknn", "n_neighbors": 3, "metric": "hamming_loss"}
+    >>> cells = summarise([record | {"fold": 0, "value": 0.25}, record | {"fold": 1, "value": 0.75}])
+    >>> [(cell.n_neighbors, cell.mean) for cell in cells]
+    [(3, 0.5), ('mean', 0.5)]
     """
     values: dict[tuple[str, str, int | str | None, str], dict[tuple[int | None, int], list[float]]]
     values = defaultdict(lambda: defaultdict(list))

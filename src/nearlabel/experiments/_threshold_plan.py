@@ -99,6 +99,16 @@ class ThresholdPlan:
     ------
     ValueError, TypeError
         If a name is unknown or a number out of range.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import load_multidigits
+    >>> from nearlabel.experiments import ThresholdPlan, run
+    >>> digits = load_multidigits()
+    >>> parts = (digits.X[:1500], digits.Y[:1500]), (digits.X[1500:], digits.Y[1500:])
+    >>> records = run(ThresholdPlan(("knn",), first_folds=1), {"multidigits": parts})
+    >>> records[0]["method"], records[0]["metric"]
+    ('knn', 'validation_micro_f1')
     """
 
     methods: tuple[str, ...]

@@ -147,6 +147,17 @@ def read_records(path: str | os.PathLike[str]) -> Iterator[Record]:
     ValueError
         If a line is not a record, its checksum does not match, or a record occurs twice. Lines from an earlier
         nearlabel have no checksum.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from nearlabel.datasets import load_multidigits
+    >>> from nearlabel.experiments import Plan, read_records, run
+    >>> folder = Path(tempfile.mkdtemp()) / "run"
+    >>> plan = Plan(methods=("brknn",), n_neighbors=(5,), cv=2, metrics=("hamming_loss",))
+    >>> records = run(plan, {"multidigits": load_multidigits()}, out=folder)
+    >>> list(read_records(folder)) == records
+    True
     """
     records = Path(path) / RECORDS
     if records.is_file():  # otherwise no fold is finished yet

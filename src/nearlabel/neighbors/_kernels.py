@@ -191,6 +191,12 @@ def kernel_levels() -> tuple[str, ...]:
     See Also
     --------
     kernel_level : Sets one.
+
+    Examples
+    --------
+    >>> from nearlabel.neighbors import kernel_levels
+    >>> kernel_levels()[-1]
+    'off'
     """
     return (*(name for name in level_numbers() if name != _FOR_TESTS), OFF)
 

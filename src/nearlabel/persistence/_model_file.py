@@ -206,6 +206,16 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str | type] = 
     See Also
     --------
     save_model : Save a model; with an example.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from nearlabel.lazy import BRkNN
+    >>> from nearlabel.persistence import load_model, save_model
+    >>> model = BRkNN(n_neighbors=1).fit([[0.0], [1.0]], [[1, 0], [0, 1]])
+    >>> path = save_model(model, Path(tempfile.mkdtemp()) / "small.skops")
+    >>> load_model(path).predict([[0.2]])
+    array([[1, 0]])
     """
     path = Path(path)
     _check_trusted(trusted)
@@ -243,6 +253,16 @@ def read_card(path: str | os.PathLike[str]) -> ModelCard:
     See Also
     --------
     save_model : Save a model; with an example.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from nearlabel.lazy import BRkNN
+    >>> from nearlabel.persistence import read_card, save_model
+    >>> model = BRkNN(n_neighbors=1).fit([[0.0], [1.0]], [[1, 0], [0, 1]])
+    >>> card = read_card(save_model(model, Path(tempfile.mkdtemp()) / "small.skops", notes="two samples"))
+    >>> card.method, card.notes
+    ('BRkNN', 'two samples')
     """
     path = Path(path)
     text = read_archived_card(path)

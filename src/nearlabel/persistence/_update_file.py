@@ -178,6 +178,18 @@ def forget_rows(
     See Also
     --------
     update_model : Add samples; with an example of both.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from nearlabel.lazy import BRkNN
+    >>> from nearlabel.persistence import forget_rows, load_model, save_model
+    >>> model = BRkNN(n_neighbors=1).fit([[0.0], [1.0], [2.0]], [[1, 0], [0, 1], [1, 1]])
+    >>> path = save_model(model, Path(tempfile.mkdtemp()) / "small.skops", keep={"id": ["a", "b", "c"]})
+    >>> card = forget_rows(path, ids=["b"])
+    >>> load_model(path).predict([[0.9]])
+    array([[1, 0]])
     """
     if isinstance(ids, str):
         raise TypeError(f"ids must be a list of texts, got {ids!r}. Hint: [{ids!r}].")
