@@ -24,9 +24,10 @@ test: $(BIN)/python  ## install and run the ordinary tests (those on real data n
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --each-value
 
+LONG_WORKERS ?= 3  # more than two cores: many of these tests wait for other processes
 test-long: $(BIN)/python  ## run the others: whole products of parameters, papers, tutorial, gallery, browser, all data sets
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --each-value $(LONG) -m "long and not slow"
+	$(BIN)/python -m pytest --numprocesses $(LONG_WORKERS) --dist loadfile --each-value $(LONG) -m "long and not slow"
 
 # Tests of what no library's version changes; they run with the newest libraries.
 ONCE = files/test_leftovers fuzz/test_round_trips strangers/test_strangers test_text_encoding lazy/test_leave_one_out adaptation/test_boosting test_mutants cli/test_reproduce cli/test_documented_examples test_docs test_docstrings test_layers test_top_level

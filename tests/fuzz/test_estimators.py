@@ -67,7 +67,7 @@ def test_an_estimator_keeps_its_promises(seed):
     assert not attempt(seed, processes=False).startswith("WRONG")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_estimators_keep_their_promises_on_more_problems():
     """A hundred problems in a process of their own."""
     outcomes = dict(run(range(1000, 1100)))

@@ -63,7 +63,7 @@ def test_readers_keep_the_contract(figures, target):
     assert found["accepted"] > 0
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_other_inputs(tmp_path):
     """The same for 100 other inputs of each reader, fewer of the slow ones."""
     figures, said = fuzz(tmp_path, 100, "--seed", 1)
