@@ -24,7 +24,8 @@ test: $(BIN)/python  ## install and run the ordinary tests (those on real data n
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --each-value
 
-LONG_WORKERS ?= 3  # more than two cores: many of these tests wait for other processes
+# More processes than cores: many long tests wait for programs that they have started.
+LONG_WORKERS ?= 3
 test-long: $(BIN)/python  ## run the others: whole products of parameters, papers, tutorial, gallery, browser, all data sets
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	$(BIN)/python -m pytest --numprocesses $(LONG_WORKERS) --dist loadfile --each-value $(LONG) -m "long and not slow"
