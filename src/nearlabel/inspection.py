@@ -14,20 +14,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.calibration import CalibratedLabels
-from nearlabel.lazy import MLMLM, Explanation
-from nearlabel.neighbors import ExactNeighbors, NoveltyDetector
-from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV
+from nearlabel.lazy import Explanation
+from nearlabel.neighbors import NoveltyDetector
 from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import MatrixLike
 
 __all__ = ["explain", "explains", "novelty_detector", "predict_labels"]
 
-_AROUND = (CalibratedLabels, FixedThresholdsClassifier, TunedThresholdsClassifierCV)
-_N_NEIGHBORS = 10  # neighbours for novelty if the method has no number
 _HINTS = {
     "explain": "use a method of nearlabel.lazy, such as MLkNN",
     "predict_labels": "use a classifier of nearlabel; BinaryRelevance wraps any binary classifier",
@@ -205,11 +200,9 @@ def novelty_detector(model: Any, level: float = 0.01) -> Any:
 
 def _novelty_steps(classifier: Any, level: float) -> list[Any]:
     """Return the detector for a classifier's training samples, after the classifier's transformation of features."""
-    if isinstance(classifier, MLMLM):
-        search = ExactNeighbors(classifier.metric, metric_params=classifier.metric_params)
-        n_neighbors = max(1, min(_N_NEIGHBORS, classifier._rows.shape[0] - 1))
-        detector = NoveltyDetector(n_neighbors, level, search=search).fit(classifier._rows)
-        return [FunctionTransformer(classifier._scaled), detector]
+    if hasattr(classifier, "_novelty_steps"):
+        steps: list[Any] = classifier._novelty_steps(level)
+        return steps
     if hasattr(classifier, "search_") and hasattr(classifier, "n_neighbors_"):
         known = getattr(classifier, "_training_distances", None)
         return [NoveltyDetector.around(classifier, level, known)]
@@ -275,7 +268,7 @@ def unwrapped(model: Any) -> Unwrapped:
         return last._replace(before=(model[:-1], *last.before)) if len(model) > 1 else last
     if hasattr(model, "best_estimator_") and not hasattr(model, "predict_labels"):  # a search of another library
         return unwrapped(model.best_estimator_)
-    if isinstance(model, _AROUND):
+    if hasattr(model, "_is_around_another"):  # thresholds or calibration
         check_is_fitted(model)
         inner = unwrapped(model.estimator_)
         return inner._replace(around=(model, *inner.around))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import squareform
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +20,7 @@ from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy._distance_regression import DistanceRegression, LeftOut
 from nearlabel.lazy.explain import Account, Explanation, OtherRule, explain, make_explanation, share_nearer
 from nearlabel.metrics import MetricLike, get_metric, score_all
+from nearlabel.neighbors import ExactNeighbors, NoveltyDetector
 from nearlabel.neighbors._duplicate_rows import equal_rows  # one landmark for equal rows, as in the search
 from nearlabel.neighbors.all_distances import AllDistances, takes_missing_values
 from nearlabel.statistics.feature_scaling import FeatureScaling
@@ -33,6 +35,7 @@ _MOST_LANDMARKS, _MOST_TERMS = 4000, 4e11  # of "auto"
 _MOST_CELLS = 2**23  # of the predicted distances that select the power
 _RIDGE_QUANTILE, _LEAST_RIDGE = 0.001, 1e-10  # the latter of the mean of the diagonal
 _MOST_SHOWN = 10  # label sets in an explanation
+_N_NEIGHBORS_FOR_NOVELTY = 10
 _RULE = (
     "score = sum of the shares of the label sets with the label; share: in proportion to rows / predicted^power;"
     " chosen: score > threshold"
@@ -236,6 +239,13 @@ class MLMLM(WithProbabilities):
         shares[:, self._carried_by_all == 1] = 1.0  # not 1 by rounding
         shares[shares > 1.0] = 1.0  # a sum of shares may be above 1 by rounding
         return shares
+
+    def _novelty_steps(self, level: float) -> list[Any]:
+        """Return a detector of novel samples, by the distances of this classifier, after its scaling of features."""
+        search = ExactNeighbors(self.metric, metric_params=self.metric_params)
+        n_neighbors = max(1, min(_N_NEIGHBORS_FOR_NOVELTY, self._rows.shape[0] - 1))
+        detector = NoveltyDetector(n_neighbors, level, search=search).fit(self._rows)
+        return [FunctionTransformer(self._scaled), detector]
 
     def _scaled(self, X: MatrixLike) -> Matrix:
         """Return queries in the scale of the training samples."""

@@ -57,6 +57,7 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     classes_: NDArray[Any]
     label_names_: NDArray[Any]
     n_features_in_: int
+    _is_around_another: ClassVar[bool] = True  # for `explain` and others that look through it
     feature_names_in_: NDArray[Any]
     _container: LabelContainer
 
