@@ -41,12 +41,12 @@ from _harness import (
     show,
     write_figures,
 )
-from nearlabel.active import expected_loss, suggest
-from nearlabel.active._representatives import N_SCALE, Coverage, most_representative, similarities
+from nearlabel.audit import expected_loss, suggest
+from nearlabel.audit._suggest import N_SCALE, Coverage, most_representative, similarities
 from nearlabel.datasets import fetch_dataset
-from nearlabel.decision import cut
 from nearlabel.lazy import MLkNN
 from nearlabel.metrics import micro_f1
+from nearlabel.models.decision import cut
 from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
 from nearlabel.thresholds import ExpectedF, FixedThresholdsClassifier, MicroFOptimum
 from nearlabel.utils.validation import as_dense

@@ -31,8 +31,8 @@ from _engines import LEVELS
 from _harness import Goal, Job, Measurement, Table, measure, parser_for, print_facts, save, show
 from _reference import agreement, nearest_by_differences
 from nearlabel.neighbors import ExactNeighbors, kernel_level, kernel_levels
-from nearlabel.neighbors._bounds_search import BoundsSearch
-from nearlabel.neighbors._kernel_search import KernelSearch
+from nearlabel.neighbors.exact._bounds_search import BoundsSearch
+from nearlabel.neighbors.exact._kernel_search import KernelSearch
 
 N = 20_000
 N_SAMPLED = 50

@@ -25,7 +25,7 @@ from _harness import Job, Table, lines_of, measure, parser_for, print_facts, sav
 from nearlabel.labels import cardinality
 from nearlabel.lazy import BRkNN
 from nearlabel.metrics import jaccard_examples
-from nearlabel.transformation import BinaryRelevance
+from nearlabel.rivals import BinaryRelevance
 from which_method import SETS, candidate_for, parts_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "papers.md"

@@ -32,10 +32,10 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
 from _harness import Goal, Table, lines_of, parser_for, print_facts, save, show, write_figures
-from nearlabel.calibration import CalibratedLabels
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.metrics import brier_score, calibration_bins, log_loss
+from nearlabel.thresholds import CalibratedLabels
 
 SETS = ("emotions", "scene", "yeast", "medical", "enron")
 FOLDS, K = 5, 10

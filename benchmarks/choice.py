@@ -28,7 +28,7 @@ from _harness import Goal, Job, Measurement, Table, measure, parser_for, print_f
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import MLkNN
 from nearlabel.metrics import micro_f1
-from nearlabel.model_selection import NeighborsPerLabel, tune_neighbors
+from nearlabel.selection import NeighborsPerLabel, tune_neighbors
 
 NUMBERS = range(1, 31)
 REAL = ("yeast", "scene", "enron", "yahoo-health")

@@ -23,9 +23,9 @@ import numpy as np
 from _harness import Goal, Job, Measurement, Table, as_text, measure, parser_for, print_facts, save, show
 from nearlabel import BRkNN, FeatureScaler, MLkNN, NeighborsClassifierCV
 from nearlabel.lazy import MLMLM
-from nearlabel.model_selection._neighbors_classifier_cv import NUMBERS  # what is asked of the searches
-from nearlabel.model_selection._spaces import fresh, spaces_of
 from nearlabel.neighbors import ExactNeighbors
+from nearlabel.selection._neighbors_classifier_cv import NUMBERS  # what is asked of the searches
+from nearlabel.selection._trials import fresh, spaces_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "best_by_default.md"
 BEGIN, END = "<!-- cost: begin -->\n", "<!-- cost: end -->\n"

@@ -33,14 +33,13 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
 from nearlabel.datasets import fetch_dataset
-from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.labels import coupled_similarity
 from nearlabel.labels.feature_values import feature_values
 from nearlabel.lazy import CMLkNN, MLkNN
 from nearlabel.lazy._counts import Units
 from nearlabel.metrics import average_precision, hamming_loss, micro_f1, subset_accuracy
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
-from nearlabel.preprocessing import FeatureScaler
+from nearlabel.preprocessing import FeatureScaler, InformationGainSelector
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.utils.validation import as_dense
 

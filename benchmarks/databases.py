@@ -22,9 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from _harness import Table, parser_for, print_facts, save, show
-from nearlabel.databases import LanceTable, TableClassifier, TableNeighbors
 from nearlabel.lazy import BRkNN
-from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors import ExactNeighbors, LanceTable, TableClassifier, TableNeighbors
 
 FEATURES, CLUSTERS, NEIGHBORS = 100, 200, 10
 MANY = 100  # candidates, and lists of an index that are looked through

@@ -33,7 +33,7 @@ from nearlabel import FeatureScaler, MLkNN, NeighborsClassifierCV, TunedThreshol
 from nearlabel.datasets import catalogue, fetch_dataset
 from nearlabel.experiments import Candidate, Tuning
 from nearlabel.metrics import average_precision, micro_f1
-from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.estimators import label_scores, response_method_of
 
 RESULTS = Path(__file__).parent / "results" / "defaults.jsonl"
 PAGE = Path(__file__).parents[1] / "docs" / "best_by_default.md"

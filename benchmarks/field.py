@@ -44,7 +44,7 @@ from nearlabel import BRkNN, FeatureScaler, MLkNN, NeighborsClassifierCV
 from nearlabel.datasets import fetch_dataset
 from nearlabel.metrics import hamming_loss, micro_f1, subset_accuracy
 from nearlabel.thresholds import MicroFOptimum, cross_val_scores
-from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.estimators import label_scores, response_method_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "field.md"
 SETS = ("emotions", "scene", "yeast", "medical", "enron")

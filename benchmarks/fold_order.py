@@ -21,8 +21,8 @@ from _harness import Table, parser_for, print_facts, save, show
 from nearlabel import BinaryRelevance, MLkNN, NeighborsClassifierCV, TunedThresholdsClassifierCV
 from nearlabel.datasets import fetch_dataset
 from nearlabel.metrics import micro_f1
-from nearlabel.model_selection import IterativeStratifiedKFold
-from nearlabel.utils.notes import AdviceWarning
+from nearlabel.selection import IterativeStratifiedKFold
+from nearlabel.utils.messages import AdviceWarning
 
 MODELS: Mapping[str, tuple[Any, Sequence[str]]] = {
     "ML-kNN": (MLkNN(), ("emotions", "scene", "yeast")),

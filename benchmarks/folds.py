@@ -18,7 +18,7 @@ from sklearn.model_selection import KFold
 
 from _harness import Table, parser_for, print_facts, save, show
 from nearlabel.datasets import fetch_dataset
-from nearlabel.model_selection import IterativeStratifiedKFold, stratification_quality
+from nearlabel.selection import IterativeStratifiedKFold, stratification_quality
 
 SETS = ("emotions", "yeast", "medical", "enron")
 FIGURES = ("LD", "LPD", "FLZ")

@@ -20,12 +20,11 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from _harness import Table, parser_for, print_facts, save, show
-from nearlabel.adaptation import RankSVM
-from nearlabel.adaptation._label_pairs import LabelPairs
-from nearlabel.adaptation._ranking_program import RankingProgram
-from nearlabel.adaptation._size_predictor import above_threshold, fit_size_predictor
 from nearlabel.datasets import fetch_dataset
 from nearlabel.metrics import score_all
+from nearlabel.rivals import RankSVM
+from nearlabel.rivals._label_ranking import LabelPairs, above_threshold, fit_size_predictor
+from nearlabel.rivals._ranking_program import RankingProgram
 
 METRICS = ("hamming_loss", "one_error", "coverage", "ranking_loss", "average_precision")
 STEPS = (5, 10, 20, 50)

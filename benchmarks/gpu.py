@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from _harness import Goal, Job, Measurement, Table, measure, parser_for, print_facts, save, show
 from _reference import agreement, nearest_by_differences
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.neighbors._device_search import DeviceSearch
+from nearlabel.neighbors.optional._device import DeviceSearch
 
 K, N_SAMPLED, N_CLUSTERS = 10, 50, 200
 SHAPES = [(1_000_000, 300), (1_000_000, 96), (100_000, 300), (100_000, 64)]

@@ -31,11 +31,11 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from _harness import Job, Measurement, Table, measure, parser_for, print_facts, save, show
-from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.labels import coupled_similarity
 from nearlabel.lazy import CMLkNN, MLkNN
+from nearlabel.lazy.double_distances import double_distances
 from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
-from nearlabel.neighbors.double_distances import double_distances
+from nearlabel.preprocessing import InformationGainSelector
 
 SEARCH = {"rows": 20_000, "features": 64, "neighbors": 10}
 LABELS = {"rows": 5_000, "labels": 1_000, "neighbors": 10}

@@ -19,11 +19,10 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import MinMaxScaler
 
 from nearlabel.datasets import fetch_dataset
-from nearlabel.ensemble import NeighborInterpolation
 from nearlabel.lazy import MLMLM, MLkNN
 from nearlabel.metrics import micro_f1
+from nearlabel.rivals import BinaryRelevance, NeighborInterpolation
 from nearlabel.thresholds import cross_val_scores
-from nearlabel.transformation import BinaryRelevance
 from nearlabel.utils.validation import as_dense
 
 NAMES = ("emotions", "scene", "yeast", "medical", "enron")

@@ -18,7 +18,7 @@ from _harness import Table, parser_for, print_facts, save, show
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import MLkNN
 from nearlabel.metrics import average_precision, macro_f1, micro_f1
-from nearlabel.model_selection import NeighborsPerLabel
+from nearlabel.selection import NeighborsPerLabel
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 
 SETS = ("emotions", "scene", "yeast", "medical", "enron", "yahoo-arts", "yahoo-health")

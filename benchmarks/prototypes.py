@@ -43,10 +43,10 @@ from _harness import (
     write_figures,
 )
 from nearlabel.datasets import fetch_dataset
-from nearlabel.decision import cut
 from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.metrics import hamming_loss, micro_f1
-from nearlabel.resampling import MRHC, MRSP1, MRSP2, MRSP3, MChen
+from nearlabel.models.decision import cut
+from nearlabel.preprocessing import MRHC, MRSP1, MRSP2, MRSP3, MChen
 from nearlabel.thresholds import MicroFOptimum
 
 PAGE = Path(__file__).parents[1] / "docs" / "howto" / "smaller_models.md"

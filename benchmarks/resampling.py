@@ -26,11 +26,11 @@ from sklearn.preprocessing import MinMaxScaler
 
 from _harness import Goal, Table, parser_for, print_facts, save, show
 from nearlabel.datasets import fetch_dataset
-from nearlabel.decision import cut
 from nearlabel.labels import mean_imbalance_ratio
 from nearlabel.lazy import MLkNN
 from nearlabel.metrics import macro_f1, micro_f1
-from nearlabel.resampling import MLROS, MLRUS, MLSMOTE, MLTL, REMEDIAL, MLeNN, ResampledClassifier
+from nearlabel.models.decision import cut
+from nearlabel.preprocessing import MLROS, MLRUS, MLSMOTE, MLTL, REMEDIAL, MLeNN, ResampledClassifier
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.utils.validation import as_dense
 

@@ -26,10 +26,9 @@ from sklearn.pipeline import make_pipeline
 
 from nearlabel.datasets import Dataset, fetch_dataset, read_reuters
 from nearlabel.experiments import ThresholdPlan
-from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import BRkNN
 from nearlabel.metrics import micro_f1
-from nearlabel.preprocessing import FeatureScaler, StemAnalyzer
+from nearlabel.preprocessing import FeatureScaler, InformationGainSelector, StemAnalyzer
 from nearlabel.thresholds import MicroFOptimum, PillaiAscent, cross_val_scores
 
 PRINTED = (0.854, 0.825, 0.580)

@@ -36,17 +36,22 @@ from sklearn.tree import DecisionTreeClassifier
 
 from _by_hand import BoostingByHand, VotesByHand
 from _harness import Goal, Job, Measurement, Table, measure, parser_for, print_facts, save, show
-from nearlabel.adaptation import BPMLL, AdaBoostMH, ADTBoostMH, ConditionalBernoulliMixture, RankSVM
 from nearlabel.datasets import fetch_dataset
-from nearlabel.ensemble import (
+from nearlabel.rivals import (
+    BPMLL,
     HOMER,
+    AdaBoostMH,
+    ADTBoostMH,
+    BinaryRelevance,
+    ConditionalBernoulliMixture,
     EnsembleOfBinaryRelevance,
     EnsembleOfClassifierChains,
+    LabelPowerset,
     RAkELd,
     RAkELo,
     RandomForestPCT,
+    RankSVM,
 )
-from nearlabel.transformation import BinaryRelevance, LabelPowerset
 
 OURS = "nearlabel"
 _PIP = {"skmultilearn": "pip install scikit-multilearn-ng"}

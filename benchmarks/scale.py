@@ -34,7 +34,7 @@ from _harness import Job, Measurement, Table, measure, parser_for, print_facts, 
 from nearlabel.datasets import open_store, write_store
 from nearlabel.lazy import MLkNN
 from nearlabel.neighbors import DaskNeighbors, ExactNeighbors, FaissIVFNeighbors, NeighborGraph, PrecomputedNeighbors
-from nearlabel.neighbors._dask import _merge
+from nearlabel.neighbors.optional._dask import _merge
 
 K = 10
 _EACH = 20_000

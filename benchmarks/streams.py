@@ -50,11 +50,11 @@ from _harness import (
     write_figures,
     write_records,
 )
-from nearlabel import TunedThresholdsClassifierCV, updates
+from nearlabel import TunedThresholdsClassifierCV
 from nearlabel.datasets import fetch_dataset
-from nearlabel.lazy import BRkNN
+from nearlabel.lazy import BRkNN, StreamClassifier
 from nearlabel.metrics import f1_examples, micro_f1
-from nearlabel.streams import StreamClassifier
+from nearlabel.models import updates
 
 SETS = ("emotions", "scene", "yeast", "reuters-k500")
 WARM_UP, BATCH, K = 50, 10, 10

@@ -23,9 +23,9 @@ from sklearn.preprocessing import MinMaxScaler
 
 from _harness import Goal, Job, Measurement, Table, measure, parser_for, print_facts, save, show
 from nearlabel.datasets import fetch_dataset
-from nearlabel.decision import cut
 from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.metrics import micro_f1
+from nearlabel.models.decision import cut
 from nearlabel.thresholds import MicroFOptimum
 
 REAL = ("emotions", "scene", "yeast")

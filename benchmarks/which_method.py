@@ -44,7 +44,7 @@ from nearlabel.datasets import catalogue, fetch_dataset
 from nearlabel.experiments import Candidate
 from nearlabel.metrics import get_metric, score_all
 from nearlabel.plots import CriticalDifferenceDisplay
-from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.estimators import label_scores, response_method_of
 from nearlabel.utils.types import FloatArray
 
 RESULTS = Path(__file__).parent / "results" / "which_method.jsonl"

@@ -9,7 +9,7 @@ from one search.
 from nearlabel.datasets import load_multidigits
 from nearlabel.lazy import MLkNN
 from nearlabel.metrics import macro_f1
-from nearlabel.model_selection import NeighborsPerLabel
+from nearlabel.selection import NeighborsPerLabel
 
 digits = load_multidigits()
 X, Y, X_test, Y_test = digits.X[:1500], digits.Y[:1500], digits.X[1500:], digits.Y[1500:]

@@ -26,9 +26,9 @@ unseen = [micro_f1(Y_test, MLkNN(int(k)).fit(X, Y).predict(X_test)) for k in tri
 NeighborsCurveDisplay(tried, unseen, metric="micro_f1", name="test rows").plot(left_out.ax_)
 
 # %%
-# Other measures, other numbers, and what pipelines need: `nearlabel.model_selection.tune_neighbors`.
+# Other measures, other numbers, and what pipelines need: `nearlabel.selection.tune_neighbors`.
 
-from nearlabel.model_selection import tune_neighbors
+from nearlabel.selection import tune_neighbors
 
 tuned = tune_neighbors(MLkNN(), X, Y, n_neighbors=50, scoring=("ranking_loss", "micro_f1"))
 print("least ranking loss with", tuned.n_neighbors, "neighbours:", tuned.cv_results_["ranking_loss"].min().round(4))

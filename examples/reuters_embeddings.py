@@ -35,8 +35,8 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.metrics import score_all
 from nearlabel.neighbors import ExactNeighbors
+from nearlabel.rivals import BinaryRelevance
 from nearlabel.thresholds import TunedThresholdsClassifierCV
-from nearlabel.transformation import BinaryRelevance
 
 # %%
 # The texts

@@ -8,15 +8,20 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
-from nearlabel.adaptation import BPMLL, AdaBoostMH, ADTBoostMH, ConditionalBernoulliMixture, RankSVM
-from nearlabel.ensemble import EnsembleOfBinaryRelevance, EnsembleOfClassifierChains, RandomForestPCT
 from nearlabel.lazy import BRkNN, MLkNN
-from nearlabel.resampling import MLeNN
+from nearlabel.preprocessing import MLeNN
+from nearlabel.rivals import (
+    BPMLL,
+    AdaBoostMH,
+    ADTBoostMH,
+    ConditionalBernoulliMixture,
+    EnsembleOfBinaryRelevance,
+    EnsembleOfClassifierChains,
+    RandomForestPCT,
+    RankSVM,
+)
 
-_ROOMS = (
-    "lazy", "transformation", "adaptation", "ensemble", "thresholds", "calibration", "model_selection", "streams",
-    "resampling",
-)  # fmt: skip
+_ROOMS = ("lazy", "rivals", "thresholds", "selection", "preprocessing")
 
 
 def _seeded(classifier: Any) -> Any:

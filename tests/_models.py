@@ -18,28 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from nearlabel.adaptation import (
-    BPMLL,
-    AdaBoostMH,
-    ADTBoostMH,
-    ConditionalBernoulliMixture,
-    PredictiveClusteringTree,
-    RankSVM,
-)
-from nearlabel.calibration import CalibratedLabels
-from nearlabel.ensemble import (
-    HOMER,
-    EnsembleOfBinaryRelevance,
-    EnsembleOfClassifierChains,
-    NeighborInterpolation,
-    RAkELd,
-    RAkELo,
-    RandomForestPCT,
-    SoftVote,
-)
-from nearlabel.feature_selection import InformationGainSelector
-from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
-from nearlabel.model_selection import NeighborsClassifierCV, NeighborsPerLabel
+from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN, StreamClassifier
 from nearlabel.neighbors import (
     ExactNeighbors,
     FaissHNSWNeighbors,
@@ -49,8 +28,7 @@ from nearlabel.neighbors import (
     TransformerNeighbors,
     UsearchNeighbors,
 )
-from nearlabel.preprocessing import ColorMoments, FeatureScaler, MixedFeaturesEncoder, StemAnalyzer
-from nearlabel.resampling import (
+from nearlabel.preprocessing import (
     MLROS,
     MLRUS,
     MLSMOTE,
@@ -60,13 +38,39 @@ from nearlabel.resampling import (
     MRSP2,
     MRSP3,
     REMEDIAL,
+    ColorMoments,
+    FeatureScaler,
+    InformationGainSelector,
     MChen,
+    MixedFeaturesEncoder,
     MLeNN,
     ResampledClassifier,
+    StemAnalyzer,
 )
-from nearlabel.streams import StreamClassifier
+from nearlabel.rivals import (
+    BPMLL,
+    HOMER,
+    SMBR,
+    AdaBoostMH,
+    ADTBoostMH,
+    BinaryRelevance,
+    ClassifierChain,
+    ConditionalBernoulliMixture,
+    EnsembleOfBinaryRelevance,
+    EnsembleOfClassifierChains,
+    LabelPowerset,
+    NeighborInterpolation,
+    PredictiveClusteringTree,
+    RAkELd,
+    RAkELo,
+    RandomForestPCT,
+    RankSVM,
+    SoftVote,
+)
+from nearlabel.selection import NeighborsClassifierCV, NeighborsPerLabel
 from nearlabel.thresholds import (
     FBR,
+    CalibratedLabels,
     CyclicAscent,
     ExpectedF,
     FixedThresholdsClassifier,
@@ -80,7 +84,6 @@ from nearlabel.thresholds import (
     SCut,
     TunedThresholdsClassifierCV,
 )
-from nearlabel.transformation import SMBR, BinaryRelevance, ClassifierChain, LabelPowerset
 
 TREE = "sklearn.tree._tree.Tree"
 _METHODS = ("predict_proba", "decision_function", "predict", "loo_predict_proba", "kneighbors", "transform")

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 import nearlabel.metrics
-from nearlabel.metrics.ratios import MEAN_RATIOS
+from nearlabel.metrics.counts import MEAN_RATIOS
 from nearlabel.thresholds import (
     FBR,
     CyclicAscent,

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from nearlabel.databases import LanceTable, PgVectorTable, QdrantTable
+from nearlabel.neighbors import LanceTable, PgVectorTable, QdrantTable
 
 N_FEATURES = 4
 

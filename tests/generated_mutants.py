@@ -34,7 +34,7 @@ NEVER = (  # mutants of these are no mistakes that anybody makes, or are seen by
     *("_Is", "_IsNot", "ReplaceComparisonOperator_Is_", "ReplaceComparisonOperator_IsNot_"),
 )
 PASSED, FAILED = 0, 1  # exit codes of pytest
-WITHOUT_KERNELS = ("neighbors/_candidates.py", "neighbors/_float32_candidates.py", "neighbors/_exact_distances.py")
+WITHOUT_KERNELS = ("neighbors/exact/_candidates.py", "neighbors/exact/_panels.py", "neighbors/exact/_pairs.py")
 MOST_SECONDS = 900  # a mutant may never end: one that takes so long is noticed
 _OF_COUNTS = tuple(
     f"lazy/test_{name}.py"
@@ -43,25 +43,25 @@ _OF_COUNTS = tuple(
 _OF_VOTES = ("neighbors/test_votes.py", "lazy/test_labels_in_bytes.py", "lazy/test_weighted_posteriors.py")
 _OF_RULES = ("lazy/test_lazy.py", "lazy/test_halves.py", "lazy/test_explanation.py", "lazy/test_unknown_labels.py")
 CORE = {  # what decides an answer, and the tests that are meant to notice a mistake there
-    "neighbors/_votes.py": (
+    "neighbors/votes.py": (
         "neighbors/test_votes.py",
         "lazy/test_labels_in_bytes.py",
         "lazy/test_weighted_posteriors.py",
     ),
-    "neighbors/_exact_distances.py": ("neighbors/test_exact_distances.py", "neighbors/test_exact_bits.py"),
-    "neighbors/_float32_candidates.py": ("neighbors/test_float32_candidates.py", "neighbors/test_exact.py"),
-    "neighbors/_candidates.py": ("neighbors/test_float32_candidates.py", "neighbors/test_exact.py"),
+    "neighbors/exact/_pairs.py": ("neighbors/test_exact_distances.py", "neighbors/test_exact_bits.py"),
+    "neighbors/exact/_panels.py": ("neighbors/test_float32_candidates.py", "neighbors/test_exact.py"),
+    "neighbors/exact/_candidates.py": ("neighbors/test_float32_candidates.py", "neighbors/test_exact.py"),
     "lazy/_counts.py": _OF_COUNTS,
     "lazy/_mlknn.py": (*_OF_RULES, "lazy/test_leave_one_out.py", "lazy/test_weighted_posteriors.py"),
     "lazy/_brknn.py": (*_OF_RULES, "lazy/test_large_label_spaces.py"),
     "lazy/_lpknn.py": (*_OF_RULES, "lazy/test_leave_one_out.py"),
-    "decision.py": ("test_decision.py", "lazy/test_lazy.py"),
+    "models/decision.py": ("test_decision.py", "lazy/test_lazy.py"),
     "thresholds/_frontier.py": ("thresholds/test_frontier.py", "thresholds/test_micro_f.py"),
     "thresholds/_global.py": ("thresholds/test_global_cut.py", "thresholds/test_micro_f.py"),
     "thresholds/_cyclic.py": ("thresholds/test_cyclic.py", "thresholds/test_theorem.py"),
     "metrics/counts.py": ("metrics/test_by_hand.py", "metrics/test_definitions.py", "metrics/test_unknown_cells.py"),
     "metrics/_ranks.py": ("metrics/test_by_hand.py", "metrics/test_definitions.py"),
-    "datasets/_arff_cells.py": ("datasets/test_arff_cells.py", "datasets/test_arff.py", "datasets/test_nominal.py"),
+    "datasets/_arff_parts.py": ("datasets/test_arff_cells.py", "datasets/test_arff.py", "datasets/test_nominal.py"),
     "datasets/_svmlight.py": ("datasets/test_svmlight.py", "datasets/test_row_blocks.py"),
     "datasets/_csv_file.py": ("datasets/test_csv_file.py", "datasets/test_csv_rows.py"),
 }
@@ -71,7 +71,7 @@ CORE = {  # what decides an answer, and the tests that are meant to notice a mis
 WIDER = {
     "neighbors": ("neighbors", "lazy"),
     "lazy": ("lazy",),
-    "decision.py": ("lazy", "test_decision.py"),
+    "models/decision.py": ("lazy", "test_decision.py"),
     "thresholds": ("thresholds",),
     "metrics": ("metrics",),
     "datasets": ("datasets",),

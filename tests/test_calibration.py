@@ -19,12 +19,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from nearlabel.calibration import CalibratedLabels
-from nearlabel.inspection import explain, predict_labels
 from nearlabel.lazy import BRkNN, MLkNN
-from nearlabel.statistics.score_maps import Levels, fit_score_map
+from nearlabel.models import explain, predict_labels
+from nearlabel.solvers.score_maps import Levels, fit_score_map
 from nearlabel.testing import MULTILABEL_CHECKS
-from nearlabel.thresholds import MicroFOptimum, TunedThresholdsClassifierCV
+from nearlabel.thresholds import CalibratedLabels, MicroFOptimum, TunedThresholdsClassifierCV
 
 METHODS = ("sigmoid", "isotonic", "beta")
 MODELS = [

@@ -19,7 +19,8 @@ from nearlabel.testing import (
     check_search,
     run_checks,
 )
-from nearlabel.utils.validation import as_dense, as_label_matrix
+from nearlabel.utils.targets import as_label_matrix
+from nearlabel.utils.validation import as_dense
 
 
 class Search(BaseEstimator):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.decision import at_least_one, cut, top_labels, within_sizes
+from nearlabel.models.decision import at_least_one, cut, top_labels, within_sizes
 
 SEEDS = range(5)
 

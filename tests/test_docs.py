@@ -83,7 +83,7 @@ def with_printed(page):
     return [(program, printed or None) for program, printed in found]
 
 
-@pytest.mark.filterwarnings("ignore::nearlabel.utils.notes.AdviceWarning")  # pages tell what is warned of
+@pytest.mark.filterwarnings("ignore::nearlabel.utils.messages.AdviceWarning")  # pages tell what is warned of
 @pytest.mark.parametrize("page", mostly_long(WITH_PROGRAMS, "explaining"))
 def test_programs_of_the_pages_print_what_is_shown(page, tmp_path, monkeypatch, capsys):
     """The blocks of a page run one after the other, in one namespace, and write nothing into the project."""

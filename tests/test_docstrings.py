@@ -7,16 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import nearlabel
 from nearlabel.cli import build_parser
 
 ROOT = Path(__file__).parents[1]
-MODULES = [
-    "active", "adaptation", "audit", "calibration", "comparison", "databases", "datasets", "decision", "ensemble",
-    "environment",
-    "experiments", "feature_selection", "inspection", "labels", "lazy", "metrics", "model_selection", "neighbors",
-    "papers", "persistence", "plots", "preprocessing", "report", "resampling", "streams", "testing", "thresholds",
-    "transformation", "updates", "verification",
-]  # fmt: skip
+MODULES = [name for name in nearlabel.__all__ if inspect.ismodule(getattr(nearlabel, name))]
 
 
 def public_objects():

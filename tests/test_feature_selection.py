@@ -21,13 +21,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from _pairs import every_pair
 from conftest import CONTAINERS
 from nearlabel.datasets import fetch_dataset
-from nearlabel.feature_selection import (
+from nearlabel.lazy import MLkNN
+from nearlabel.preprocessing import (
     InformationGainSelector,
     document_frequency,
     information_gain,
     symmetrical_uncertainty,
 )
-from nearlabel.lazy import MLkNN
 
 MODES = ["joint", "sum", "mean"]
 FUNCTIONS = {"gain": information_gain, "uncertainty": symmetrical_uncertainty}
@@ -226,7 +226,7 @@ def test_blocks_change_nothing(options, budget, monkeypatch):
     X, Y = made(_mixed)
     selector = InformationGainSelector(**options, random_state=0)
     scores = clone(selector).fit(X, Y).scores_
-    monkeypatch.setattr("nearlabel.utils.blocks.uneven_blocks.__defaults__", (budget,))
+    monkeypatch.setattr("nearlabel.utils.arrays.uneven_blocks.__defaults__", (budget,))
     for container in CONTAINERS.values():
         np.testing.assert_array_equal(clone(selector).fit(container(X), container(Y)).scores_, scores)
 

@@ -13,12 +13,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
 from _classifiers import SMALL, default_classifiers
-from nearlabel.ensemble import RAkELo
-from nearlabel.inspection import explain, explains, predict_labels
 from nearlabel.lazy import IBLR, NLDD, BRkNN, LPkNN, MLkNN
+from nearlabel.models import explain, explains, predict_labels
 from nearlabel.preprocessing import MixedFeaturesEncoder
+from nearlabel.rivals import BinaryRelevance, RAkELo
 from nearlabel.thresholds import FixedThresholdsClassifier, MicroFOptimum, TunedThresholdsClassifierCV
-from nearlabel.transformation import BinaryRelevance
 
 _RNG = np.random.default_rng(0)
 X = pd.DataFrame(_RNG.normal(size=(40, 3)) * [1, 10, 100], columns=["kg", "cm", "euro"])
@@ -176,6 +175,6 @@ def test_thresholds_point_to_the_function():
     assert not hasattr(model, "explain")
     with pytest.raises(AttributeError) as raised:
         model.explain(X)
-    assert "Hint: nearlabel.inspection.explain(model, X)" in str(raised.value.__cause__)
+    assert "Hint: nearlabel.models.explain(model, X)" in str(raised.value.__cause__)
     nested = FixedThresholdsClassifier(FixedThresholdsClassifier(BRkNN(4), 0.9), 0.3).fit(X, Y)
     assert [one.predicted for one in nested.explain(X[:3])] == [list(one) for one in nested.predict_labels(X[:3])]

@@ -13,20 +13,25 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from nearlabel.adaptation import AdaBoostMH, ADTBoostMH, PredictiveClusteringTree
-from nearlabel.ensemble import (
+from nearlabel.labels import labelsets_by_frequency
+from nearlabel.rivals import (
     HOMER,
+    SMBR,
+    AdaBoostMH,
+    ADTBoostMH,
+    BinaryRelevance,
+    ClassifierChain,
     EnsembleOfBinaryRelevance,
     EnsembleOfClassifierChains,
+    LabelPowerset,
+    PredictiveClusteringTree,
     RAkELd,
     RAkELo,
     RandomForestPCT,
 )
-from nearlabel.labels import labelsets_by_frequency
-from nearlabel.statistics.label_probabilities import Platt
-from nearlabel.statistics.temperature import HeldOut, Temperature, most_likely_slope
-from nearlabel.transformation import SMBR, BinaryRelevance, ClassifierChain, LabelPowerset
-from nearlabel.utils.fit_params import check_sample_weight, params_of_samples
+from nearlabel.solvers.label_probabilities import HeldOut, Platt, Temperature, most_likely_slope
+from nearlabel.utils.estimators import params_of_samples
+from nearlabel.utils.validation import check_sample_weight
 
 LOGISTIC = LogisticRegression(C=10, tol=1e-10, max_iter=10_000)
 META = [

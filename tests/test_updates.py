@@ -1,4 +1,4 @@
-"""`nearlabel.updates`: rows come and go in what is inside pipelines and searches of parameters."""
+"""`nearlabel.models.updates`: rows come and go in what is inside pipelines and searches of parameters."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from nearlabel import updates
 from nearlabel.lazy import IBLR, BRkNN, MLkNN
-from nearlabel.model_selection import NeighborsClassifierCV
+from nearlabel.models import updates
+from nearlabel.selection import NeighborsClassifierCV
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 
 RANDOM = np.random.default_rng(0)

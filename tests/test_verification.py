@@ -10,10 +10,9 @@ from scipy import sparse
 
 from nearlabel.datasets import load_multidigits, open_store, write_npz, write_store
 from nearlabel.experiments import Plan, run
-from nearlabel.files import leftovers
+from nearlabel.files import atomic_file
 from nearlabel.lazy import BRkNN
-from nearlabel.persistence import save_model
-from nearlabel.verification import Verification, verify
+from nearlabel.persistence import Verification, save_model, verify
 
 DIGITS = load_multidigits()
 TEXTS = {
@@ -140,7 +139,7 @@ def test_leftovers_are_told_and_removed_on_request(tmp_path):
     with (path / "data.npy").open("ab") as file:
         file.write(b"half a row")
     (path / "indices.3.npy").write_bytes(b"")
-    mine, other = (f".a.{machine}{'0' * 24}.partial" for machine in (leftovers._this_machine(), "0" * 8))
+    mine, other = (f".a.{machine}{'0' * 24}.partial" for machine in (atomic_file._this_machine(), "0" * 8))
     (tmp_path / mine).mkdir()
     (tmp_path / mine / "data.npy").write_bytes(b"many gigabytes")
     (tmp_path / other).write_bytes(b"")

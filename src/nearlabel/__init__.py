@@ -6,21 +6,20 @@ The one rule: a lazy multi-label classifier is a function from neighbours to lab
 Import classifiers, searches, selectors and splitters from here or from their sub-package, functions from their
 sub-package:
 
-- `nearlabel.neighbors` (searches, votes) and `nearlabel.lazy` (classifiers by nearest neighbours);
-- `nearlabel.transformation`, `nearlabel.ensemble` and `nearlabel.adaptation` (other multi-label classifiers);
-- `nearlabel.inspection` (explanations and names of labels, through pipelines and searches);
-- `nearlabel.audit` (labels that are probably wrong), `nearlabel.active` (samples to label next, predictions to check);
-- `nearlabel.decision` and `nearlabel.thresholds` (from scores to label sets), `nearlabel.calibration` (probabilities),
-  `nearlabel.metrics`;
-- `nearlabel.model_selection` (folds, number of neighbours), `nearlabel.feature_selection`, `nearlabel.labels`;
-- `nearlabel.resampling` (more samples of rare labels, or fewer samples);
-- `nearlabel.preprocessing` (mixed columns), `nearlabel.datasets`, `nearlabel.databases` (vector databases);
+- `nearlabel.lazy` (classifiers by nearest neighbours, also of streams) and `nearlabel.neighbors` (searches, votes,
+  vector databases);
+- `nearlabel.thresholds` (from scores to label sets, calibration);
+- `nearlabel.selection` (folds, numbers of neighbours, the best method);
+- `nearlabel.models` (base classes; functions of any fitted model: explanations, names of labels, added and removed
+  samples);
+- `nearlabel.rivals` (other multi-label classifiers, and mixtures);
+- `nearlabel.audit` (labels that are probably wrong, samples to label next, predictions to check);
+- `nearlabel.metrics`, `nearlabel.labels` (statistics of y), `nearlabel.preprocessing` (features and samples before a
+  method);
+- `nearlabel.datasets`, `nearlabel.persistence` (models in files, checks for damage);
 - `nearlabel.experiments`, `nearlabel.comparison`, `nearlabel.papers`;
-- `nearlabel.streams` (streams of samples, in bounded memory), `nearlabel.updates` (adding and removing samples);
-- `nearlabel.persistence`, `nearlabel.plots`, `nearlabel.report`;
-- `nearlabel.testing` (checks for your own estimators);
-- `nearlabel.verification` (checks that files are undamaged);
-- `nearlabel.environment` (versions of libraries, the compiled kernels).
+- `nearlabel.plots`, `nearlabel.report`;
+- `nearlabel.testing` (checks for your own estimators).
 
 Python loads a sub-package when it is first used: ``import nearlabel`` alone loads neither numpy nor scikit-learn.
 
@@ -37,42 +36,35 @@ __version__ = "1.0.0rc1"
 
 # Each sub-package with the classes that it offers at the top. Type checkers read __init__.pyi; a test compares them.
 _OFFERED = {
-    "active": "",
-    "adaptation": "ADTBoostMH AdaBoostMH BPMLL ConditionalBernoulliMixture PredictiveClusteringTree RankSVM",
     "audit": "",
-    "calibration": "CalibratedLabels",
     "comparison": "",
-    "databases": "LanceTable PgVectorTable QdrantTable TableClassifier TableNeighbors",
     "datasets": "",
-    "decision": "",
-    "ensemble": (
-        "EnsembleOfBinaryRelevance EnsembleOfClassifierChains HOMER NeighborInterpolation RAkELd RAkELo "
-        "RandomForestPCT SoftVote"
-    ),
-    "environment": "show_versions",
-    "experiments": "",
-    "feature_selection": "InformationGainSelector",
-    "inspection": "",
+    "experiments": "show_versions",
     "labels": "",
-    "lazy": "BRkNN BRkNNa BRkNNb CMLkNN DMLkNN IBLR LPkNN MLMLM MLkNN NLDD",
+    "lazy": "BRkNN BRkNNa BRkNNb CMLkNN DMLkNN IBLR LPkNN MLMLM MLkNN NLDD StreamClassifier",
     "metrics": "",
-    "model_selection": "IterativeStratifiedKFold NeighborsClassifierCV NeighborsPerLabel",
+    "models": "",
     "neighbors": (
-        "DaskNeighbors ExactNeighbors FaissHNSWNeighbors FaissIVFNeighbors NoveltyDetector PrecomputedNeighbors "
-        "TransformerNeighbors UsearchNeighbors"
+        "DaskNeighbors ExactNeighbors FaissHNSWNeighbors FaissIVFNeighbors LanceTable NoveltyDetector "
+        "PgVectorTable PrecomputedNeighbors QdrantTable TableClassifier TableNeighbors TransformerNeighbors "
+        "UsearchNeighbors"
     ),
     "papers": "",
     "persistence": "",
     "plots": "",
-    "preprocessing": "ColorMoments FeatureScaler MixedFeaturesEncoder",
+    "preprocessing": (
+        "ColorMoments FeatureScaler InformationGainSelector MChen MLROS MLRUS MLSMOTE MLTL MLeNN MRHC MRSP1 "
+        "MRSP2 MRSP3 MixedFeaturesEncoder REMEDIAL ResampledClassifier"
+    ),
     "report": "",
-    "resampling": "MChen MLROS MLRUS MLSMOTE MLTL MLeNN MRHC MRSP1 MRSP2 MRSP3 REMEDIAL ResampledClassifier",
-    "streams": "StreamClassifier",
+    "rivals": (
+        "ADTBoostMH AdaBoostMH BPMLL BinaryRelevance ClassifierChain ConditionalBernoulliMixture "
+        "EnsembleOfBinaryRelevance EnsembleOfClassifierChains HOMER LabelPowerset NeighborInterpolation "
+        "PredictiveClusteringTree RAkELd RAkELo RandomForestPCT RankSVM SMBR SoftVote"
+    ),
+    "selection": "IterativeStratifiedKFold NeighborsClassifierCV NeighborsPerLabel",
     "testing": "",
-    "thresholds": "FixedThresholdsClassifier TunedThresholdsClassifierCV",
-    "transformation": "BinaryRelevance ClassifierChain LabelPowerset SMBR",
-    "updates": "",
-    "verification": "",
+    "thresholds": "CalibratedLabels FixedThresholdsClassifier TunedThresholdsClassifierCV",
 }
 _HOME = {name: sub_package for sub_package, names in _OFFERED.items() for name in names.split()}
 

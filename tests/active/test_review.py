@@ -11,7 +11,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from nearlabel.active import _review, expected_loss, review
+from nearlabel.audit import _review, expected_loss, review
 from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.metrics import f1_examples
 from nearlabel.thresholds import FixedThresholdsClassifier

@@ -16,10 +16,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from _classifiers import SMALL, default_classifiers
-from nearlabel.active import _representatives, _suggest, review, suggest
+from nearlabel.audit import _suggest, review, suggest
 from nearlabel.lazy import MLMLM, BRkNN, LPkNN, MLkNN
-from nearlabel.model_selection import NeighborsClassifierCV
 from nearlabel.neighbors import ExactNeighbors, TransformerNeighbors
+from nearlabel.selection import NeighborsClassifierCV
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 
 RNG = np.random.default_rng(0)
@@ -72,7 +72,7 @@ def test_blocks_change_nothing(monkeypatch):
     model = BRkNN(3).fit(LABELLED, Y[:15])
     whole = suggest(model, POOL, 10)
     monkeypatch.setattr(
-        _representatives, "row_blocks", lambda n, size: (slice(start, min(n, start + 7)) for start in range(0, n, 7))
+        _suggest, "row_blocks", lambda n, size: (slice(start, min(n, start + 7)) for start in range(0, n, 7))
     )
     assert suggest(model, POOL, 10) == whole
 

@@ -11,14 +11,13 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 
 from conftest import CONTAINERS
 from nearlabel import testing
-from nearlabel.adaptation import AdaBoostMH, ADTBoostMH
-from nearlabel.adaptation._sorted_features import sorted_features, stored_columns
-from nearlabel.adaptation._stumps import StumpSearch
-from nearlabel.adaptation._weights import Weights
 from nearlabel.datasets import fetch_dataset
 from nearlabel.metrics import average_precision, hamming_loss, one_error
 from nearlabel.neighbors import kernel_level, kernel_levels
-from nearlabel.neighbors._kernels import OFF, StumpRuns, kernel_in_use, least_z
+from nearlabel.neighbors.exact._kernels import OFF, StumpRuns, kernel_in_use, least_z
+from nearlabel.rivals import AdaBoostMH, ADTBoostMH
+from nearlabel.rivals._boosting import Weights
+from nearlabel.rivals._stumps import StumpSearch, sorted_features, stored_columns
 
 METHODS = [AdaBoostMH(n_estimators=12), ADTBoostMH(n_estimators=6)]
 NAMES = ["AdaBoostMH", "ADTBoostMH"]
@@ -234,7 +233,7 @@ def test_which_thresholds_are_all_computed_changes_no_bit(make, method, few, mon
     """Whether Z of a feature is computed everywhere or bounded first: equal rules in all bits, dense and sparse."""
     X, Y = make(80)
     expected = clone(method).fit(X, Y)  # by the kernel, if there is one
-    monkeypatch.setattr("nearlabel.adaptation._stumps._FEW", few)
+    monkeypatch.setattr("nearlabel.rivals._stumps._FEW", few)
     for rows in (X, sparse.csr_array(X)):
         with kernel_level("off"):
             model = clone(method).fit(rows, Y)
@@ -411,7 +410,7 @@ def test_blocks_change_nothing(method, monkeypatch):
     X, Y = small_problem(3, 60)
     model = clone(method).fit(X, Y)
     scores = model.decision_function(X)
-    monkeypatch.setattr("nearlabel.utils.blocks.row_blocks.__defaults__", (100,))
+    monkeypatch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (100,))
     np.testing.assert_array_equal(model.decision_function(X), scores)
 
 

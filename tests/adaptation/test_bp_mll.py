@@ -13,11 +13,10 @@ from sklearn.preprocessing import StandardScaler
 
 from conftest import CONTAINERS
 from nearlabel import testing
-from nearlabel.adaptation import BPMLL
-from nearlabel.adaptation._bp_mll import InputScale
-from nearlabel.adaptation._ranking_network import RankingNetwork, pairwise_loss
 from nearlabel.datasets import fetch_dataset
 from nearlabel.metrics import average_precision, hamming_loss
+from nearlabel.rivals import BPMLL
+from nearlabel.rivals._bp_mll import InputScale, RankingNetwork, pairwise_loss
 
 METHOD = BPMLL(n_epochs=5, random_state=0)
 # The first check asks for predict_proba, see test_scikit_learn_tools; first weights are drawn by the label's position.
@@ -207,7 +206,7 @@ def test_seeds_and_blocks(monkeypatch):
     one, two, other = (BPMLL(n_epochs=3, random_state=s).fit(X, Y).decision_function(X) for s in (1, 1, 2))
     np.testing.assert_array_equal(one, two)
     assert (one != other).any()
-    monkeypatch.setattr("nearlabel.utils.blocks.row_blocks.__defaults__", (100,))
+    monkeypatch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (100,))
     blocked = BPMLL(n_epochs=3, random_state=1).fit(X, Y).decision_function(X)
     np.testing.assert_allclose(blocked, one, atol=1e-9)
 

@@ -12,15 +12,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from nearlabel import testing
-from nearlabel.adaptation import ConditionalBernoulliMixture, _best_labelsets
-from nearlabel.adaptation._bernoulli_mixture import bernoulli_mixture
-from nearlabel.adaptation._best_labelsets import most_probable_labelsets
-from nearlabel.adaptation._label_mixtures import LabelMixtures
-from nearlabel.adaptation._sampled_labelsets import sampled_labelsets
-from nearlabel.adaptation._soft_regression import Effort, Reduced, fit_gate, fit_labels, penalty
 from nearlabel.datasets import fetch_dataset
 from nearlabel.metrics import hamming_loss, subset_accuracy
-from nearlabel.transformation import BinaryRelevance
+from nearlabel.rivals import BinaryRelevance, ConditionalBernoulliMixture, _label_mixtures
+from nearlabel.rivals._cbm import Effort, Reduced, fit_gate, fit_labels, penalty
+from nearlabel.rivals._label_mixtures import (
+    LabelMixtures,
+    bernoulli_mixture,
+    most_probable_labelsets,
+    sampled_labelsets,
+)
 
 CBM = ConditionalBernoulliMixture
 DECISIONS = ["labelset", "marginals", "sampling"]
@@ -149,7 +150,7 @@ def test_a_search_cut_off_says_so(monkeypatch):
     mixtures = LabelMixtures(np.log(np.full((3, 8), 1 / 8)), 0.1 * rng.normal(size=(3, 8, 14)))
     best = most_probable_labelsets(mixtures, True)
     assert best[1].all()
-    monkeypatch.setattr(_best_labelsets, "_MOST_NODES", 5)
+    monkeypatch.setattr(_label_mixtures, "_MOST_NODES", 5)
     labels, proven = most_probable_labelsets(mixtures, True)
     assert not proven.any()
     for some in (slice(0, 1), slice(1, 3)):  # what is beside a query does not matter
@@ -158,7 +159,7 @@ def test_a_search_cut_off_says_so(monkeypatch):
     assert (loss < 0.1).all()
     X = rng.normal(size=(300, 2))
     model = CBM(8, random_state=0, max_iter=30, tol=0.1).fit(X, rng.random((300, 20)) < 0.5)
-    monkeypatch.setattr("nearlabel.utils.blocks.row_blocks.__defaults__", (200_000,))
+    monkeypatch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (200_000,))
     assert len(list(model._mixtures(X))) > 3
     with pytest.warns(ConvergenceWarning, match="of 300 queries are good, but may not be the most probable") as caught:
         model.predict(X)
@@ -380,7 +381,7 @@ def test_blocks_change_nothing(decision, monkeypatch):
     X, Y = rows(0)
     model = CBM(4, decision=decision, random_state=0).fit(X, Y)
     labels, scores = model.predict(X), model.predict_proba(X)
-    monkeypatch.setattr("nearlabel.utils.blocks.row_blocks.__defaults__", (5000,))
+    monkeypatch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (5000,))
     np.testing.assert_array_equal(model.predict(X), labels)
     np.testing.assert_allclose(model.predict_proba(X), scores, rtol=0, atol=1e-12)
 

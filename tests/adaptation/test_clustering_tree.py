@@ -5,10 +5,9 @@ from sklearn.exceptions import NotFittedError
 
 from conftest import CONTAINERS
 from nearlabel import testing
-from nearlabel.adaptation import PredictiveClusteringTree
 from nearlabel.datasets import fetch_dataset
-from nearlabel.ensemble import RandomForestPCT
 from nearlabel.metrics import hamming_loss
+from nearlabel.rivals import PredictiveClusteringTree, RandomForestPCT
 
 
 def noisy_problem(seed, n=60, d=4, n_labels=3):

@@ -14,13 +14,11 @@ from sklearn.preprocessing import StandardScaler
 
 from conftest import CONTAINERS
 from nearlabel import testing
-from nearlabel.adaptation import RankSVM
-from nearlabel.adaptation._balanced import balanced
-from nearlabel.adaptation._label_pairs import LabelPairs
-from nearlabel.adaptation._ranking_program import RidgeSmoother
-from nearlabel.adaptation._size_predictor import above_threshold, best_thresholds, fit_size_predictor
 from nearlabel.datasets import fetch_dataset
 from nearlabel.metrics import average_precision, hamming_loss
+from nearlabel.rivals import RankSVM
+from nearlabel.rivals._label_ranking import LabelPairs, above_threshold, best_thresholds, fit_size_predictor
+from nearlabel.rivals._ranking_program import RidgeSmoother, balanced
 
 KERNELS = {
     "linear": (RankSVM(kernel="linear"), lambda x, z: x @ z),

@@ -16,12 +16,11 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from nearlabel.audit import audit
-from nearlabel.calibration import CalibratedLabels
-from nearlabel.ensemble import RandomForestPCT
 from nearlabel.lazy import IBLR, BRkNN, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.resampling import MLROS, ResampledClassifier
-from nearlabel.thresholds import FixedThresholdsClassifier, MCut, TunedThresholdsClassifierCV
+from nearlabel.preprocessing import MLROS, ResampledClassifier
+from nearlabel.rivals import RandomForestPCT
+from nearlabel.thresholds import CalibratedLabels, FixedThresholdsClassifier, MCut, TunedThresholdsClassifierCV
 
 METHODS = [BRkNN(3), BRkNN(3, weights="distance"), BRkNNb(3), LPkNN(3), MLkNN(3), DMLkNN(3), CMLkNN(3)]
 K = 3
@@ -259,7 +258,7 @@ def test_small_blocks_change_nothing(monkeypatch):
     X, y = problem()
     expected = audit(MLkNN(3).fit(X, y))
     for function in ("row_blocks", "uneven_blocks"):
-        monkeypatch.setattr(f"nearlabel.utils.blocks.{function}.__defaults__", (1000,))
+        monkeypatch.setattr(f"nearlabel.utils.arrays.{function}.__defaults__", (1000,))
     monkeypatch.setattr("nearlabel.audit._model._MOST_KEPT", 10)
     assert audit(MLkNN(3).fit(X, y)) == expected
 

@@ -7,17 +7,15 @@ import pytest
 from scipy import sparse
 
 from nearlabel.audit import _scores
+from nearlabel.audit._confidence import confident_issues, confident_thresholds, row_quality
 from nearlabel.audit._scores import (
     Block,
     blocks_of,
-    confident_issues,
-    confident_thresholds,
     disagreement,
     halfway_prior,
     most_suspicious,
     positive_shares,
     prior_odds,
-    row_quality,
     self_confidence,
 )
 from nearlabel.lazy import BRkNN

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nearlabel import active, calibration, comparison, experiments, papers, preprocessing
+from nearlabel import audit, comparison, experiments, papers, preprocessing, thresholds
 from nearlabel.cli import _COMMANDS
 from nearlabel.cli.arguments import registered
 from nearlabel.thresholds import _risk_control
@@ -88,9 +88,9 @@ def test_a_missing_extra_is_told_before_the_work_is_imported(command):
             "NEIGHBOR_METHODS METHODS LEADERBOARD_METHODS ESTIMATORS SELECTIONS SAMPLERS THRESHOLDS IMPUTATIONS",
         ),
         (experiments, "SEARCHES"),
-        (calibration, "CALIBRATIONS"),
+        (thresholds, "CALIBRATIONS"),
         (preprocessing, "SCALES"),
-        (active, "STRATEGIES LOSSES"),
+        (audit, "STRATEGIES LOSSES"),
         (comparison, "TESTS OVER POST_HOC"),
         (_risk_control, "PROMISED_MEASURES"),
     ],

@@ -8,8 +8,8 @@ from sklearn.ensemble import GradientBoostingClassifier
 from nearlabel.datasets import Dataset
 from nearlabel.lazy import MLkNN
 from nearlabel.persistence import save_model
+from nearlabel.rivals import BinaryRelevance
 from nearlabel.thresholds import FixedThresholdsClassifier
-from nearlabel.transformation import BinaryRelevance
 
 LABELS = ("[red] apple", "[/b] pear", ":lemon:")
 

@@ -8,7 +8,7 @@ import pytest
 
 from nearlabel.cli import build_parser
 from nearlabel.cli._error_message import message_of
-from nearlabel.utils.errors import ParameterError
+from nearlabel.utils.messages import ParameterError
 
 FIT = ("fit", "songs.csv", "--out", "m.skops")
 PREDICT = ("predict", "m.skops", "songs.csv")

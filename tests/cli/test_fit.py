@@ -6,8 +6,8 @@ from sklearn.pipeline import Pipeline
 
 from nearlabel.experiments import make_method
 from nearlabel.metrics import score_all
-from nearlabel.model_selection import NeighborsClassifierCV
 from nearlabel.persistence import load_model, read_card
+from nearlabel.selection import NeighborsClassifierCV
 
 CSV = ("--labels-column", "tags", "--ignore", "id")
 

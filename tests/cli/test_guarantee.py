@@ -11,12 +11,11 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from nearlabel.calibration import CalibratedLabels
 from nearlabel.datasets import read_table
-from nearlabel.inspection import novelty_detector
 from nearlabel.lazy import MLkNN
+from nearlabel.models import novelty_detector
 from nearlabel.persistence import load_model, read_card, save_model
-from nearlabel.thresholds import RiskControl, TunedThresholdsClassifierCV
+from nearlabel.thresholds import CalibratedLabels, RiskControl, TunedThresholdsClassifierCV
 
 CSV = ("--labels-column", "tags", "--ignore", "id")
 SENTENCE = (

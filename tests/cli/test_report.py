@@ -7,7 +7,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 from nearlabel.datasets import Dataset, load_multidigits, write_npz
 from nearlabel.lazy import MLkNN
 from nearlabel.persistence import read_card, save_model
-from nearlabel.transformation import BinaryRelevance
+from nearlabel.rivals import BinaryRelevance
 
 LABELS = ("[red] apple", "[/b] pear", ":lemon:")
 

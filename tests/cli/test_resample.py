@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nearlabel.datasets import load_dataset
-from nearlabel.resampling import MLROS, MLSMOTE
+from nearlabel.preprocessing import MLROS, MLSMOTE
 
 LABELS = ("--labels", "x,y,z")
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from nearlabel.active import review, suggest
+from nearlabel.audit import review, suggest
 from nearlabel.persistence import load_model
 
 CSV = ("--labels-column", "tags", "--ignore", "id")

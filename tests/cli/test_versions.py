@@ -4,7 +4,7 @@ import json
 import sys
 
 from nearlabel import show_versions
-from nearlabel.environment import environment
+from nearlabel.experiments import environment
 
 
 def test_as_text(nearlabel, capsys):

@@ -20,8 +20,8 @@ from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from nearlabel.adaptation import RankSVM
 from nearlabel.lazy import BRkNN, MLkNN
+from nearlabel.rivals import RankSVM
 from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV
 
 CLASSIFIERS = {"predict_proba": MLkNN(3), "decision_function": RankSVM(kernel="linear")}

@@ -14,11 +14,11 @@ from sklearn.preprocessing import StandardScaler
 from _classifiers import SMALL, default_classifiers
 from nearlabel.datasets import examine
 from nearlabel.experiments import Plan, run
-from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import BRkNN, MLkNN
-from nearlabel.model_selection import IterativeStratifiedKFold
 from nearlabel.persistence import DataSummary
 from nearlabel.plots import CoOccurrenceDisplay
+from nearlabel.preprocessing import InformationGainSelector
+from nearlabel.selection import IterativeStratifiedKFold
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.utils.validation import as_dense
 

@@ -13,12 +13,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 
 from _vector_tables import MAKERS
-from nearlabel.databases import QdrantTable, TableChangedError, TableClassifier, TableNeighbors
-from nearlabel.inspection import predict_labels
 from nearlabel.lazy import BRkNN, MLkNN
-from nearlabel.neighbors import ExactNeighbors
+from nearlabel.models import predict_labels
+from nearlabel.neighbors import ExactNeighbors, QdrantTable, TableChangedError, TableClassifier, TableNeighbors
+from nearlabel.rivals import BinaryRelevance
 from nearlabel.thresholds import MicroFOptimum, TunedThresholdsClassifierCV
-from nearlabel.transformation import BinaryRelevance
 
 
 def assert_is_a_fit_to(model, reference, rows, queries):
@@ -248,7 +247,7 @@ KILLED = {
     """,
     "qdrant": """
         from qdrant_client.local.persistence import CollectionPersistence
-        from nearlabel.databases import QdrantTable
+        from nearlabel.neighbors import QdrantTable
         persist, n_points = CollectionPersistence.persist, iter(range(1000))
         def counted(self, point):
             if next(n_points) == 5:

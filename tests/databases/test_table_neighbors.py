@@ -6,9 +6,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from _vector_tables import MAKERS
-from nearlabel.databases import Candidates, TableChangedError, TableNeighbors
 from nearlabel.lazy import BRkNN
-from nearlabel.neighbors import ExactNeighbors, recall
+from nearlabel.neighbors import Candidates, ExactNeighbors, TableChangedError, TableNeighbors, recall
 
 
 def assert_same(found, expected):
@@ -60,7 +59,7 @@ def test_small_blocks_change_nothing(table, songs, monkeypatch):
     search = TableNeighbors(table).fit()
     expected = search.kneighbors(None, 5)
     blocks = [slice(i, i + 1) for i in range(40)]
-    monkeypatch.setattr("nearlabel.databases._table_neighbors.row_blocks", lambda *_: blocks)
+    monkeypatch.setattr("nearlabel.neighbors.optional._table_neighbors.row_blocks", lambda *_: blocks)
     assert_same(search.kneighbors(None, 5), expected)
 
 

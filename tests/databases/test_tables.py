@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from _vector_tables import MAKERS
-from nearlabel.databases import LanceTable, PgVectorTable, QdrantTable
+from nearlabel.neighbors import LanceTable, PgVectorTable, QdrantTable
 
 
 @pytest.fixture(params=MAKERS)

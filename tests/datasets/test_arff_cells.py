@@ -5,8 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from nearlabel.datasets._arff_cells import CellReader
-from nearlabel.datasets._arff_header import Attribute, Header
+from nearlabel.datasets._arff_parts import Attribute, CellReader, Header
 
 ATTRIBUTES = (
     Attribute("a"),

@@ -11,7 +11,7 @@ import pytest
 
 from nearlabel.datasets import read_table
 from nearlabel.datasets._arrow import copy_parquet
-from nearlabel.datasets._label_cells import tags_cell, zero_one_cell
+from nearlabel.datasets._label_columns import tags_cell, zero_one_cell
 from nearlabel.datasets.tables import copy_with_labels
 
 pytest.importorskip("pyarrow")

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from nearlabel.datasets import load_dataset, open_rows
-from nearlabel.datasets._content import suffix_of_content
+from nearlabel.datasets._lines import suffix_of_content
 
 
 @pytest.fixture

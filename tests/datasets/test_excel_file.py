@@ -10,7 +10,7 @@ import numpy as np
 import openpyxl
 import pytest
 
-from nearlabel.datasets import _excel_order, open_rows, read_table
+from nearlabel.datasets import _excel_file, open_rows, read_table
 
 
 @pytest.fixture
@@ -144,16 +144,16 @@ def test_rows_on_the_edge_of_a_part(monkeypatch):
     """The sheet is looked at in parts; wherever they end, each row is seen, and once."""
     data = NAMES + b"".join(b'<x:row r="%d"><c><v>%d</v></c></x:row>' % (at, at) for at in range(2, 9))
     for size in range(1, 90):
-        monkeypatch.setattr(_excel_order, "_CHUNK", size)
-        _excel_order.check_ascending("s", io.BytesIO(data))
+        monkeypatch.setattr(_excel_file, "_CHUNK", size)
+        _excel_file.check_ascending("s", io.BytesIO(data))
         with pytest.raises(ValueError, match="rows of s must ascend, got 8 behind 8"):
-            _excel_order.check_ascending("s", io.BytesIO(data + b'<x:row r="8"/>'))
+            _excel_file.check_ascending("s", io.BytesIO(data + b'<x:row r="8"/>'))
 
 
 def test_a_sheet_without_end_of_a_tag():
     """Is looked at in linear time."""
     start = time.process_time()
-    _excel_order.check_ascending("s", io.BytesIO(b"<row " * 2**21 + b" " * 2**24))
+    _excel_file.check_ascending("s", io.BytesIO(b"<row " * 2**21 + b" " * 2**24))
     assert time.process_time() - start < 5
 
 
@@ -169,6 +169,6 @@ def test_bombs(save, tmp_path, monkeypatch):
         read_table(path, labels=["y"])
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/zeros.bin", bytes(2**20))
-    monkeypatch.setattr("nearlabel.files.unpacked_limit.ALWAYS_ALLOWED", 2**10)
+    monkeypatch.setattr("nearlabel.files.untrusted.ALWAYS_ALLOWED", 2**10)
     with pytest.raises(ValueError, match="must unpack to at most"):
         read_table(path, labels=["y"])

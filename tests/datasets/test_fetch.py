@@ -18,8 +18,7 @@ import pytest
 
 from nearlabel.datasets import _download as download_module
 from nearlabel.datasets import catalogue, fetch_dataset, is_on_disk
-from nearlabel.datasets._catalogue import CatalogueFile
-from nearlabel.datasets._download import cache_folder, cached_file
+from nearlabel.datasets._download import CatalogueFile, cache_folder, cached_file
 
 CONTENT = b"@relation 'toy: -C 1'\n" + b"% padding\n" * 100
 CHECKSUM = hashlib.sha256(CONTENT).hexdigest()
@@ -239,7 +238,7 @@ KILLED = """
 import os, signal, sys
 from nearlabel.datasets import _download
 _download._sha256 = lambda path: os.kill(os.getpid(), signal.SIGKILL)
-from nearlabel.datasets._catalogue import CatalogueFile, catalogue
+from nearlabel.datasets._download import CatalogueFile, catalogue
 _download.cached_file(catalogue()["emotions"], CatalogueFile("good.arff", "0"))
 """
 

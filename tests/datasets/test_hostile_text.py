@@ -14,11 +14,11 @@ import pytest
 
 from nearlabel.audit import read_corrections
 from nearlabel.datasets import load_dataset, open_rows, read_meka, read_mulan, read_table
+from nearlabel.datasets._arff import _label_names
 from nearlabel.datasets._label_columns import parsed_list
-from nearlabel.datasets._mulan import _label_names
 from nearlabel.datasets._table_file import did_you_mean, shortened
 from nearlabel.papers._paper_file import read_paper
-from nearlabel.utils.options import read_value
+from nearlabel.utils.naming import read_value
 
 _LONG = 100_000  # where time grew with the square, these took a minute and more
 _SECONDS = 20  # of CPU: hundreds of times what they need

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nearlabel.datasets import Dataset, open_rows, read_table
-from nearlabel.datasets._mixed_columns import proposed_option, read_cells
+from nearlabel.datasets._numeric_columns import proposed_option, read_cells
 from nearlabel.datasets._table_file import CellError
 
 pa = pytest.importorskip("pyarrow")

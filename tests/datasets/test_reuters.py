@@ -14,7 +14,7 @@ import snowballstemmer
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from nearlabel.datasets import catalogue, fetch_dataset, read_reuters
-from nearlabel.datasets._reuters_terms import read_reuters_terms
+from nearlabel.datasets._reuters import read_reuters_terms
 
 DOCTYPE = '<!DOCTYPE lewis SYSTEM "lewis.dtd">\n'
 TEXT = "<TEXT>&#2;\n<TITLE>{}</TITLE>\n<DATELINE>    CHICAGO, Feb 26 - </DATELINE><BODY>{}\n&#3;</BODY></TEXT>"

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from nearlabel.datasets import (
     Dataset,
-    _arff_cells,
+    _arff_parts,
     _label_columns,
     load_dataset,
     open_store,
@@ -166,8 +166,8 @@ def test_minus_one_in_arff_is_read_at_once(write, write_xml, monkeypatch, is_spa
     write_xml("toy.xml", "a", "b")
     with pytest.raises(ValueError, match=r"attribute 'b' must be one of \{0,1\}, got '-1'"):
         read_mulan(path)
-    monkeypatch.setattr(_arff_cells.CellReader, "_slow_sparse", None)
-    monkeypatch.setattr(_arff_cells.CellReader, "_slow_dense", None)
+    monkeypatch.setattr(_arff_parts.CellReader, "_slow_sparse", None)
+    monkeypatch.setattr(_arff_parts.CellReader, "_slow_dense", None)
     assert_labels(read_mulan(path, unknown="-1"), EXPECTED)
 
 

@@ -8,9 +8,18 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
-from nearlabel.ensemble import HOMER, EnsembleOfBinaryRelevance, EnsembleOfClassifierChains, RAkELd, RAkELo
 from nearlabel.lazy import BRkNN
-from nearlabel.transformation import SMBR, BinaryRelevance, ClassifierChain, LabelPowerset
+from nearlabel.rivals import (
+    HOMER,
+    SMBR,
+    BinaryRelevance,
+    ClassifierChain,
+    EnsembleOfBinaryRelevance,
+    EnsembleOfClassifierChains,
+    LabelPowerset,
+    RAkELd,
+    RAkELo,
+)
 
 BINARY = [BinaryRelevance, SMBR, ClassifierChain, EnsembleOfBinaryRelevance, EnsembleOfClassifierChains]
 MULTI_CLASS = [LabelPowerset, RAkELo, RAkELd]

@@ -13,8 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 from conftest import CONTAINERS
 from nearlabel import testing
 from nearlabel.datasets import fetch_dataset
-from nearlabel.ensemble import EnsembleOfBinaryRelevance, EnsembleOfClassifierChains
-from nearlabel.transformation import BinaryRelevance
+from nearlabel.rivals import BinaryRelevance, EnsembleOfBinaryRelevance, EnsembleOfClassifierChains
 
 BOTH = [EnsembleOfClassifierChains, EnsembleOfBinaryRelevance]
 LOGISTIC = LogisticRegression(solver="newton-cholesky")

@@ -9,8 +9,7 @@ from sklearn.tree import DecisionTreeRegressor
 from conftest import CONTAINERS
 from nearlabel import testing
 from nearlabel.datasets import fetch_dataset
-from nearlabel.ensemble import RandomForestPCT
-from nearlabel.transformation import BinaryRelevance
+from nearlabel.rivals import BinaryRelevance, RandomForestPCT
 
 FOREST = RandomForestPCT(9, random_state=0)
 

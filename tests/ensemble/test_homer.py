@@ -15,9 +15,8 @@ from sklearn.tree import DecisionTreeClassifier
 from conftest import CONTAINERS
 from nearlabel import testing
 from nearlabel.datasets import fetch_dataset
-from nearlabel.ensemble import HOMER
-from nearlabel.ensemble._balanced_clusters import balanced_assignment, balanced_clusters
-from nearlabel.transformation import BinaryRelevance, LabelPowerset
+from nearlabel.rivals import HOMER, BinaryRelevance, LabelPowerset
+from nearlabel.rivals._homer import balanced_assignment, balanced_clusters
 
 LOGISTIC = LogisticRegression(solver="newton-cholesky")
 TREE = DecisionTreeClassifier(max_depth=4, random_state=0)

@@ -18,14 +18,13 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
-from nearlabel.ensemble import NeighborInterpolation, SoftVote
-from nearlabel.ensemble._simplex import WeightSearch
-from nearlabel.inspection import explain, explains
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.metrics import macro_f1, micro_f1
+from nearlabel.models import explain, explains
+from nearlabel.rivals import BinaryRelevance, NeighborInterpolation, SoftVote
+from nearlabel.rivals._mixture import WeightSearch
 from nearlabel.testing import check_multilabel_estimator
 from nearlabel.thresholds import MicroFOptimum, RCut, SCut, TunedThresholdsClassifierCV
-from nearlabel.transformation import BinaryRelevance
 from nearlabel.utils.validation import as_dense
 
 GRID = np.arange(21) / 20

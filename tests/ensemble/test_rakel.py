@@ -17,9 +17,8 @@ from sklearn.tree import DecisionTreeClassifier
 from conftest import CONTAINERS
 from nearlabel import testing
 from nearlabel.datasets import fetch_dataset
-from nearlabel.ensemble import RAkELd, RAkELo
-from nearlabel.ensemble._rakel import _covering_subsets
-from nearlabel.transformation import BinaryRelevance, LabelPowerset
+from nearlabel.rivals import BinaryRelevance, LabelPowerset, RAkELd, RAkELo
+from nearlabel.rivals._label_powerset import _covering_subsets
 
 TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 LOGISTIC = LogisticRegression(solver="newton-cholesky")

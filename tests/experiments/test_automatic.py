@@ -9,7 +9,7 @@ from scipy import sparse
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import MethodSpec, NeighborsChoice
 from nearlabel.metrics import hamming_loss
-from nearlabel.model_selection import NeighborsClassifierCV
+from nearlabel.selection import NeighborsClassifierCV
 
 FEW = {"n_neighbors": (1, 3, 5)}
 

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold
 
-from nearlabel.calibration import CalibratedLabels
 from nearlabel.datasets import Dataset, duplicate_groups
 from nearlabel.experiments import Candidate, Plan, Tuning, run
 from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.metrics import log_loss, micro_f1
-from nearlabel.statistics.score_maps import fit_score_map
-from nearlabel.thresholds import MicroFOptimum, TunedThresholdsClassifierCV, cross_val_scores
+from nearlabel.solvers.score_maps import fit_score_map
+from nearlabel.thresholds import CalibratedLabels, MicroFOptimum, TunedThresholdsClassifierCV, cross_val_scores
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from scipy import sparse
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import LEADERBOARD_METHODS, Candidate, Line, MethodSpec, Tuning, _stages
 from nearlabel.experiments import _tuning as module
-from nearlabel.experiments._samples import drawn
-from nearlabel.experiments._time_limit import items_within
+from nearlabel.experiments._grid import drawn
+from nearlabel.experiments._tuning import items_within
 from nearlabel.files.check_sums import with_sum, without_sum
 
 OF_ITSELF = "the same as with scaling none, as the method divides features by their ranges"

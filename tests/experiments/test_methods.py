@@ -3,15 +3,14 @@ import re
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from nearlabel.calibration import CalibratedLabels
-from nearlabel.ensemble import HOMER
 from nearlabel.experiments import ESTIMATORS, METHODS, THRESHOLDS, MethodSpec, Plan, make_method, takes_unknown
-from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.resampling import MLSMOTE, MLTL, MLeNN, ResampledClassifier
+from nearlabel.preprocessing import MLSMOTE, MLTL, InformationGainSelector, MLeNN, ResampledClassifier
+from nearlabel.rivals import HOMER, SMBR, BinaryRelevance, ClassifierChain
 from nearlabel.thresholds import (
     FBR,
+    CalibratedLabels,
     CyclicAscent,
     ExpectedF,
     FixedThresholdsClassifier,
@@ -25,7 +24,6 @@ from nearlabel.thresholds import (
     SCut,
     TunedThresholdsClassifierCV,
 )
-from nearlabel.transformation import SMBR, BinaryRelevance, ClassifierChain
 
 STRATEGIES = {
     "micro-f": MicroFOptimum(),
@@ -135,11 +133,11 @@ def test_samplers():
     assert (tuned.cv, type(tuned.estimator)) == ("loo", ResampledClassifier)
     selector, resampled = (step for _, step in make_method("igs+mlenn+br").steps)
     assert (type(selector), type(resampled.sampler)) == (InformationGainSelector, MLeNN)
-    assert type(make_method("nearlabel.resampling:MLTL:mutual=False+mlknn").sampler) is MLTL
+    assert type(make_method("nearlabel.preprocessing:MLTL:mutual=False+mlknn").sampler) is MLTL
     spec = MethodSpec("mlknn", sampler=MLeNN(5))
     assert not spec.shares_search
     assert spec.fit_key != MethodSpec("mlknn").fit_key
-    assert re.match(r"nearlabel.resampling\S+MLeNN\(n_neighbors=5, .* \+ nearlabel.lazy\S+MLkNN\(", spec.description)
+    assert re.match(r"nearlabel.preprocessing\S+MLeNN\(n_neighbors=5, .* \+ nearlabel.lazy\S+MLkNN\(", spec.description)
     assert takes_unknown("brknn")
     assert not takes_unknown("mlros+brknn")
     for text, message in (

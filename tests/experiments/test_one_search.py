@@ -9,7 +9,7 @@ from nearlabel.experiments import make_method
 from nearlabel.experiments.one_search import searching_once
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.preprocessing import FeatureScaler
-from nearlabel.transformation import BinaryRelevance
+from nearlabel.rivals import BinaryRelevance
 
 RNG = np.random.default_rng(0)
 X, Y, Q = RNG.normal(size=(40, 3)), (RNG.random((40, 4)) < 0.4).astype(int), RNG.normal(size=(9, 3))

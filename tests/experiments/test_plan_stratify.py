@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold
 
 from nearlabel.comparison import read_results
 from nearlabel.experiments import Plan, SearchPlan, read_records, run
-from nearlabel.model_selection import IterativeStratifiedKFold
+from nearlabel.selection import IterativeStratifiedKFold
 
 PLAN = Plan(("brknn",), (3,), cv=4, seeds=(0, 7), metrics=("hamming_loss",))
 

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Candidate, Plan, ThresholdPlan, Tuning, make_preparation, run
-from nearlabel.experiments._scaling import scale_features
+from nearlabel.experiments._preparing import scale_features
 from nearlabel.lazy import BRkNN
 from nearlabel.metrics import micro_f1
 from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from nearlabel import cli
 from nearlabel.experiments import Plan, read_records, run
-from nearlabel.files.leftovers import is_leftover
+from nearlabel.files.atomic_file import is_leftover
 
 PLAN = Plan(("brknn", "mlknn"), (2, 5), cv=4, metrics=("hamming_loss", "one_error"))
 PER_FOLD = 8

@@ -4,7 +4,7 @@ from scipy import sparse
 
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Plan, SearchPlan, run, usual_search
-from nearlabel.experiments._scaling import scale_features
+from nearlabel.experiments._preparing import scale_features
 from nearlabel.neighbors import ExactNeighbors
 
 TRAINING = np.array([[0.0, 2.0, 7.0], [4.0, 4.0, 7.0], [2.0, 3.0, 7.0]])

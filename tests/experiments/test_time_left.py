@@ -5,8 +5,8 @@ import pytest
 
 from nearlabel.experiments import Plan, run
 from nearlabel.experiments._folds import Fold
-from nearlabel.experiments._time_left import TimeLeft
-from nearlabel.utils.progress import expect, listening
+from nearlabel.experiments._run import TimeLeft
+from nearlabel.utils.messages import expect, listening
 
 
 def fold(dataset, n_rows, n_labels):

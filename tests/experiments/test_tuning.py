@@ -14,7 +14,7 @@ from nearlabel.metrics import CATALOGUE, score_all
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.preprocessing import FeatureScaler
 from nearlabel.thresholds import ThresholdStrategy
-from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.estimators import label_scores, response_method_of
 
 LOO_METHODS = ("brknn", "mlknn", "brknn@micro-f", "mlknn@macro-f", "lpknn@0.4")
 

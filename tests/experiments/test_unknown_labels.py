@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from nearlabel.datasets import Dataset
-from nearlabel.datasets.doctor._labels import TAKE_UNKNOWN
+from nearlabel.datasets.doctor._examine import TAKE_UNKNOWN
 from nearlabel.experiments import (
     METHODS,
     Candidate,

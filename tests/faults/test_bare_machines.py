@@ -85,4 +85,4 @@ def test_durations_are_measured_by_a_clock_that_does_not_jump():
     """`time.time` is for ages of files alone, which are compared with the moments that the system wrote down."""
     source = Path(package.__file__).parent
     users = [path.relative_to(source) for path in source.rglob("*.py") if "time.time(" in path.read_text()]
-    assert users == [Path("files/leftovers.py")]
+    assert users == [Path("files/atomic_file.py")]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nearlabel.files.damage import damage_named
+from nearlabel.files.untrusted import damage_named
 
 FILE = Path("a.npz")
 

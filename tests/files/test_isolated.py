@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from nearlabel.files.isolated import FAILED, output_of
+from nearlabel.files.untrusted import FAILED, output_of
 
 FILE = Path("a.parquet")
 
@@ -79,6 +79,6 @@ def test_who_stops_early(tmp_path):
 
 def test_a_python_without_a_program(run, monkeypatch):
     """One that is a part of another program says what to do."""
-    monkeypatch.setattr("nearlabel.files.isolated.sys.executable", "")
+    monkeypatch.setattr("nearlabel.files.untrusted.sys.executable", "")
     with pytest.raises(OSError, match=r"isolate must be False for a\.parquet in a Python without the path of its"):
         run("")

@@ -10,9 +10,8 @@ import time
 import pytest
 
 from nearlabel.datasets import open_store, write_store
-from nearlabel.files import leftovers
-from nearlabel.files.atomic_file import whole_file
-from nearlabel.files.leftovers import is_abandoned, leftovers_in, remove_abandoned
+from nearlabel.files import atomic_file
+from nearlabel.files.atomic_file import is_abandoned, leftovers_in, remove_abandoned, whole_file
 
 WRITER = """
 import sys, time
@@ -111,7 +110,7 @@ def test_links_and_pipes_are_left(tmp_path):
     victim = tmp_path / "victim"
     victim.mkdir()
     (victim / "thesis.txt").write_text("years of work")
-    link, pipe = tmp_path / f".a.{leftovers._this_machine()}{'0' * 24}.partial", tmp_path / f".a.{'1' * 32}.partial"
+    link, pipe = tmp_path / f".a.{atomic_file._this_machine()}{'0' * 24}.partial", tmp_path / f".a.{'1' * 32}.partial"
     link.symlink_to(victim)
     os.mkfifo(pipe)
     write(tmp_path / "a", "file")
@@ -130,7 +129,7 @@ def test_a_lock_that_nobody_holds(tmp_path):
 
 def test_a_lock_that_changed_hands_stays(tmp_path, monkeypatch):
     """Its holder removed it after it was opened here, and another process has locked its own by now."""
-    lock, opened = tmp_path / ".a.01234567.lock", leftovers._opened
+    lock, opened = tmp_path / ".a.01234567.lock", atomic_file._opened
     lock.write_text("1 adding rows")
 
     def before_another_comes(path):
@@ -139,7 +138,7 @@ def test_a_lock_that_changed_hands_stays(tmp_path, monkeypatch):
         path.write_text("2 removing rows")
         return handle
 
-    monkeypatch.setattr(leftovers, "_opened", before_another_comes)
+    monkeypatch.setattr(atomic_file, "_opened", before_another_comes)
     assert not remove_abandoned(lock)
     assert lock.read_text() == "2 removing rows"
 
@@ -167,14 +166,14 @@ def test_many_at_once(tmp_path):
 
 def test_a_sweep_between_making_and_locking_is_survived(tmp_path, monkeypatch):
     """The writer notices that its file is gone, and makes another one."""
-    locked, swept = leftovers._locked, []
+    locked, swept = atomic_file._locked, []
 
     def after_a_sweep(partial):
         if not swept:
             swept.append(remove_abandoned(partial))
         return locked(partial)
 
-    monkeypatch.setattr(leftovers, "_locked", after_a_sweep)
+    monkeypatch.setattr(atomic_file, "_locked", after_a_sweep)
     write(tmp_path / "a", "file")
     assert swept == [True]
     assert names(tmp_path) == ["a"]

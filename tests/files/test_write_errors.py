@@ -10,8 +10,7 @@ import pytest
 
 from nearlabel.datasets import load_multidigits, open_store, write_store
 from nearlabel.experiments import Plan, run
-from nearlabel.files.atomic_file import check_can_be_written
-from nearlabel.files.write_errors import write_errors_named
+from nearlabel.files.atomic_file import check_can_be_written, write_errors_named
 
 # A limit of the size of files stands for a full disk: the system gives an error, and no name.
 FULL = """

@@ -12,19 +12,7 @@ from scipy.spatial.distance import cdist
 from sklearn.pipeline import make_pipeline
 
 import _reference
-from nearlabel import (
-    adaptation,
-    calibration,
-    ensemble,
-    feature_selection,
-    lazy,
-    model_selection,
-    preprocessing,
-    resampling,
-    streams,
-    thresholds,
-    transformation,
-)
+from nearlabel import lazy, preprocessing, rivals, selection, thresholds
 from nearlabel.neighbors import ExactNeighbors
 
 Answer = tuple[Any, Any]  # label sets (n_queries, n_labels), and scores, of which one may be None
@@ -121,62 +109,58 @@ LAZY = {
 
 
 def _resampled(sampler: Any) -> Model:
-    return Model(lambda k: resampling.ResampledClassifier(lazy.BRkNN(k), sampler), share=0.4)
+    return Model(lambda k: preprocessing.ResampledClassifier(lazy.BRkNN(k), sampler), share=0.4)
 
 
 OTHERS = {
-    "BinaryRelevance": Model(lambda k: transformation.BinaryRelevance(random_state=0)),
-    "SMBR": Model(lambda k: transformation.SMBR(random_state=0)),
-    "ClassifierChain": Model(lambda k: transformation.ClassifierChain(random_state=0)),
-    "LabelPowerset": Model(lambda k: transformation.LabelPowerset(random_state=0)),
-    "BPMLL": Model(lambda k: adaptation.BPMLL(n_epochs=5, random_state=0)),
-    "AdaBoostMH": Model(lambda k: adaptation.AdaBoostMH(n_estimators=8)),
-    "ADTBoostMH": Model(lambda k: adaptation.ADTBoostMH(n_estimators=5)),
-    "ConditionalBernoulliMixture": Model(lambda k: adaptation.ConditionalBernoulliMixture(2, tol=0.1, random_state=0)),
-    "PredictiveClusteringTree": Model(lambda k: adaptation.PredictiveClusteringTree(k, random_state=0)),
-    "RankSVM": Model(lambda k: adaptation.RankSVM(kernel="linear")),
-    "RankSVM, rbf": Model(lambda k: adaptation.RankSVM(kernel="rbf"), share=0.5),
-    "HOMER": Model(lambda k: ensemble.HOMER(random_state=0)),
-    "EnsembleOfBinaryRelevance": Model(lambda k: ensemble.EnsembleOfBinaryRelevance(n_estimators=3, random_state=0)),
-    "EnsembleOfClassifierChains": Model(lambda k: ensemble.EnsembleOfClassifierChains(n_estimators=3, random_state=0)),
-    "RAkELd": Model(lambda k: ensemble.RAkELd(random_state=0)),
-    "RAkELo": Model(lambda k: ensemble.RAkELo(random_state=0), share=0.5),
-    "RandomForestPCT": Model(lambda k: ensemble.RandomForestPCT(5, random_state=0)),
-    "NeighborInterpolation": Model(lambda k: ensemble.NeighborInterpolation(lazy.MLkNN(k), random_state=0), share=0.3),
-    "SoftVote": Model(lambda k: ensemble.SoftVote([("near", lazy.BRkNN(k)), ("all", lazy.BRkNN(2 * k))]), share=0.5),
+    "BinaryRelevance": Model(lambda k: rivals.BinaryRelevance(random_state=0)),
+    "SMBR": Model(lambda k: rivals.SMBR(random_state=0)),
+    "ClassifierChain": Model(lambda k: rivals.ClassifierChain(random_state=0)),
+    "LabelPowerset": Model(lambda k: rivals.LabelPowerset(random_state=0)),
+    "BPMLL": Model(lambda k: rivals.BPMLL(n_epochs=5, random_state=0)),
+    "AdaBoostMH": Model(lambda k: rivals.AdaBoostMH(n_estimators=8)),
+    "ADTBoostMH": Model(lambda k: rivals.ADTBoostMH(n_estimators=5)),
+    "ConditionalBernoulliMixture": Model(lambda k: rivals.ConditionalBernoulliMixture(2, tol=0.1, random_state=0)),
+    "PredictiveClusteringTree": Model(lambda k: rivals.PredictiveClusteringTree(k, random_state=0)),
+    "RankSVM": Model(lambda k: rivals.RankSVM(kernel="linear")),
+    "RankSVM, rbf": Model(lambda k: rivals.RankSVM(kernel="rbf"), share=0.5),
+    "HOMER": Model(lambda k: rivals.HOMER(random_state=0)),
+    "EnsembleOfBinaryRelevance": Model(lambda k: rivals.EnsembleOfBinaryRelevance(n_estimators=3, random_state=0)),
+    "EnsembleOfClassifierChains": Model(lambda k: rivals.EnsembleOfClassifierChains(n_estimators=3, random_state=0)),
+    "RAkELd": Model(lambda k: rivals.RAkELd(random_state=0)),
+    "RAkELo": Model(lambda k: rivals.RAkELo(random_state=0), share=0.5),
+    "RandomForestPCT": Model(lambda k: rivals.RandomForestPCT(5, random_state=0)),
+    "NeighborInterpolation": Model(lambda k: rivals.NeighborInterpolation(lazy.MLkNN(k), random_state=0), share=0.3),
+    "SoftVote": Model(lambda k: rivals.SoftVote([("near", lazy.BRkNN(k)), ("all", lazy.BRkNN(2 * k))]), share=0.5),
     "FixedThresholds": Model(lambda k: thresholds.FixedThresholdsClassifier(lazy.BRkNN(k))),
     "TunedThresholds": Model(lambda k: thresholds.TunedThresholdsClassifierCV(lazy.BRkNN(k), cv="loo")),
     "RiskControl": Model(
         lambda k: thresholds.TunedThresholdsClassifierCV(lazy.BRkNN(k), thresholds.RiskControl(), cv=3), share=0.5
     ),
-    "CalibratedLabels": Model(lambda k: calibration.CalibratedLabels(lazy.MLkNN(k))),
+    "CalibratedLabels": Model(lambda k: thresholds.CalibratedLabels(lazy.MLkNN(k))),
     "NeighborsClassifierCV": Model(
-        lambda k: model_selection.NeighborsClassifierCV(
-            methods=[lazy.BRkNN()], n_neighbors=[1, k + 1], scales=["none"]
-        ),
+        lambda k: selection.NeighborsClassifierCV(methods=[lazy.BRkNN()], n_neighbors=[1, k + 1], scales=["none"]),
         share=0.5,
     ),
-    "NeighborsPerLabel": Model(lambda k: model_selection.NeighborsPerLabel(lazy.BRkNN())),
-    "StreamClassifier": Model(lambda k: streams.StreamClassifier(lazy.BRkNN(k), min_rows=5)),
+    "NeighborsPerLabel": Model(lambda k: selection.NeighborsPerLabel(lazy.BRkNN())),
+    "StreamClassifier": Model(lambda k: lazy.StreamClassifier(lazy.BRkNN(k), min_rows=5)),
     "FeatureScaler": Model(
         lambda k: make_pipeline(
             preprocessing.FeatureScaler(("minmax", "standard", "none", "tfidf")[k % 4]), lazy.BRkNN(k)
         )
     ),
-    "InformationGainSelector": Model(
-        lambda k: make_pipeline(feature_selection.InformationGainSelector(), lazy.BRkNN(k))
-    ),
+    "InformationGainSelector": Model(lambda k: make_pipeline(preprocessing.InformationGainSelector(), lazy.BRkNN(k))),
     **{
         f"BRkNN after {type(sampler).__name__}": _resampled(sampler)
         for sampler in (
-            resampling.MLROS(random_state=0),
-            resampling.MLRUS(random_state=0),
-            resampling.MLSMOTE(random_state=0),
-            resampling.MLeNN(),
-            resampling.MLTL(),
-            resampling.REMEDIAL(),
-            resampling.MRHC(),
-            resampling.MRSP3(),
+            preprocessing.MLROS(random_state=0),
+            preprocessing.MLRUS(random_state=0),
+            preprocessing.MLSMOTE(random_state=0),
+            preprocessing.MLeNN(),
+            preprocessing.MLTL(),
+            preprocessing.REMEDIAL(),
+            preprocessing.MRHC(),
+            preprocessing.MRSP3(),
         )
     },
 }

@@ -30,7 +30,7 @@ from nearlabel.experiments import (
 )
 from nearlabel.experiments.records import kinds_of_columns, read_made_with, read_plan
 from nearlabel.papers._paper_file import check_runs_no_code
-from nearlabel.verification import verify
+from nearlabel.persistence import verify
 
 PLAN = Plan(("brknn", "mlknn"), (1, 2), cv=2, metrics=("hamming_loss", "one_error"), per_row=True)
 METHODS = (

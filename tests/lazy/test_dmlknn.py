@@ -10,7 +10,7 @@ from _reference import dmlknn
 from conftest import CONTAINERS, ROWS
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import DMLkNN, MLkNN
-from nearlabel.lazy._boxes import VoteVectors
+from nearlabel.lazy._dmlknn import VoteVectors
 from nearlabel.metrics import micro_f1
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 from nearlabel.utils.validation import as_dense
@@ -79,7 +79,7 @@ def test_counts_in_boxes(delta, n_labels, monkeypatch):
         vectors = VoteVectors.of(store(votes), store(labels))
         assert len(vectors.n_rows) == len(np.unique(votes, axis=0))
         np.testing.assert_array_equal(vectors.counts_at(asked, delta), expected)
-        monkeypatch.setattr("nearlabel.lazy._boxes.N_VECTORS", 7)
+        monkeypatch.setattr("nearlabel.lazy._dmlknn.N_VECTORS", 7)
         np.testing.assert_array_equal(vectors.counts_at(asked, delta), expected)
 
 

@@ -173,7 +173,7 @@ def test_the_default_ridge_converges(problem):
 def test_no_convergence_is_warned_of(monkeypatch):
     """Steps that do not suffice are named, with what helps."""
     X = np.arange(20.0)[:, np.newaxis]
-    monkeypatch.setattr("nearlabel.statistics.joint_newton._MOST_STEPS", 3)
+    monkeypatch.setattr("nearlabel.solvers.joint_newton._MOST_STEPS", 3)
     with pytest.warns(ConvergenceWarning, match=f"{UNFINISHED} 10 of 20 rows have did not converge. Hint: more ridge"):
         model = IBLR(3).fit(X, (X > 9).astype(int))
     assert np.isfinite(model.coef_).all()
@@ -274,7 +274,7 @@ def test_blocks_and_neighbouring_queries_change_nothing(problem, plus, monkeypat
     np.testing.assert_array_equal(model.predict_proba(sparse.csr_array(queries)), scores)
     for store, keep in ((sparse.csr_array, np.asarray), (np.asarray, sparse.csr_array)):
         np.testing.assert_array_equal(IBLR(6, plus=plus).fit(store(X), keep(Y)).predict_proba(queries), scores)
-    monkeypatch.setattr("nearlabel.utils.blocks.row_blocks.__defaults__", (1000,))
+    monkeypatch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (1000,))
     np.testing.assert_array_equal(model.predict(queries), labels)
     np.testing.assert_array_equal(model.predict_proba(queries), scores)
     np.testing.assert_array_equal(IBLR(6, plus=plus).fit(X, Y).predict_proba(queries), scores)

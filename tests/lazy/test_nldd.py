@@ -20,9 +20,9 @@ from conftest import CONTAINERS, ROWS
 from nearlabel import testing
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import NLDD
+from nearlabel.lazy.double_distances import SearchedPairs, double_distances
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.neighbors.double_distances import SearchedPairs, double_distances
-from nearlabel.statistics.feature_scaling import FeatureScaling
+from nearlabel.solvers.feature_scaling import FeatureScaling
 
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)  # few different probabilities: many ties in the label space
 RESIDUE = "The binomial regression has no finite solution"
@@ -152,8 +152,8 @@ def test_pairs_are_those_of_a_loop(problem, weights, monkeypatch):
             pairs = double_distances(search, store(X), store(Y)).nearest(store(queries), P, weights)
             assert pairs.row.tolist() == chosen
     with monkeypatch.context() as patch:
-        patch.setattr("nearlabel.utils.blocks.row_blocks.__defaults__", (30_000,))
-        patch.setattr("nearlabel.neighbors.double_distances._QUERIES_PER_TILE", 3)
+        patch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (30_000,))
+        patch.setattr("nearlabel.lazy.double_distances._QUERIES_PER_TILE", 3)
         blocked = double_distances(ExactNeighbors(n_jobs=2), X, Y, 2).nearest(queries, P, weights)
     np.testing.assert_array_equal(blocked, double_distances(ExactNeighbors(), X, Y).nearest(queries, P, weights))
 

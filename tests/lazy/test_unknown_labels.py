@@ -28,12 +28,12 @@ from nearlabel.lazy import (
     _unknown,
 )
 from nearlabel.metrics import micro_f1
-from nearlabel.model_selection import NeighborsPerLabel, tune_neighbors
+from nearlabel.models.out_of_sample import Needs
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
-from nearlabel.out_of_sample import Needs
 from nearlabel.persistence import load_model, save_model
-from nearlabel.transformation import SMBR, BinaryRelevance, ClassifierChain, LabelPowerset
-from nearlabel.utils.notes import AdviceWarning
+from nearlabel.rivals import SMBR, BinaryRelevance, ClassifierChain, LabelPowerset
+from nearlabel.selection import NeighborsPerLabel, tune_neighbors
+from nearlabel.utils.messages import AdviceWarning
 from nearlabel.utils.validation import as_dense
 
 NAN = np.nan
@@ -47,7 +47,7 @@ MODELS = [
     MLkNN(K, weights="distance"),
 ]
 ROWS = {"array": np.asarray, "csr_array": sparse.csr_array}
-pytestmark = pytest.mark.filterwarnings("ignore::nearlabel.utils.notes.AdviceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::nearlabel.utils.messages.AdviceWarning")
 
 
 class Holes:

@@ -130,7 +130,7 @@ def test_many_steps(method, problem, seed):
 @pytest.mark.long
 @pytest.mark.parametrize("method", ["BRkNN", "BRkNNa", "BRkNNb", "MLkNN", "MLkNN by distance"])
 @pytest.mark.parametrize("seed", [0, *OTHER_SEEDS])
-@pytest.mark.filterwarnings("ignore::nearlabel.utils.notes.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::nearlabel.utils.messages.AdviceWarning")
 def test_many_steps_with_unknown_cells(method, seed):
     """As above, where rows come with holes."""
     drawn = Drawn(seed)
@@ -184,7 +184,7 @@ def test_new_labels_are_those_of_a_padded_fit(method):
 
 @pytest.mark.parametrize("store_y", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("method", ["BRkNN", "BRkNNa", "BRkNNb", "MLkNN", "MLkNN by distance"])
-@pytest.mark.filterwarnings("ignore::nearlabel.utils.notes.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::nearlabel.utils.messages.AdviceWarning")
 def test_unknown_cells_come_and_go(method, store_y):
     """From all known to some unknown and back, also rows of which nothing is known."""
     drawn = Drawn(seed=7)

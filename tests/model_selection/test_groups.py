@@ -11,9 +11,9 @@ from sklearn.preprocessing import StandardScaler
 
 from nearlabel.lazy import IBLR, BRkNN, CMLkNN, LPkNN, MLkNN
 from nearlabel.metrics import micro_f1
-from nearlabel.model_selection import NeighborsPerLabel, tune_neighbors
+from nearlabel.rivals import BinaryRelevance
+from nearlabel.selection import NeighborsPerLabel, tune_neighbors
 from nearlabel.thresholds import FixedThresholdsClassifier, MicroFOptimum, TunedThresholdsClassifierCV, cross_val_scores
-from nearlabel.transformation import BinaryRelevance
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score, cross_validate
 
 from nearlabel.lazy import BRkNN
-from nearlabel.model_selection import IterativeStratifiedKFold, stratification_quality
+from nearlabel.selection import IterativeStratifiedKFold, stratification_quality
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 
 SEEDS = range(8)

@@ -9,10 +9,10 @@ from scipy import sparse
 from sklearn.model_selection import KFold
 
 from nearlabel import BRkNN, ExactNeighbors, FeatureScaler, MLkNN, NeighborsClassifierCV
-from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import MLMLM, NLDD
 from nearlabel.metrics import hamming_loss, micro_f1, ranking_loss
-from nearlabel.model_selection._spaces import spaces_of
+from nearlabel.preprocessing import InformationGainSelector
+from nearlabel.selection._trials import spaces_of
 from nearlabel.testing import MULTILABEL_CHECKS
 from nearlabel.thresholds import MCut, MicroFOptimum, SCut, TunedThresholdsClassifierCV, strategy_for
 

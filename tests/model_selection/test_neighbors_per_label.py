@@ -8,7 +8,7 @@ from conftest import CONTAINERS
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import BRkNN, BRkNNa, CMLkNN, MLkNN
 from nearlabel.metrics import hamming_loss, macro_f1, micro_f1
-from nearlabel.model_selection import NeighborsPerLabel
+from nearlabel.selection import NeighborsPerLabel
 from nearlabel.testing import MULTILABEL_CHECKS
 from nearlabel.utils.validation import as_dense
 

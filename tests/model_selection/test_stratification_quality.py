@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit
 
-from nearlabel.model_selection import stratification_quality
+from nearlabel.selection import stratification_quality
 
 
 def label_sets(seed, n=50):

@@ -8,9 +8,9 @@ from sklearn.preprocessing import StandardScaler
 
 from nearlabel.lazy import IBLR, BRkNN, LPkNN, MLkNN
 from nearlabel.metrics import Metric, score_all
-from nearlabel.model_selection import tune_neighbors
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.transformation import BinaryRelevance
+from nearlabel.rivals import BinaryRelevance
+from nearlabel.selection import tune_neighbors
 
 METRICS = ("macro_f1", "hamming_loss", "one_error", "average_precision")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.model_selection import IterativeStratifiedKFold, stratification_quality
+from nearlabel.selection import IterativeStratifiedKFold, stratification_quality
 
 
 def label_sets(seed, n=60, n_labels=5, hidden=0.3):

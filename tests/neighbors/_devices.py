@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nearlabel.neighbors import _device_panels
+from nearlabel.neighbors.optional import _device
 
 
 class NumpyDevice:
@@ -44,8 +44,8 @@ class OutsideArray:
     """A factor that is not on the device yet."""
 
     def __init__(self, values):
-        rounded = _device_panels.eight_bits(values)
-        assert np.array_equal(rounded, values) or _device_panels.parts is keep_points, "a factor has eight bits"
+        rounded = _device.eight_bits(values)
+        assert np.array_equal(rounded, values) or _device.parts is keep_points, "a factor has eight bits"
         self.values, self.nbytes = values, values.nbytes
 
 

@@ -8,11 +8,11 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from nearlabel.neighbors import ExactNeighbors, _device_panels, _device_search
-from nearlabel.neighbors._device_panels import DevicePanels, eight_bits, eight_bits_up, growth
-from nearlabel.neighbors._device_search import DeviceSearch
-from nearlabel.neighbors._named_distances import distance_named
-from nearlabel.neighbors._panel_search import PanelSearch
+from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors.exact._metrics import distance_named
+from nearlabel.neighbors.exact._panel_search import PanelSearch
+from nearlabel.neighbors.optional import _device
+from nearlabel.neighbors.optional._device import DevicePanels, DeviceSearch, eight_bits, eight_bits_up, growth
 from nearlabel.persistence._searches import SavedSearch
 from neighbors._devices import HostileDevice, NumpyDevice, TruncatingDevice, keep_points
 from neighbors.test_kernels import KINDS, rows_of
@@ -23,7 +23,7 @@ def use(monkeypatch):
     """Let a name of a device stand for this one."""
 
     def use(device):
-        monkeypatch.setattr(_device_search, "device_named", lambda name: device)
+        monkeypatch.setattr(_device, "device_named", lambda name: device)
         return device
 
     return use
@@ -132,8 +132,8 @@ def hostile(kind, share, use, monkeypatch):
     rng = np.random.default_rng(1)
     X = rows_of(kind, rng, d=12)
     use(HostileDevice(X.shape[1], share=share))
-    monkeypatch.setattr(_device_search, "check_sums", lambda device: None)
-    monkeypatch.setattr(_device_panels, "parts", keep_points)
+    monkeypatch.setattr(_device, "check_sums", lambda device: None)
+    monkeypatch.setattr(_device, "parts", keep_points)
     return X, queries_near(X, rng), 5
 
 
@@ -214,7 +214,7 @@ def test_rounding():
     assert (up >= positive).all()
     assert (up <= positive * (1 + 2.0**-6)).all()
     singles = (positive * rng.choice([-1, 1], 1000)).astype(np.float32)
-    pieces = np.array(_device_panels._pieces(singles, 3))
+    pieces = np.array(_device._pieces(singles, 3))
     np.testing.assert_array_equal(eight_bits(pieces), pieces)
     np.testing.assert_array_equal(pieces.astype(np.float64).sum(axis=0), singles)
 
@@ -237,7 +237,7 @@ def test_a_search_is_made_anew_where_it_is_loaded(use, monkeypatch):
     assert type(copy.deepcopy(search)._segments[0].engine) is DeviceSearch
     assert len(pickle.dumps(search)) < 2 * X.nbytes
     monkeypatch.undo()
-    monkeypatch.setattr(_device_search, "device_named", lambda name: missing())
+    monkeypatch.setattr(_device, "device_named", lambda name: missing())
     with pytest.warns(UserWarning, match="uses no device, and finds the same neighbours, because: no torch"):
         loaded = pickle.loads(pickle.dumps(search))
     assert type(loaded._segments[0].engine) is not DeviceSearch

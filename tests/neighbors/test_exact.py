@@ -9,15 +9,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from _reference import manhattan, nearest, squared_euclidean
 from conftest import CONTAINERS
-from nearlabel.neighbors import (
-    ExactNeighbors,
-    _bounds_search,
-    _distances,
-    _float32_candidates,
-    _gemm_search,
-    _panel_search,
-)
-from nearlabel.utils.feature_sizes import largest_size
+from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors.exact import _bounds_search, _distances, _panel_search, _panels
+from nearlabel.utils.arrays import largest_size
 
 REFERENCES = {"euclidean": squared_euclidean, "sqeuclidean": squared_euclidean, "manhattan": manhattan}
 
@@ -61,11 +55,11 @@ def test_blocks_threads_and_storage_change_nothing(problem, metric, monkeypatch)
     distances, indices = ExactNeighbors(metric).fit(X).kneighbors(queries, 9)
     monkeypatch.setattr(_bounds_search, "_QUERIES_PER_TILE", 3)
     monkeypatch.setattr(_bounds_search, "_LARGEST_TILE", 300)
-    for module in (_panel_search, _gemm_search):
+    for module in (_panel_search, _panel_search):
         monkeypatch.setattr(module, "QUERIES_PER_TILE", 3)
     monkeypatch.setattr(_panel_search, "_PANELS_PER_GROUP", 2)
     monkeypatch.setattr(_panel_search, "_FEW_PAIRS", 0)
-    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 16)
+    monkeypatch.setattr(_panels, "PANEL_ROWS", 16)
     for container in CONTAINERS:
         store = CONTAINERS[container]
         search = ExactNeighbors(metric, n_jobs=2).fit(store(X))

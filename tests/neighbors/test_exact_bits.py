@@ -4,16 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.neighbors import (
-    ExactNeighbors,
-    _bounds_search,
-    _exact,
-    _float32_candidates,
-    _gemm_search,
-    _panel_search,
-    _tree_search,
-    kernel_level,
-)
+from nearlabel.neighbors import ExactNeighbors, kernel_level
+from nearlabel.neighbors.exact import _bounds_search, _panel_search, _panels, _search
 
 N_CASES = 200
 
@@ -117,12 +109,12 @@ def stored(X, rng, folder):
 def test_bits(part, block, monkeypatch, tmp_path):
     """50 of 200 cases, three block sizes, one and two threads: distances and indices are those of the loops."""
     queries_per_tile, panel_rows, group = block
-    for module in (_panel_search, _gemm_search):
+    for module in (_panel_search, _panel_search):
         monkeypatch.setattr(module, "QUERIES_PER_TILE", queries_per_tile)
-    for module in (_bounds_search, _tree_search):
+    for module in (_bounds_search, _bounds_search):
         monkeypatch.setattr(module, "_QUERIES_PER_TILE", queries_per_tile)
-    monkeypatch.setattr(_exact, "_TREE_ROWS", 1)
-    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", panel_rows)
+    monkeypatch.setattr(_search, "_TREE_ROWS", 1)
+    monkeypatch.setattr(_panels, "PANEL_ROWS", panel_rows)
     monkeypatch.setattr(_panel_search, "_PANELS_PER_GROUP", group)
     monkeypatch.setattr(_panel_search, "_FEW_PAIRS", 0)
     for seed in range(part, N_CASES, 4):
@@ -201,7 +193,7 @@ def searched_by_hostile_product(X, queries, metric, k, monkeypatch):
     """Neighbours of queries and of the rows, from a product with the largest errors."""
     rng = np.random.default_rng(0)
     with monkeypatch.context() as patch:
-        for kind in (_float32_candidates.DensePanels, _float32_candidates.SparsePanels):
+        for kind in (_panels.DensePanels, _panels.SparsePanels):
             patch.setattr(kind, "squares", hostile(kind.squares, rng))
         with kernel_level("off"):  # which have a hostile level of their own
             search = ExactNeighbors(metric, algorithm="brute", n_jobs=1).fit(X)
@@ -213,7 +205,7 @@ def searched_by_hostile_product(X, queries, metric, k, monkeypatch):
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_bits_from_a_hostile_product(metric, store, monkeypatch):
     """Errors of the full size of the bound, with random signs, change no bit of the answer."""
-    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 64)
+    monkeypatch.setattr(_panels, "PANEL_ROWS", 64)
     monkeypatch.setattr(_panel_search, "_FEW_PAIRS", 0)
     rank, to_distance = METRICS[metric]
     for seed in range(25):
@@ -232,12 +224,12 @@ def test_bits_from_a_hostile_product(metric, store, monkeypatch):
 @pytest.mark.parametrize("store", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_a_hostile_product_needs_the_whole_bound(store, monkeypatch):
     """With half of the bound neighbours are missed: the hostile product is able to show a bound that is too small."""
-    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 64)
-    bound = _float32_candidates.rounding
+    monkeypatch.setattr(_panels, "PANEL_ROWS", 64)
+    bound = _panels.rounding
     rng = np.random.default_rng(0)
     X = 1 + 1e-3 * rng.normal(size=(300, 40))
     X[::2] += 3 * rng.normal(size=(150, 1))
     expected = searched_by_hostile_product(store(X), store(X), "euclidean", 5, monkeypatch)
-    monkeypatch.setattr(_float32_candidates, "rounding", lambda n_features: bound(n_features) / 2)
+    monkeypatch.setattr(_panels, "rounding", lambda n_features: bound(n_features) / 2)
     found = searched_by_hostile_product(store(X), store(X), "euclidean", 5, monkeypatch)
     assert any((ours[1] != true[1]).any() for ours, true in zip(found, expected, strict=True))

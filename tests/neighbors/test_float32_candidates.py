@@ -7,18 +7,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.neighbors import (
-    ExactNeighbors,
-    _float32_candidates,
-    _gemm_search,
-    _panel_search,
-    kernel_level,
-)
-from nearlabel.neighbors._candidates import CandidateLists
-from nearlabel.neighbors._duplicate_rows import find_duplicates
-from nearlabel.neighbors._exact import as_rows
-from nearlabel.neighbors._float32_candidates import DensePanels, SparsePanels
-from nearlabel.neighbors._named_distances import distance_named
+from nearlabel.neighbors import ExactNeighbors, kernel_level
+from nearlabel.neighbors.exact import _panel_search, _panels
+from nearlabel.neighbors.exact._candidates import CandidateLists, find_duplicates
+from nearlabel.neighbors.exact._metrics import distance_named
+from nearlabel.neighbors.exact._panels import DensePanels, SparsePanels
+from nearlabel.neighbors.exact._search import as_rows
 
 N = 12_000  # three panels
 
@@ -55,7 +49,7 @@ KINDS += ["a panel of two clusters", "half equal", "whole numbers"]
 def refined(monkeypatch):
     """Numbers of pairs whose rank was computed in float64, and of queries that single precision could not answer."""
     counts = {"pairs": 0, "unresolved": 0}
-    ranks, bounds = _gemm_search.GemmSearch._ranks, _panel_search.BoundsSearch.write
+    ranks, bounds = _panel_search.GemmSearch._ranks, _panel_search.BoundsSearch.write
 
     def counting_ranks(self, rows, found):
         counts["pairs"] += len(found.query)
@@ -65,7 +59,7 @@ def refined(monkeypatch):
         counts["unresolved"] += len(numbers)
         return bounds(self, X, numbers, *others, **named)
 
-    monkeypatch.setattr(_gemm_search.GemmSearch, "_ranks", counting_ranks)
+    monkeypatch.setattr(_panel_search.GemmSearch, "_ranks", counting_ranks)
     monkeypatch.setattr(_panel_search.BoundsSearch, "write", counting_bounds)
     return counts
 
@@ -104,7 +98,7 @@ def test_leave_one_out_takes_half_of_the_products(monkeypatch):
         return squares(self, panel, operand, memory)
 
     monkeypatch.setattr(DensePanels, "squares", counting)
-    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 512)
+    monkeypatch.setattr(_panels, "PANEL_ROWS", 512)
     n = 16 * 512
     ExactNeighbors(algorithm="brute", n_jobs=1).fit(np.random.default_rng(0).normal(size=(n, 24))).kneighbors()
     assert sum(made) < 0.56 * n**2
@@ -114,7 +108,7 @@ def test_leave_one_out_takes_half_of_the_products(monkeypatch):
 @pytest.mark.parametrize("seed", range(20))
 def test_the_bound_holds(metric, seed, monkeypatch):
     """Every computed squared distance is within its bound of the rank that float64 sums give, dense and sparse."""
-    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 64)
+    monkeypatch.setattr(_panels, "PANEL_ROWS", 64)
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(300, int(rng.choice([1, 3, 30, 200])))) * 10.0 ** rng.uniform(-3, 3)
     X = X * 10.0 ** rng.uniform(-4, 4, (300, 1)) if rng.random() < 0.5 else X + 10.0 ** rng.uniform(0, 5)
@@ -141,7 +135,7 @@ def test_the_bound_holds(metric, seed, monkeypatch):
 
 def test_balls_are_no_nearer_than_their_rows(monkeypatch):
     """The lower bound of a panel exceeds the rank of none of its rows, scaled alike."""
-    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 64)
+    monkeypatch.setattr(_panels, "PANEL_ROWS", 64)
     rng = np.random.default_rng(0)
     for scale in (1e-12, 1.0, 1e12):
         X = scale * (rng.normal(size=(500, 5)) + 20 * rng.integers(0, 5, (500, 1)))
@@ -159,7 +153,7 @@ def test_balls_are_no_nearer_than_their_rows(monkeypatch):
 @pytest.mark.parametrize("scale", [1e4, 1e6, 1e8])
 def test_balls_far_from_the_centre_are_no_nearer_than_their_rows(scale, monkeypatch):
     """Tiny balls far away: distances to their middles are mostly rounding, which the lower bound takes into account."""
-    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 64)
+    monkeypatch.setattr(_panels, "PANEL_ROWS", 64)
     rng = np.random.default_rng(0)
     X = scale * rng.normal(size=(5, 24))[np.arange(300) % 5] + 1e-3 * rng.normal(size=(300, 24))
     distance = distance_named("euclidean", None)
@@ -203,7 +197,7 @@ def test_no_two_threads_write_to_one_list_of_candidates(monkeypatch):
 
     for name in ("offer", "add", "panel_seen", "tighten", "candidates"):
         monkeypatch.setattr(CandidateLists, name, watched(getattr(CandidateLists, name)))
-    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 64)
+    monkeypatch.setattr(_panels, "PANEL_ROWS", 64)
     for group in (2, 3, 100):
         monkeypatch.setattr(_panel_search, "_PANELS_PER_GROUP", group)
         X = np.random.default_rng(group).normal(size=(448, 12))

@@ -12,18 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nearlabel.neighbors import (
-    ExactNeighbors,
-    _float32_candidates,
-    _gemm_search,
-    _kernel_lists,
-    _kernels,
-    _panel_search,
-)
-from nearlabel.neighbors._exact_distances import sum_over_features
-from nearlabel.neighbors._kernel_lists import KernelLists, PackedPoints, RowSource
-from nearlabel.neighbors._kernel_search import KernelSearch, _spread
-from nearlabel.neighbors._kernels import kernel_in_use, kernel_level, kernel_levels, level_numbers, sum_pairs
+from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors.exact import _kernel_lists, _kernels, _panel_search, _panels
+from nearlabel.neighbors.exact._kernel_lists import KernelLists, PackedPoints, RowSource
+from nearlabel.neighbors.exact._kernel_search import KernelSearch, _spread
+from nearlabel.neighbors.exact._kernels import kernel_in_use, kernel_level, kernel_levels, level_numbers, sum_pairs
+from nearlabel.neighbors.exact._pairs import sum_over_features
 
 ROOT = Path(__file__).parents[2]
 LEVELS = [*level_numbers(), *([] if level_numbers() else [pytest.param("", marks=pytest.mark.skip("not built here"))])]
@@ -77,7 +71,7 @@ def answers(X, queries, metric, k, **options):
 @pytest.fixture
 def small_panels(monkeypatch):
     """Several panels and tiles of few rows."""
-    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 64)
+    monkeypatch.setattr(_panels, "PANEL_ROWS", 64)
     monkeypatch.setattr(_panel_search, "QUERIES_PER_TILE", 37)
 
 
@@ -201,7 +195,7 @@ def test_a_search_is_made_anew_where_it_is_loaded():
     assert type(search._segments[0].engine) is KernelSearch
     with kernel_level("off"):
         loaded = pickle.loads(pickle.dumps(search))
-    assert type(loaded._segments[0].engine) is _gemm_search.GemmSearch
+    assert type(loaded._segments[0].engine) is _panel_search.GemmSearch
     np.testing.assert_array_equal(loaded.kneighbors(X, 3), search.kneighbors(X, 3))
 
 
@@ -405,7 +399,7 @@ def test_an_unresolved_query_is_still_offered_to_the_rows(level):
 @every_level
 def test_rows_that_a_level_cannot_resolve_are_neighbours_of_others(level, monkeypatch, small_panels):
     """Leave-one-out of tight clusters among other rows, with room for few candidates."""
-    monkeypatch.setattr("nearlabel.neighbors._kernel_search.most_candidates", lambda k: 12)
+    monkeypatch.setattr("nearlabel.neighbors.exact._kernel_search.most_candidates", lambda k: 12)
     for seed in range(2):
         rng = np.random.default_rng(seed)
         clusters = rng.normal(size=(5, 1, 4)) + 1e-5 * rng.normal(size=(5, 40, 4))

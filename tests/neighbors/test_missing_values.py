@@ -9,8 +9,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from _reference import nearest
 from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
-from nearlabel.model_selection import NeighborsPerLabel, tune_neighbors
-from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors, _bounds_search
+from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
+from nearlabel.neighbors.exact import _bounds_search
+from nearlabel.selection import NeighborsPerLabel, tune_neighbors
 from nearlabel.testing import check_search
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 

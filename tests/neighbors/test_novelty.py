@@ -9,10 +9,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from nearlabel.ensemble import RandomForestPCT
-from nearlabel.inspection import explain, novelty_detector
 from nearlabel.lazy import MLMLM, BRkNN, MLkNN
+from nearlabel.models import explain, novelty_detector
 from nearlabel.neighbors import ExactNeighbors, NoveltyDetector
+from nearlabel.rivals import RandomForestPCT
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 
 

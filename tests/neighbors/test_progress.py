@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.utils.progress import listening, part
+from nearlabel.utils.messages import listening, part
 
 
 def rows(n, d, seed=0):

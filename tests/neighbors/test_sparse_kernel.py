@@ -6,20 +6,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.neighbors import (
-    ExactNeighbors,
-    _float32_candidates,
-    _kernel_search,
-    _kernels,
-    _panel_search,
-    _sparse_points,
-)
-from nearlabel.neighbors._exact_distances import sum_over_features
-from nearlabel.neighbors._gemm_search import GemmSearch
-from nearlabel.neighbors._kernel_lists import KernelLists
-from nearlabel.neighbors._kernel_search import KernelSearch
-from nearlabel.neighbors._kernels import kernel_level, level_numbers, sum_sparse_pairs
-from nearlabel.neighbors._sparse_points import SparseColumns, SparseQueries
+from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors.exact import _kernel_lists, _kernel_search, _kernels, _panel_search, _panels
+from nearlabel.neighbors.exact._kernel_lists import KernelLists, SparseColumns, SparseQueries
+from nearlabel.neighbors.exact._kernel_search import KernelSearch
+from nearlabel.neighbors.exact._kernels import kernel_level, level_numbers, sum_sparse_pairs
+from nearlabel.neighbors.exact._pairs import sum_over_features
+from nearlabel.neighbors.exact._panel_search import GemmSearch
 
 pytestmark = pytest.mark.skipif(not level_numbers(), reason="not built here")
 
@@ -88,7 +81,7 @@ def answers(X, queries, metric, k, **options):
 def small_panels(monkeypatch):
     """Several panels and tiles of few rows, however many values they have."""
     monkeypatch.setattr(_kernel_search, "_SPARSE_UP_TO", 1.0)
-    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 130)
+    monkeypatch.setattr(_panels, "PANEL_ROWS", 130)
     monkeypatch.setattr(_panel_search, "QUERIES_PER_TILE", 37)
 
 
@@ -151,7 +144,7 @@ def test_every_float32(number, monkeypatch, small_panels):
     """Not only the best one for this processor."""
     if not _kernels.library().nearlabel_levels() >> number & 1:
         pytest.skip("not a level of this processor")
-    monkeypatch.setattr(_sparse_points, "level_numbers", lambda: {"float32": number})
+    monkeypatch.setattr(_kernel_lists, "level_numbers", lambda: {"float32": number})
     X = rows_of("weights", np.random.default_rng(0))
     with kernel_level("off"):
         expected = answers(X, X[:50], "euclidean", 7)

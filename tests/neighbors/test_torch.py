@@ -5,10 +5,10 @@ import sys
 import numpy as np
 import pytest
 
-from nearlabel.neighbors import ExactNeighbors, _device_search, _torch
-from nearlabel.neighbors._device_panels import check_sums
-from nearlabel.neighbors._device_search import DeviceSearch
-from nearlabel.neighbors._torch import device_named
+from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors.optional import _device, _torch
+from nearlabel.neighbors.optional._device import DeviceSearch, check_sums
+from nearlabel.neighbors.optional._torch import device_named
 from neighbors.test_device_search import assert_same_bits, queries_near
 from neighbors.test_kernels import KINDS, rows_of
 
@@ -77,6 +77,6 @@ def test_factors_in_bf16(monkeypatch):
     device = device_named("cpu")
     device._in_bf16 = True
     assert device.factor(np.ones((2, 3), dtype=np.float32)).dtype == torch.bfloat16
-    monkeypatch.setattr(_device_search, "device_named", lambda name: device)
+    monkeypatch.setattr(_device, "device_named", lambda name: device)
     X = np.random.default_rng(0).normal(size=(5000, 9))
     assert_same_bits(X, X[:100] + 0.01, 4)

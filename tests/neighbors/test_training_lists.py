@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.neighbors._training_lists import RESERVE, TrainingLists
+from nearlabel.neighbors.exact._segments import RESERVE, TrainingLists
 
 STORES = {"dense": np.asarray, "csr": sparse.csr_array}
 

@@ -10,7 +10,7 @@ from nearlabel import BRkNN, MLkNN, NeighborsClassifierCV
 from nearlabel.datasets import load_multidigits
 from nearlabel.experiments import Plan, run
 from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
-from nearlabel.neighbors.usefulness import occurrences, share_of_most_used
+from nearlabel.neighbors.votes import occurrences, share_of_most_used
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 
 pytestmark = pytest.mark.filterwarnings("error::nearlabel.neighbors.UselessNeighborsWarning")

@@ -16,10 +16,9 @@ from nearlabel.experiments import Plan, ThresholdPlan, run, summarise
 from nearlabel.experiments._folds import Fold
 from nearlabel.labels import describe
 from nearlabel.papers import Paper, PrintedCell, paper_names
-from nearlabel.papers._data_statistics import statistics_of
-from nearlabel.papers._quick import left_out_of
-from nearlabel.papers._wins import wins_beside_printed
-from nearlabel.statistics.label_probabilities import LabelProbabilities
+from nearlabel.papers._paper import left_out_of, wins_beside_printed
+from nearlabel.papers._printed_table import statistics_of
+from nearlabel.solvers.label_probabilities import LabelProbabilities
 
 NAMES = paper_names()
 PROTOCOLS = {"methods": Plan, "thresholds": ThresholdPlan}

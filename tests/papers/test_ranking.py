@@ -2,7 +2,7 @@ import pytest
 
 from nearlabel.experiments import Cell
 from nearlabel.papers import Paper
-from nearlabel.papers._ranking import rank_methods
+from nearlabel.papers._printed_order import rank_methods
 
 
 def cell(dataset, method, metric, mean, n_neighbors=None):

@@ -60,8 +60,8 @@ def test_what_is_trusted_is_a_class_or_arithmetic(name):
         (partial(os.path.join, "a"), "posixpath.join"),
         (two_norm, f"{__name__}.two_norm"),
         (ExactNeighbors(), None),
-        (ExactNeighbors("euclidean").fit, "nearlabel.neighbors._exact.ExactNeighbors.fit"),
-        (ExactNeighbors, "nearlabel.neighbors._exact.ExactNeighbors"),
+        (ExactNeighbors("euclidean").fit, "nearlabel.neighbors.exact._search.ExactNeighbors.fit"),
+        (ExactNeighbors, "nearlabel.neighbors.exact._search.ExactNeighbors"),
         (save_model, "nearlabel.persistence._model_file.save_model"),
     ],
 )
@@ -126,10 +126,10 @@ def test_a_search_over_parameters(tmp_path):
     ("module", "name"),
     [
         ("nearlabel.files.store", "shutil.rmtree"),
-        ("nearlabel.utils.optional", "import_optional"),
+        ("nearlabel.utils.naming", "import_optional"),
         ("nearlabel.datasets", "write_store"),
-        ("nearlabel.neighbors._dask", "DaskNeighbors"),
-        ("nearlabel.neighbors._usearch", "UsearchNeighbors"),
+        ("nearlabel.neighbors.optional._dask", "DaskNeighbors"),
+        ("nearlabel.neighbors.optional._approximate", "UsearchNeighbors"),
         ("nearlabel.persistence._searches.SavedSearch", "rebuilt"),
         ("os", "mkdir"),
     ],
@@ -168,7 +168,7 @@ def test_calls_that_a_file_asks_for_are_refused(saved, rewrite, tmp_path, module
     ids=lambda use: use.get("__loader__", "none"),
 )
 @pytest.mark.parametrize(
-    "name", ["nearlabel.neighbors.double_distances.SearchedPairs", "nearlabel.persistence._searches.SavedSearch"]
+    "name", ["nearlabel.lazy.double_distances.SearchedPairs", "nearlabel.persistence._searches.SavedSearch"]
 )
 def test_trusted_types_are_built_in_one_way_only(saved, rewrite, name, use):
     """Constructors may fit what they are given: they are never called, nor handed out."""

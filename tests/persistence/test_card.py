@@ -13,11 +13,11 @@ from sklearn.preprocessing import StandardScaler
 from nearlabel import labels
 from nearlabel.datasets import Dataset
 from nearlabel.lazy import BRkNN, MLkNN
-from nearlabel.model_selection import NeighborsPerLabel
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.persistence import DataSummary, ModelCard, read_card, save_model
+from nearlabel.rivals import BinaryRelevance
+from nearlabel.selection import NeighborsPerLabel
 from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV
-from nearlabel.transformation import BinaryRelevance
 
 X = np.array([[0.0, 1.0], [1.0, 0.5], [2.0, 0.0], [3.0, 1.0]])
 Y = np.array([[1, 0, 1], [0, 0, 1], [1, 0, 1], [0, 0, 0]])

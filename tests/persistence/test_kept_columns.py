@@ -5,9 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nearlabel.files import zip_limits
+from nearlabel.files import archives
 from nearlabel.lazy import BRkNN, LPkNN, MLkNN
-from nearlabel.persistence import _archive, _kept_columns, load_model, read_card, read_kept, save_model
+from nearlabel.persistence import _archive, load_model, read_card, read_kept, save_model
 
 X = np.array([[0.0, 1.0], [1.0, 0.5], [2.0, 0.0], [3.0, 1.0]])
 Y = np.array([[1, 0, 1], [0, 0, 1], [1, 0, 1], [0, 1, 0]])
@@ -94,7 +94,7 @@ def test_columns_that_cannot_be_kept(tmp_path, keep, error, message):
 
 def test_too_much_to_keep(tmp_path, monkeypatch):
     """What could not be read is not written."""
-    monkeypatch.setattr(_kept_columns, "LARGEST_KEPT", 20)
+    monkeypatch.setattr(_archive, "LARGEST_KEPT", 20)
     with pytest.raises(ValueError, match="keep must take at most 20 bytes, got"):
         save_model(model(), tmp_path / "m", keep={"title": TITLES})
     assert list(tmp_path.iterdir()) == []
@@ -146,7 +146,7 @@ def test_columns_that_unpack_to_too_much(tmp_path, monkeypatch):
     copy = forged(path, tmp_path, b'["' + b"x" * 10**6 + b'"]\n')
     with pytest.raises(ValueError, match=r"kept.jsonl must have at most 1000 bytes, got 1000005"):
         read_kept(copy)
-    assert zip_limits.LARGEST_KEPT == 2**27
+    assert archives.LARGEST_KEPT == 2**27
 
 
 @pytest.mark.parametrize("classifier", [BRkNN(2), MLkNN(2), LPkNN(2)])

@@ -14,10 +14,16 @@ from sklearn.base import BaseEstimator
 
 import nearlabel
 from _models import APPROXIMATE, MODELS, SEARCHES, TREE, Fitted, answers
-from nearlabel.databases import LanceTable, TableNeighbors
 from nearlabel.datasets import open_store, write_store
 from nearlabel.lazy import BRkNN, MLkNN
-from nearlabel.neighbors import DaskNeighbors, ExactNeighbors, FaissHNSWNeighbors, FaissIVFNeighbors
+from nearlabel.neighbors import (
+    DaskNeighbors,
+    ExactNeighbors,
+    FaissHNSWNeighbors,
+    FaissIVFNeighbors,
+    LanceTable,
+    TableNeighbors,
+)
 from nearlabel.persistence import TRUSTED_TYPES, load_model, save_model
 
 # A cluster's; a description of a model, whose `fit` returns one; and what is in a database.

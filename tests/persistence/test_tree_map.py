@@ -6,7 +6,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
 from nearlabel.neighbors import ExactNeighbors, NeighborGraph
-from nearlabel.persistence._tree_map import map_parts
+from nearlabel.persistence._searches import map_parts
 
 Pair = namedtuple("Pair", "left right")
 

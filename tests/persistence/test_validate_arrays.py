@@ -9,7 +9,7 @@ from scipy import sparse
 from nearlabel.lazy import BRkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.persistence import load_model, save_model
-from nearlabel.persistence._validate_arrays import validate_arrays
+from nearlabel.persistence._searches import validate_arrays
 
 
 def forged_matrix():

@@ -5,10 +5,8 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from nearlabel.adaptation import PredictiveClusteringTree
-from nearlabel.ensemble import EnsembleOfClassifierChains, RandomForestPCT
 from nearlabel.persistence import load_model, read_card, save_model
-from nearlabel.transformation import BinaryRelevance
+from nearlabel.rivals import BinaryRelevance, EnsembleOfClassifierChains, PredictiveClusteringTree, RandomForestPCT
 
 TREE = "sklearn.tree._tree.Tree"
 rng = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import nearlabel.files.zip_limits as zip_limits
+from nearlabel.files import archives as zip_limits
 from nearlabel.lazy import BRkNN
 from nearlabel.persistence import load_model, read_card, save_model
 

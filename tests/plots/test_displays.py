@@ -19,7 +19,6 @@ from nearlabel.datasets import Dataset
 from nearlabel.experiments import Plan, run, summarise
 from nearlabel.lazy import BRkNN, BRkNNa, MLkNN
 from nearlabel.metrics import micro_precision, micro_recall
-from nearlabel.model_selection import tune_neighbors
 from nearlabel.plots import (
     CoOccurrenceDisplay,
     CriticalDifferenceDisplay,
@@ -30,6 +29,7 @@ from nearlabel.plots import (
     ReliabilityDisplay,
     check_matplotlib,
 )
+from nearlabel.selection import tune_neighbors
 from nearlabel.thresholds import micro_pr_frontier
 
 STARTS = {"png": b"\x89PNG\r\n", "svg": b"<?xml", "pdf": b"%PDF-"}

@@ -8,11 +8,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from nearlabel.inspection import explain
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
+from nearlabel.models import explain
 from nearlabel.plots import ExplanationDisplay
+from nearlabel.rivals import BinaryRelevance
 from nearlabel.thresholds import TunedThresholdsClassifierCV
-from nearlabel.transformation import BinaryRelevance
 
 STARTS = {"png": b"\x89PNG\r\n", "svg": b"<?xml", "pdf": b"%PDF-"}
 

@@ -4,7 +4,7 @@ import pytest
 from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from nearlabel.experiments._scaling import scale_features
+from nearlabel.experiments._preparing import scale_features
 from nearlabel.preprocessing import SCALES, FeatureScaler
 
 

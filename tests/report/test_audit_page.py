@@ -9,8 +9,8 @@ import pytest
 from nearlabel.audit import audit
 from nearlabel.datasets import Dataset
 from nearlabel.lazy import IBLR, BRkNN, MLkNN
-from nearlabel.report import _audit_facts, audit_facts, report_page
-from nearlabel.report._audit_facts import suspicious_labels
+from nearlabel.report import _facts, audit_facts, report_page
+from nearlabel.report._facts import suspicious_labels
 
 X = [[0], [1], [2], [3], [10], [11], [12], [13]]
 TAGS = [["calm"], ["calm"], ["loud"], ["calm"], ["loud"], ["loud"], ["loud"], ["loud"]]
@@ -125,5 +125,5 @@ def test_suspicious_labels_of_a_model(monkeypatch):
     assert facts["n_issues"] == expected.n_issues
     assert suspicious_labels(IBLR(3).fit(X, Y), 40, data.label_names, {}) is None
     assert suspicious_labels(BRkNN(40).fit(X, Y), 40, data.label_names, {}) is None
-    monkeypatch.setattr(_audit_facts, "_MOST_ROWS", 39)
+    monkeypatch.setattr(_facts, "_MOST_ROWS", 39)
     assert "40 training samples are too many" in suspicious_labels(model, 40, data.label_names, {})["note"]

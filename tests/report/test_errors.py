@@ -9,10 +9,10 @@ from scipy import sparse
 
 from nearlabel.lazy import BRkNN
 from nearlabel.persistence import ModelCard
-from nearlabel.plots._display import Display
+from nearlabel.plots._figure import Display
 from nearlabel.report import model_facts, report_page
 from nearlabel.report._error_facts import Errors, compare_all, label_confusions, wrong_samples
-from nearlabel.transformation import BinaryRelevance
+from nearlabel.rivals import BinaryRelevance
 
 NAMES = ("a", "b", "c", "d")
 NO_NAMES = {"own": {}, "kept": {}, "seen": False}

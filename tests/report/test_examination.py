@@ -13,9 +13,9 @@ from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.report import _examination, run_facts
 from nearlabel.report._examination import examination_of_model
-from nearlabel.report._examination_section import examination_section
+from nearlabel.report._sections import examination_section
+from nearlabel.rivals import BinaryRelevance
 from nearlabel.thresholds import FixedThresholdsClassifier
-from nearlabel.transformation import BinaryRelevance
 
 
 def faulty(seed=0, store=np.asarray, copies=False, n=80):

@@ -4,7 +4,7 @@ import re
 import xml.etree.ElementTree as ET
 
 from nearlabel.plots import line_sample
-from nearlabel.report._figures import (
+from nearlabel.report._sections import (
     draw_co_occurrence,
     draw_curves,
     draw_mean_ranks,

@@ -8,9 +8,9 @@ from scipy import sparse
 from sklearn.metrics import average_precision_score
 
 from nearlabel.report import report_page
-from nearlabel.report._curve_facts import label_curves
 from nearlabel.report._error_facts import compare_all
-from nearlabel.report._figures import draw_label_curve
+from nearlabel.report._facts import label_curves
+from nearlabel.report._sections import draw_label_curve
 
 NAMES = tuple("abcdefghij")
 CURVE = {

@@ -7,13 +7,12 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from nearlabel.calibration import CalibratedLabels
 from nearlabel.lazy import IBLR, MLMLM, BRkNN, MLkNN
 from nearlabel.metrics import score_all
 from nearlabel.persistence import ModelCard
 from nearlabel.report import model_facts
-from nearlabel.report._left_out import left_out_predictions
-from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV
+from nearlabel.report._facts import left_out_predictions
+from nearlabel.thresholds import CalibratedLabels, FixedThresholdsClassifier, TunedThresholdsClassifierCV
 
 
 @pytest.fixture(scope="module")

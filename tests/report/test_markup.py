@@ -1,7 +1,6 @@
 import pytest
 
-from nearlabel.report._markup import element, join
-from nearlabel.report._numbers import shown, shown_threshold
+from nearlabel.report._tables import element, join, shown, shown_threshold
 
 
 def test_markup_escapes_text_and_attributes():

@@ -8,17 +8,15 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from nearlabel.adaptation import RankSVM
 from nearlabel.datasets import Dataset, load_multidigits
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.metrics import micro_f1, micro_precision, micro_recall, score_all
 from nearlabel.persistence import ModelCard
 from nearlabel.report import model_facts
-from nearlabel.report._explorer_facts import explorer_facts
-from nearlabel.report._label_facts import labelset_facts
-from nearlabel.report._pictures import Pictures
+from nearlabel.report._error_facts import Pictures, explorer_facts
+from nearlabel.report._facts import labelset_facts
+from nearlabel.rivals import BinaryRelevance, RankSVM
 from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV, micro_pr_frontier
-from nearlabel.transformation import BinaryRelevance
 
 NAMES = ("a", "b", "c", "never", "always")
 

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from nearlabel.plots._display import Display
+from nearlabel.plots._figure import Display
 from nearlabel.report import report_page, write_report
 
 FIXTURES = ["digits_facts", "evil_facts", "nldd_facts", "run_of_one", "run_of_many", "wide_run"]

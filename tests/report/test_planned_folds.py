@@ -1,6 +1,6 @@
 import pytest
 
-from nearlabel.report._planned_folds import FoldsOfMethods, planned_folds
+from nearlabel.report._run_facts import FoldsOfMethods, planned_folds
 
 PLAN = {"methods": ["a", "b"], "problems": {"toy": "digest"}, "cv": 3, "first_folds": None, "seeds": [0, 7]}
 NO_BEST = "On toy the methods do not share all folds and numbers of neighbours, so none is marked as the best."

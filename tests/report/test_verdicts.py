@@ -7,9 +7,9 @@ import pytest
 
 from nearlabel.metrics import micro_f1
 from nearlabel.metrics.counts import compare
-from nearlabel.plots._display import Display
+from nearlabel.plots._figure import Display
 from nearlabel.report import report_page
-from nearlabel.report._headline import constant_f1
+from nearlabel.report._facts import constant_f1
 from nearlabel.report._model_page import _classifier
 
 

@@ -11,11 +11,11 @@ from scipy import sparse
 from sklearn.model_selection import KFold
 
 from nearlabel.lazy import BRkNN, MLkNN
-from nearlabel.neighbors.squared_distances import SquaredDistances
-from nearlabel.resampling import MRHC, MRSP1, MRSP2, MRSP3, MChen, ResampledClassifier
-from nearlabel.resampling._farthest_pair import FarthestPairs, Part
-from nearlabel.resampling._homogeneous_clusters import lloyd
-from nearlabel.resampling._prototypes import medians
+from nearlabel.neighbors.exact.all_pairs import SquaredDistances
+from nearlabel.preprocessing import MRHC, MRSP1, MRSP2, MRSP3, MChen, ResampledClassifier
+from nearlabel.preprocessing._mrhc import lloyd
+from nearlabel.preprocessing._sampler import medians
+from nearlabel.preprocessing._space_partitioning import FarthestPairs, Part
 from nearlabel.testing import check_sampler
 from nearlabel.thresholds import MicroFOptimum, TunedThresholdsClassifierCV
 
@@ -339,7 +339,7 @@ def test_distances_that_are_not_kept_are_computed_again(monkeypatch):
     """The groups are the same where no waiting part may keep its distances."""
     X, y = problem("ties", 6, 80)
     kept = MChen(0.4).fit(X, y).prototype_of_
-    monkeypatch.setattr("nearlabel.resampling._farthest_pair._MOST_KEPT", 0)
+    monkeypatch.setattr("nearlabel.preprocessing._space_partitioning._MOST_KEPT", 0)
     assert_array_equal(MChen(0.4).fit(X, y).prototype_of_, kept)
 
 

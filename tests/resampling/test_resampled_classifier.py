@@ -12,14 +12,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from nearlabel.adaptation import AdaBoostMH
-from nearlabel.calibration import CalibratedLabels
-from nearlabel.ensemble import NeighborInterpolation
 from nearlabel.lazy import MLMLM, BRkNN, DMLkNN, LPkNN, MLkNN
-from nearlabel.resampling import MLROS, MLRUS, MLSMOTE, MLTL, REMEDIAL, MLeNN, ResampledClassifier
+from nearlabel.preprocessing import MLROS, MLRUS, MLSMOTE, MLTL, REMEDIAL, MLeNN, ResampledClassifier
+from nearlabel.rivals import AdaBoostMH, BinaryRelevance, NeighborInterpolation
 from nearlabel.testing import check_multilabel_estimator
-from nearlabel.thresholds import TunedThresholdsClassifierCV
-from nearlabel.transformation import BinaryRelevance
+from nearlabel.thresholds import CalibratedLabels, TunedThresholdsClassifierCV
 from nearlabel.utils.validation import as_dense
 
 X, Y = make_multilabel_classification(60, 5, n_classes=4, n_labels=1, random_state=0)

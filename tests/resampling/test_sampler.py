@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from nearlabel.resampling._sampler import Resampled, Sampler
+from nearlabel.preprocessing._sampler import Resampled, Sampler
 from nearlabel.utils.validation import as_dense
 
 X = np.array([[1.0, 0.5], [2, 1], [3, 2], [4, 3]])

@@ -9,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 import _samplers
 from nearlabel.labels import minority_labels, scumble, scumble_of_rows
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.resampling import MLROS, MLRUS, MLSMOTE, MLTL, REMEDIAL, MLeNN
+from nearlabel.preprocessing import MLROS, MLRUS, MLSMOTE, MLTL, REMEDIAL, MLeNN
 from nearlabel.testing import check_sampler
 from nearlabel.utils.validation import as_dense
 

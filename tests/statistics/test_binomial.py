@@ -7,8 +7,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
-from nearlabel.statistics import binomial
-from nearlabel.statistics.binomial import fit_binomial
+from nearlabel.solvers import binomial
+from nearlabel.solvers.binomial import fit_binomial
 
 X = np.arange(12.0) - 5.0
 SEPARABLE = (X > 0).astype(float)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.statistics.feature_scaling import FeatureScaling
+from nearlabel.solvers.feature_scaling import FeatureScaling
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])

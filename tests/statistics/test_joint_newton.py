@@ -8,10 +8,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from nearlabel.statistics import joint_newton, support_vectors
-from nearlabel.statistics.joint_newton import Columns, Problem, logistic, minimise, squared_hinge
-from nearlabel.statistics.label_probabilities import LabelProbabilities, Platt, deal_out
-from nearlabel.statistics.support_vectors import best_together, fit_support_vectors
+from nearlabel.solvers import joint_newton
+from nearlabel.solvers.joint_newton import (
+    Columns,
+    Problem,
+    best_together,
+    fit_support_vectors,
+    logistic,
+    minimise,
+    squared_hinge,
+)
+from nearlabel.solvers.label_probabilities import LabelProbabilities, Platt, deal_out
 
 KINDS = ["plain", "separable", "duplicates", "constant column", "scales", "far from zero", "wide", "one row a class"]
 
@@ -205,4 +212,4 @@ def test_no_convergence_is_warned_of(monkeypatch):
     monkeypatch.setattr(joint_newton, "_MOST_STEPS", 1)
     X, signs, _ = make("plain")
     with pytest.warns(ConvergenceWarning, match="label that 108 of 120 rows have did not converge. Hint: scale"):
-        support_vectors.fit_support_vectors(X, (signs[:1] > 0).astype(int), None, None, None)
+        joint_newton.fit_support_vectors(X, (signs[:1] > 0).astype(int), None, None, None)

@@ -19,7 +19,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from conftest import CONTAINERS
-from nearlabel.statistics.label_probabilities import (
+from nearlabel.solvers.label_probabilities import (
     LabelProbabilities,
     Platt,
     _sigmoid,

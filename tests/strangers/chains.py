@@ -9,7 +9,7 @@ import sklearn.multiclass
 import sklearn.multioutput
 from sklearn.utils.multiclass import type_of_target
 
-from nearlabel.transformation import BinaryRelevance, ClassifierChain
+from nearlabel.rivals import BinaryRelevance, ClassifierChain
 from strangers.outcomes import answered
 
 _ATTRIBUTES = ("classes_", "estimators_", "n_features_in_", "feature_names_in_", "order_")

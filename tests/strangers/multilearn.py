@@ -12,11 +12,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from nearlabel.ensemble import RAkELd, RAkELo
 from nearlabel.lazy import IBLR, BRkNN, BRkNNb, MLkNN
-from nearlabel.model_selection import IterativeStratifiedKFold, stratification_quality
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.transformation import BinaryRelevance, ClassifierChain, LabelPowerset
+from nearlabel.rivals import BinaryRelevance, ClassifierChain, LabelPowerset, RAkELd, RAkELo
+from nearlabel.selection import IterativeStratifiedKFold, stratification_quality
 from strangers.outcomes import answered
 
 

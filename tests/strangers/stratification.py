@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 
-from nearlabel.model_selection import IterativeStratifiedKFold
+from nearlabel.selection import IterativeStratifiedKFold
 from strangers.outcomes import answered
 
 

@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from nearlabel.lazy import BRkNN
-from nearlabel.streams import StreamClassifier
-from nearlabel.streams._drift import Drift, Watch
+from nearlabel.lazy import BRkNN, StreamClassifier
+from nearlabel.lazy._streams import Drift, Watch
 
 
 def test_by_hand():

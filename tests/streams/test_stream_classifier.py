@@ -12,10 +12,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from nearlabel import updates
-from nearlabel.lazy import IBLR, BRkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, BRkNN, LPkNN, MLkNN, StreamClassifier
 from nearlabel.metrics import f1_examples, hamming_loss, micro_f1
-from nearlabel.streams import StreamClassifier
+from nearlabel.models import updates
 from nearlabel.testing import check_multilabel_estimator
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.utils.validation import as_dense

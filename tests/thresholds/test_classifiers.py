@@ -23,6 +23,7 @@ from sklearn.svm import LinearSVC
 
 from nearlabel.lazy import BRkNN, BRkNNa, LPkNN, MLkNN
 from nearlabel.metrics import micro_f1
+from nearlabel.rivals import BinaryRelevance
 from nearlabel.testing import MULTILABEL_CHECKS
 from nearlabel.thresholds import (
     ExpectedF,
@@ -34,7 +35,6 @@ from nearlabel.thresholds import (
     TunedThresholdsClassifierCV,
     cross_val_scores,
 )
-from nearlabel.transformation import BinaryRelevance
 
 TUNED = [
     TunedThresholdsClassifierCV(MLkNN(3)),

@@ -4,7 +4,7 @@ import pytest
 from _exhaustive import choices, every_prediction, small_problem
 from _strategies import METRICS, exactly, medium_problem, public
 from nearlabel.thresholds import CyclicAscent, GlobalCut
-from nearlabel.thresholds._objective import OF_EXAMPLES
+from nearlabel.thresholds._strategy import OF_EXAMPLES
 
 OF_ROWS = [(metric, beta) for metric, beta in METRICS if metric in OF_EXAMPLES]
 

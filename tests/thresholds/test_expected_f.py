@@ -5,7 +5,7 @@ import pytest
 
 from _strategies import public
 from nearlabel.thresholds import ExpectedF
-from nearlabel.thresholds._best_expected_fbeta import best_expected_fbeta
+from nearlabel.thresholds._expected_f import best_expected_fbeta
 
 
 def probabilities(seed):

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from nearlabel.thresholds import _best_expected_fbeta
-from nearlabel.thresholds._best_expected_fbeta import best_expected_fbeta
+from nearlabel.thresholds import _expected_f
+from nearlabel.thresholds._expected_f import best_expected_fbeta
 
 BETAS_SQUARED = [Fraction(1, 4), Fraction(1), Fraction(4), Fraction(2), Fraction(9, 100)]
 
@@ -61,7 +61,7 @@ def test_the_choice_is_the_best_of_all_sets(beta_squared, empty_value, n_labels)
 def test_many_labels_equal_the_plain_sum(beta_squared):
     """Of 30 labels each size has the value of the double sum over the true labels inside and outside the set."""
     p = np.sort(np.random.default_rng(0).random(30) ** 2)[::-1]
-    got = _best_expected_fbeta._expected_of_sizes(p[:, np.newaxis], beta_squared, 0.0)[:, 0]
+    got = _expected_f._expected_of_sizes(p[:, np.newaxis], beta_squared, 0.0)[:, 0]
     for k in range(31):
         inside, outside = np.ones(1), np.ones(1)
         for q in p[:k]:
@@ -118,7 +118,7 @@ def test_blocks_change_nothing(budget, monkeypatch):
     rng = np.random.default_rng(0)
     p = rng.random((40, 20)) * (rng.random((40, 20)) < rng.random((40, 1)))
     at_once, expected = best_expected_fbeta(p, Fraction(1))
-    monkeypatch.setattr("nearlabel.thresholds._best_expected_fbeta.BLOCK_BYTES", budget)
+    monkeypatch.setattr("nearlabel.thresholds._expected_f.BLOCK_BYTES", budget)
     labels, by_block = best_expected_fbeta(p, Fraction(1))
     np.testing.assert_array_equal(labels, at_once)
     np.testing.assert_allclose(by_block, expected, rtol=0, atol=1e-14)

@@ -7,8 +7,8 @@ from scipy.sparse import csr_array
 
 from _exhaustive import every_prediction, f_beta, small_problem
 from _strategies import medium_problem
-from nearlabel.decision import cut
 from nearlabel.metrics import macro_precision, macro_recall, micro_precision, micro_recall
+from nearlabel.models.decision import cut
 from nearlabel.thresholds import MicroFOptimum, SCut, macro_pr_frontier, micro_pr_frontier
 
 BETAS = (0.01, 0.2, 0.3, 0.5, 1.0, 1.5, 2.0, 5.0, 100.0)

@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from _strategies import BY_THRESHOLDS, STRATEGIES, WITHOUT_WEIGHTS, medium_problem
-from nearlabel.thresholds import ByThresholds, _best_expected_fbeta, _cuts, _global, _mcut
-from nearlabel.utils import blocks
+from nearlabel.thresholds import ByThresholds, _cuts, _expected_f, _global, _simple_cuts
+from nearlabel.utils import arrays
 
 ALL = pytest.mark.parametrize("name", STRATEGIES)
 WEIGHTED = pytest.mark.parametrize("name", [name for name in STRATEGIES if name not in WITHOUT_WEIGHTS])
@@ -130,14 +130,14 @@ def test_predicting_rows_one_by_one(name):
 @ALL
 def test_tiny_blocks(name, monkeypatch):
     """With a budget of one byte a block, rows and labels come one by one and the answer is the same."""
-    row_blocks = blocks.row_blocks
+    row_blocks = arrays.row_blocks
     for seed in range(5):
         scores, Y = problem(name, seed)
         expected = facts(clone(STRATEGIES[name]).fit(scores, Y), scores)
         with monkeypatch.context() as patched:
-            for module in (_cuts, _mcut, _global):
+            for module in (_cuts, _simple_cuts, _global):
                 patched.setattr(module, "row_blocks", lambda n, size: row_blocks(n, size, 1))
-            patched.setattr(_best_expected_fbeta, "BLOCK_BYTES", 1)
+            patched.setattr(_expected_f, "BLOCK_BYTES", 1)
             assert facts(clone(STRATEGIES[name]).fit(scores, Y), scores) == expected
 
 

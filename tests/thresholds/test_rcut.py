@@ -2,7 +2,7 @@ import pytest
 
 from _exhaustive import small_problem
 from _strategies import METRICS, exactly, medium_problem, public
-from nearlabel.decision import top_labels
+from nearlabel.models.decision import top_labels
 from nearlabel.thresholds import RCut
 
 

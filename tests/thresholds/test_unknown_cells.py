@@ -12,7 +12,7 @@ from _exhaustive import every_prediction, small_problem
 from _strategies import BY_THRESHOLDS, METRICS, STRATEGIES, WITHOUT_WEIGHTS, exactly, medium_problem, public
 from nearlabel.lazy import MLkNN
 from nearlabel.metrics import micro_f1
-from nearlabel.model_selection import IterativeStratifiedKFold
+from nearlabel.selection import IterativeStratifiedKFold
 from nearlabel.thresholds import (
     FBR,
     CyclicAscent,
@@ -28,7 +28,7 @@ from nearlabel.thresholds import (
     cross_val_scores,
     micro_pr_frontier,
 )
-from nearlabel.utils.validation import with_multilabel_target
+from nearlabel.utils.targets import with_multilabel_target
 
 SEEDS = range(40)
 

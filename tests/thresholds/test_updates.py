@@ -10,8 +10,8 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from nearlabel.ensemble import RandomForestPCT
 from nearlabel.lazy import IBLR, BRkNN, MLkNN
+from nearlabel.rivals import RandomForestPCT
 from nearlabel.thresholds import RCut, SCut, StaleThresholdsWarning, TunedThresholdsClassifierCV
 from nearlabel.utils.validation import as_dense
 

@@ -16,10 +16,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from conftest import CONTAINERS
 from nearlabel import testing
-from nearlabel.adaptation import ConditionalBernoulliMixture
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import IBLR, NLDD
-from nearlabel.transformation import SMBR, BinaryRelevance
+from nearlabel.rivals import SMBR, BinaryRelevance, ConditionalBernoulliMixture
 
 LOGISTIC = LogisticRegression(solver="newton-cholesky")
 STUMP = DecisionTreeClassifier(max_depth=1, random_state=0)  # decides many sets that never occur
@@ -168,7 +167,7 @@ def test_blocks_change_nothing(problem, container, monkeypatch):
     X, Y, queries = problem
     model = SMBR(STUMP).fit(X, CONTAINERS[container](Y))
     labels = dense(model.predict(queries))
-    monkeypatch.setattr("nearlabel.utils.blocks.row_blocks.__defaults__", (500,))
+    monkeypatch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (500,))
     np.testing.assert_array_equal(dense(model.predict(queries)), labels)
 
 

@@ -12,8 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from conftest import CONTAINERS
 from nearlabel import testing
-from nearlabel.ensemble import EnsembleOfClassifierChains
-from nearlabel.transformation import BinaryRelevance, ClassifierChain
+from nearlabel.rivals import BinaryRelevance, ClassifierChain, EnsembleOfClassifierChains
 
 LOGISTIC = LogisticRegression(solver="newton-cholesky")
 RNG = np.random.default_rng(0)

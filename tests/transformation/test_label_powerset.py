@@ -18,9 +18,8 @@ from sklearn.tree import DecisionTreeClassifier
 from conftest import CONTAINERS
 from nearlabel import testing
 from nearlabel.datasets import fetch_dataset
-from nearlabel.statistics.label_probabilities import deal_out
-from nearlabel.statistics.temperature import HeldOut, Temperature, most_likely_slope
-from nearlabel.transformation import BinaryRelevance, LabelPowerset
+from nearlabel.rivals import BinaryRelevance, LabelPowerset
+from nearlabel.solvers.label_probabilities import HeldOut, Temperature, deal_out, most_likely_slope
 
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
 MANY_CLASSES = "ignore:The number of unique classes is greater than 50%"
@@ -319,7 +318,7 @@ def test_blocks_change_nothing(problem, container, monkeypatch):
     X, Y, queries = problem
     model = LabelPowerset(random_state=0).fit(X, CONTAINERS[container](Y))
     scores = model.predict_proba(queries)
-    monkeypatch.setattr("nearlabel.utils.blocks.row_blocks.__defaults__", (500,))
+    monkeypatch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (500,))
     np.testing.assert_allclose(model.predict_proba(queries), scores, rtol=0, atol=1e-12)
 
 

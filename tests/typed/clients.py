@@ -5,17 +5,16 @@ from typing import Any, assert_type
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.adaptation import RankSVM
 from nearlabel.lazy import BRkNN, Explanation, MLkNN
 from nearlabel.metrics import micro_f1
 from nearlabel.neighbors import ExactNeighbors
+from nearlabel.rivals import BinaryRelevance, RankSVM
 from nearlabel.thresholds import (
     FixedThresholdsClassifier,
     MicroFOptimum,
     ThresholdStrategy,
     TunedThresholdsClassifierCV,
 )
-from nearlabel.transformation import BinaryRelevance
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]

@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from nearlabel.utils.guests import import_object, split_import
+from nearlabel.utils.naming import import_object, split_import
 
 
 @pytest.fixture

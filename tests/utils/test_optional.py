@@ -1,6 +1,6 @@
 import pytest
 
-from nearlabel.utils.optional import import_optional
+from nearlabel.utils.naming import import_optional
 
 NEEDS = {"extra": "few", "purpose": "Such a thing"}
 

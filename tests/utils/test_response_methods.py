@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from nearlabel.lazy import BRkNN
-from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.estimators import label_scores, response_method_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))

@@ -1,6 +1,6 @@
 import pytest
 
-from nearlabel.utils.row_names import row_name
+from nearlabel.utils.tables import row_name
 
 
 @pytest.mark.parametrize(

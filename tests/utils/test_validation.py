@@ -8,8 +8,9 @@ from scipy import sparse
 
 from nearlabel.lazy import BRkNN
 from nearlabel.persistence import DataSummary
-from nearlabel.transformation import BinaryRelevance
-from nearlabel.utils.validation import first_not_finite, label_names_of
+from nearlabel.rivals import BinaryRelevance
+from nearlabel.utils.targets import label_names_of
+from nearlabel.utils.validation import first_not_finite
 
 X, Y = np.arange(6.0).reshape(3, 2), np.array([[0, 1], [1, 0], [1, 1]])
 

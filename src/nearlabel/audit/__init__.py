@@ -1,39 +1,38 @@
-"""Find wrong labels of training samples by leave-one-out evidence on every cell.
-
-`audit` finds suspicious cells, samples, near copies that disagree, pairs of labels, and hubs. A person reviews them and
-writes the correct values to a file; `read_corrections` reads it, and `apply_corrections` corrects y. The scores of
-cells and samples are also available alone, for out-of-sample probabilities of any model.
-"""
+"""Samples to label next and predictions to check: rows of a pool in order of priority, with the reasons."""
 
 from nearlabel.audit._audit import audit
-from nearlabel.audit._corrected import apply_corrections
-from nearlabel.audit._corrections import Correction, read_corrections
+from nearlabel.audit._confidence import confident_issues, row_quality
+from nearlabel.audit._corrections import Correction, apply_corrections, read_corrections
 from nearlabel.audit._findings import Audit, Conflict, Hub, LabelPair, Neighbor, SuspectCell, SuspectRow
-from nearlabel.audit._scores import (
-    confident_issues,
-    disagreement,
-    halfway_prior,
-    prior_odds,
-    row_quality,
-    self_confidence,
-)
+from nearlabel.audit._review import LOSSES, DoubtfulRow, LabelDoubt, expected_loss, review
+from nearlabel.audit._scores import disagreement, halfway_prior, prior_odds, self_confidence
+from nearlabel.audit._suggest import STRATEGIES, CloseLabel, Suggestion, suggest
 
 __all__ = [
+    "LOSSES",
+    "STRATEGIES",
     "Audit",
+    "CloseLabel",
     "Conflict",
     "Correction",
+    "DoubtfulRow",
     "Hub",
+    "LabelDoubt",
     "LabelPair",
     "Neighbor",
+    "Suggestion",
     "SuspectCell",
     "SuspectRow",
     "apply_corrections",
     "audit",
     "confident_issues",
     "disagreement",
+    "expected_loss",
     "halfway_prior",
     "prior_odds",
     "read_corrections",
+    "review",
     "row_quality",
     "self_confidence",
+    "suggest",
 ]

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.calibration import CalibratedLabels
-from nearlabel.decision import cut
+from nearlabel.audit._scores import Cells
 from nearlabel.lazy import LazyClassifier, LeftOut
-from nearlabel.utils.blocks import row_blocks
+from nearlabel.models.decision import cut
+from nearlabel.thresholds import CalibratedLabels
+from nearlabel.utils.arrays import cells_of, row_blocks
 from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 Answer: TypeAlias = tuple[IntArray, Matrix, FloatArray]  # numbers of rows, their label sets, their scores
 
@@ -129,3 +132,57 @@ def _no_votes(model: Any, part: Any) -> TypeError:
         f" thresholds around one, got {got if got == inner else f'{got} around {inner}'}. Hint: to audit with scores of"
         " any other model, pass them: audit(BRkNN().fit(X, y), scores=...)."
     )
+
+
+# The effects of correcting a cell on the leave-one-out predictions of the other rows.
+
+
+def effects_of(
+    model: AuditedModel, left_out: LeftOut, answers: Iterable[Answer], cells: Cells
+) -> list[tuple[int, int]]:
+    """Return for each cell how many other predictions of its label become right, and wrong, if only it is corrected.
+
+    The predictions are those of a fit to the corrected label sets; `answers` are those of the present fit. Where each
+    label is decided by its own votes, cells of different labels are corrected together, with the same effects as one by
+    one.
+    """
+    labels = model.given.labels
+    touched = np.unique(cells.labels)
+    wrong = _is_wrong(((rows, predicted[:, touched], None) for rows, predicted, _ in answers), labels[:, touched])
+    effects: dict[int, tuple[int, int]] = {}
+    for together in _rounds(cells.labels, alone=not model.is_by_label):
+        rows, columns = cells.rows[together], cells.labels[together]
+        listed = columns if model.is_by_label else None
+        places = np.arange(len(columns)) if model.is_by_label else columns
+        corrected = _corrected(labels if listed is None else labels[:, listed], rows, places)
+        is_wrong = _is_wrong(model.answers(left_out.relabelled(corrected), listed), corrected)
+        before = wrong[:, np.searchsorted(touched, columns)]
+        for at, cell in enumerate(together.tolist()):
+            others = np.arange(labels.shape[0]) != rows[at]
+            now, then = before[others, at], is_wrong[others, places[at]]
+            effects[cell] = int((now & ~then).sum()), int((then & ~now).sum())
+    return [effects[cell] for cell in range(len(cells.rows))]
+
+
+def _rounds(labels: IntArray, *, alone: bool) -> list[IntArray]:
+    """Return places of cells to be corrected together, ordered by label: no two of one label."""
+    if alone:
+        return [np.array([place]) for place in range(len(labels))]
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], labels[order])
+    nth = np.arange(len(labels)) - starts  # of the cells of this label
+    return [order[nth == number] for number in range(nth.max(initial=-1) + 1)]
+
+
+def _corrected(labels: Matrix, rows: IntArray, columns: IntArray) -> Matrix:
+    """Return label sets with these cells changed."""
+    change = 1 - 2 * cells_of(labels, rows, columns).astype(np.int8)
+    changed = labels + sparse.csr_array((change, (rows, columns)), shape=labels.shape)
+    return sparse.csr_array(changed) if sparse.issparse(labels) else np.asarray(changed)
+
+
+def _is_wrong(answers: Iterable[tuple[IntArray, Matrix, Any]], labels: Matrix) -> BoolArray:
+    wrong = np.empty(labels.shape, dtype=np.bool_)
+    for rows, predicted, _ in answers:
+        wrong[rows] = as_dense(predicted) != as_dense(labels[rows])
+    return wrong

@@ -19,12 +19,12 @@ from nearlabel.cli.arguments.audit import METHOD, MOST_ROWS, N_NEIGHBORS, SECOND
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Candidate, MethodSpec, usual_search
 from nearlabel.files.atomic_file import check_can_be_written, whole_file
-from nearlabel.out_of_sample import Needs, left_out_answer
+from nearlabel.models.out_of_sample import Needs, left_out_answer
 from nearlabel.persistence import read_kept
 from nearlabel.report import audit_facts, write_report
 from nearlabel.utils.containers import are_words
 from nearlabel.utils.partial_labels import has_unknown
-from nearlabel.utils.row_names import names_of_rows
+from nearlabel.utils.tables import names_of_rows
 from nearlabel.utils.types import FloatArray
 from nearlabel.utils.validation import check_integer
 

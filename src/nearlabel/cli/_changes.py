@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from nearlabel import updates
 from nearlabel.cli import _console, _model
 from nearlabel.cli._card import changes_in_words
+from nearlabel.models import updates
 from nearlabel.persistence import ModelCard
 
 

@@ -9,12 +9,7 @@ from pathlib import Path
 from nearlabel.cli import _console
 from nearlabel.cli._compared_rows import show_rows
 from nearlabel.cli._comparison import print_order
-from nearlabel.comparison import (
-    Comparison,
-    FriedmanTest,
-    PairedTest,
-    compare,
-)
+from nearlabel.comparison import Comparison, FriedmanTest, PairedTest, compare
 from nearlabel.metrics.evaluation import title_of
 from nearlabel.plots import CriticalDifferenceDisplay, check_figure_file
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, fields, replace
 from nearlabel.cli import _console
 from nearlabel.comparison import ComparedRow, RowComparison, compare_rows, read_results
 from nearlabel.metrics.evaluation import title_of
-from nearlabel.utils.notes import warnings_as_notes
+from nearlabel.utils.messages import warnings_as_notes
 
 _EXACT = "subset_accuracy"
 _IN_A_TABLE = 10  # rows of each method

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from nearlabel.cli import build_parser
-from nearlabel.utils.optional import import_optional
+from nearlabel.utils.naming import import_optional
 
 # Metavariables of arguments that are, or may be, a file or folder.
 _FILES = {"CORRECTIONS", "DATA", "FILE", "FILE.csv", "MODEL", "OUT", "PATH", "RESULTS", "RUN"}

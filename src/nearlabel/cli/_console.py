@@ -19,9 +19,8 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from nearlabel.cli._escape import escape_controls, escape_line
-from nearlabel.utils.notes import AdviceWarning
-from nearlabel.utils.optional import import_optional
-from nearlabel.utils.progress import Progress, listening
+from nearlabel.utils.messages import AdviceWarning, Progress, listening
+from nearlabel.utils.naming import import_optional
 
 FORMATS = ("table", "json", "csv")
 PAGE_FORMATS = (*FORMATS, "markdown")  # of commands whose output is a page of documentation

@@ -14,14 +14,7 @@ import numpy as np
 
 from nearlabel.cli import _console, _standard_input
 from nearlabel.cli.arguments.data import DUPLICATES, EMBEDDED
-from nearlabel.datasets import (
-    Dataset,
-    catalogue,
-    duplicate_groups,
-    fetch_dataset,
-    load_dataset,
-    load_multidigits,
-)
+from nearlabel.datasets import Dataset, catalogue, duplicate_groups, fetch_dataset, load_dataset, load_multidigits
 from nearlabel.datasets.tables import SEPARATOR, feature_names_of, guess_separator_of, read_columns
 
 _SAME = (

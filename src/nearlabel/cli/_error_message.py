@@ -10,7 +10,7 @@ import shlex
 from functools import partial
 from typing import Any
 
-from nearlabel.utils.errors import ParameterError
+from nearlabel.utils.messages import ParameterError
 
 # Parameters of the library and the options for them, of which a command has at most one. Parameters that also occur in
 # the specification of a method or search, such as `metric` and `thresholds`, keep their names.

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from nearlabel.cli import _console, _model
 from nearlabel.datasets import RowBlock
-from nearlabel.inspection import explain, explains
 from nearlabel.lazy import Explanation
+from nearlabel.models import explain, explains
 from nearlabel.persistence import read_kept
 from nearlabel.plots import ExplanationDisplay, check_figure_file
 from nearlabel.utils.types import Matrix

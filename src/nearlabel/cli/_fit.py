@@ -11,10 +11,7 @@ from nearlabel.cli import _console, _guarantee, _kept, _missing, _test_data, _un
 from nearlabel.cli._columns import usual_scale
 from nearlabel.cli._copies import has_copies
 from nearlabel.cli._first_look import print_severe
-from nearlabel.cli._training import (
-    KeptModel,
-    check_file,
-)
+from nearlabel.cli._training import KeptModel, check_file
 from nearlabel.cli.arguments.fit import AUTO, MOST, NONE
 from nearlabel.cli.arguments.parsing import LOO
 from nearlabel.datasets import Dataset

@@ -19,7 +19,7 @@ from nearlabel.thresholds import (
     TunedThresholdsClassifierCV,
     quantile_grid,
 )
-from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.estimators import label_scores, response_method_of
 
 HELD_OUT = 0.3  # of the rows, for calibration
 _SEED = 0  # of the draw

@@ -19,10 +19,10 @@ from nearlabel.cli._predictions import Layout, Write, csv_writer, open_predictio
 from nearlabel.datasets import RowBlock
 from nearlabel.experiments.one_search import searching_once
 from nearlabel.files.atomic_file import check_can_be_written
-from nearlabel.inspection import novelty_detector
+from nearlabel.models import novelty_detector
 from nearlabel.thresholds import RiskControl, score_shift
+from nearlabel.utils.estimators import label_scores, response_method_of
 from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import BoolArray, FloatArray, Matrix
 from nearlabel.utils.validation import as_dense
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from nearlabel.cli import _console
-from nearlabel.environment import made_with
+from nearlabel.experiments import made_with
 from nearlabel.metrics.evaluation import title_of
 from nearlabel.papers import (
     Curve,

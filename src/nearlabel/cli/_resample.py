@@ -13,7 +13,7 @@ from nearlabel.datasets import Dataset
 from nearlabel.experiments import make_sampler
 from nearlabel.files.atomic_file import check_can_be_written, whole_file
 from nearlabel.labels import mean_imbalance_ratio, minority_labels, scumble
-from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 

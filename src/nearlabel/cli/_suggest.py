@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nearlabel.active import DoubtfulRow, Suggestion, review, suggest
+from nearlabel.audit import DoubtfulRow, Suggestion, review, suggest
 from nearlabel.cli import _console, _model
 from nearlabel.cli.arguments.suggest import LABELS
-from nearlabel.inspection import unwrapped
+from nearlabel.models._unwrapped import unwrapped
 from nearlabel.utils.types import Matrix
 from nearlabel.utils.validation import check_integer
 

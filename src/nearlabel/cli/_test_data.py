@@ -22,8 +22,8 @@ from nearlabel.experiments import copied_rows
 from nearlabel.metrics import score_all
 from nearlabel.metrics.evaluation import named_without_copies
 from nearlabel.persistence import DataSummary
+from nearlabel.utils.estimators import label_scores, response_method_of
 from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.response_methods import label_scores, response_method_of
 
 
 def open_test_data(arguments: argparse.Namespace, training: Dataset) -> Dataset | None:

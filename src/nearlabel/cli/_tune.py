@@ -12,21 +12,12 @@ from nearlabel.cli import _console, _kept, _leaderboard, _missing, _test_data, _
 from nearlabel.cli._columns import is_mixed
 from nearlabel.cli._copies import OF_ROWS, are_told, has_copies, print_share
 from nearlabel.cli._first_look import print_severe
-from nearlabel.cli._training import (
-    KeptModel,
-    check_file,
-    with_thresholds,
-)
+from nearlabel.cli._training import KeptModel, check_file, with_thresholds
 from nearlabel.cli._verdict import verdict_of
 from nearlabel.cli.arguments.registered import LEADERBOARD_METHODS
 from nearlabel.cli.arguments.tune import SCALES_OF_MIXED, SEARCHES_OF_MIXED, USUAL_SCALES, USUAL_SEARCHES
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import (
-    Candidate,
-    MethodSpec,
-    Tuned,
-    Tuning,
-)
+from nearlabel.experiments import Candidate, MethodSpec, Tuned, Tuning
 from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.metrics.evaluation import WITHOUT_COPIES, title_of
 

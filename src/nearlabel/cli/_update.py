@@ -8,9 +8,9 @@ from typing import Any
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
-from nearlabel import updates
 from nearlabel.cli import _changes, _console, _kept, _model
 from nearlabel.cli._matched_data import open_with_new_labels
+from nearlabel.models import updates
 from nearlabel.persistence import ModelCard, update_model
 from nearlabel.utils.types import Matrix
 

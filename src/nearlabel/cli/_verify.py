@@ -6,7 +6,7 @@ import argparse
 from collections import Counter
 
 from nearlabel.cli import _console
-from nearlabel.verification import Verification, verify
+from nearlabel.persistence import Verification, verify
 
 DAMAGED = 1
 _COLUMNS = ("severity", "path", "message")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from nearlabel.cli import _console
-from nearlabel.environment import environment
+from nearlabel.experiments import environment
 
 
 def main(arguments: argparse.Namespace) -> None:

@@ -6,8 +6,7 @@
 """
 
 from nearlabel.comparison._compare import TESTS as TESTS  # these three: for the command line
-from nearlabel.comparison._compare import Comparison, compare
-from nearlabel.comparison._orders import Order, Relation, order_methods
+from nearlabel.comparison._compare import Comparison, Order, Relation, compare, order_methods
 from nearlabel.comparison._paired import OVER as OVER
 from nearlabel.comparison._paired import PairedValues, paired_values
 from nearlabel.comparison._results import read_results

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.stats import rankdata
 
-from nearlabel.comparison._directions import metric_directions
 from nearlabel.comparison._results import Results, read_results
 from nearlabel.experiments import Record
-from nearlabel.metrics import get_metric
+from nearlabel.metrics import CATALOGUE, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, PER_LABEL, PER_ROW, WITHOUT_COPIES
+from nearlabel.utils.targets import each_once
 from nearlabel.utils.types import FloatArray
-from nearlabel.utils.validation import check_choice, each_once
+from nearlabel.utils.validation import check_choice
 
 OVER = ("folds", "datasets")
 
@@ -220,3 +220,34 @@ def _of_datasets(tables: Sequence[PairedValues]) -> PairedValues:
         common = seen[:, seen.any(axis=0)].all(axis=1) & seen.any()
         rows.append(values[common].mean(axis=0) if common.any() else np.full(values.shape[1], np.nan))
     return replace(tables[0], dataset="all", values=np.array(rows), overlap=0.0)
+
+
+# Determine for each metric whether greater values are better.
+
+
+def metric_directions(metrics: Iterable[str], records: Iterable[Record], given: Mapping[str, bool]) -> dict[str, bool]:
+    """Return, for each metric, whether greater is better, from the catalogue, the records or the argument.
+
+    Raises
+    ------
+    ValueError
+        If none of the three defines the direction of a metric, or two contradict each other.
+    """
+    known = {name: (metric.greater_is_better, "the catalogue") for name, metric in CATALOGUE.items()}
+    said = [(r["metric"], r["greater_is_better"], "the results") for r in records if "greater_is_better" in r]
+    for name, direction, source in [*said, *((name, given[name], "greater_is_better") for name in given)]:
+        if direction is None:
+            continue
+        before, by = known.setdefault(name, (direction, source))
+        if before != direction:
+            raise ValueError(f"{name}: greater_is_better must be {before}, as in {by}, got {direction} in {source}.")
+    directions = {}
+    for name in metrics:
+        if name not in known:
+            raise ValueError(
+                f"greater_is_better must be known of every metric, got none for {name}. Hint: --lower-is-better {name},"
+                f" in Python greater_is_better={{{name!r}: False}}, or a column greater_is_better; to leave {name} out,"
+                " name the metrics to compare."
+            )
+        directions[name] = known[name][0]
+    return directions

@@ -9,18 +9,15 @@ change it. `examine` reports problems of a data set that make neighbours worse, 
 column; `duplicate_groups` numbers equal rows.
 """
 
-from nearlabel.datasets._catalogue import CatalogueEntry, CatalogueFile, catalogue
+from nearlabel.datasets._arff import read_meka, read_mulan
 from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._download import cache_folder
+from nearlabel.datasets._download import CatalogueEntry, CatalogueFile, cache_folder, catalogue
 from nearlabel.datasets._fetch import fetch_dataset, is_on_disk
 from nearlabel.datasets._load import load_dataset
-from nearlabel.datasets._meka import read_meka
-from nearlabel.datasets._mulan import read_mulan
 from nearlabel.datasets._multidigits import load_multidigits
 from nearlabel.datasets._npz import read_npz, write_npz
 from nearlabel.datasets._reuters import read_reuters
-from nearlabel.datasets._row_blocks import RowBlocks, open_rows
-from nearlabel.datasets._row_sources import RowBlock
+from nearlabel.datasets._row_blocks import RowBlock, RowBlocks, open_rows
 from nearlabel.datasets._svmlight import read_svmlight
 from nearlabel.datasets._table import read_table
 from nearlabel.datasets.doctor import Examination, Finding, describe_columns, duplicate_groups, examine

@@ -6,19 +6,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from types import ModuleType
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
-from nearlabel.datasets._frames import (
-    features_of_frame,
-    frame_of_features,
-    frame_of_labels,
-    is_frame,
-    labels_of_frame,
-)
 from nearlabel.datasets._numbered_names import NumberedNames, SameTexts, counts_of
-from nearlabel.datasets._summary import counted, storage_of, tables_of
+from nearlabel.utils.arrays import row_blocks
+from nearlabel.utils.containers import is_sparse_frame, without_sparse_frame
+from nearlabel.utils.naming import import_optional
+from nearlabel.utils.tables import Grid, grid
 from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.validation import check_flag
 
 _KINDS = ("number", "flag", "category", "code", "text", "date")
 
@@ -186,3 +187,192 @@ class Dataset:
     def _repr_html_(self) -> str:
         """Return the HTML for a notebook."""
         return f"<div><p>{escape(repr(self))}</p>{''.join(table.as_html() for table in tables_of(self))}</div>"
+
+
+# A summary of a data set: the tables that it prints, and shows in a notebook.
+
+_NONE = np.array(None)
+_SHOWN = 10  # labels
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number and a noun in its form."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def storage_of(X: Any) -> str:
+    """Return in words how the rows are stored."""
+    frame = is_frame(X)
+    is_sparse = is_sparse_frame(X) if frame else sparse.issparse(X)
+    return ("sparse" if is_sparse else "dense") + (" data frame" if frame else "")
+
+
+def tables_of(data: Any) -> tuple[Grid, Grid]:
+    """Return the facts of a `Dataset`, and its most frequent labels."""
+    labels = labels_of_frame(data.Y)
+    unknown = _unknown(labels)
+    known = labels.shape[0] - np.asarray(unknown.sum(axis=0)).reshape(-1)
+    return _facts(data, labels, known, unknown), _most_frequent(data.label_names, _rows_of_labels(labels), known)
+
+
+def _facts(data: Any, labels: Matrix, known: IntArray, unknown: Matrix) -> Grid:
+    """Return names and values; a fact that most data sets lack is listed only if it exists.
+
+    `known` (n_labels,) is the number of rows of which it is known whether they carry each label.
+    """
+    (n_rows, n_labels), n_features = labels.shape, len(data.feature_names)
+    cardinality = float((_rows_of_labels(labels) / np.maximum(1, known)).sum())
+    n_missing, n_unknown = _n_missing(data.X), int(unknown.sum())
+    n_useless = int((np.asarray(unknown.sum(axis=1)) == n_labels).sum()) if n_unknown else 0
+    facts = {
+        "name": data.name,
+        "source": data.source,
+        "rows": str(n_rows),
+        "groups of rows": "" if data.groups is None else str(len(np.unique(data.groups))),
+        "features": str(n_features),
+        "kinds of features": ", ".join(f"{kind} ({n})" for kind, n in counts_of(data.feature_kinds).most_common()),
+        "missing values": f"{n_missing} ({n_missing / max(1, n_rows * n_features):.2%} of all)" if n_missing else "0",
+        "labels": str(n_labels),
+        "label cardinality": f"{cardinality:.4g}",
+        "label density": f"{cardinality / max(1, n_labels):.4g}",
+        "unknown labels": f"{n_unknown} ({n_unknown / (n_rows * n_labels):.2%} of all cells)" if n_unknown else "",
+        "rows without a known label": str(n_useless) if n_useless else "",
+    }
+    return Grid([("fact", "value"), *(fact for fact in facts.items() if fact[1])], [False, False], "")
+
+
+def _most_frequent(names: Sequence[str], rows: IntArray, known: IntArray) -> Grid:
+    """Return the table of the labels; shares are those among the rows where a label is known."""
+    order = np.argsort(-rows, kind="stable")
+    shares = (rows / np.maximum(1, known))[order]
+    shown = np.full(len(names), "", dtype=np.object_)  # there may be millions of names, of which few are needed
+    shown[:_SHOWN] = [names[label] for label in order[:_SHOWN].tolist()]
+    table = {"name": shown, "rows": rows[order], "share": shares}
+    return grid(table, list(table), "labels", at_most=_SHOWN)
+
+
+def _rows_of_labels(labels: Matrix) -> IntArray:
+    """Return how many rows are known to carry each label."""
+    return np.asarray((labels == 1).sum(axis=0)).reshape(-1)
+
+
+def _unknown(labels: Matrix) -> Matrix:
+    """Return which cells are unknown."""
+    if not sparse.issparse(labels):
+        return labels != labels
+    return sparse.csr_array((np.isnan(labels.data), labels.indices, labels.indptr), shape=labels.shape)
+
+
+def _n_missing(matrix: Any) -> int:
+    """Return how many cells are NaN, None or missing values of pandas."""
+    matrix = without_sparse_frame(matrix)
+    if is_frame(matrix):
+        return int(matrix.isna().sum().sum())
+    values = matrix.data if sparse.issparse(matrix) else matrix
+    if values.dtype.kind not in "fO":
+        return 0
+    n_bytes = values.itemsize * (values.shape[1] if values.ndim == 2 else 1)
+    return sum(_n_missing_cells(values[block]) for block in row_blocks(len(values), n_bytes))
+
+
+def _n_missing_cells(cells: Any) -> int:
+    missing = cells != cells if cells.dtype.kind == "f" else np.not_equal(cells, cells) | np.equal(cells, _NONE)
+    return int(np.count_nonzero(missing))
+
+
+# The matrices of a data set as data frames of pandas, with the names of the columns, and back.
+
+_MOST_COLUMNS = 1_000_000  # each is an object of pandas
+
+
+def check_as_frame(as_frame: object) -> None:
+    """Raise unless `as_frame` is a flag and pandas is installed if needed: before a file is read."""
+    check_flag("as_frame", as_frame)
+    if as_frame:
+        _pandas()
+
+
+def is_frame(matrix: Any) -> bool:
+    """Return whether a matrix of a data set is a data frame."""
+    return hasattr(matrix, "iloc")
+
+
+def frame_of_features(X: Any, names: Sequence[str], kinds: Sequence[str]) -> Any:
+    """Return features as a data frame: cells and codes of categories as pandas' categories, dates as its dates."""
+    if is_frame(X):
+        return X
+    if sparse.issparse(X) or (X.dtype.kind != "O" and "code" not in kinds):
+        return _frame_of(X, names, "feature_names")
+    _check_distinct(names, "feature_names")
+    read = _cells_of if X.dtype.kind == "O" else _numbers_of
+    return _pandas().DataFrame({name: read(*pair) for name, *pair in zip(names, X.T, kinds, strict=True)})
+
+
+def frame_of_labels(Y: Any, names: Sequence[str]) -> Any:
+    """Return an indicator matrix as a data frame."""
+    return Y if is_frame(Y) else _frame_of(Y, names, "label_names")
+
+
+def features_of_frame(frame: Any, kinds: Sequence[str]) -> Matrix:
+    """Return the features behind `frame_of_features`; an array is unchanged."""
+    if not is_frame(frame) or is_sparse_frame(frame):
+        return without_sparse_frame(frame)
+    if all(dtype == np.float64 for dtype in frame.dtypes):
+        return frame.to_numpy()
+    return np.column_stack([_values_of(frame.iloc[:, place], kind) for place, kind in enumerate(kinds)])
+
+
+def labels_of_frame(frame: Any) -> Matrix:
+    """Return the labels behind `frame_of_labels`; an array is unchanged. Missing values of pandas become NaN."""
+    matrix = without_sparse_frame(frame)
+    if not is_frame(matrix):
+        return matrix
+    values: Matrix = matrix.to_numpy()
+    return values if values.dtype.kind != "O" else matrix.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _frame_of(matrix: Matrix, names: Sequence[str], what: str) -> Any:
+    """Return a frame of columns of one type; a dense one shares the memory of the matrix."""
+    _check_distinct(names, what)
+    if sparse.issparse(matrix):
+        return _pandas().DataFrame.sparse.from_spmatrix(matrix, columns=list(names))
+    return _pandas().DataFrame(matrix, columns=list(names), copy=False)
+
+
+def _check_distinct(names: Sequence[str], what: str) -> None:
+    if len(names) > _MOST_COLUMNS:
+        problem = f"{what} of data frames must be at most {_MOST_COLUMNS}, got {len(names)}."
+        raise ValueError(f"{problem} Hint: as_frame=False.")
+    if len(set(names)) < len(names):
+        name, _ = Counter(names).most_common(1)[0]
+        raise ValueError(f"{what} must be distinct in a data frame, got {name!r} twice. Hint: as_frame=False.")
+
+
+def _cells_of(cells: NDArray[Any], kind: str) -> Any:
+    """Return a column of an array of objects by its kind."""
+    if kind == "category":
+        return _pandas().Categorical(cells)
+    if kind == "date":
+        return np.where(np.equal(cells, cells), cells, _NONE).astype("datetime64[us]")
+    return cells if kind == "text" else _numbers_of(cells.astype(np.float64), kind)
+
+
+def _numbers_of(values: NDArray[Any], kind: str) -> Any:
+    """Return a column of numbers; codes become categories, a category in other numbers is a coordinate."""
+    if kind != "code":
+        return values
+    codes = np.where(np.isnan(values), -1, values).astype(np.intp)
+    return _pandas().Categorical.from_codes(codes, categories=np.arange(codes.max(initial=-1) + 1))
+
+
+def _values_of(column: Any, kind: str) -> NDArray[Any]:
+    """Return a column of a frame as numbers or, if some of its cells are none, as objects."""
+    if kind in ("text", "date") or (kind == "category" and column.dtype.kind == "O"):
+        missing = np.array(np.nan, dtype=object) if kind == "date" else _NONE
+        return np.where(column.isna(), missing, column.astype(object))
+    values: NDArray[Any] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return values
+
+
+def _pandas() -> ModuleType:
+    return import_optional("pandas", extra="frames", purpose="as_frame=True")

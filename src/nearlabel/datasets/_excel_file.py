@@ -13,16 +13,13 @@ from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from nearlabel.datasets._arrow import array_of
-from nearlabel.datasets._excel_order import check_ascending
 from nearlabel.datasets._table_file import Batch, check_filled, named_columns
-from nearlabel.files.damage import damage_named
-from nearlabel.files.regular_file import open_regular
-from nearlabel.files.unpacked_limit import ALLOWED_RATIO, unpacked_limit, unpacks_to_more
-from nearlabel.files.zip_limits import check_unpacked_size
-from nearlabel.utils.optional import import_optional
+from nearlabel.files.archives import check_unpacked_size
+from nearlabel.files.untrusted import ALLOWED_RATIO, damage_named, open_regular, unpacked_limit, unpacks_to_more
+from nearlabel.utils.naming import import_optional
 
 _BATCH_CELLS = 2**17
 _MOST_ROWS = 2**20  # of a sheet; a file may claim more
@@ -152,3 +149,35 @@ def _without_tail(cells: Sequence[Any]) -> Sequence[Any]:
 
 def _locator(numbers: Sequence[int]) -> Callable[[int], str]:
     return lambda row: f"row {numbers[row]}"
+
+
+# Check that the rows of an Excel sheet ascend, before openpyxl reads them: it drops those that do not, in silence.
+
+_CHUNK = 2**20
+_LONGEST_TAG = 2**20  # a longer one is cut: else a file without an end of one would take quadratic time
+_ROW = re.compile(rb"""<(?:\w++:)?+row(?=[\s/>])(?:[^<>]*?\sr\s*+=\s*+["'](\d{1,18})["'])?+""")
+
+
+def check_ascending(name: str, sheet: IO[bytes]) -> None:
+    """Raise ValueError for the first row of a sheet, read as XML, whose number is not above that of the row before.
+
+    A row without a number is the next one.
+    """
+    last = 0
+    for part in _parts(sheet):
+        for written in _ROW.findall(part):
+            number = int(written) if written else last + 1
+            if number <= last:
+                raise ValueError(f"rows of {name} must ascend, got {number} behind {last}")
+            last = number
+
+
+def _parts(sheet: IO[bytes]) -> Iterator[bytes]:
+    """Yield the text in parts that end before a tag, so that no tag is cut."""
+    rest = b""
+    while chunk := sheet.read(_CHUNK):
+        part = rest + chunk
+        end = part.rfind(b"<") if len(rest) < _LONGEST_TAG else len(part)
+        yield part[: max(end, 0)]
+        rest = part[max(end, 0) :]
+    yield rest

@@ -10,15 +10,19 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from nearlabel.datasets._catalogue import SUBSETS, CatalogueEntry, CatalogueFile, catalogue_entry
-from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._download import cache_folder, cached_file
-from nearlabel.datasets._frames import check_as_frame
+from nearlabel.datasets._arff import read_meka, read_mulan
+from nearlabel.datasets._dataset import Dataset, check_as_frame
+from nearlabel.datasets._download import (
+    SUBSETS,
+    CatalogueEntry,
+    CatalogueFile,
+    cache_folder,
+    cached_file,
+    catalogue_entry,
+)
 from nearlabel.datasets._lines import Lines
-from nearlabel.datasets._meka import read_meka
-from nearlabel.datasets._mulan import read_mulan
 from nearlabel.datasets._nominal import attribute_of
-from nearlabel.datasets._reuters_terms import read_reuters_terms
+from nearlabel.datasets._reuters import read_reuters_terms
 from nearlabel.datasets._svmlight import read_svmlight
 from nearlabel.utils.types import Matrix
 from nearlabel.utils.validation import check_choice

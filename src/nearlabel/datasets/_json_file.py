@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from nearlabel.datasets._arrow import array_of
 from nearlabel.datasets._lines import Lines, malformed
 from nearlabel.datasets._table_file import Batch, Column, Kind, check_filled, columns_by_name, shortened
-from nearlabel.utils.progress import listening
+from nearlabel.utils.messages import listening
 
 _MOST_NAMES = 2**16  # more are keys that are data
 _MOST_DIGITS = 18  # of an integer of 64 bits

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
 
+from nearlabel.datasets._arff_parts import NUMBER
+from nearlabel.datasets._nominal import SparseRows
 from nearlabel.datasets._numeric_columns import numbers
-from nearlabel.datasets._row_store import SparseRows
 from nearlabel.datasets._table_file import Batch, CellError, TableFile, check_filled, shortened
-from nearlabel.datasets._unknown import (
-    ANSWERS,
-    as_stored,
-    check_beside_zero_and_one,
-    not_zero_one,
-    with_unknown,
-    with_unknown_rows,
-)
-from nearlabel.utils.blocks import BLOCK_BYTES
-from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
+from nearlabel.utils.arrays import BLOCK_BYTES
+from nearlabel.utils.messages import ParameterError
+from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 # Text that looks like a list of texts or whole numbers; and a list as Python writes it, with the commas, without which
 # Python would join two texts.
@@ -251,3 +246,142 @@ def _in_its_storage(Y: CSR) -> Matrix:
     cells = Y.shape[0] * Y.shape[1]
     labels = as_stored(Y)
     return labels if 8 * cells > BLOCK_BYTES and 10 * Y.nnz < cells else labels.toarray()
+
+
+# The text of a cell of a table after the labels of its row were changed.
+
+_OPPOSITES = {"true": "false", "false": "true", "yes": "no", "no": "yes"}
+_DIGIT = re.compile(r"[01]([.,]0*)?")
+
+
+def zero_one_cell(old: Any, value: float, unknown: str | None) -> Any:
+    """Return a cell with another value, 0, 1 or NaN, written as the cell was: as a digit, a word, or of its type.
+
+    `unknown` is the text for NaN; None: the cell is empty.
+    """
+    if isinstance(old, str):
+        return _zero_one_text(old, value, unknown)
+    if math.isnan(value):
+        return None if unknown is None else type(old)(float(unknown))
+    return int(value) if old is None else type(old)(value)
+
+
+def _zero_one_text(old: str, value: float, unknown: str | None) -> str:
+    if math.isnan(value):
+        return unknown or ""
+    word = old.strip()
+    opposite = _OPPOSITES.get(word.lower())
+    if opposite is not None:
+        same_case = str.upper if word.isupper() else str.title if word.istitle() else str.lower
+        return old.replace(word, same_case(opposite))
+    digit = str(int(value))
+    return old.replace(word, digit + word[1:]) if _DIGIT.fullmatch(word) else digit
+
+
+def tags_cell(old: Any, tags: Mapping[str, bool], separator: str) -> Any:
+    """Return a cell of tags in which some, those that are True, are added, and the others removed.
+
+    Raises
+    ------
+    ValueError
+        If the cell cannot express that.
+    """
+    if old is None:
+        raise ValueError("a missing value, which means that all tags are unknown")
+    if isinstance(old, str):
+        return _tags_text(old, tags, separator)
+    if isinstance(old, list):
+        return _changed(old, tags)
+    changed = _changed([old], tags)
+    if len(changed) != 1:
+        raise ValueError(f"{shortened(old)}, which is one tag and would become {len(changed)}")
+    return changed[0]
+
+
+def _tags_text(old: str, tags: Mapping[str, bool], separator: str) -> str:
+    if WRITTEN_LIST.fullmatch(old):
+        changed = _changed(parsed_list(old.strip()), tags)
+        return repr(changed) if "'" in old and '"' not in old else json.dumps(changed, ensure_ascii=False)
+    if wrong := [tag for tag, added in tags.items() if added and separator in tag]:
+        raise ValueError(f"the separator {separator!r} in the tag {wrong[0]!r}")
+    parts = [part for part in old.split(separator) if part.strip()]
+    space = " " if any(part.startswith(" ") for part in parts[1:]) else ""
+    _check_removed({part.strip() for part in parts}, tags)
+    kept = [part for part in parts if tags.get(part.strip(), True)]
+    there = {part.strip() for part in kept}
+    added = [space * bool(kept) + tag for tag, carried in tags.items() if carried and tag not in there]
+    return separator.join([*kept, *added]).strip()
+
+
+def _changed(items: list[Any], tags: Mapping[str, bool]) -> list[Any]:
+    """Return a list of tags, which are texts or whole numbers, with some added and others removed."""
+    _check_removed({str(item) for item in items}, tags)
+    kept = [item for item in items if tags.get(str(item), True)]
+    are_numbers = bool(items) and all(type(item) is int for item in items)
+    there = {str(item) for item in kept}
+    return [*kept, *(int(tag) if are_numbers else tag for tag, added in tags.items() if added and tag not in there)]
+
+
+def _check_removed(there: Collection[str], tags: Mapping[str, bool]) -> None:
+    """Raise ValueError if a tag to be removed is missing: it was unknown."""
+    for tag, added in tags.items():
+        if not added and tag not in there:
+            raise ValueError(f"no tag {tag!r}, and cannot express that this one is known not to apply")
+
+
+# The text that marks an unknown label in a file.
+
+ANSWERS = {"yes": 1.0, "no": 0.0}
+_KNOWN = {"true", "false", *ANSWERS}
+
+
+def check_unknown(unknown: object) -> None:
+    """Raise TypeError unless it is None or text."""
+    if unknown is not None and not isinstance(unknown, str):
+        raise TypeError(f"unknown must be text or None, got {unknown!r}. Hint: {str(unknown)!r}.")
+
+
+def check_beside_zero_and_one(unknown: str | None) -> None:
+    """Raise ValueError if the text means in a column of 0 and 1 that a label applies, or does not."""
+    if unknown is not None and (unknown.strip().lower() in _KNOWN or number_of(unknown) in (0, 1)):
+        raise ValueError(f"unknown must be text that means neither 0 nor 1, got {unknown!r}.")
+
+
+def number_of(unknown: str | None) -> float | None:
+    """Return the number that the text is; None if it is none."""
+    text = "" if unknown is None else unknown.strip()
+    return float(text) if NUMBER.fullmatch(text) else None
+
+
+def not_zero_one(problem: str, got: object) -> ValueError:
+    """Return the error for a label that is neither 0 nor 1; the hint is that a text or -1 may mark an unknown label."""
+    text = f"{got:g}" if isinstance(got, float) else str(got)
+    may_stand = text.strip("'\"") if text == "-1" or text[:1] in "'\"" else None
+    if may_stand is None:
+        return ValueError(f"{problem}, got {text}.")
+    hint = "{problem}, got {got}. Hint: {unknown}, if it marks an unknown label."
+    return ParameterError(hint, {"unknown": may_stand}, {"problem": problem, "got": text})
+
+
+def with_unknown(values: Matrix, unknown: str | None) -> Matrix:
+    """Return numbers with NaN in place of the one that the text is."""
+    number = number_of(unknown)
+    if number is None:
+        return values
+    if not sparse.issparse(values):
+        return np.where(values == number, math.nan, values)
+    data = np.where(values.data == number, math.nan, values.data)
+    return sparse.csr_array((data, values.indices, values.indptr), shape=values.shape)
+
+
+def with_unknown_rows(labels: CSR, is_unknown: BoolArray) -> CSR:
+    """Return label sets of 0 and 1 in which all labels that some rows (n_rows,) do not carry are unknown: NaN."""
+    rows = np.flatnonzero(is_unknown)
+    within, columns = np.nonzero(labels[rows].toarray() == 0)
+    nan = np.full(len(within), math.nan)
+    return sparse.csr_array(labels + sparse.csr_array((nan, (rows[within], columns)), shape=labels.shape))
+
+
+def as_stored(Y: Matrix) -> Matrix:
+    """Return int64 labels, or float64 if one is unknown."""
+    return Y if np.isnan(Y.data if sparse.issparse(Y) else Y).any() else Y.astype(np.int64)

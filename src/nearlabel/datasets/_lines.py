@@ -1,18 +1,22 @@
-"""The lines of a plain or compressed text file, numbered for error messages and read in blocks for speed."""
+"""Text files: their numbered lines, plain or compressed; and the format of a file, by its name and its content."""
 
 from __future__ import annotations
 
 import bz2
 import gzip
+import re
+import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Protocol, Self
+from typing import BinaryIO, Literal, Protocol, Self, TypeAlias, get_args
 
-from nearlabel.files.regular_file import open_regular
-from nearlabel.files.unpacked_limit import unpacked_limit, unpacks_to_more
-from nearlabel.utils.progress import tell
+import numpy as np
+
+from nearlabel.files.untrusted import check_regular, damage_named, open_regular, unpacked_limit, unpacks_to_more
+from nearlabel.utils.messages import tell
+from nearlabel.utils.types import FloatArray
 
 BLOCK_BYTES = 2**19  # large enough for numpy to be fast, small enough that a block's arrays do not matter
 
@@ -140,3 +144,160 @@ def malformed(path: Path, line: int, problem: str) -> ValueError:
     """Return the error for one line of a file; a problem that repeats long text of the file is cut."""
     short = problem if len(problem) <= _LONGEST_PROBLEM else f"{problem[:_LONGEST_PROBLEM]} ..."
     return ValueError(f"{path}, line {line}: {short}")
+
+
+# The format of a file, by its content: suffixes may be wrong, and standard input has none.
+
+Kind: TypeAlias = Literal["parquet", "xlsx", "npz", "zip", "xls", "compressed"]
+
+_PARQUET = b"PAR1"  # begins and ends the file
+_SIGNATURES: dict[bytes, Kind] = {
+    b"\x1f\x8b": "compressed",
+    b"BZh": "compressed",
+    b"\xd0\xcf\x11\xe0": "xls",
+}
+_ARFF = re.compile(rb"\s*+(?:%|@relation\b)", re.IGNORECASE)
+_SVMLIGHT = re.compile(rb"\s*+#|(?:\d++(?:,\d++)*+)?\s*+\d++:\S")
+_MOST_HEADER = 2**16
+
+DESCRIPTIONS: dict[Kind, str] = {
+    "parquet": "a Parquet file (.parquet)",
+    "xlsx": "an Excel workbook (.xlsx)",
+    "npz": "arrays of NumPy (.npz)",
+    "zip": "a zip archive",
+    "xls": "an Excel file of the old format or with a password",
+    "compressed": "a file compressed by gzip or bzip2",
+}
+
+
+def signature_of(path: Path) -> Kind | None:
+    """Return which binary file it is; None for any other, such as text."""
+    with open_regular(path) as file:
+        start = file.read(4)
+        if start == _PARQUET:
+            file.seek(-4, 2)
+            return "parquet" if file.tell() and file.read() == _PARQUET else None
+    if start == b"PK\x03\x04":
+        return _kind_of_archive(path)
+    return next((kind for signature, kind in _SIGNATURES.items() if start.startswith(signature)), None)
+
+
+def _kind_of_archive(path: Path) -> Kind:
+    try:
+        with open_regular(path) as file, damage_named(path, "a whole archive"), zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+    except ValueError:
+        return "zip"
+    if "[Content_Types].xml" in names:
+        return "xlsx"
+    return "npz" if names and all(name.endswith(".npy") for name in names) else "zip"
+
+
+def suffix_of_content(path: Path) -> str:
+    """Return the suffix that a file should have: binary files by their first bytes, text by its first line.
+
+    Raises
+    ------
+    ValueError
+        If it is a binary file that no reader takes.
+    """
+    kind = signature_of(path)
+    if kind in ("parquet", "xlsx", "npz"):
+        return f".{kind}"
+    if kind in ("zip", "xls"):
+        raise ValueError(f"{path} must be a file of a known format, got {DESCRIPTIONS[kind]}.")
+    with Lines(path) as lines:
+        first = next((line for line in iter(lines.next_bytes, None) if line.strip()), b"")[:_MOST_HEADER]
+    return _suffix_of_text(first)
+
+
+def _suffix_of_text(first: bytes) -> str:
+    if _ARFF.match(first):
+        return ".arff"
+    if first.lstrip().startswith(b"{"):
+        return ".jsonl"
+    if _SVMLIGHT.match(first):
+        return ".svm"
+    return ".tsv" if b"\t" in first and b"," not in first and b";" not in first else ".csv"
+
+
+# The format of a file, by its name, unless its content shows another one.
+
+# Some formats with named columns have text in their cells, from which the reader makes numbers.
+TextTable: TypeAlias = Literal["csv", "xlsx"]
+TypedTable: TypeAlias = Literal["jsonl", "parquet"]
+Format: TypeAlias = Literal["arff", "svmlight", "npz"] | TextTable | TypedTable
+
+TEXT_TABLES: tuple[str, ...] = get_args(TextTable)
+TABLES: tuple[str, ...] = (*TEXT_TABLES, *get_args(TypedTable))
+A_TABLE = "a CSV, Excel, JSON lines or Parquet file"
+
+_TEXT: dict[str, Format] = {
+    ".arff": "arff",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".libsvm": "svmlight",
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".txt": "svmlight",
+}
+_BINARY: dict[str, Format] = {".npz": "npz", ".parquet": "parquet", ".xlsx": "xlsx"}
+_DESCRIPTIONS: dict[Format, str] = {
+    "arff": "an ARFF file",
+    "csv": "a CSV file",
+    "jsonl": "JSON lines",
+    "npz": "arrays of NumPy",
+    "parquet": "a Parquet file",
+    "svmlight": "a svmlight file",
+    "xlsx": "an Excel workbook",
+}
+_HINTS: dict[Kind, str] = {"zip": "unpack it", "xls": "save it as .xlsx or CSV", "compressed": "unpack it"}
+
+
+def format_of(path: Path) -> Format:
+    """Return the format that a file's suffix shows; a text format may be followed by the suffix of a compression.
+
+    Raises
+    ------
+    ValueError
+        If no format has this suffix, or the file exists and its first bytes are those of another one.
+    """
+    suffix, text_suffix = path.suffix.lower(), Path(plain_name(path)).suffix.lower()
+    if suffix not in _BINARY and text_suffix not in _TEXT:
+        known = f"{', '.join(_TEXT)} (and .gz or .bz2), {', '.join(_BINARY)}"
+        raise ValueError(f"{path} must end in one of {known}, got {text_suffix or 'no suffix'!r}.")
+    format_ = _BINARY.get(suffix) or _TEXT[text_suffix]
+    check_regular(path)
+    if path.is_file():
+        _check_content(path, format_)
+    return format_
+
+
+def names_data(path: Path) -> bool:
+    """Return whether a file has the name of a data file; a .txt file may be anything."""
+    text_suffix = Path(plain_name(path)).suffix.lower()
+    return path.suffix.lower() in _BINARY or (text_suffix in _TEXT and text_suffix != ".txt")
+
+
+def _check_content(path: Path, format_: Format) -> None:
+    """Raise ValueError if the first bytes are those of another binary format; text is any text."""
+    found = signature_of(path)
+    if found in (None, format_) or (found == "compressed" and format_ in _TEXT.values()):
+        return
+    hint = _HINTS.get(found, "rename it")
+    expected = f"{_DESCRIPTIONS[format_]}, as its name shows"
+    raise ValueError(f"{path} must be {expected}, got {DESCRIPTIONS[found]}. Hint: {hint}.")
+
+
+# Many numbers out of text at once.
+
+# A number as a pattern of bytes; possessive, since nothing after a number changes its digits.
+NUMBER_PATTERN = rb"[-+]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?+\d++)?+"
+
+
+def parse_numbers(text: bytes, separator: str) -> FloatArray:
+    """Return the numbers of a text; a pattern has shown that it contains nothing else."""
+    # numpy makes one number out of blanks alone.
+    return np.fromstring(text, sep=separator) if text.strip() else np.empty(0)

@@ -6,13 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from nearlabel.datasets._arff_header import Header, read_header
-from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._formats import A_TABLE, TABLES, format_of
-from nearlabel.datasets._frames import check_as_frame
-from nearlabel.datasets._lines import Lines
-from nearlabel.datasets._meka import has_label_option, read_meka
-from nearlabel.datasets._mulan import find_label_xml, read_mulan
+from nearlabel.datasets._arff import find_label_xml, has_label_option, read_meka, read_mulan
+from nearlabel.datasets._arff_parts import Header, read_header
+from nearlabel.datasets._dataset import Dataset, check_as_frame
+from nearlabel.datasets._lines import A_TABLE, TABLES, Lines, format_of
 from nearlabel.datasets._nominal import Nominal, check_arff
 from nearlabel.datasets._npz import read_npz
 from nearlabel.datasets._svmlight import read_svmlight

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.datasets import load_digits
 
-from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._frames import check_as_frame
+from nearlabel.datasets._dataset import Dataset, check_as_frame
 from nearlabel.utils.types import FloatArray
 
 N_SAMPLES = 2000

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._numbered_names import LARGEST_LABEL_COUNT, NumberedNames, counts_of
-from nearlabel.datasets._unknown import (
+from nearlabel.datasets._label_columns import (
     as_stored,
     check_beside_zero_and_one,
     check_unknown,
@@ -20,8 +19,9 @@ from nearlabel.datasets._unknown import (
     number_of,
     with_unknown,
 )
+from nearlabel.datasets._numbered_names import LARGEST_LABEL_COUNT, NumberedNames, counts_of
+from nearlabel.files.archives import is_text, open_npz
 from nearlabel.files.atomic_file import whole_file
-from nearlabel.files.npz_arrays import is_text, open_npz
 from nearlabel.utils.types import CSR, IntArray, Matrix
 from nearlabel.utils.validation import check_integer
 

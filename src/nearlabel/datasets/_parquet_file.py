@@ -10,7 +10,7 @@ import numpy as np
 from nearlabel.datasets._arrow import kind_of, parquet_batches, parquet_facts, plain
 from nearlabel.datasets._parquet_rows import allowed_bytes, too_much
 from nearlabel.datasets._table_file import Batch, Column, columns_by_name
-from nearlabel.files.damage import damage_named
+from nearlabel.files.untrusted import damage_named
 
 _BATCH_BYTES = 2**20
 _LEAST_ROWS, _MOST_ROWS = 2**8, 2**16  # of a batch: the cost of a batch grows with the number of columns

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any, NamedTuple, Protocol, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.datasets._mixed_columns import FeatureKind
-from nearlabel.datasets._nominal import Nominal
+from nearlabel.datasets._arff import peek_storage
+from nearlabel.datasets._arff_parts import CellReader, Header, SparseCells, cells_of, read_header
+from nearlabel.datasets._lines import A_TABLE, TABLES, Lines, format_of
+from nearlabel.datasets._nominal import CodedColumns, CodedRows, FeatureMatch, Nominal, attribute_of, check_arff
+from nearlabel.datasets._npz import matrix_of, names_of, with_columns
 from nearlabel.datasets._numbered_names import NumberedNames, counts_of
-from nearlabel.datasets._row_sources import RowBlock, RowSource, open_source
-from nearlabel.datasets._table import POINT
-from nearlabel.utils.blocks import BLOCK_BYTES
-from nearlabel.utils.types import IntArray
+from nearlabel.datasets._numeric_columns import FeatureColumns, FeatureKind, missing_features
+from nearlabel.datasets._svmlight import svmlight_rows
+from nearlabel.datasets._table import POINT, open_table
+from nearlabel.datasets._table_file import TableFile, did_you_mean, require_columns
+from nearlabel.files.archives import open_npz
+from nearlabel.files.untrusted import damage_named
+from nearlabel.utils.arrays import BLOCK_BYTES
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_flag, check_integer
 
 _CELL_BYTES = 12  # of a stored value in a CSR array, with its index
@@ -209,3 +217,235 @@ def _joined(blocks: Sequence[RowBlock]) -> RowBlock:
     X = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
     ids = [block.ids for block in blocks if block.ids is not None]
     return RowBlock(X, np.concatenate(ids) if ids else None, blocks[-1].share_done)
+
+
+# Read the features of a model, found by name, from a file of any format, in blocks of any size.
+
+
+class RowBlock(NamedTuple):
+    """Some consecutive rows of a file.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_rows, n_features)
+        Float64, or objects if features are not all numbers: the requested features, in that order.
+    ids : ndarray of shape (n_rows,) or None
+        The cells of the column of ids, as text or numbers in an array of objects; None without `id_column`.
+    share_done : float
+        The share of the file that was read up to the last of these rows, from 0 to 1.
+    """
+
+    X: Matrix
+    ids: NDArray[np.object_] | None
+    share_done: float
+
+
+class RowSource(Protocol):
+    """Rows of a file, which can be read several times; `n_rows` is None if unknown before reading."""
+
+    n_rows: int | None
+
+    def blocks(self) -> Iterator[RowBlock]:
+        """Yield all rows."""
+        ...
+
+
+def open_source(
+    path: Path,
+    names: Sequence[str],
+    id_column: str | None,
+    decimal: str,
+    nominal: Nominal,
+    kinds: Mapping[str, FeatureKind],
+    max_unpacked_bytes: int | None,
+    isolate: bool,
+) -> RowSource:
+    """Open a file by its suffix; raise ValueError if a feature or the column of ids is missing."""
+    format_ = format_of(path)
+    check_arff(path, format_, nominal)
+    if format_ in TABLES:
+        table = open_table(path, decimal, max_unpacked_bytes, isolate=isolate)
+        return _TableRows(table, names, id_column, kinds)
+    if kinds:
+        name, kind = next(iter(kinds.items()))
+        raise ValueError(f"{path} must be {A_TABLE} to have a {kind} as feature {name!r}, got another format.")
+    if decimal != POINT:
+        raise ValueError(f"decimal must go with a CSV or Excel file, got {path}.")
+    if format_ == "arff":
+        return _ArffRows(path, names, id_column, nominal, max_unpacked_bytes)
+    if format_ == "npz":
+        return _NpzRows(path, names, id_column, max_unpacked_bytes)
+    return _SvmlightRows(path, names, id_column, max_unpacked_bytes)
+
+
+class _TableRows:
+    """Rows of a table."""
+
+    def __init__(
+        self, table: TableFile, names: Sequence[str], id_column: str | None, kinds: Mapping[str, FeatureKind]
+    ) -> None:
+        self._table = table
+        self._features = FeatureColumns.named(table, tuple(names), kinds)
+        self._id_column = id_column
+        self.n_rows = self._table.n_rows
+        if id_column is not None:
+            require_columns(self._table, "id_column", [id_column])
+            column = self._table.columns[id_column]
+            if column.kind in ("numbers", "texts"):
+                raise ValueError(
+                    f"id_column must have one id in a cell of {table.path}, got {id_column!r} of type"
+                    f" {column.description}."
+                )
+
+    def blocks(self) -> Iterator[RowBlock]:
+        wanted = dict.fromkeys(self._features.columns)
+        if self._id_column is not None:
+            wanted[self._id_column] = None
+        for batch in self._table.batches(wanted):
+            with damage_named(self._table.path, "a table of ids that can be read"):  # a date in the year 300,000
+                ids = None if self._id_column is None else _objects(batch.columns[self._id_column].to_pylist())
+            yield RowBlock(self._features.matrix(batch), ids, batch.share_done)
+
+
+class _ArffRows:
+    """Rows of ARFF."""
+
+    n_rows: int | None = None
+
+    def __init__(
+        self, path: Path, names: Sequence[str], id_column: str | None, nominal: Nominal, limit: int | None
+    ) -> None:
+        self._path, self._limit = path, limit
+        with Lines(path, limit) as lines:
+            header = read_header(lines)
+        known = header.names
+        wanted = {*names, *map(attribute_of, names)}
+        self._used = np.flatnonzero([name in wanted or attribute_of(name) in wanted for name in known])
+        self._coded = CodedColumns([header.attributes[column] for column in self._used], nominal)
+        self._match = FeatureMatch(path, self._coded.names, self._coded.kinds, names)
+        if id_column is not None and id_column not in known:
+            raise ValueError(f"id_column must name an attribute of {path}, got {id_column!r}.")
+        self._id = None if id_column is None else known.index(id_column)
+
+    def blocks(self) -> Iterator[RowBlock]:
+        with Lines(self._path, self._limit) as lines:
+            header = read_header(lines)
+            is_sparse, texts = peek_storage(self._path, lines.blocks())
+            reader = CellReader(header)
+            for first_line, text in texts:
+                cells = reader.sparse(first_line, text) if is_sparse else reader.dense(first_line, text)
+                rows = CodedRows(self._path, self._coded, is_sparse=is_sparse)
+                rows.append(cells_of(cells, self._used))
+                yield RowBlock(self._match.take(rows.matrix()), self._ids(header, cells), lines.share_read)
+
+    def _ids(self, header: Header, cells: SparseCells | FloatArray) -> NDArray[np.object_] | None:
+        if self._id is None:
+            return None
+        column = cells_of(cells, np.array([self._id]))
+        codes = (_dense_column(column) if isinstance(column, SparseCells) else column).ravel().tolist()
+        declared = header.attributes[self._id].values
+        if declared is None:
+            return _objects([int(code) if code.is_integer() else code for code in codes])
+        return _objects([declared[int(code)] if code == code else None for code in codes])
+
+
+class _SvmlightRows:
+    """Rows of svmlight, where features are named by index and those left out of a row are 0."""
+
+    n_rows: int | None = None
+
+    def __init__(self, path: Path, names: Sequence[str], id_column: str | None, limit: int | None) -> None:
+        unknown = [] if isinstance(names, NumberedNames) else [name for name in names if not _is_index(name)]
+        if unknown:
+            raise ValueError(f"{path} must have features that are named by their indices, got none for {unknown[0]!r}.")
+        if id_column is not None:
+            raise ValueError(f"id_column must be None for {path}, got {id_column!r}: a svmlight file has no columns.")
+        self._path, self._limit = path, limit
+        self._width = len(names)
+        self._columns: IntArray | None = None  # the first `_width` ones
+        if not isinstance(names, NumberedNames):
+            self._columns = np.array([int(name) for name in names], dtype=np.intp)
+            if len(np.unique(self._columns)) < len(names):
+                raise ValueError(f"{path} must have one column for every feature, got two names of one index.")
+        with Lines(path, limit):
+            pass  # raises now if the file cannot be opened
+
+    def blocks(self) -> Iterator[RowBlock]:
+        with Lines(self._path, self._limit) as lines:
+            for rows in svmlight_rows(lines):
+                yield RowBlock(_some_columns(rows, self._columns, self._width), None, lines.share_read)
+
+
+class _NpzRows:
+    """Rows of a .npz file, whose X is loaded at once."""
+
+    def __init__(self, path: Path, names: Sequence[str], id_column: str | None, largest: int | None) -> None:
+        with open_npz(path, largest) as arrays:
+            X = matrix_of(path, arrays, "X")
+            known = names_of(path, arrays, "feature_names", X.shape[1])
+            self._ids = None if id_column is None else _id_array(path, arrays, id_column, X.shape[0])
+        columns = _places(path, names, known)
+        self._X = with_columns(X, columns)
+        self.n_rows = X.shape[0]
+
+    def blocks(self) -> Iterator[RowBlock]:
+        yield RowBlock(self._X, self._ids, 1.0)
+
+
+def _places(path: Path, names: Sequence[str], known: Sequence[str]) -> IntArray:
+    """Return the column of each feature."""
+    if isinstance(known, NumberedNames):
+        place: Mapping[str, int] = {name: known.index(name) for name in names if name in known}
+        hint = f" Hint: its features are named by their numbers, from 0 to {len(known) - 1}."
+    else:
+        place, hint = {name: column for column, name in enumerate(known)}, ""
+    if missing := [name for name in names if name not in place]:
+        raise missing_features(path, missing, hint or did_you_mean(missing[0], known))
+    if not hint and len(place) < len(known):
+        counts = Counter(known)
+        if twice := [name for name in set(names) if counts[name] > 1]:
+            raise ValueError(f"{path} must have one column for every feature, got several of the name {min(twice)!r}.")
+    return np.array([place[name] for name in names], dtype=np.intp)
+
+
+def _is_index(name: str) -> bool:
+    """Return whether a name is an index that svmlight can write, of nine digits at most."""
+    return name.isascii() and name.isdecimal() and len(name) <= 9
+
+
+def _some_columns(rows: CSR, columns: IntArray | None, width: int) -> CSR:
+    """Return `columns`, which are distinct, or else the first `width` ones; what the rows lack is 0.
+
+    scipy would take memory for each column that there is: a row may be a thousand million columns wide.
+    """
+    order = np.arange(0) if columns is None else np.argsort(columns, kind="stable")
+    if columns is None:
+        is_wanted, place = rows.indices < width, rows.indices
+    else:
+        at = np.minimum(np.searchsorted(columns, rows.indices, sorter=order), len(columns) - 1)
+        is_wanted, place = columns[order[at]] == rows.indices, order[at]
+    ends = np.concatenate([[0], np.cumsum(is_wanted)])[rows.indptr]
+    found = sparse.csr_array((rows.data[is_wanted], place[is_wanted], ends), shape=(rows.shape[0], width))
+    found.sort_indices()
+    return found
+
+
+def _dense_column(cells: SparseCells) -> FloatArray:
+    column = np.zeros(cells.n_rows)
+    column[cells.rows] = cells.values
+    return column
+
+
+def _id_array(path: Path, arrays: Any, name: str, n_rows: int) -> NDArray[np.object_]:
+    if name not in arrays:
+        raise ValueError(f"id_column must name an array of {path}, got {name!r}.")
+    ids = arrays[name]
+    if ids.shape != (n_rows,):
+        raise ValueError(f"id_column must name an array of {n_rows} ids in {path}, got {name!r} of shape {ids.shape}.")
+    return _objects(ids.tolist())
+
+
+def _objects(values: Sequence[object]) -> NDArray[np.object_]:
+    array = np.empty(len(values), dtype=np.object_)
+    array[:] = values
+    return array

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._lines import Lines, malformed, plain_name
+from nearlabel.datasets._lines import NUMBER_PATTERN, Lines, malformed, parse_numbers, plain_name
+from nearlabel.datasets._nominal import SparseRows
 from nearlabel.datasets._numbered_names import NumberedNames
-from nearlabel.datasets._numbers import NUMBER_PATTERN, parse_numbers
-from nearlabel.datasets._row_store import SparseRows
 from nearlabel.utils.types import CSR, FloatArray
 from nearlabel.utils.validation import check_integer
 

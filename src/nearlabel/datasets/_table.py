@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import json
+import math
+import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, TypeAlias
 
+from nearlabel.datasets._arrow import copy_parquet
 from nearlabel.datasets._csv_file import CsvFile
-from nearlabel.datasets._dataset import Dataset
+from nearlabel.datasets._dataset import Dataset, check_as_frame
 from nearlabel.datasets._excel_file import ExcelFile
-from nearlabel.datasets._formats import A_TABLE, Format, format_of
-from nearlabel.datasets._frames import check_as_frame
 from nearlabel.datasets._json_file import JsonLinesFile
-from nearlabel.datasets._label_columns import IndicatorColumns, LabelSource, TagColumn, guess_separator
-from nearlabel.datasets._lines import plain_name
-from nearlabel.datasets._mixed_columns import FeatureKind, kinds_of_options, proposed_option
-from nearlabel.datasets._numeric_columns import FeatureColumns, not_features
+from nearlabel.datasets._label_columns import (
+    IndicatorColumns,
+    LabelSource,
+    TagColumn,
+    check_unknown,
+    guess_separator,
+    tags_cell,
+    zero_one_cell,
+)
+from nearlabel.datasets._lines import A_TABLE, BYTE_ORDER_MARK, Format, Lines, format_of, malformed, plain_name
+from nearlabel.datasets._nominal import CellRows, DenseRows
+from nearlabel.datasets._numeric_columns import (
+    FeatureColumns,
+    FeatureKind,
+    kinds_of_options,
+    not_features,
+    proposed_option,
+)
 from nearlabel.datasets._parquet_file import ParquetFile
-from nearlabel.datasets._row_store import CellRows, DenseRows
 from nearlabel.datasets._table_file import Column, TableFile, columns_hint, require_columns, shortened
-from nearlabel.datasets._unknown import check_unknown
-from nearlabel.utils.errors import ParameterError
-from nearlabel.utils.progress import tell
+from nearlabel.files.atomic_file import whole_file
+from nearlabel.utils.messages import ParameterError, tell
 from nearlabel.utils.validation import check_choice, check_flag, check_integer
 
 SEPARATOR = ";"
@@ -301,3 +320,156 @@ def _names(option: str, names: Sequence[str]) -> tuple[str, ...]:
 def _check_text(option: str, text: object) -> None:
     if not isinstance(text, str) or not text:
         raise ValueError(f"{option} must be text of at least one character, got {text!r}.")
+
+
+# Copies of tables in which some labels are changed, and everything else is unchanged.
+
+LabelChange: TypeAlias = tuple[int, str, float]  # number of the row, name of the label, 0, 1 or NaN
+Edit: TypeAlias = Callable[[Any], Any]
+Edits: TypeAlias = Mapping[str, Mapping[int, Edit]]  # by column and row
+
+_SAME_ENDINGS = ({".csv"}, {".tsv"}, {".jsonl", ".ndjson"}, {".parquet"})
+
+
+def copy_with_labels(
+    path: Path,
+    out: Path,
+    changes: Iterable[LabelChange],
+    *,
+    labels_column: str | None,
+    separator: str,
+    unknown: str | None,
+) -> None:
+    """Copy a CSV, JSON lines or Parquet file with other labels in some rows; the copy appears when it is complete.
+
+    In CSV, all bytes except those of the changed cells are unchanged. Labels are columns of 0 and 1, unless
+    `labels_column` has their tags, with this separator; `unknown` is the text for an unknown cell.
+
+    Raises
+    ------
+    ValueError
+        If the copy would have another format, or a cell of tags cannot express a correction.
+    """
+    check_same_format(path, out)
+    if labels_column is None:
+        edits = _edits_of_columns(changes, unknown)
+    else:
+        edits = _edits_of_tags(path, changes, labels_column, separator)
+    with whole_file(out, name="--out") as place:
+        _COPIES[format_of(path)](path, place, edits, out)
+
+
+def check_same_format(path: Path, out: Path) -> None:
+    """Raise ValueError unless a copy of a table under this name has the format of the table."""
+    before, after = (Path(plain_name(one)).suffix.lower() for one in (path, out))
+    endings = next((sorted(same) for same in _SAME_ENDINGS if before in same), [])
+    if after not in endings:
+        raise ValueError(f"--out must end in {' or '.join([*endings, '.npz'])} for {path}, got {out.name!r}.")
+
+
+def _edits_of_columns(changes: Iterable[LabelChange], unknown: str | None) -> Edits:
+    edits: dict[str, dict[int, Edit]] = defaultdict(dict)
+    for row, label, value in changes:
+        edits[label][row] = partial(zero_one_cell, value=value, unknown=unknown)
+    return edits
+
+
+def _edits_of_tags(path: Path, changes: Iterable[LabelChange], column: str, separator: str) -> Edits:
+    tags: dict[int, dict[str, bool]] = defaultdict(dict)
+    for row, label, value in changes:
+        if math.isnan(value):
+            raise ValueError(f"corrections must be 0 or 1 where labels are tags, got ? for row {row}, label {label!r}.")
+        tags[row][label] = value == 1
+
+    def edit(old: Any, row: int) -> Any:
+        try:
+            return tags_cell(old, tags[row], separator)
+        except ValueError as error:
+            raise ValueError(f"{path}, row {row}: column {column!r} must take corrections, got {error}.") from None
+
+    return {column: {row: partial(edit, row=row) for row in tags}}
+
+
+def _by_row(edits: Edits) -> dict[int, dict[str, Edit]]:
+    rows: dict[int, dict[str, Edit]] = defaultdict(dict)
+    for column, of_rows in edits.items():
+        for row, edit in of_rows.items():
+            rows[row][column] = edit
+    return rows
+
+
+def _copy_csv(path: Path, place: Path, edits: Edits, out: Path) -> None:
+    table, of_rows = CsvFile(path), _by_row(edits)
+    with Lines(path) as lines, _open_as(out, place) as file:
+        for _ in range(table.header_lines):
+            file.write(lines.raw_line())
+        with closing(table.raw_rows(lines)) as rows:
+            for row, (raw, cells) in enumerate(rows):
+                of_row = {table.places[column]: edit for column, edit in of_rows.get(row, {}).items()}
+                file.write(_edited_line(raw, cells, of_row, table.delimiter) if of_row else raw)
+
+
+def _edited_line(raw: bytes, cells: list[str], edits: Mapping[int, Edit], delimiter: str) -> bytes:
+    """Return the text of a row, whose cells are as Latin-1, with some cells edited."""
+    text = raw.decode("latin-1")
+    start, end = len(text) - len(text.lstrip("\r\n")), len(text.rstrip("\r\n"))
+    one = re.compile(rf'(?:"(?:[^"]|"")*+")?[^{re.escape(delimiter)}]*+')
+    parts, at = [], start
+    for place, value in enumerate(cells):
+        found = one.match(text, at, end)
+        assert found is not None, "the pattern takes an empty cell, too"
+        parts.append(_edited(found[0], value, edits.get(place)))
+        at = found.end() + 1
+    return (text[:start] + delimiter.join(parts) + text[end:]).encode("latin-1")
+
+
+def _edited(part: str, value: str, edit: Edit | None) -> str:
+    """Return a cell as the file writes it, in quotes where it was or must be."""
+    if edit is None:
+        return part
+    new: str = edit(value.encode("latin-1").decode("utf-8"))
+    quoted = part.startswith('"') or re.search('[",;\t\r\n]', new)
+    written = '"' + new.replace('"', '""') + '"' if quoted else new
+    return written.encode("utf-8").decode("latin-1")
+
+
+def _copy_json_lines(path: Path, place: Path, edits: Edits, out: Path) -> None:
+    of_rows, row = _by_row(edits), -1
+    with Lines(path) as lines, _open_as(out, place) as file:
+        while line := lines.raw_line():
+            row += bool(line.removeprefix(BYTE_ORDER_MARK).strip())
+            if row in of_rows:
+                try:
+                    line = _edited_object(line, of_rows.pop(row))
+                except ValueError as error:  # an integer of 5,000 digits, which a table takes as a float
+                    raise malformed(path, lines.number, f"the line cannot be changed: {error}.") from error
+            file.write(line)
+
+
+def _edited_object(line: bytes, edits: Mapping[str, Edit]) -> bytes:
+    values = json.loads(line.decode("utf-8-sig"))
+    values |= {name: edit(values.get(name)) for name, edit in edits.items()}
+    ending = line[len(line.rstrip(b"\r\n")) :]
+    return json.dumps(values, ensure_ascii=line.isascii()).encode() + ending  # half a pair of surrogates has no UTF-8
+
+
+@contextmanager
+def _open_as(out: Path, place: Path) -> Iterator[IO[bytes]]:
+    """Open the file at a place for writing, compressed as the suffix of `out` demands."""
+    suffix = out.suffix.lower()
+    with place.open("wb") as file:
+        if suffix == ".gz":
+            with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+                yield packed  # type: ignore[misc]
+        elif suffix == ".bz2":
+            with bz2.BZ2File(file, "wb") as packed_too:
+                yield packed_too
+        else:
+            yield file
+
+
+_COPIES: dict[str, Callable[[Path, Path, Edits, Path], None]] = {
+    "csv": _copy_csv,
+    "jsonl": _copy_json_lines,
+    "parquet": lambda path, place, edits, _: copy_parquet(path, place, edits),
+}

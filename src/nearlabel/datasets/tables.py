@@ -7,45 +7,20 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from nearlabel.datasets._arff_header import Header, read_header
+from nearlabel.datasets._arff import find_label_xml, has_label_option, labels_of_option, labels_of_xml, peek_storage
+from nearlabel.datasets._arff_parts import CellReader, Header, read_header
 from nearlabel.datasets._arrow import ParquetWriter
-from nearlabel.datasets._changed_table import check_same_format, copy_with_labels
-from nearlabel.datasets._content import suffix_of_content
-from nearlabel.datasets._formats import TABLES, Format, format_of
 from nearlabel.datasets._label_columns import TagColumn, guess_separator
-from nearlabel.datasets._lines import Lines, plain_name
-from nearlabel.datasets._meka import has_label_option, labels_of_option
-from nearlabel.datasets._mulan import find_label_xml, labels_of_xml
+from nearlabel.datasets._lines import TABLES, Format, Lines, format_of, names_data, plain_name, suffix_of_content
 from nearlabel.datasets._nominal import CodedColumns, FeatureMatch, attribute_of
-from nearlabel.datasets._npz import matrix_of, names_of
+from nearlabel.datasets._npz import matrix_of, names_of, read_npz
 from nearlabel.datasets._numbered_names import NumberedNames, are_numbered
 from nearlabel.datasets._numeric_columns import FeatureColumns
-from nearlabel.datasets._table import POINT, SEPARATOR, features_beside, open_table
+from nearlabel.datasets._svmlight import svmlight_rows
+from nearlabel.datasets._table import POINT, SEPARATOR, check_same_format, copy_with_labels, features_beside, open_table
 from nearlabel.datasets._table_file import Kind, TableFile, did_you_mean, require_columns, shortened
-from nearlabel.files.damage import damage_named
-from nearlabel.files.npz_arrays import open_npz
-
-__all__ = [
-    "SEPARATOR",
-    "FeatureMatch",
-    "Kind",
-    "NumberedNames",
-    "ParquetWriter",
-    "are_numbered",
-    "attribute_of",
-    "check_same_format",
-    "column_names_of",
-    "columns_of_model",
-    "copy_with_labels",
-    "did_you_mean",
-    "feature_names_of",
-    "guess_separator_of",
-    "locate_row",
-    "name_of_data",
-    "read_columns",
-    "shortened",
-    "suffix_of_content",
-]
+from nearlabel.files.archives import open_npz
+from nearlabel.files.untrusted import damage_named
 
 
 def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[str]) -> tuple[str, ...] | None:
@@ -174,3 +149,83 @@ _NAMES: dict[Format, Callable[[Path], tuple[str, ...] | None]] = {
     "npz": _of_npz,
     "svmlight": lambda path: None,
 }
+
+
+# Read a data file of any format from the first byte to the last, whatever its columns mean.
+
+__all__ = [
+    "SEPARATOR",
+    "FeatureMatch",
+    "Kind",
+    "NumberedNames",
+    "ParquetWriter",
+    "are_numbered",
+    "attribute_of",
+    "check_has_format",
+    "check_same_format",
+    "column_names_of",
+    "columns_of_model",
+    "copy_with_labels",
+    "did_you_mean",
+    "feature_names_of",
+    "guess_separator_of",
+    "locate_row",
+    "name_of_data",
+    "names_data",
+    "read_columns",
+    "read_whole",
+    "shortened",
+    "suffix_of_content",
+]
+
+
+def check_has_format(path: Path) -> None:
+    """Raise ValueError if no format has the suffix of a file."""
+    format_of(path)
+
+
+def read_whole(path: Path) -> None:
+    """Read a file to its end, block by block where its format allows.
+
+    Raises
+    ------
+    ValueError
+        If no format has its suffix, or it is malformed: the message names the file and, of text, the line.
+    OSError
+        If it cannot be read.
+    ImportError
+        If a library for its format is not installed.
+    """
+    format_ = format_of(path)
+    if format_ in TABLES:
+        _read_table(path)
+    else:
+        _READERS[format_](path)
+
+
+def _read_table(path: Path) -> None:
+    table = open_table(path)
+    for _ in table.batches(list(table.columns)):
+        pass
+
+
+def _read_arff(path: Path) -> None:
+    with Lines(path) as lines:
+        header = read_header(lines)
+        is_sparse, blocks = peek_storage(path, lines.blocks())
+        reader = CellReader(header)
+        for first_line, text in blocks:
+            _ = reader.sparse(first_line, text) if is_sparse else reader.dense(first_line, text)
+
+
+def _read_svmlight(path: Path) -> None:
+    with Lines(path) as lines:
+        for _ in svmlight_rows(lines):
+            pass
+
+
+def _read_npz(path: Path) -> None:
+    read_npz(path)
+
+
+_READERS: dict[str, Callable[[Path], None]] = {"arff": _read_arff, "npz": _read_npz, "svmlight": _read_svmlight}

@@ -1,37 +1,33 @@
 """Run experiments by plans, record the results, and summarise them."""
 
-from nearlabel.experiments._attempt import Cost, LeftOut, Line, Trial
+from nearlabel.experiments._attempt import Candidate, Cost, LeftOut, Line, Trial
 from nearlabel.experiments._automatic import ChosenNeighbors, NeighborsChoice
-from nearlabel.experiments._candidate import Candidate
-from nearlabel.experiments._copies import copied_rows, share_of_copies
-from nearlabel.experiments._folds import Problem, problem_digest
-from nearlabel.experiments._imputing import IMPUTATIONS
-from nearlabel.experiments._methods import (
+from nearlabel.experiments._folds import Problem, copied_rows, problem_digest, share_of_copies
+from nearlabel.experiments._method_names import (
     LEADERBOARD_METHODS,
     METHODS,
     NEIGHBOR_METHODS,
     SAMPLERS,
     SELECTIONS,
     THRESHOLDS,
-    MethodSpec,
-    make_method,
-    make_sampler,
 )
+from nearlabel.experiments._methods import MethodSpec, make_method, make_sampler
 from nearlabel.experiments._metrics import make_metric
 from nearlabel.experiments._parts import ESTIMATORS
-from nearlabel.experiments._per_label import summarise_labels
 from nearlabel.experiments._plan import Plan
-from nearlabel.experiments._preparing import make_preparation
+from nearlabel.experiments._preparing import IMPUTATIONS, make_preparation
+from nearlabel.experiments._record_lines import Record
 from nearlabel.experiments._run import run
 from nearlabel.experiments._search_plan import SearchCost, SearchPlan, search_costs
 from nearlabel.experiments._searches import SEARCHES, make_search, usual_search
-from nearlabel.experiments._summary import Cell, summarise
+from nearlabel.experiments._stages import Tuned
+from nearlabel.experiments._summary import Cell, summarise, summarise_labels
 from nearlabel.experiments._threshold_plan import ThresholdPlan
-from nearlabel.experiments._tuned import Tuned
 from nearlabel.experiments._tuning import Tuning
 from nearlabel.experiments._unknown_labels import takes_unknown
-from nearlabel.experiments.records import Record, read_records
-from nearlabel.utils.progress import Progress
+from nearlabel.experiments._versions import environment, made_with, show_versions
+from nearlabel.experiments.records import read_records
+from nearlabel.utils.messages import Progress
 
 __all__ = [
     "ESTIMATORS",
@@ -62,6 +58,8 @@ __all__ = [
     "Tuned",
     "Tuning",
     "copied_rows",
+    "environment",
+    "made_with",
     "make_method",
     "make_metric",
     "make_preparation",
@@ -72,6 +70,7 @@ __all__ = [
     "run",
     "search_costs",
     "share_of_copies",
+    "show_versions",
     "summarise",
     "summarise_labels",
     "takes_unknown",

@@ -7,23 +7,23 @@ from math import nan
 from typing import Any, NamedTuple
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._candidate import EXACT, Candidate
-from nearlabel.experiments._folds import check_matrices
-from nearlabel.experiments._imputing import check_impute
-from nearlabel.experiments._methods import THRESHOLDS, MethodSpec
+from nearlabel.experiments._attempt import EXACT, Candidate
+from nearlabel.experiments._folds import as_dataset, check_matrices
+from nearlabel.experiments._method_names import THRESHOLDS
+from nearlabel.experiments._methods import MethodSpec
 from nearlabel.experiments._metrics import read_metric
-from nearlabel.experiments._preparing import Columns, make_preparation
-from nearlabel.experiments._problems import as_dataset
+from nearlabel.experiments._preparing import Columns, check_impute, make_preparation
 from nearlabel.experiments._tuning import Tuning
 from nearlabel.experiments._unknown_labels import check_takes_unknown
-from nearlabel.model_selection import NeighborsClassifierCV
-from nearlabel.model_selection._neighbors_classifier_cv import NUMBERS  # methods that it tries
-from nearlabel.model_selection._spaces import spaces_of  # scalings that NeighborsClassifierCV tries
-from nearlabel.out_of_sample import largest_group
+from nearlabel.models.out_of_sample import largest_group
 from nearlabel.preprocessing import SCALES
+from nearlabel.selection import NeighborsClassifierCV
+from nearlabel.selection._neighbors_classifier_cv import NUMBERS  # methods that it tries
+from nearlabel.selection._trials import spaces_of  # scalings that NeighborsClassifierCV tries
 from nearlabel.thresholds import CyclicAscent, GlobalCut, MicroFOptimum, SCut, ThresholdStrategy, strategy_for
 from nearlabel.utils.partial_labels import has_unknown
-from nearlabel.utils.validation import check_choice, check_integer, each_once
+from nearlabel.utils.targets import each_once
+from nearlabel.utils.validation import check_choice, check_integer
 
 _METHODS = {"mlmlm": "mlmlm:scale=none"}  # the candidate scales the features
 _METHODS_OF_KNOWN = ("brknn", "mlknn", "brknn:weights=distance")  # the methods of NeighborsClassifierCV without mlmlm
@@ -61,7 +61,7 @@ class ChosenNeighbors(NamedTuple):
 class NeighborsChoice:
     """Select method, distance, number of neighbours and thresholds jointly for a data set.
 
-    `nearlabel.model_selection.NeighborsClassifierCV` makes the selection; the result is a `Candidate`. ``nearlabel
+    `nearlabel.selection.NeighborsClassifierCV` makes the selection; the result is a `Candidate`. ``nearlabel
     fit`` uses this if no method is named. If labels of some samples are unknown, a `Tuning` selects among the methods
     that support unknown labels.
 

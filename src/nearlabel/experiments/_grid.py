@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 
-from nearlabel.adaptation.clustering_trees import ClusteringTrees
-from nearlabel.experiments._attempt import Line
-from nearlabel.experiments._candidate import EXACT, Candidate
-from nearlabel.experiments._copies import in_small_groups
-from nearlabel.experiments._held_out import Answer, Folds, HoldingOut, LeaveOneOut
+from nearlabel.datasets import Dataset
+from nearlabel.experiments._attempt import EXACT, Candidate, Line
+from nearlabel.experiments._folds import groups_of_copies, have_copies, in_small_groups
+from nearlabel.experiments._method_names import N_FOLDS
 from nearlabel.experiments._methods import MethodSpec, sharing_a_fit
-from nearlabel.experiments._preparing import Columns, preparation
-from nearlabel.experiments._samples import LOO, Samples
+from nearlabel.experiments._parts import Part
+from nearlabel.experiments._preparing import Columns, preparation, prepared_by
+from nearlabel.experiments._searches import make_search
 from nearlabel.lazy import MLMLM
-from nearlabel.out_of_sample import largest_group
-from nearlabel.utils.types import Matrix
+from nearlabel.models import out_of_sample
+from nearlabel.models.decision import cut
+from nearlabel.models.out_of_sample import largest_group, of_groups, rows_of, splitter_of
+from nearlabel.rivals.clustering_trees import ClusteringTrees
+from nearlabel.thresholds import ThresholdStrategy
+from nearlabel.utils.messages import without_advice
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.types import BoolArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 _COSINE = "exact:metric=cosine"
 _FEW = 3  # numbers of neighbours tried from a range, for methods that need a fit for each
@@ -167,3 +175,203 @@ def _are_equal(first: Matrix, second: Matrix) -> bool:
     if sparse.issparse(first) or sparse.issparse(second):
         return bool((sparse.csr_array(first) != sparse.csr_array(second)).nnz == 0)
     return bool(np.array_equal(first, second))
+
+
+# Out-of-sample label sets and scores, by leave-one-out or by folds.
+
+
+class Answer(NamedTuple):
+    """The out-of-sample predictions of every sample: dense arrays (n_samples, n_labels)."""
+
+    labels: Any
+    scores: Any
+
+    def decided(self, thresholds: ThresholdStrategy | float | None, Y: Matrix, parts: Sequence[IntArray]) -> Any:
+        """Return label sets by the method's own rule, by one threshold, or by a strategy tuned without each part."""
+        if thresholds is None:
+            return self.labels
+        if not isinstance(thresholds, ThresholdStrategy):
+            return cut(self.scores, thresholds)
+        decided = np.empty_like(self.labels)
+        for part in parts:
+            others = np.delete(np.arange(len(decided)), part)
+            strategy = clone(thresholds).fit(self.scores[others], Y[others])
+            decided[part] = as_dense(strategy.predict(self.scores[part]))
+        return decided
+
+
+class HoldingOut(Protocol):
+    """A way to hold out samples of a data set, with one scaling of its features."""
+
+    name: str
+    most_neighbors: int
+
+    def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
+        """Return out-of-sample predictions for every sample, by a method without thresholds.
+
+        The neighbours that a search finds are stored under its name.
+        """
+        ...
+
+    def without_copies(self, copies: IntArray) -> tuple[HoldingOut, BoolArray]:
+        """Return the way to hold out samples together with their copies, and for which samples it is possible.
+
+        `copies` (n_samples,) has the same number for equal samples.
+        """
+        ...
+
+
+class LeaveOneOut:
+    """Each sample is predicted from all others, or from all other groups, without a refit.
+
+    The preparation of features is fitted to all samples.
+    """
+
+    def __init__(
+        self, X: Matrix, Y: Matrix, steps: list[Any], n_neighbors: int, groups: IntArray | None = None
+    ) -> None:
+        self._X, self._Y, self._steps, self._groups = X, Y, steps, groups
+        self.name = "leave-one-out" if groups is None else "leave-one-group-out"
+        self.most_neighbors = Y.shape[0] - 1 - out_of_sample.largest_group(groups)
+        self._to_find = n_neighbors + out_of_sample.largest_group(groups)
+
+    @property
+    def prepared(self) -> Matrix:
+        """The features, prepared by a fit to all samples."""
+        return self._rows.X
+
+    @cached_property
+    def has_unit_rows(self) -> bool:
+        """Whether all samples have norm 1, so that cosine and Euclidean distance give the same order."""
+        X = self.prepared
+        squares = X.multiply(X) if sparse.issparse(X) else np.square(X)
+        return bool(np.allclose(np.asarray(squares.sum(axis=1)), 1.0, rtol=0, atol=1e-12))
+
+    @cached_property
+    def _rows(self) -> out_of_sample.LeaveOneOut:
+        return out_of_sample.LeaveOneOut(prepared_by(self._steps, self._X)[0], self._Y, self._groups)
+
+    def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
+        """Return the method's own leave-one-out label sets and scores."""
+        known = _neighbors(self._rows, spec, search, search_name, self._to_find)
+        return _dense_answer(self._rows, spec.classifier(n_neighbors, known))
+
+    def without_copies(self, copies: IntArray) -> tuple[LeaveOneOut, BoolArray]:
+        """Return the same with the copies of each sample left out too, using the neighbours already found."""
+        groups, rows = in_small_groups(copies)
+        other = LeaveOneOut(self._X, self._Y, self._steps, 0, groups)
+        other._rows = self._rows.by_groups(groups)
+        return other, rows
+
+
+class Folds:
+    """Each sample is predicted by a fit to the other folds, including the preparation of features."""
+
+    def __init__(
+        self,
+        X: Matrix,
+        Y: Matrix,
+        steps: list[Any],
+        parts: Sequence[IntArray],
+        n_neighbors: int,
+        groups: IntArray | None = None,
+    ) -> None:
+        self._X, self._Y, self._steps, self._parts, self._groups = X, Y, steps, parts, groups
+        self.name = f"{len(parts)}-fold cross-validation"
+        self.most_neighbors = Y.shape[0] - max(map(len, parts)) - 1
+        self._to_find = n_neighbors + out_of_sample.largest_group(groups)
+        self._folds: dict[Part | None, list[out_of_sample.Fold]] = {}
+
+    def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
+        """Return the predictions from a fit for each fold."""
+        if spec.selection not in self._folds:
+            self._folds[spec.selection] = [self._fold(spec, part) for part in self._parts]
+        folds = self._folds[spec.selection]
+        known = [_neighbors(fold, spec, search, search_name, self._to_find) for fold in folds]
+        answers = [
+            _dense_answer(fold, spec.classifier(n_neighbors, k), **self._held_out_groups(spec, part))
+            for fold, k, part in zip(folds, known, self._parts, strict=True)
+        ]
+        order = np.argsort(np.concatenate(self._parts))
+        labels, scores = (np.vstack(arrays)[order] for arrays in zip(*answers, strict=True))
+        return Answer(labels, scores)
+
+    def without_copies(self, copies: IntArray) -> tuple[Folds, BoolArray]:
+        """Return the same object for samples that have no copy in another fold: their fits did not include a copy."""
+        rows = np.ones(len(copies), dtype=bool)
+        for part in self._parts:
+            rows[part] = ~have_copies(copies, np.delete(np.arange(len(copies)), part), part)
+        return self, rows
+
+    def _held_out_groups(self, spec: MethodSpec, part: IntArray) -> dict[str, Any]:
+        """Return the groups of the training samples for a method that uses held-out samples in its fit."""
+        if spec.calibration is None or self._groups is None:
+            return {}
+        return out_of_sample.of_groups(np.delete(self._groups, part))
+
+    def _fold(self, spec: MethodSpec, part: IntArray) -> out_of_sample.Fold:
+        others = np.delete(np.arange(self._Y.shape[0]), part)
+        rows, held = prepared_by(self._steps, self._X[others], self._X[part])
+        selector = spec.selector()
+        if selector is not None:
+            selector.fit(rows, self._Y[others])
+            rows, held = selector.transform(rows), selector.transform(held)
+        return out_of_sample.Fold(rows, self._Y[others], held)
+
+
+def _neighbors(rows: Any, spec: MethodSpec, search: Any, name: str, to_find: int) -> Any:
+    """Return the neighbours found by a shared search, for all methods and all smaller numbers of neighbours.
+
+    If labels are unknown, the method searches itself.
+    """
+    return rows.neighbors(make_search(search), to_find, name) if spec.has_neighbors else None
+
+
+def _dense_answer(rows: Any, classifier: Any, **params: Any) -> Answer:
+    """Return the predictions of a classifier for samples on which it was not trained."""
+    with without_advice():
+        labels, scores = rows.answer(classifier, **params)
+    return Answer(as_dense(labels), scores)
+
+
+# The samples on which a tuning evaluates candidates, and their split into parts.
+
+LOO = "loo"
+
+
+class Samples(NamedTuple):
+    """A data set, its label sets with NaN in unknown cells, and the parts for evaluating selections and thresholds.
+
+    `copies` (n_samples,) has the same number for equal samples; None if no metrics without copies are requested.
+    """
+
+    data: Dataset
+    Y: Matrix
+    parts: list[IntArray]
+    copies: IntArray | None
+
+    @classmethod
+    def of(cls, data: Dataset, cv: str | int, *, without_copies: bool) -> Self:
+        """Return a data set split into parts; groups are never split, so copies are not searched then."""
+        Y = PartialLabels.of(data.Y).with_nan()
+        copies = groups_of_copies(data.X) if without_copies and data.groups is None else None
+        return cls(data, Y, parts_of(data.name, Y.shape[0], data.groups, cv), copies)
+
+
+def parts_of(name: str, n_rows: int, groups: IntArray | None, cv: str | int) -> list[IntArray]:
+    """Return the sample indices of each fold; selections and thresholds are evaluated on the same parts."""
+    n_units, units = (n_rows, "rows") if groups is None else (len(np.unique(groups)), "groups")
+    if n_units < 2:
+        raise ValueError(f"{name!r} must have at least 2 {units} for some to be held out, got {n_units}.")
+    n_parts = min(N_FOLDS, n_units) if cv == LOO else int(cv)
+    if n_parts > n_units:
+        raise ValueError(f"cv must be at most the {n_units} {units} of {name}, got {n_parts}.")
+    splitter = splitter_of(n_parts, n_rows, 0, groups)
+    return [part for _, part in splitter.split(np.zeros((n_rows, 1)), **of_groups(groups))]
+
+
+def drawn(data: Dataset, n_rows: int) -> Dataset:
+    """Return a random sample of the rows, always the same."""
+    rows = np.sort(np.random.default_rng(0).permutation(data.X.shape[0])[:n_rows])
+    groups = None if data.groups is None else np.unique(data.groups[rows], return_inverse=True)[1]
+    return replace(data, X=rows_of(data.X, rows), Y=rows_of(data.Y, rows), groups=groups)

@@ -9,11 +9,10 @@ from functools import partial
 from typing import Any
 
 from nearlabel.experiments._folds import Fold
-from nearlabel.experiments._guests import check_metric
-from nearlabel.experiments._parts import read_options
+from nearlabel.experiments._parts import check_metric, read_options
 from nearlabel.metrics import CATALOGUE, Metric, MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, count_left_out, may_leave_out
-from nearlabel.utils.guests import import_object, split_import
+from nearlabel.utils.naming import import_object, split_import
 
 
 def read_metrics(values: Mapping[str, Any]) -> dict[str, Metric | str]:

@@ -9,38 +9,44 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 
-from nearlabel.calibration import CalibratedLabels
 from nearlabel.datasets import Dataset
-from nearlabel.decision import cut
-from nearlabel.experiments._advice import without_advice
-from nearlabel.experiments._copies import groups_of_copies, have_copies
-from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, given_fold
-from nearlabel.experiments._guests import by_name, describe_object, described
-from nearlabel.experiments._imputing import check_impute
-from nearlabel.experiments._methods import N_FOLDS, MethodSpec, sharing_a_fit
+from nearlabel.experiments._folds import (
+    Fold,
+    Problem,
+    check_matrices,
+    description,
+    given_fold,
+    groups_of_copies,
+    have_copies,
+)
+from nearlabel.experiments._method_names import N_FOLDS
+from nearlabel.experiments._methods import MethodSpec, sharing_a_fit
 from nearlabel.experiments._metrics import direction_of, read_metrics, skipped_on
-from nearlabel.experiments._parts import Part
-from nearlabel.experiments._per_label import table_of_fold
-from nearlabel.experiments._per_row import rows_of_fold
-from nearlabel.experiments._preparing import Columns, prepared
+from nearlabel.experiments._parts import Part, by_name, describe_object, described
+from nearlabel.experiments._preparing import Columns, check_impute, prepared
+from nearlabel.experiments._record_lines import Record
 from nearlabel.experiments._searches import Finder, make_search, usual_search
+from nearlabel.experiments._summary import table_of_fold
 from nearlabel.experiments._unknown_labels import check_takes_unknown
-from nearlabel.experiments.records import Record
 from nearlabel.metrics import CATALOGUE, Metric, label_propensities
 from nearlabel.metrics.catalogue import needs_propensities
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, PER_LABEL, PER_ROW, WITHOUT_COPIES, score_and_count
-from nearlabel.model_selection import IterativeStratifiedKFold
-from nearlabel.model_selection._iterative_stratification import check_order
-from nearlabel.out_of_sample import largest_group, of_groups, splitter_of
+from nearlabel.models.decision import cut
+from nearlabel.models.out_of_sample import largest_group, of_groups, splitter_of
 from nearlabel.preprocessing import SCALES
 from nearlabel.preprocessing._feature_scaler import check_scale  # as in FeatureScaler
-from nearlabel.thresholds import ThresholdStrategy, cross_val_scores
-from nearlabel.utils.partial_labels import has_unknown
-from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.selection import IterativeStratifiedKFold
+from nearlabel.selection._stratified_folds import check_order
+from nearlabel.thresholds import CalibratedLabels, ThresholdStrategy, cross_val_scores
+from nearlabel.utils.estimators import label_scores, response_method_of
+from nearlabel.utils.messages import without_advice
+from nearlabel.utils.partial_labels import PartialLabels, has_unknown
+from nearlabel.utils.targets import each_once
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, NeighborSearch
-from nearlabel.utils.validation import check_choice, check_integer, each_once
+from nearlabel.utils.validation import check_choice, check_integer
 
 
 @dataclass(frozen=True)
@@ -399,3 +405,29 @@ class _Fitted:
         if isinstance(thresholds, ThresholdStrategy):
             return clone(thresholds).fit(*self.left_out).predict(self.test_scores)
         return cut(self.test_scores, thresholds)
+
+
+# The label sets of the test samples of a fold, as a table of a record, to compare two methods sample by sample.
+
+
+def rows_of_fold(fold: Fold, labels: Matrix) -> dict[str, Any]:
+    """Return indices, true and predicted label sets of the test samples; label sets are ascending label indices.
+
+    A sample's index is its row in the data set, or in the test part of a given split. Unknown labels are listed too.
+    """
+    truth = PartialLabels.of(fold.Y[fold.test])
+    first = len(fold.training) if fold.seed is None else 0
+    return {
+        "label": list(fold.label_names),
+        "row": (fold.test - first).tolist(),
+        "true": _label_numbers(truth.labels),
+        "predicted": _label_numbers(labels),
+        **({} if truth.unknown is None else {"unknown": _label_numbers(truth.unknown)}),
+    }
+
+
+def _label_numbers(labels: Matrix) -> list[list[int]]:
+    rows = sparse.csr_array(labels)
+    rows.eliminate_zeros()
+    rows.sort_indices()
+    return [numbers.tolist() for numbers in np.split(rows.indices, rows.indptr[1:-1])]

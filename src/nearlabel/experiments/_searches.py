@@ -9,8 +9,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from nearlabel.experiments._guests import check_search
-from nearlabel.experiments._parts import Part
+from nearlabel.experiments._parts import Part, check_search
 from nearlabel.neighbors import (
     ExactNeighbors,
     FaissHNSWNeighbors,

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from nearlabel.experiments._advice import without_advice
-from nearlabel.experiments._attempt import Attempt, Cost, LeftOut, Line, Step, Trial
-from nearlabel.experiments._candidate import Candidate, make_untuned
-from nearlabel.experiments._choice import Choice, loss_of
-from nearlabel.experiments._grid import Fitting, Grid
-from nearlabel.experiments._guests import describe_object
+from nearlabel.experiments._attempt import Attempt, Candidate, Chosen, Cost, LeftOut, Line, Step, Trial, make_untuned
+from nearlabel.experiments._grid import LOO, Fitting, Grid, Samples, drawn, parts_of
 from nearlabel.experiments._methods import MethodSpec
-from nearlabel.experiments._samples import Samples, drawn
-from nearlabel.metrics import Metric
+from nearlabel.experiments._parts import describe_object
+from nearlabel.metrics import CATALOGUE, Metric, score_all
+from nearlabel.metrics.evaluation import named_without_copies
+from nearlabel.utils.messages import without_advice
+from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 SizeOf: TypeAlias = Callable[[Any], int | None]
 
@@ -170,3 +171,154 @@ def progress_of(fittings: Sequence[Fitting], attempt: Attempt) -> tuple[int, int
     tried = {(*Line.of(trial.candidate), trial.candidate.n_neighbors) for trial in attempt.trials}
     fits = [(*fitting.lines[0], number) for fitting in to_do for number in fitting.numbers]
     return sum(fit in tried for fit in fits), len(fits)
+
+
+# Nested selection: the best candidate on all samples, and for each part of the samples the best on the other parts.
+
+
+class Choice:
+    """The best candidate on all samples, and for each part of the samples the best on the other parts.
+
+    For each part only the predictions of the best candidate so far are stored, so the number of candidates is not
+    limited. `nearlabel.selection.NeighborsClassifierCV` tunes thresholds once per candidate instead of once per
+    part: it must store the scores of the best few, and evaluates only these part by part.
+    """
+
+    def __init__(self, Y: Matrix, parts: Sequence[IntArray], metric: Metric, chosen: Chosen | None = None) -> None:
+        self.Y, self.parts, self._metric = Y, parts, metric
+        self._others = [np.delete(np.arange(Y.shape[0]), part) for part in parts]
+        self.chosen = Chosen.none(len(parts)) if chosen is None else chosen
+
+    def offer(self, labels: Any, scores: Any) -> tuple[float, tuple[float, ...]]:
+        """Add the predictions of a candidate for all samples; return the metric on all samples and on each part."""
+        losses, answers = list(self.chosen.losses), list(self.chosen.answers)
+        for number, (part, others) in enumerate(zip(self.parts, self._others, strict=True)):
+            loss = loss_of(self._metric, self._value(labels, scores, others))
+            if answers[number] is None or loss < losses[number]:
+                losses[number], answers[number] = loss, (labels[part], scores[part])
+        value = self._value(labels, scores)
+        least, best = self.chosen.least, self.chosen.best
+        if (loss := loss_of(self._metric, value)) < least:
+            least, best = loss, (labels, scores)
+        self.chosen = Chosen(tuple(losses), tuple(answers), least, best)
+        return value, tuple(self._value(labels, scores, part) for part in self.parts)
+
+    def scores(self) -> dict[str, float]:
+        """Return all metrics of the nested selection: the best on the other parts predicts each part."""
+        answers = [answer for answer in self.chosen.answers if answer is not None]
+        labels, scores = (np.vstack(arrays) for arrays in zip(*answers, strict=True))
+        return self.metrics_of(np.concatenate(self.parts), labels, scores)
+
+    def metrics_of(self, rows: Any, labels: Any, scores: Any) -> dict[str, float]:
+        """Return all metrics of the label sets and scores of some samples, without undefined ones."""
+        metrics = {**CATALOGUE, self._metric.name: self._metric}.values()
+        values = score_all(as_dense(self.Y)[rows], labels, scores, metrics)
+        return {name: float(value) for name, value in values.items() if np.isfinite(value)}
+
+    def _value(self, labels: Any, scores: Any, rows: Any = slice(None)) -> float:
+        return float(score_all(self.Y[rows], labels[rows], scores[rows], [self._metric])[self._metric.name])
+
+
+def loss_of(metric: Metric, value: float) -> float:
+    """Return a loss, which is smaller for better values of a metric, and infinite if the metric is undefined."""
+    if not np.isfinite(value):
+        return np.inf
+    return -value if metric.greater_is_better else value
+
+
+# The results of a tuning: the trials, best first, and the nested cross-validation scores of the selection.
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The results of a tuning.
+
+    Parameters
+    ----------
+    trials : tuple of Trial
+        Best first; equal values in the order of trying. The first value is optimistic: it was used for the selection.
+    metric : str
+        Name of the metric used for the selection.
+    scores : dict of str to float
+        All metrics, by nested cross-validation: the selection is repeated for each part of the samples, without it.
+    measured : str
+        Description of how the scores were measured.
+    costs : dict of Line to Cost
+        Costs of fitting and predicting, for lines that were tried completely.
+    left_out : tuple of LeftOut
+        Lines that were not tried, and the reasons.
+    n_samples : int or None
+        Number of samples on which the values were computed: fewer than all if there was time for `sample_rows` only.
+    """
+
+    trials: tuple[Trial, ...]
+    metric: str
+    scores: dict[str, float]
+    measured: str
+    costs: dict[Line, Cost] = field(default_factory=dict)
+    left_out: tuple[LeftOut, ...] = ()
+    n_samples: int | None = None
+
+    @property
+    def best(self) -> Candidate:
+        """The candidate with the best value."""
+        return self.trials[0].candidate
+
+
+def tuned_of(
+    attempt: Attempt, samples: Samples, fittings: Sequence[Fitting], metric: Metric, *, suffix: str = ""
+) -> Tuned:
+    """Return the results; the description of the measurement ends with `suffix`."""
+    defined = [trial for trial in attempt.trials if np.isfinite(trial.value)]
+    if not defined:
+        raise ValueError(f"metric must be defined on the samples, got {metric.name}. Hint: micro_f1 always is.")
+    best_first = sorted(defined, key=lambda trial: loss_of(metric, trial.value))
+    choice = Choice(samples.Y, samples.parts, metric, attempt.chosen)
+    scores = choice.scores()
+    if samples.copies is not None:
+        scores |= _without_copies(best_first[0].candidate, fittings, choice, samples.copies)
+    left_out = attempt.left_out | _out_of_time(fittings, attempt)
+    return Tuned(
+        tuple(best_first),
+        metric.name,
+        scores,
+        _measured(attempt, fittings, len(samples.parts)) + suffix,
+        attempt.costs,
+        tuple(LeftOut(line, reason) for line, reason in left_out.items()),
+        samples.Y.shape[0],
+    )
+
+
+def _measured(attempt: Attempt, fittings: Sequence[Fitting], n_parts: int) -> str:
+    """Return the description of how the scores were measured."""
+    words = " and ".join(dict.fromkeys(trial.held_out for trial in attempt.trials))
+    is_tuned = any(spec.is_tuned for fitting in fittings for spec in fitting.specs.values())
+    if len(attempt.trials) > 1 or is_tuned:
+        words += f"; selection nested in {n_parts}-fold cross-validation"
+    return words
+
+
+def _without_copies(best: Candidate, fittings: Sequence[Fitting], choice: Choice, copies: IntArray) -> dict[str, float]:
+    """Return the metrics of the best candidate without copies; empty if no sample is left."""
+    fitting = next(fitting for fitting in fittings if Line.of(best) in fitting.lines)
+    by, rows = fitting.by.without_copies(copies)
+    if not rows.any() or (best.n_neighbors or 1) > by.most_neighbors:
+        return {}
+    labels, scores = choice.chosen.best
+    if by is not fitting.by:
+        answer = fitting.answer(by, best.n_neighbors)
+        parts = parts_of("data", len(copies), copies, LOO)
+        labels, scores = answer.decided(fitting.specs[best.method].thresholds, choice.Y, parts), answer.scores
+    return named_without_copies(choice.metrics_of(rows, labels[rows], scores[rows]))
+
+
+def _out_of_time(fittings: Sequence[Fitting], attempt: Attempt) -> dict[Line, str]:
+    """Return the lines that were not tried completely, and were not left out for another reason."""
+    n_tried = Counter(Line.of(trial.candidate) for trial in attempt.trials)
+    missing: dict[Line, str] = {}
+    for fitting in fittings:
+        for line in fitting.lines:
+            if line not in attempt.left_out and n_tried[line] < len(fitting.numbers):
+                some = f"{n_tried[line]} of {len(fitting.numbers)} numbers of neighbours were tried in the time"
+                missing[line] = some if n_tried[line] else "not tried in the time"
+    return missing

@@ -19,15 +19,16 @@ from sklearn.svm import SVC, LinearSVC
 
 from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, given_fold, stacked
 from nearlabel.experiments._preparing import prepared
+from nearlabel.experiments._record_lines import Record
 from nearlabel.experiments._unknown_labels import check_takes_unknown
-from nearlabel.experiments.records import Record
 from nearlabel.lazy import BRkNN
 from nearlabel.metrics import micro_f1
 from nearlabel.preprocessing import SCALES
 from nearlabel.preprocessing._feature_scaler import check_scale  # as in FeatureScaler
 from nearlabel.thresholds import FBR, MicroFOptimum, PillaiAscent, SCut, cross_val_scores
+from nearlabel.utils.targets import each_once
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive, each_once
+from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive
 
 
 class GaussianKernel(TransformerMixin, BaseEstimator):

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from multiprocessing import get_all_start_methods, get_context, get_start_method, set_start_method
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 
 from nearlabel import __version__
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._attempt import Attempt, Step
-from nearlabel.experiments._attempt_file import read_attempt, write_attempt
-from nearlabel.experiments._candidate import EXACT
-from nearlabel.experiments._folds import check_matrices, problem_digest
-from nearlabel.experiments._grid import Fitting, Grid
-from nearlabel.experiments._guests import by_name, describe_object
-from nearlabel.experiments._imputing import check_impute
-from nearlabel.experiments._methods import LEADERBOARD_METHODS
+from nearlabel.experiments._attempt import EXACT, Attempt, Step, read_attempt, write_attempt
+from nearlabel.experiments._folds import as_dataset, check_matrices, problem_digest
+from nearlabel.experiments._grid import LOO, Fitting, Grid, Samples, drawn
+from nearlabel.experiments._method_names import LEADERBOARD_METHODS
 from nearlabel.experiments._metrics import read_metric
-from nearlabel.experiments._problems import as_dataset
-from nearlabel.experiments._samples import LOO, Samples, drawn
+from nearlabel.experiments._parts import by_name, describe_object
+from nearlabel.experiments._preparing import check_impute
 from nearlabel.experiments._searches import check_searches, make_search
-from nearlabel.experiments._stages import SizeOf, Stages, progress_of
-from nearlabel.experiments._time_limit import items_within
-from nearlabel.experiments._tuned import Tuned, tuned_of
+from nearlabel.experiments._stages import SizeOf, Stages, Tuned, progress_of, tuned_of
 from nearlabel.experiments._unknown_labels import check_takes_unknown
 from nearlabel.preprocessing import SCALES
-from nearlabel.utils.progress import Progress
-from nearlabel.utils.validation import check_choice, check_integer, check_positive, each_once
+from nearlabel.utils.messages import Progress
+from nearlabel.utils.targets import each_once
+from nearlabel.utils.validation import check_choice, check_integer, check_positive
 
 _SAMPLES_SHARE = 1 / 3  # share of a time limit
 _SAVED_EVERY = 5.0  # seconds
@@ -259,3 +259,91 @@ def _steps_of_worker(tuning: Tuning, data: Dataset, attempt: Attempt) -> Iterato
     for step in tuning._stages.steps(samples, tuning._grid.fittings(samples), attempt):
         attempt.take(step)
         yield step
+
+
+# Work with a time limit, in a separate process, since a running fit cannot be interrupted in this one.
+
+_ITEM, _WARNING, _ERROR, _END = "item", "warning", "error", "end"
+
+
+def items_within(seconds: float, make_items: Callable[..., Iterable[Any]], *args: Any) -> Iterator[Any]:
+    """Yield the items of an iterable from a separate process, which is terminated after a time limit.
+
+    Warnings and exceptions of the process are passed to the caller.
+
+    Parameters
+    ----------
+    seconds : float
+        Time limit from now on, including the start of the process.
+    make_items : callable
+        Creates the iterable from `args`; the function, `args` and the items must be picklable.
+
+    Raises
+    ------
+    RuntimeError
+        If the process ended without an exception: it was killed, or could not be started.
+    """
+    deadline = time.monotonic() + seconds
+    context = get_context("spawn")  # a forked process hangs if OpenMP threads ran before
+    receiver, sender = context.Pipe(duplex=False)
+    worker = context.Process(target=_work, args=(sender, make_items, args))
+    with _usual_start_method():
+        worker.start()
+    sender.close()
+    try:
+        while receiver.poll(max(0.0, deadline - time.monotonic())):
+            kind, content = _received(receiver)
+            if kind == _END:
+                return
+            if kind == _ERROR:
+                raise content
+            if kind == _WARNING:
+                warnings.warn(content, stacklevel=2)
+            else:
+                yield content
+    finally:
+        worker.kill()
+        worker.join()
+        receiver.close()
+
+
+@contextmanager
+def _usual_start_method() -> Iterator[None]:
+    """Hide the start method of joblib's workers, which a new process would inherit but does not know."""
+    method = get_start_method(allow_none=True)
+    if method is None or method in get_all_start_methods():
+        yield
+        return
+    set_start_method("spawn", force=True)
+    try:
+        yield
+    finally:
+        set_start_method(method, force=True)
+
+
+def _received(receiver: Connection) -> Any:
+    try:
+        return receiver.recv()
+    except EOFError:
+        raise RuntimeError(
+            "The process of a time limit ended by itself. Hint: a script that starts one must do its work under"
+            " if __name__ == '__main__'; memory may be short."
+        ) from None
+
+
+def _work(sender: Connection, make_items: Callable[..., Iterable[Any]], args: tuple[Any, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # keyboard interrupt: the caller ends this process
+
+    def send_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+        sender.send((_WARNING, message))
+
+    with suppress(BrokenPipeError), warnings.catch_warnings():  # the caller has stopped reading
+        warnings.showwarning = send_warning
+        try:
+            for item in make_items(*args):
+                sender.send((_ITEM, item))
+            sender.send((_END, None))
+        except BrokenPipeError:
+            raise
+        except Exception as error:  # noqa: BLE001  # the caller raises it
+            sender.send((_ERROR, error))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nearlabel.experiments._methods import METHODS, MethodSpec
-from nearlabel.utils.errors import ParameterError
+from nearlabel.experiments._method_names import METHODS
+from nearlabel.experiments._methods import MethodSpec
+from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.partial_labels import has_unknown, n_unknown
 from nearlabel.utils.types import Matrix
 

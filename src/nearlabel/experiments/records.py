@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
-from nearlabel.experiments._plan_fields import check_plan
 from nearlabel.experiments._record_lines import Record as Record
-from nearlabel.experiments._record_lines import line_of, object_of, records_in, records_of
-from nearlabel.files.atomic_file import whole_file
-from nearlabel.files.check_sums import with_sum
+from nearlabel.experiments._record_lines import (
+    check_has_sum,
+    check_plan,
+    line_of,
+    lines_in,
+    object_of,
+    record_of,
+    records_in,
+    records_of,
+)
+from nearlabel.files.atomic_file import whole_file, write_errors_named
+from nearlabel.files.check_sums import Finding, with_sum
 from nearlabel.files.file_lock import locked
-from nearlabel.files.write_errors import write_errors_named
 
 RECORDS, PLAN, MADE_WITH = "records.jsonl", "plan.json", "made_with.jsonl"
 _LOCKED = "run"  # inside the folder: its parent folder may not be writable
@@ -181,7 +188,7 @@ def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_made_with(path: str | os.PathLike[str]) -> list[dict[str, str]]:
-    """Return the environments of the records in a folder, as `nearlabel.environment.made_with` reports them.
+    """Return the environments of the records in a folder, as `nearlabel.experiments.made_with` reports them.
 
     One element for each environment in which `run` created records; empty if an older nearlabel wrote the folder.
 
@@ -231,3 +238,63 @@ def _write_whole(file: Path, content: bytes) -> None:
     """Replace a file atomically: a reader sees the old or the new content, never a part."""
     with whole_file(file) as partial:
         partial.write_bytes(content)
+
+
+# Checks of the files of a run, line by line.
+
+FILES = (PLAN, RECORDS, MADE_WITH)
+_MOST_SHOWN = 20  # maximum of reported damaged lines per file
+
+
+def is_run(folder: Path) -> bool:
+    """Return whether a folder contains a plan or records, damaged or not."""
+    return (folder / PLAN).is_file() or (folder / RECORDS).is_file()
+
+
+def check_run(folder: Path) -> Iterator[Finding]:
+    """Yield the problems of the plan, the records and the list of environments."""
+    for name, read in ((PLAN, read_plan), (MADE_WITH, read_made_with)):
+        if (folder / name).is_file():
+            yield from _check(folder / name, read)
+    if (folder / RECORDS).is_file():
+        yield from _check_records(folder / RECORDS)
+
+
+def _check(file: Path, read: Callable[[Path], Any]) -> Iterator[Finding]:
+    try:
+        read(file.parent)
+    except (ValueError, OSError) as error:
+        yield Finding(file, "damage", str(error))
+
+
+def _check_records(file: Path) -> Iterator[Finding]:
+    n_damaged = n_unchecked = n_bytes = 0
+    have_sums = False
+    for number, text in lines_in(file):
+        n_bytes += len(text) + 1
+        try:
+            line = record_of(text, file, number)
+            check_has_sum(line, have_sums, file)
+            have_sums = line.has_sum
+            n_unchecked += not line.has_sum
+        except ValueError as error:
+            n_damaged += 1
+            if n_damaged <= _MOST_SHOWN:
+                yield Finding(file, "damage", str(error))
+    if n_damaged > _MOST_SHOWN:
+        yield Finding(file, "damage", f"{n_damaged - _MOST_SHOWN} more of its lines are damaged")
+    if n_unchecked:
+        yield Finding(file, "unchecked", f"{n_unchecked} lines have no checksum, since an earlier nearlabel wrote them")
+    if (surplus := file.stat().st_size - n_bytes) > 0:
+        reason = f"{surplus} bytes of an unfinished line of a run in progress, or of a killed run (the next removes it)"
+        yield Finding(file, "leftover", reason)
+    if not n_damaged:
+        yield from _check_that_none_comes_twice(file)
+
+
+def _check_that_none_comes_twice(file: Path) -> Iterator[Finding]:
+    try:
+        for _ in records_in(file):
+            pass
+    except ValueError as error:
+        yield Finding(file, "damage", str(error))

@@ -1,15 +1,20 @@
-"""Write files atomically: a new file appears when it is complete."""
+"""Files written atomically, errors that name the user's file, and leftovers of killed processes."""
 
 from __future__ import annotations
 
+import errno
 import os
+import platform
+import re
+import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import stat
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-
-from nearlabel.files.leftovers import new_partial
-from nearlabel.files.write_errors import write_errors_named
 
 
 @contextmanager
@@ -76,3 +81,176 @@ def _settle(path: Path) -> None:
     """Flush the file to disk."""
     with path.open("r+b") as file:
         os.fsync(file.fileno())
+
+
+# Errors of writing name the user's file: the system's errors name a temporary file, or no file.
+
+_UNNAMED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
+
+
+@contextmanager
+def write_errors_named(path: Path, partial: Path | None = None) -> Iterator[None]:
+    """Name `path` in errors of the disk and of the temporary file or folder.
+
+    >>> with write_errors_named(Path("a.txt")):
+    ...     raise OSError(errno.ENOSPC, "no space")
+    Traceback (most recent call last):
+        ...
+    OSError: [Errno 28] No space left on device: 'a.txt'
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _UNNAMED or (partial is not None and _is_in(partial, error.filename)):
+            raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from error
+        raise
+
+
+def _is_in(folder: Path, name: object) -> bool:
+    """Return whether a name is that of a path, or of a file in it."""
+    return isinstance(name, str | os.PathLike) and (Path(name) == folder or folder in Path(name).parents)
+
+
+# Leftovers of killed processes: temporary files or folders `.NAME.DIGITS.partial` next to the written file.
+#
+# The next process that writes the same file removes them, if it is known that their process has ended. The system's
+# lock on the file shows that: it ends with its process in every case. On some file systems a lock is valid on one
+# machine only; so the first digits of a name identify the machine, and files of other machines are kept for a day
+# after their last change, locked or not. On Windows, where an open file cannot be removed, this applies to all files.
+
+if sys.platform != "win32":
+    import fcntl
+
+_LONGEST = 50  # characters of a name that are used, so that no name is too long
+_PATTERN = re.compile(r"\..{0,50}\.([0-9a-f]{8})[0-9a-f]{24}\.partial|\..{0,50}\.([0-9a-f]{8})\.lock", re.DOTALL)
+_SECONDS_LEFT_ALONE = 24 * 60 * 60
+
+
+@contextmanager
+def new_partial(place: Path, make: Callable[[Path], object]) -> Iterator[Path]:
+    """Yield a temporary file or folder next to `place`, which is removed at the end unless it was renamed.
+
+    Leftovers of killed processes for the same place are removed before. `make` creates it, or raises FileExistsError.
+    """
+    sweep(place)
+    handle = None
+    while handle is None:
+        partial = place.with_name(f".{place.name[:_LONGEST]}.{_this_machine()}{secrets.token_hex(12)}.partial")
+        try:
+            make(partial)
+            handle = _locked(partial)
+        finally:
+            if handle is None:
+                _remove(partial)
+    try:
+        yield partial
+    finally:
+        _remove(partial)
+        handle()
+
+
+def sweep(place: Path) -> None:
+    """Remove leftovers of killed processes for a file or folder."""
+    beginning = f".{place.name[:_LONGEST]}."
+    for path in leftovers_in(place.parent):
+        if path.name.startswith(beginning) and path.suffix == ".partial":
+            remove_abandoned(path)
+
+
+def leftovers_in(folder: Path) -> Iterator[Path]:
+    """Yield the items in a folder with the name of a temporary file, a temporary folder or a lock."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        yield from (Path(entry.path) for entry in entries if _PATTERN.fullmatch(entry.name))
+
+
+def is_leftover(path: Path) -> bool:
+    """Return whether a path has the name of a temporary file or folder, or of a lock."""
+    return _PATTERN.fullmatch(path.name) is not None
+
+
+def is_abandoned(path: Path) -> bool:
+    """Return whether the process of a temporary file or a lock is known to have ended."""
+    return _if_abandoned(path, lambda _: None)
+
+
+def remove_abandoned(path: Path) -> bool:
+    """Remove a temporary file or folder, or a lock, if its process is known to have ended; return whether."""
+    return _if_abandoned(path, _remove) and not path.exists()
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder, if it exists and can be removed."""
+    with suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _this_machine() -> str:
+    return f"{zlib.crc32(platform.node().encode()):08x}"
+
+
+def _is_left_alone(path: Path) -> bool:
+    """Return whether a file, or a file in a folder, changed less than a day ago."""
+    inside = list(path.iterdir()) if path.is_dir() else []
+    changed = max(each.lstat().st_mtime for each in (path, *inside))
+    return time.time() - changed < _SECONDS_LEFT_ALONE
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether a process of this machine created it; this is not checked for locks."""
+    found = _PATTERN.fullmatch(path.name)
+    return found is not None and (found[1] in (_this_machine(), None))
+
+
+if sys.platform == "win32":
+
+    def _locked(partial: Path) -> Callable[[], None] | None:
+        return lambda: None
+
+    def _if_abandoned(path: Path, act: Callable[[Path], None]) -> bool:
+        with suppress(OSError):
+            if not path.is_symlink() and not _is_left_alone(path):
+                act(path)
+                return True
+        return False
+
+else:
+
+    def _locked(partial: Path) -> Callable[[], None] | None:
+        """Lock a new file or folder; return a function to close it, or None if another process has removed it."""
+        with suppress(FileNotFoundError, BlockingIOError), ExitStack() as opened:
+            handle = _opened(partial)
+            opened.callback(os.close, handle)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise
+            except OSError:  # a file system without locks, where leftovers are not removed
+                pass
+            if os.path.samestat(os.fstat(handle), partial.stat()):
+                return opened.pop_all().close
+        return None
+
+    def _if_abandoned(path: Path, act: Callable[[Path], None]) -> bool:
+        """Run an action on a path whose lock is free, while it is locked here; return whether it was run."""
+        with suppress(OSError), ExitStack() as opened:  # locked by its process, removed, or not accessible
+            handle = _opened(path)
+            opened.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # After it was opened, its process may have removed it, and another process may have created a new one.
+            is_the_same = os.path.samestat(os.fstat(handle), path.lstat())
+            if is_the_same and (_is_ours(path) or not _is_left_alone(path)):
+                act(path)
+                return True
+        return False
+
+    def _opened(path: Path) -> int:
+        """Open a file or a folder, but not a link, nor anything that waits for another process."""
+        flags = os.O_RDONLY if path.is_dir() else os.O_RDWR  # needed for locks on network file systems
+        handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        if not (stat.S_ISREG(os.fstat(handle).st_mode) or stat.S_ISDIR(os.fstat(handle).st_mode)):
+            os.close(handle)
+            raise OSError(f"{path} must be a file or a folder, got something else.")
+        return handle

@@ -9,7 +9,8 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO, Self
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,3 +94,26 @@ def _sum_of(record: Mapping[str, Any]) -> str:
     """Return the checksum of a record's canonical JSON: sorted keys, no spaces, ASCII."""
     text = json.dumps(record, sort_keys=True, separators=(",", ":"))
     return f"{zlib.crc32(text.encode('ascii')):0{_DIGITS}x}"
+
+
+# Findings of a check of files: damage, unchecked parts, and leftovers of killed processes.
+
+Severity: TypeAlias = Literal["damage", "unchecked", "leftover"]
+
+
+class Finding(NamedTuple):
+    """A finding about a file.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file or folder.
+    severity : {"damage", "unchecked", "leftover"}
+        Whether it is damaged, could not be checked, or is a leftover of a killed process.
+    message : str
+        Description of the problem, with the line or the bytes.
+    """
+
+    path: Path
+    severity: Severity
+    message: str

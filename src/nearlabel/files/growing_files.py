@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.files.check_sums import BlockSums
-from nearlabel.files.npy_header import Header
-from nearlabel.utils.blocks import row_blocks
-from nearlabel.utils.types import Matrix
+from nearlabel.utils.arrays import row_blocks
+from nearlabel.utils.types import CSR, Matrix
 
 ARRAYS = {"dense": ("data",), "csr": ("data", "indices", "indptr")}
 _LARGEST_INDEX = int(np.iinfo(np.int32).max)
@@ -192,3 +192,114 @@ class GrowingRows:
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         for array in self._arrays.values():
             array.close(complete=error is None)
+
+
+# Checks of CSR arrays from files, before compiled code uses an index.
+#
+# scipy and our kernels do not check indices: an index out of range would crash the process or overwrite other memory.
+
+INDEX_TYPES = (np.dtype(np.int32), np.dtype(np.int64))
+_CACHED_BYTES = 2**20  # entries of a block that is read several times
+
+
+def checked_csr(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int], name: str
+) -> CSR:
+    """Return canonical CSR rows based on these arrays, which are read once and not copied.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not match rows of this shape with ascending columns; the message begins with `name`.
+    """
+    check_structure(indices, indptr, shape, name)
+    if len(data) != len(indices):
+        raise ValueError(f"{name} must have a column for each of its {len(data)} values, got {len(indices)} columns.")
+    rows = sparse.csr_array((data, indices, indptr), shape)
+    if not rows.has_canonical_format:  # checked in compiled code, which is safe after the checks above
+        raise ValueError(f"{name} must have ascending columns in each row, got others. The file is damaged.")
+    return rows
+
+
+def check_structure(indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int], name: str) -> None:
+    """Raise ValueError unless the ends of rows ascend from 0 to the number of entries, and columns are in range."""
+    n_rows, n_columns = shape
+    if indices.dtype not in INDEX_TYPES or indices.dtype != indptr.dtype:
+        got = f"{indices.dtype} and {indptr.dtype}"
+        raise ValueError(f"{name} must have int32 or int64 numbers as indices, got {got}. The file is damaged.")
+    if len(indptr) != n_rows + 1 or indptr[0] != 0 or indptr[-1] != len(indices) or not _ascend(indptr):
+        raise ValueError(
+            f"{name} must have the ends of {n_rows} rows, ascending from 0 to {len(indices)}, got others."
+            " The file is damaged."
+        )
+    if _largest_unsigned(indices) >= min(n_columns, int(np.iinfo(indices.dtype).max) + 1):
+        raise ValueError(f"{name} must have columns from 0 to {n_columns - 1}, got others. The file is damaged.")
+
+
+def _ascend(numbers: NDArray[Any]) -> bool:
+    blocks = row_blocks(len(numbers) - 1, numbers.itemsize, _CACHED_BYTES)
+    pairs = ((numbers[block], numbers[block.start + 1 : block.stop + 1]) for block in blocks)
+    return all((first <= second).all() for first, second in pairs)
+
+
+def _largest_unsigned(indices: NDArray[Any]) -> int:
+    """Return the largest index, with negative ones counted as larger than all others, so that one pass finds both."""
+    unsigned = indices.view(f"u{indices.itemsize}")
+    blocks = row_blocks(len(unsigned), unsigned.itemsize, _CACHED_BYTES)
+    return max((int(unsigned[block].max()) for block in blocks), default=-1)
+
+
+# The header of the .npy files of a store, parsed in its only valid spelling; numpy's reader evaluates it as Python.
+
+_MAGIC = b"\x93NUMPY\x01\x00"
+_TEXT = re.compile(
+    rb"\{'descr': '([<>|][biuf][0-9]{1,2})', 'fortran_order': False,"
+    rb" 'shape': \([0-9]{1,20},(?: ([0-9]{1,19}))?\), \} *\n"
+)
+
+
+class Header(NamedTuple):
+    """The header in the first bytes of a file, except for the number of rows, which is in `store.json`."""
+
+    offset: int
+    dtype: np.dtype[Any]
+    row_shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, path: Path, file: BinaryIO) -> Self:
+        """Read the header at the beginning of a file.
+
+        Raises
+        ------
+        ValueError
+            If it is not the header of an array of real numbers with one or two axes, as `write` writes it.
+        """
+        start = file.read(len(_MAGIC) + 2)
+        text = file.read(int.from_bytes(start[-2:], "little")) if start.startswith(_MAGIC) else b""
+        found = _TEXT.fullmatch(text)
+        try:
+            if found is None:
+                raise TypeError
+            dtype = np.dtype(found[1].decode())
+        except TypeError:
+            raise ValueError(
+                f"{path} must begin with the header of an array of numbers, got another. The store is damaged."
+            ) from None
+        return cls(file.tell(), dtype, () if found[2] is None else (int(found[2]),))
+
+    @property
+    def bytes_per_row(self) -> int:
+        """Number of bytes per row."""
+        return self.dtype.itemsize * (self.row_shape[0] if self.row_shape else 1)
+
+    def length(self, n_bytes: int) -> int:
+        """Return the number of complete rows in a file with this number of bytes."""
+        return (n_bytes - self.offset) // self.bytes_per_row
+
+    def write(self, file: BinaryIO, length: int) -> None:
+        """Write the header of an array with this number of rows."""
+        # numpy pads the header for lengths of up to 20 digits, so a later header has the same size.
+        shape = (length, *self.row_shape)
+        npy.write_array_header_1_0(
+            file, {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": shape}
+        )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.files.csr_arrays import check_structure
+from nearlabel.files.growing_files import check_structure
 from nearlabel.utils.types import IntArray, Matrix
 
 

@@ -27,14 +27,12 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from nearlabel.files import store_facts
+from nearlabel.files.atomic_file import new_partial, write_errors_named
 from nearlabel.files.check_sums import BLOCK_BYTES
-from nearlabel.files.csr_arrays import checked_csr
 from nearlabel.files.file_lock import locked
-from nearlabel.files.growing_files import ArrayName, GrowingArray, GrowingRows, map_array
-from nearlabel.files.leftovers import new_partial
+from nearlabel.files.growing_files import ArrayName, GrowingArray, GrowingRows, checked_csr, map_array
 from nearlabel.files.store_facts import StoreFacts
-from nearlabel.files.write_errors import write_errors_named
-from nearlabel.utils.blocks import bytes_per_row, row_blocks
+from nearlabel.utils.arrays import bytes_per_row, row_blocks
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_row_numbers
 
@@ -281,7 +279,7 @@ def open_store(path: str | os.PathLike[str], *, check: bool = False) -> Matrix:
     See Also
     --------
     write_store : Write a store, also from data that are larger than memory.
-    nearlabel.verification.verify : Check files of every kind.
+    nearlabel.persistence.verify : Check files of every kind.
 
     Examples
     --------

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nearlabel.files import store_facts
+from nearlabel.files.atomic_file import is_abandoned
+from nearlabel.files.check_sums import Finding
 from nearlabel.files.file_lock import lock_file_of
-from nearlabel.files.findings import Finding
 from nearlabel.files.growing_files import ArrayName
-from nearlabel.files.leftovers import is_abandoned
 from nearlabel.files.store import damaged_blocks, open_store, remove_from_store
 from nearlabel.files.store_facts import StoreFacts
 

@@ -17,9 +17,7 @@ import numpy as np
 
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.files.check_sums import BlockSums, with_sum, without_sum
-from nearlabel.files.csr_arrays import INDEX_TYPES
-from nearlabel.files.growing_files import ARRAYS, ArrayName, GrowingRows
-from nearlabel.files.npy_header import Header
+from nearlabel.files.growing_files import ARRAYS, INDEX_TYPES, ArrayName, GrowingRows, Header
 
 FILE = "store.json"
 _FORMAT = "nearlabel store"

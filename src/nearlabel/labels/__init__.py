@@ -5,25 +5,27 @@ an unknown cell: it is not recorded whether the label applies to the sample. All
 `labelsets_by_frequency` and `coupled_similarity` accept NaN, and compute their statistics on the known cells.
 """
 
-from nearlabel.labels._coupled_similarity import coupled_similarity
+from nearlabel.labels._imbalance import (
+    describe,
+    imbalance_ratios,
+    mean_imbalance_ratio,
+    minority_labels,
+    scumble,
+    scumble_of_rows,
+)
 from nearlabel.labels._label_sets import (
     cardinality,
     co_occurrence,
     density,
-    describe,
     distinct_labelsets,
     frequencies,
-    imbalance_ratios,
     known_counts,
     labelset_diversity,
     labelset_proportion,
     labelsets_by_frequency,
-    mean_imbalance_ratio,
-    minority_labels,
     most_frequent,
-    scumble,
-    scumble_of_rows,
 )
+from nearlabel.labels.feature_values import coupled_similarity
 
 __all__ = [
     "cardinality",

@@ -4,12 +4,14 @@ from nearlabel.lazy._brknn import BRkNN, BRkNNa, BRkNNb
 from nearlabel.lazy._classifier import LazyClassifier as LazyClassifier  # a base class to subclass, no estimator
 from nearlabel.lazy._cmlknn import CMLkNN
 from nearlabel.lazy._dmlknn import DMLkNN
+from nearlabel.lazy._engine import LeftOut as LeftOut  # what `loo_with_neighbors` returns
 from nearlabel.lazy._iblr import IBLR
-from nearlabel.lazy._left_out import LeftOut as LeftOut  # what `loo_with_neighbors` returns
 from nearlabel.lazy._lpknn import LPkNN
 from nearlabel.lazy._mlknn import MLkNN
 from nearlabel.lazy._mlmlm import MLMLM
 from nearlabel.lazy._nldd import NLDD
+from nearlabel.lazy._stream_classifier import StreamClassifier
+from nearlabel.lazy._streams import Drift
 from nearlabel.lazy._sweep import NeighborsSweep
 from nearlabel.lazy._votes import Neighbors, Votes
 from nearlabel.lazy.explain import Explanation
@@ -23,10 +25,12 @@ __all__ = [
     "BRkNNb",
     "CMLkNN",
     "DMLkNN",
+    "Drift",
     "Explanation",
     "LPkNN",
     "MLkNN",
     "Neighbors",
     "NeighborsSweep",
+    "StreamClassifier",
     "Votes",
 ]

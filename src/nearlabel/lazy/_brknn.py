@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from nearlabel.decision import at_least_one, top_labels
 from nearlabel.lazy._classifier import LazyClassifier, fit_weighted
 from nearlabel.lazy._votes import Votes, has_majority
 from nearlabel.lazy.explain import Account, Evidence
-from nearlabel.neighbors.contract import Weights, check_weights
+from nearlabel.models.decision import at_least_one, top_labels
+from nearlabel.neighbors import Weights, check_weights
 from nearlabel.utils.types import FloatArray, NeighborSearch
 from nearlabel.utils.validation import check_choice
 
@@ -26,7 +26,7 @@ class BRkNN(LazyClassifier):
     ----------
     n_neighbors : int, "auto" or callable, default=10
         Number of neighbours k, at most n_samples. "auto": the number from 1 to 30 with the best leave-one-out micro F1,
-        the smallest if several are equal; `nearlabel.model_selection.tune_neighbors` has more options. A callable
+        the smallest if several are equal; `nearlabel.selection.tune_neighbors` has more options. A callable
         replaces micro F1: it takes true label sets and leave-one-out scores and returns a number; larger is better.
     majority : {"strict", "half"}, default="strict"
         "strict": more than half, which reproduces the paper's tables and which Mulan computes. "half": at least half,

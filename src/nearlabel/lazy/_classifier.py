@@ -13,11 +13,10 @@ from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.base import MultilabelClassifier
 from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import Groups, LeavingOut, Units, count_rows
-from nearlabel.lazy._left_out import LeftOut
+from nearlabel.lazy._engine import LeftOut
 from nearlabel.lazy._sweep import AUTO, NeighborsSweep
 from nearlabel.lazy._unknown import KnownCells
 from nearlabel.lazy._updates import forget, partial_fit, retune, row_names
@@ -31,7 +30,9 @@ from nearlabel.lazy.explain import (
     explain_known_cells,
     explain_votes,
 )
-from nearlabel.neighbors.contract import (
+from nearlabel.models import MultilabelClassifier
+from nearlabel.models.out_of_sample import Answer, Needs
+from nearlabel.neighbors import (
     RESERVE,
     TrainingLists,
     Weights,
@@ -39,10 +40,8 @@ from nearlabel.neighbors.contract import (
     clone_search,
     takes_missing_values,
 )
-from nearlabel.neighbors.usefulness import warn_of_useless
-from nearlabel.out_of_sample import Answer, Needs
-from nearlabel.utils.available_if import available_if
-from nearlabel.utils.fitted_shapes import Shapes
+from nearlabel.neighbors.votes import warn_of_useless
+from nearlabel.utils.estimators import Shapes, available_if
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import check_groups, check_integer, check_n_neighbors

@@ -17,7 +17,7 @@ from nearlabel.lazy._mlknn import Bayes, MLkNN, bayes
 from nearlabel.lazy._votes import Neighbors, Votes
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.neighbors import label_votes
-from nearlabel.neighbors.usefulness import LEAST_ROWS
+from nearlabel.neighbors.votes import LEAST_ROWS
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch, Table
 from nearlabel.utils.validation import check_choice, check_flag, check_integer
 
@@ -43,7 +43,7 @@ class CMLkNN(MLkNN):
     ----------
     n_neighbors : int, "auto" or callable, default=10
         Number of neighbours k, smaller than n_samples. "auto": the number from 1 to 30 with the best leave-one-out
-        micro F1, the smallest if several are equal; `nearlabel.model_selection.tune_neighbors` has more options. A
+        micro F1, the smallest if several are equal; `nearlabel.selection.tune_neighbors` has more options. A
         callable replaces micro F1: it takes true label sets and leave-one-out scores and returns a number; larger is
         better.
     smoothing : float, default=1.0
@@ -89,7 +89,7 @@ class CMLkNN(MLkNN):
     See Also
     --------
     MLkNN : The method that this one extends.
-    nearlabel.feature_selection.InformationGainSelector : The feature selection that the paper applies first.
+    nearlabel.preprocessing.InformationGainSelector : The feature selection that the paper applies first.
 
     Notes
     -----

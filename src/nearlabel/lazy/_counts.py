@@ -14,10 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.lazy._votes import Neighbors, count_votes, exact_weights, whole_votes
-from nearlabel.neighbors import label_votes
-from nearlabel.neighbors.contract import Weights
-from nearlabel.utils.blocks import BLOCK_BYTES, row_blocks, uneven_blocks
-from nearlabel.utils.cells import cells_of, entries
+from nearlabel.neighbors import Weights, label_votes
+from nearlabel.utils.arrays import BLOCK_BYTES, cells_of, entries, row_blocks, uneven_blocks
 from nearlabel.utils.types import CSR, BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 

@@ -7,21 +7,84 @@ passes it votes. Storage, blocks and leaving out are the same for all rules.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from nearlabel.lazy._counts import Groups
-from nearlabel.lazy._sparse_scores import SparseScores, csr_where, top_of_dense
+from nearlabel.lazy._counts import Groups, count_rows
 from nearlabel.lazy._votes import NeighborLabelSets, Neighbors, Votes
-from nearlabel.out_of_sample import Answer as OutOfSample
-from nearlabel.out_of_sample import Needs
-from nearlabel.utils.blocks import row_blocks, uneven_blocks
-from nearlabel.utils.cells import cells_of
-from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
+from nearlabel.models.out_of_sample import Answer as OutOfSample
+from nearlabel.models.out_of_sample import Needs
+from nearlabel.utils.arrays import cells_of, entry_rows, row_blocks, uneven_blocks
+from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
+
+# Scores with a sparse y: stored for the labels that have a vote; all other labels have one score each.
+
+
+@dataclass(frozen=True)
+class SparseScores:
+    """Scores (n_queries, n_labels): `stored` ones with sorted indices, and the score of each label without a vote."""
+
+    stored: CSR
+    unvoted: FloatArray  # (n_labels,)
+
+    @classmethod
+    def like(cls, votes: CSR, scores: FloatArray, unvoted: FloatArray) -> SparseScores:
+        """Take the score of each stored vote, in the order of storage."""
+        return cls(sparse.csr_array((scores, votes.indices, votes.indptr), shape=votes.shape), np.asarray(unvoted))
+
+    def toarray(self) -> FloatArray:
+        """Return all scores as an array."""
+        scores = np.tile(self.unvoted, (self.stored.shape[0], 1))
+        scores[entry_rows(self.stored), self.stored.indices] = self.stored.data
+        return scores
+
+    def choose(self, stored: BoolArray, unvoted: BoolArray) -> CSR:
+        """Return the label sets of decisions on the stored scores, and on each label without a vote.
+
+        Labels predicted even without a vote are common to most queries; only their columns are filled.
+        """
+        rows, labels, common = entry_rows(self.stored), self.stored.indices, np.flatnonzero(unvoted)
+        empty_row, empty_column = np.nonzero(self._is_stored()[:, common].toarray() == 0)
+        entries = np.concatenate([rows[stored], empty_row]), np.concatenate([labels[stored], common[empty_column]])
+        decided = sparse.csr_array((np.ones(len(entries[0]), dtype=np.int64), entries), shape=self.stored.shape)
+        decided.sort_indices()
+        return decided
+
+    def _is_stored(self) -> CSR:
+        """Return 1 where a score is stored, even if it is 0."""
+        ones = np.ones(self.stored.nnz, dtype=np.int8)
+        return sparse.csr_array((ones, self.stored.indices, self.stored.indptr), shape=self.stored.shape)
+
+    def top(self, n_labels: int) -> tuple[FloatArray, IntArray]:
+        """Return the best labels of each query, as `top_of_dense` does, without a dense matrix.
+
+        A query with v stored scores finds its best among those and the best ``n_labels + v`` labels without a vote, of
+        which at most v are stored for this query.
+        """
+        other_rows, others = self._best_unvoted(n_labels)
+        entries = np.concatenate([entry_rows(self.stored), other_rows]), np.concatenate([self.stored.indices, others])
+        values = np.concatenate([self.stored.data, self.unvoted[others]])
+        scores = sparse.csr_array((values, entries), shape=self.stored.shape)
+        scores.sort_indices()
+        order = np.lexsort((-scores.data, entry_rows(scores)))
+        best = order[scores.indptr[:-1, np.newaxis] + np.arange(n_labels)]
+        return scores.data[best], scores.indices[best].astype(np.intp)
+
+    def _best_unvoted(self, n_labels: int) -> tuple[IntArray, IntArray]:
+        """Return rows and labels of the best `n_labels` labels that have no vote in a row, or of all of them."""
+        by_score = np.argsort(-self.unvoted, kind="stable")
+        sizes = np.minimum(n_labels + np.diff(self.stored.indptr), self.stored.shape[1])
+        rows = np.repeat(np.arange(len(sizes)), sizes)
+        labels = by_score[np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)]
+        unvoted = cells_of(self._is_stored(), rows, labels) == 0
+        return rows[unvoted], labels[unvoted]
+
 
 Scores: TypeAlias = FloatArray | SparseScores
 Answer: TypeAlias = tuple[slice, Votes, Scores]  # the rows of a block, their votes, their scores
@@ -174,3 +237,90 @@ def _takes_csr(rule: Any) -> bool:
 def _no_votes(rule: Any, votes: Votes) -> Votes:
     """Return the cells of all labels, none of them with a vote."""
     return Votes(np.zeros(len(votes.label), dtype=np.intp), rule.n_neighbors_, votes.label)
+
+
+# Leave-one-out predictions in blocks, with their neighbours, and the predictions with other label sets.
+
+
+class LeftOut:
+    """Leave-one-out predictions of a fitted classifier and their neighbours, from one search.
+
+    Returned by `LazyClassifier.loo_with_neighbors`.
+
+    Attributes
+    ----------
+    distances, indices : ndarray of shape (n_samples, n_neighbors)
+        The neighbours of each training sample, nearest first, without the row itself. If cells of y are unknown, these
+        are the neighbours among all samples.
+    """
+
+    def __init__(self, classifier: Any, groups: Groups, training: Neighbors) -> None:
+        self.distances, self.indices = training.distances, training.indices
+        self._classifier, self._groups, self._training = classifier, groups, training
+
+    def answers(self) -> Iterator[tuple[IntArray, Matrix, FloatArray]]:
+        """Yield the predictions; may be called more than once.
+
+        Yields
+        ------
+        rows : ndarray of int of shape (n_rows,)
+            Numbers of training samples, consecutive; together the blocks contain each sample once, in order.
+        labels : ndarray or CSR of shape (n_rows, n_labels)
+            Their leave-one-out label sets.
+        scores : ndarray of shape (n_rows, n_labels)
+            Their leave-one-out scores, dense, whatever the form of y.
+        """
+        rule, numbers = self._classifier, np.arange(len(self.indices))
+        if rule._cells is not None:
+            labels, scores = rule._cells.answer_left_out(rule, Needs(), self._groups)
+            yield numbers, labels, as_dense(scores)
+            return
+        for rows, votes, scores in rule._answers_left_out(self._groups, self._training):
+            labels = decide(rule, scores, votes)
+            for part, dense in dense_parts(scores):
+                yield numbers[rows][part], labels[part], dense
+
+    def relabelled(self, labels: Matrix) -> LeftOut:
+        """Return the predictions that a fit of the same samples with other label sets would give, without a search.
+
+        Parameters
+        ----------
+        labels : ndarray or CSR of shape (n_samples, n_labels)
+            The other label sets, an indicator matrix, stored as y was. If each label is decided by its own votes
+            (`labels_are_independent`), columns may be left out; this does not change the predictions of the others.
+
+        Returns
+        -------
+        LeftOut
+            Of a copy of the classifier, which itself is not changed.
+
+        Raises
+        ------
+        ValueError
+            If the classifier was fitted to label sets with unknown cells: neighbours then depend on the label sets.
+        """
+        rule = copy(self._classifier)
+        if rule._cells is not None:
+            raise ValueError("y must have no unknown cells to try other label sets, got some.")
+        stored = sparse.csr_array(labels) if sparse.issparse(rule._labels) else np.ascontiguousarray(as_dense(labels))
+        rule._remember_labels(stored.astype(rule._labels.dtype))
+        rule._learn_rows(rule.search_.take(np.arange(len(self.indices))) if rule._learns_from_rows else None, stored)
+        if rule.counts_rows:
+            rule._counts = count_rows(rule._units(), rule._training_lists().nearest(rule.n_neighbors_))
+            rule._learn_counts(rule._counts, rule._counts.sum(axis=2, keepdims=True))
+        return LeftOut(rule, self._groups, self._training)
+
+
+def top_of_dense(scores: FloatArray, n_labels: int) -> tuple[FloatArray, IntArray]:
+    """Return the best `n_labels` of each row of scores, two arrays (n_queries, n_labels): scores and labels.
+
+    Highest score first, equal scores by label number.
+    """
+    labels = np.argsort(-scores, axis=1, kind="stable")[:, :n_labels]
+    return np.take_along_axis(scores, labels, axis=1), labels
+
+
+def csr_where(votes: IntArray, scores: FloatArray) -> CSR:
+    """Return dense scores as CSR, those of the cells that have a vote."""
+    rows, labels = np.nonzero(votes)
+    return sparse.csr_array((scores[rows, labels], (rows, labels)), shape=votes.shape)

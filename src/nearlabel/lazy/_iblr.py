@@ -13,9 +13,9 @@ from sklearn.utils import check_random_state
 from nearlabel.lazy._classifier import LazyClassifier
 from nearlabel.lazy._votes import Neighbors, Votes, count_votes
 from nearlabel.lazy.explain import Account, Evidence
-from nearlabel.statistics.label_probabilities import LabelProbabilities
-from nearlabel.statistics.newton_logistic import coefficients_of, fit_logistic
-from nearlabel.utils.feature_sizes import check_feature_sizes
+from nearlabel.solvers.binomial import coefficients_of, fit_logistic
+from nearlabel.solvers.label_probabilities import LabelProbabilities
+from nearlabel.utils.arrays import check_feature_sizes
 from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import FloatArray, Matrix, NeighborSearch, Table
 from nearlabel.utils.validation import as_dense, check_flag, check_positive
@@ -35,7 +35,7 @@ class IBLR(LazyClassifier):
     ----------
     n_neighbors : int, "auto" or callable, default=10
         Number of neighbours k, smaller than n_samples. "auto": the number from 1 to 30 with the best micro F1 in a
-        five-fold cross-validation, the smallest if several are equal; `nearlabel.model_selection.tune_neighbors` has
+        five-fold cross-validation, the smallest if several are equal; `nearlabel.selection.tune_neighbors` has
         more options. A callable replaces micro F1: it takes true label sets and held-out scores and returns a
         number; larger is better.
     plus : bool, default=False

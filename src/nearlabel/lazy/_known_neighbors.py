@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from nearlabel.lazy._votes import Neighbors
-from nearlabel.neighbors.contract import clone_search, drop_self
-from nearlabel.utils.blocks import row_blocks
+from nearlabel.neighbors import clone_search, drop_self
+from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 _LEAST_SHARE = 1 / 8  # labels that fewer rows know are searched for on those rows: lists would be too deep

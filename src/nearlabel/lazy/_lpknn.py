@@ -26,7 +26,7 @@ class LPkNN(LazyClassifier):
     ----------
     n_neighbors : int, "auto" or callable, default=10
         Number of neighbours k, at most n_samples. "auto": the number from 1 to 30 with the best leave-one-out micro F1,
-        the smallest if several are equal; `nearlabel.model_selection.tune_neighbors` has more options. A callable
+        the smallest if several are equal; `nearlabel.selection.tune_neighbors` has more options. A callable
         replaces micro F1: it takes true label sets and leave-one-out scores and returns a number; larger is better.
     ties : {"nearest", "first", "frequent", "random"}, default="nearest"
         Which label set to predict if several are equally frequent among the neighbours. "nearest": the one with the

@@ -12,8 +12,8 @@ from nearlabel.lazy._classifier import LazyClassifier
 from nearlabel.lazy._counts import Units, WeightedUnits
 from nearlabel.lazy._votes import Votes, whole_votes
 from nearlabel.lazy.explain import Account, Evidence, bayes_account
-from nearlabel.neighbors.contract import Weights, check_weights
-from nearlabel.utils.fitted_shapes import Shapes
+from nearlabel.neighbors import Weights, check_weights
+from nearlabel.utils.estimators import Shapes
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel.utils.validation import check_positive
 
@@ -35,7 +35,7 @@ class MLkNN(LazyClassifier):
     ----------
     n_neighbors : int, "auto" or callable, default=10
         Number of neighbours k, smaller than n_samples. "auto": the number from 1 to 30 with the best leave-one-out
-        micro F1, the smallest if several are equal; `nearlabel.model_selection.tune_neighbors` has more options. A
+        micro F1, the smallest if several are equal; `nearlabel.selection.tune_neighbors` has more options. A
         callable replaces micro F1: it takes true label sets and leave-one-out scores and returns a number; larger is
         better.
     weights : {"uniform", "distance"} or callable, default="uniform"

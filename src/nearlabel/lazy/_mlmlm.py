@@ -14,17 +14,18 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.base import WithProbabilities
-from nearlabel.decision import cut
 from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy._distance_regression import DistanceRegression, LeftOut
 from nearlabel.lazy.explain import Account, Explanation, OtherRule, explain, make_explanation, share_nearer
 from nearlabel.metrics import MetricLike, get_metric, score_all
+from nearlabel.models import WithProbabilities
+from nearlabel.models.decision import cut
 from nearlabel.neighbors import ExactNeighbors, NoveltyDetector
-from nearlabel.neighbors._duplicate_rows import equal_rows  # one landmark for equal rows, as in the search
-from nearlabel.neighbors.all_distances import AllDistances, takes_missing_values
-from nearlabel.statistics.feature_scaling import FeatureScaling
-from nearlabel.utils.blocks import row_blocks, uneven_blocks
+from nearlabel.neighbors.exact._candidates import equal_rows  # one landmark for equal rows, as in the search
+from nearlabel.neighbors.exact._metrics import takes_missing_values
+from nearlabel.neighbors.exact.all_pairs import AllDistances
+from nearlabel.solvers.feature_scaling import FeatureScaling
+from nearlabel.utils.arrays import row_blocks, uneven_blocks
 from nearlabel.utils.tables import labelset_columns
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice, check_groups, check_integer, check_positive

@@ -14,14 +14,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.base import WithProbabilities
+from nearlabel.lazy.double_distances import DoubleDistances, Pairs, double_distances, weighted_sum
 from nearlabel.lazy.explain import Account, Explanation, OtherRule, explain, make_explanation, share_nearer
-from nearlabel.neighbors.contract import clone_search
-from nearlabel.neighbors.double_distances import DoubleDistances, Pairs, double_distances, weighted_sum
-from nearlabel.statistics.binomial import fit_binomial
-from nearlabel.statistics.feature_scaling import FeatureScaling
-from nearlabel.statistics.label_probabilities import LabelProbabilities
-from nearlabel.utils.feature_sizes import check_feature_sizes
+from nearlabel.models import WithProbabilities
+from nearlabel.neighbors import clone_search
+from nearlabel.solvers.binomial import fit_binomial
+from nearlabel.solvers.feature_scaling import FeatureScaling
+from nearlabel.solvers.label_probabilities import LabelProbabilities
+from nearlabel.utils.arrays import check_feature_sizes
 from nearlabel.utils.tables import column_of, labelset_columns
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import as_dense, check_choice, check_flag

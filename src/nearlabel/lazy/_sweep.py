@@ -14,8 +14,8 @@ from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import Groups, LeavingOut
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
-from nearlabel.neighbors.contract import RESERVE, clone_search
-from nearlabel.out_of_sample import Answer, Fold, Needs, join_answers
+from nearlabel.models.out_of_sample import Answer, Fold, Needs, join_answers
+from nearlabel.neighbors import RESERVE, clone_search
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_groups, check_integer

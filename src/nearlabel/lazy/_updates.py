@@ -23,18 +23,12 @@ from nearlabel.lazy._counts import count_rows
 from nearlabel.lazy._sweep import NeighborsSweep
 from nearlabel.lazy._unknown import KnownCells
 from nearlabel.lazy._votes import Neighbors
-from nearlabel.neighbors.contract import TrainingLists
-from nearlabel.updates import copy_to_update
-from nearlabel.utils.arriving_labels import Arriving, Labelled
-from nearlabel.utils.fit_params import without_zero_weights
+from nearlabel.models.updates import Arriving, Labelled, copy_to_update
+from nearlabel.neighbors import TrainingLists
+from nearlabel.utils.estimators import without_zero_weights
+from nearlabel.utils.targets import Target, refusal_of_unknown, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import (
-    Target,
-    check_row_numbers,
-    check_rows,
-    refusal_of_unknown,
-    remember_target,
-)
+from nearlabel.utils.validation import check_row_numbers, check_rows
 
 _OF_COUNTS = ("_lists", "_counts", "_training_distances")
 _COUNTED_ANEW = 4  # if the lists of one row in this many changed, all rows are counted again

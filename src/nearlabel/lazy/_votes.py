@@ -9,8 +9,7 @@ import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
 
-from nearlabel.neighbors import label_votes
-from nearlabel.neighbors.contract import Weights, mean_distances, vote_weights
+from nearlabel.neighbors import Weights, label_votes, mean_distances, vote_weights
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 

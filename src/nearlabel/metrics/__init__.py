@@ -16,9 +16,16 @@ turns a metric into a scikit-learn scorer.
 """
 
 from nearlabel.metrics.areas import count_skipped, mean_average_precision, roc_auc
-from nearlabel.metrics.calibration import CalibrationBins, calibration_bins
-from nearlabel.metrics.catalogue import CATALOGUE, METRICS_ON_REQUEST, Metric, MetricLike, get_metric
-from nearlabel.metrics.evaluation import score_all
+from nearlabel.metrics.catalogue import (
+    CATALOGUE,
+    METRICS_ON_REQUEST,
+    SCORERS,
+    Metric,
+    MetricLike,
+    get_metric,
+    get_scorer,
+)
+from nearlabel.metrics.evaluation import label_table, score_all
 from nearlabel.metrics.example_based import (
     f1_examples,
     f1_of_means,
@@ -39,10 +46,8 @@ from nearlabel.metrics.label_based import (
     micro_precision,
     micro_recall,
 )
-from nearlabel.metrics.label_table import label_table
-from nearlabel.metrics.probabilities import brier_score, log_loss
+from nearlabel.metrics.probabilities import CalibrationBins, brier_score, calibration_bins, log_loss
 from nearlabel.metrics.ranking import average_precision, coverage, one_error, ranking_loss
-from nearlabel.metrics.scorers import SCORERS, get_scorer
 from nearlabel.metrics.top_k import (
     label_propensities,
     ndcg_at_k,

@@ -9,22 +9,17 @@ NaN, which sorts behind all others: it is above no relevant label.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.metrics.inputs import (
-    TRIVIAL_RULES,
-    TieRule,
-    TrivialRule,
-    check_ties,
-    dense_rows,
-)
-from nearlabel.metrics.ratios import mean
-from nearlabel.metrics.truth import Truth
-from nearlabel.utils.blocks import row_blocks
+from nearlabel.metrics.counts import mean
+from nearlabel.metrics.inputs import TRIVIAL_RULES, TieRule, TrivialRule, Truth, check_ties, dense_rows, is_sparse
+from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice
 
@@ -214,3 +209,26 @@ def _tie_groups(ordered: FloatArray, places: IntArray) -> tuple[IntArray, IntArr
     bounds = np.append(np.flatnonzero(opens), ordered.size)
     group = np.searchsorted(bounds, places, side="right")
     return bounds[group - 1], bounds[group]
+
+
+# Blocks of rows of two matrices for ranking within each row; few cells of sparse matrices become dense.
+
+
+def line_blocks(first: Matrix, second: Matrix) -> Iterator[slice]:
+    """Yield slices of rows whose non-empty columns fit the memory budget, if the rows are about equally dense."""
+    n_lines, n_cells = first.shape
+    bytes_per_line = 8 * n_cells
+    if is_sparse(first) and is_sparse(second):
+        n_stored = max(1.0, (first.nnz + second.nnz) / n_lines)
+        n_together = max(1.0, math.sqrt(BLOCK_BYTES / (8 * n_stored)))  # each line adds its columns to all the others
+        bytes_per_line = min(bytes_per_line, int(BLOCK_BYTES / n_together))
+    yield from row_blocks(n_lines, bytes_per_line, BLOCK_BYTES)
+
+
+def absent_columns(first: Matrix, second: Matrix) -> IntArray:
+    """Return the columns in which neither of two matrices has an entry; none unless both are sparse."""
+    if not (is_sparse(first) and is_sparse(second)):
+        return np.empty(0, dtype=np.intp)
+    is_absent = np.ones(first.shape[1], dtype=bool)
+    is_absent[first.indices] = is_absent[second.indices] = False
+    return np.flatnonzero(is_absent)

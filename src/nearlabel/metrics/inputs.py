@@ -1,16 +1,19 @@
-"""Checks of the inputs of metrics: label sets, predictions and scores of one shape, weights, and shared options."""
+"""Checks of the inputs of metrics; true label sets with unknown cells, in which predictions and scores are blanked."""
 
 from __future__ import annotations
 
 import math
 import numbers
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.utils.types import FloatArray, LabelType, Matrix, MatrixLike
-from nearlabel.utils.validation import as_label_matrix, as_score_matrix, check_choice, check_sample_weight
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import as_label_matrix
+from nearlabel.utils.types import FloatArray, IntArray, LabelType, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice, check_sample_weight
 
 TieRule: TypeAlias = Literal["pessimistic", "optimistic", "low", "high", "average", "index"]
 TrivialRule: TypeAlias = Literal["drop", "keep"]
@@ -96,3 +99,108 @@ def _check_same_shape(name: str, got: tuple[int, ...], expected: tuple[int, int]
     if got != expected:
         hint = " Hint: a single label is one column, reshape(-1, 1)." if len(got) == 1 else ""
         raise ValueError(f"{name} must be of the same shape as y_true, {expected}, got shape {got}.{hint}")
+
+
+# True label sets with unknown cells; predictions and scores are blanked in these cells.
+#
+# All metrics use the known cells only. A blank prediction is 0, which with a true 0 adds nothing to a count; the
+# number of known cells of a group is counted separately. A blank score is NaN: it sorts behind every score and equals
+# none, so that functions that rank scores need no special case. Users' scores contain no NaN. Rows without known
+# cells are left out.
+
+
+class Truth(NamedTuple):
+    """The rows of checked true label sets that have a known cell, the cells that are unknown, and the rows' weights."""
+
+    labels: Matrix  # (n_left, n_labels), 0 where a cell is unknown
+    unknown: Matrix | None  # mask of the same shape; None if all cells are known
+    weights: FloatArray | None  # (n_left,); None: 1 each
+    rows: IntArray | None  # which of the given rows are left; None: all
+    given: PartialLabels  # all rows
+
+    @classmethod
+    def of(
+        cls,
+        y_true: MatrixLike,
+        sample_weight: Any = None,
+        *,
+        name: str = "y_true",
+        dtype: LabelType | None = np.int64,
+    ) -> Truth:
+        """Check label sets and weights that the user passed; `dtype` is that of `as_label_matrix`."""
+        given = PartialLabels.of(y_true, name=name, dtype=dtype)
+        labels, unknown = given
+        if labels.shape[0] == 0:
+            raise ValueError(f"{name} must have at least one row, got shape {labels.shape}.")
+        weights = check_weights(sample_weight, labels.shape[0])
+        if unknown is None:
+            return cls(labels, None, weights, None, given)
+        rows = rows_with_known_cells(given, weights, name)
+        if len(rows) == labels.shape[0]:
+            return cls(labels, unknown, weights, None, given)
+        return cls(labels[rows], unknown[rows], None if weights is None else weights[rows], rows, given)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return the shape of the given label sets; predictions and scores must have the same shape."""
+        shape: tuple[int, int] = self.given.labels.shape
+        return shape
+
+    def left(self, matrix: Matrix) -> Matrix:
+        """Return the remaining rows of a matrix (n_samples, n_labels)."""
+        return matrix if self.rows is None else matrix[self.rows]
+
+    def blank(self, scores: Matrix) -> Matrix:
+        """Return the remaining rows of checked scores, NaN where a cell is unknown."""
+        return blank_scores(self.left(scores), self.unknown)
+
+    def scores(self, y_score: Any) -> Matrix:
+        """Return the user's scores, checked and blanked."""
+        return self.blank(check_scores(y_score, self.shape))
+
+    def probabilities(self, y_prob: Any) -> Matrix:
+        """Return the user's probabilities, checked and blanked."""
+        return check_probabilities(self.blank(check_scores(y_prob, self.shape, name="y_prob")))
+
+    def n_known(self, axis: int) -> Any:
+        """Return the number of known cells of each label (axis 0) or row (axis 1): one number if all are known."""
+        n_cells = self.labels.shape[axis]
+        return n_cells if self.unknown is None else n_cells - self.unknown.sum(axis=axis)
+
+
+def rows_with_known_cells(given: PartialLabels, weights: Any, name: str = "y") -> IntArray:
+    """Return the rows with a known cell and a weight above 0; raise ValueError if there are none."""
+    n_unknown = 0 if given.unknown is None else given.unknown.sum(axis=1)
+    counts = np.broadcast_to(n_unknown < given.labels.shape[1], given.labels.shape[:1])
+    rows = np.flatnonzero(counts if weights is None else counts & (weights > 0))
+    if not len(rows):
+        raise ValueError(f"{name} must have a known cell in a sample with a weight above 0, got none.")
+    return rows
+
+
+def known_weight(weights: NDArray[Any], unknown: Matrix | None) -> Any:
+    """Return the weight of each label's known cells, (n_labels,); one number if all cells are known."""
+    if unknown is None:
+        return weights.sum()
+    is_known = unknown.sum(axis=0) < len(weights)  # elsewhere rounding could leave a difference
+    return np.where(is_known, weights.sum() - weights @ unknown, 0.0)
+
+
+def blank_predictions(predicted: Matrix, unknown: Matrix | None) -> Matrix:
+    """Return predictions with 0 where a cell is unknown; both dense or both CSR."""
+    if unknown is None:
+        return predicted
+    return predicted - predicted * unknown if is_sparse(predicted) else np.where(unknown, 0, predicted)
+
+
+def blank_scores(scores: Matrix, unknown: Matrix | None) -> Matrix:
+    """Return scores with NaN where a cell is unknown; dense unless both are CSR."""
+    if unknown is None:
+        return scores
+    if is_sparse(scores) and is_sparse(unknown):
+        blanks = unknown.astype(scores.dtype)
+        blanks.data[:] = np.nan
+        return sparse.csr_array(scores + blanks)
+    blank = np.array(as_dense(scores))
+    blank[unknown.nonzero()] = np.nan
+    return blank

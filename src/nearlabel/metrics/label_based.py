@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from nearlabel.metrics.counts import compare
-from nearlabel.metrics.ratios import MEAN_RATIOS, MeanRatio, fbeta
+from nearlabel.metrics.counts import MEAN_RATIOS, MeanRatio, compare, fbeta
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_positive
 

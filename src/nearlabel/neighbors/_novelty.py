@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.neighbors._mean_distances import mean_distances
 from nearlabel.neighbors._transformer import clone_search, takes_missing_values
+from nearlabel.neighbors.votes import mean_distances
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_n_neighbors, check_rows, check_share
 
@@ -60,7 +60,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
 
     See Also
     --------
-    nearlabel.inspection.novelty_detector : The detector of a fitted classifier, by its own neighbours.
+    nearlabel.models.novelty_detector : The detector of a fitted classifier, by its own neighbours.
 
     Examples
     --------

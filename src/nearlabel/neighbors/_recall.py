@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_array, check_random_state
 
-from nearlabel.neighbors._drop_self import drop_self
-from nearlabel.neighbors._exact import ExactNeighbors
 from nearlabel.neighbors._precomputed import PrecomputedNeighbors
 from nearlabel.neighbors._transformer import TransformerNeighbors, as_search
+from nearlabel.neighbors.exact._candidates import drop_self
+from nearlabel.neighbors.exact._search import ExactNeighbors
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_flag, check_integer, check_n_neighbors
 

@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.neighbors._exact import ExactNeighbors
-from nearlabel.neighbors._graph import read_graph
+from nearlabel.neighbors._precomputed import read_graph
+from nearlabel.neighbors.exact._search import ExactNeighbors
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_integer
 

@@ -8,9 +8,8 @@ CSV.
 from nearlabel.papers._double_distances import DistancePairs, LabelCube
 from nearlabel.papers._paper import Curve, Paper
 from nearlabel.papers._paper_file import paper_names
-from nearlabel.papers._printed_order import PrintedRelation, PrintedScore, ReproducedOrder
+from nearlabel.papers._printed_order import PrintedRelation, PrintedScore, RankedMetric, Ranking, ReproducedOrder
 from nearlabel.papers._printed_table import PrintedCell, Reproduction
-from nearlabel.papers._ranking import RankedMetric, Ranking
 
 __all__ = [
     "Curve",

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from nearlabel.datasets import Dataset
+from nearlabel.lazy.double_distances import double_distances
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.neighbors.double_distances import double_distances
-from nearlabel.statistics.feature_scaling import FeatureScaling
-from nearlabel.statistics.label_probabilities import LabelProbabilities
+from nearlabel.solvers.feature_scaling import FeatureScaling
+from nearlabel.solvers.label_probabilities import LabelProbabilities
 
 _MARKS = {"m1, nearest in the features": (1.0, 0.0), "m2, nearest in the labels": (0.0, 1.0)}
 

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Cell, Plan, Problem, Progress, Record, ThresholdPlan, run, summarise
-from nearlabel.papers._data_statistics import statistics_beside_printed
+from nearlabel.metrics import CATALOGUE
 from nearlabel.papers._double_distances import DistancePairs, LabelCube, distance_pairs, label_cube
 from nearlabel.papers._paper_file import NOT_OF_THE_PLAN, PROTOCOLS, check_runs_no_code, load_named, read_paper
-from nearlabel.papers._printed_order import ReproducedOrder, reproduce_order
-from nearlabel.papers._printed_table import PrintedCell, Reproduction, results_beside_printed
-from nearlabel.papers._quick import left_out_of
-from nearlabel.papers._ranking import Ranking, reproduce_ranking
-from nearlabel.papers._wins import wins_beside_printed
+from nearlabel.papers._printed_order import Ranking, ReproducedOrder, reproduce_order, reproduce_ranking
+from nearlabel.papers._printed_table import PrintedCell, Reproduction, results_beside_printed, statistics_beside_printed
 from nearlabel.utils.validation import check_choice
 
 Loader = Callable[..., Dataset]
@@ -296,3 +294,93 @@ def _with_labels(dataset: Dataset, n_labels: int) -> Dataset:
 def _with_names(dataset: Dataset, names: Sequence[str] | None) -> Dataset:
     """Return the data set with the paper's label names; None: with its own names."""
     return dataset if names is None else replace(dataset, label_names=tuple(names))
+
+
+# The parts that a quick run leaves out of an experiment, in words.
+
+_UNITS = {"methods": "folds", "thresholds": "runs"}  # of the protocols
+_NUMBERS = {"methods": "cv", "thresholds": "n_parts"}  # the setting with their number, 10 by default
+_LISTS = {"datasets": "data sets", "given_split": "data sets", "with_labels": "data sets", "methods": "methods"}
+
+
+def left_out_of(facts: Mapping[str, Any], instead: Mapping[str, Any]) -> str:
+    """Return what an experiment does without, given its settings and those that replace them.
+
+    Examples
+    --------
+    >>> left_out_of({"cv": 10, "methods": ["br", "cbm"]}, {"first_folds": 2, "methods": ["br"]})
+    '8 of 10 folds and 1 of 2 methods (cbm)'
+    """
+    return " and ".join(part for setting in instead if (part := _left_out(facts, setting, instead[setting])))
+
+
+def _left_out(facts: Mapping[str, Any], setting: str, value: Any) -> str:
+    """Return what one setting leaves out."""
+    if setting == "first_folds":
+        protocol = facts.get("protocol", "methods")
+        number = facts.get(_NUMBERS[protocol], 10)
+        per_shuffle = " of each shuffle" if len(facts.get("seeds", (0,))) > 1 else ""
+        return f"{number - value} of {number} {_UNITS[protocol]}{per_shuffle}" if value < number else ""
+    if setting in _LISTS:
+        missing = [name for name in facts.get(setting, ()) if name not in value]
+        return f"{len(missing)} of {len(facts[setting])} {_LISTS[setting]} ({', '.join(missing)})" if missing else ""
+    return f"its own {setting} (here {value}, in the paper {facts.get(setting, 'the default')})"
+
+
+# The last line of a table of results: the number of metrics on which each method is best, or better than another.
+
+# Method and number of neighbours.
+_Who: TypeAlias = tuple[str | None, int | str | None]
+
+
+def wins_beside_printed(
+    table: Mapping[str, Any], cells: Iterable[PrintedCell], records: Iterable[Record]
+) -> Iterator[PrintedCell]:
+    """Yield the printed numbers of metrics that a method wins, next to ours.
+
+    A method wins a metric if no other value of the data set in the table is better; equal values both win. This is how
+    Spyromitros et al. (2008) count, Tables 2 and 3: "the number of metrics for which it achieves the best result", and
+    "the number of metrics for which [the extensions] are better than the base".
+
+    Parameters
+    ----------
+    table : mapping
+        ``wins``: rows of data set, method, number of neighbours, metrics won, and, of some, metrics in which the method
+        is better than ``base``. Rows of data sets that were not run are left out.
+    cells : iterable of PrintedCell
+        Our cells of the table.
+    records : iterable of dict
+        Records of the experiments, with the direction of metrics outside the catalogue.
+
+    Raises
+    ------
+    ValueError
+        If it is unknown whether a greater value of a metric is better.
+    """
+    of_datasets = _values_by_metric(cells, records)
+    for dataset, method, k, *printed in table.get("wins", ()):
+        who = method, k or None  # TOML has no null
+        by_metric = [values for values in of_datasets[dataset] if who in values]
+        ours = {"wins": sum(values[who] == max(values.values()) for values in by_metric)}
+        if len(printed) > 1:
+            base = table["base"], who[1]
+            better = sum(base in values and values[who] > values[base] for values in by_metric)
+            ours[f"better_than_{table['base']}"] = better
+        for (metric, count), in_print in zip(ours.items(), printed, strict=True):
+            if by_metric:
+                yield PrintedCell(dataset, *who, metric, in_print, None, count, None, count - in_print)
+
+
+def _values_by_metric(
+    cells: Iterable[PrintedCell], records: Iterable[Record]
+) -> Mapping[str, Sequence[Mapping[_Who, float]]]:
+    """Return, for each data set, the values of each metric, with the sign that makes greater values better."""
+    greater = {record["metric"]: record["greater_is_better"] for record in records if "greater_is_better" in record}
+    greater |= {name: metric.greater_is_better for name, metric in CATALOGUE.items()}
+    values: dict[str, dict[str, dict[_Who, float]]] = defaultdict(lambda: defaultdict(dict))
+    for cell in cells:
+        if greater.get(cell.metric) is None:
+            raise ValueError(f"wins must be of metrics with a known direction, got {cell.metric}.")
+        sign = 1 if greater[cell.metric] else -1
+        values[cell.dataset][cell.metric][cell.method, cell.n_neighbors] = sign * cell.ours
+    return defaultdict(list, {dataset: list(by_metric.values()) for dataset, by_metric in values.items()})

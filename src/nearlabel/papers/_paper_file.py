@@ -13,8 +13,8 @@ from typing import Any
 
 from nearlabel.datasets import Dataset, fetch_dataset, load_dataset, load_multidigits
 from nearlabel.experiments import Plan, ThresholdPlan
-from nearlabel.files.regular_file import open_regular
-from nearlabel.utils.guests import names_an_import
+from nearlabel.files.untrusted import open_regular
+from nearlabel.utils.naming import names_an_import
 
 PROTOCOLS: Mapping[str, type[Plan] | type[ThresholdPlan]] = {"methods": Plan, "thresholds": ThresholdPlan}
 

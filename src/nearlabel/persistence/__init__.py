@@ -7,9 +7,9 @@ building the model, and `read_kept` reads saved columns of the training data for
 contents of a file.
 """
 
+from nearlabel.files.check_sums import Finding
 from nearlabel.persistence._allow_list import TRUSTED_TYPES
-from nearlabel.persistence._card import ModelCard
-from nearlabel.persistence._changes import ModelChanges
+from nearlabel.persistence._card import ModelCard, ModelChanges
 from nearlabel.persistence._data_summary import DataSummary
 from nearlabel.persistence._model_file import (
     ModelVersionWarning,
@@ -20,13 +20,17 @@ from nearlabel.persistence._model_file import (
     save_model,
 )
 from nearlabel.persistence._update_file import forget_rows, update_model
+from nearlabel.persistence._verify import Checked, Verification, verify
 
 __all__ = [
     "TRUSTED_TYPES",
+    "Checked",
     "DataSummary",
+    "Finding",
     "ModelCard",
     "ModelChanges",
     "ModelVersionWarning",
+    "Verification",
     "check_can_save",
     "forget_rows",
     "load_model",
@@ -34,4 +38,5 @@ __all__ = [
     "read_kept",
     "save_model",
     "update_model",
+    "verify",
 ]

@@ -9,46 +9,50 @@ estimator and compares the types in its file with this list.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from reprlib import repr as shortened
+from typing import Any
+
 # Built from attributes, without a call of the constructor; named tuples from their items.
 _OBJECTS = (
-    "nearlabel.statistics.label_probabilities.LabelProbabilities",
-    "nearlabel.statistics.label_probabilities.Platt",
-    "nearlabel.statistics.score_maps.Interpolation",
-    "nearlabel.statistics.score_maps.Logistic",
-    "nearlabel.statistics.temperature.Temperature",
-    "nearlabel.utils.validation.LabelContainer",
-    "nearlabel.adaptation._adaboost_mh.AdaBoostMH",
-    "nearlabel.adaptation._adaboost_mh._Table",
-    "nearlabel.adaptation._adtboost_mh.ADTBoostMH",
-    "nearlabel.adaptation._bp_mll.BPMLL",
-    "nearlabel.adaptation._bp_mll.InputScale",
-    "nearlabel.adaptation._cbm.ConditionalBernoulliMixture",
-    "nearlabel.adaptation._clustering_tree.PredictiveClusteringTree",
-    "nearlabel.adaptation._kernel.Kernel",
-    "nearlabel.adaptation._rank_svm.RankSVM",
-    "nearlabel.adaptation._ranking_network.RankingNetwork",
-    "nearlabel.ensemble._binary_relevance.EnsembleOfBinaryRelevance",
-    "nearlabel.ensemble._chains.EnsembleOfClassifierChains",
-    "nearlabel.ensemble._forest.RandomForestPCT",
-    "nearlabel.ensemble._homer.HOMER",
-    "nearlabel.ensemble._interpolation.NeighborInterpolation",
-    "nearlabel.ensemble._label_tree.Node",
-    "nearlabel.ensemble._rakel.RAkELd",
-    "nearlabel.ensemble._rakel.RAkELo",
-    "nearlabel.ensemble._soft_vote.SoftVote",
+    "nearlabel.solvers.label_probabilities.LabelProbabilities",
+    "nearlabel.solvers.label_probabilities.Platt",
+    "nearlabel.solvers.score_maps.Interpolation",
+    "nearlabel.solvers.score_maps.Logistic",
+    "nearlabel.solvers.label_probabilities.Temperature",
+    "nearlabel.utils.targets.LabelContainer",
+    "nearlabel.rivals._boosting.AdaBoostMH",
+    "nearlabel.rivals._boosting._Table",
+    "nearlabel.rivals._boosting.ADTBoostMH",
+    "nearlabel.rivals._bp_mll.BPMLL",
+    "nearlabel.rivals._bp_mll.InputScale",
+    "nearlabel.rivals._cbm.ConditionalBernoulliMixture",
+    "nearlabel.rivals.clustering_trees.PredictiveClusteringTree",
+    "nearlabel.rivals._rank_svm.Kernel",
+    "nearlabel.rivals._rank_svm.RankSVM",
+    "nearlabel.rivals._bp_mll.RankingNetwork",
+    "nearlabel.rivals._binary_relevance.EnsembleOfBinaryRelevance",
+    "nearlabel.rivals._chains.EnsembleOfClassifierChains",
+    "nearlabel.rivals.clustering_trees.RandomForestPCT",
+    "nearlabel.rivals._homer.HOMER",
+    "nearlabel.rivals._interpolation.NeighborInterpolation",
+    "nearlabel.rivals._homer.Node",
+    "nearlabel.rivals._label_powerset.RAkELd",
+    "nearlabel.rivals._label_powerset.RAkELo",
+    "nearlabel.rivals._soft_vote.SoftVote",
     "nearlabel.preprocessing._color_moments.ColorMoments",
     "nearlabel.preprocessing._feature_scaler.FeatureScaler",
-    "nearlabel.feature_selection.InformationGainSelector",
-    "nearlabel.lazy._boxes.VoteVectors",
+    "nearlabel.preprocessing._feature_selection.InformationGainSelector",
+    "nearlabel.lazy._dmlknn.VoteVectors",
     "nearlabel.lazy._brknn.BRkNN",
     "nearlabel.lazy._brknn.BRkNNa",
     "nearlabel.lazy._brknn.BRkNNb",
     "nearlabel.lazy._cmlknn.CMLkNN",
     "nearlabel.lazy._dmlknn.DMLkNN",
-    "nearlabel.neighbors.double_distances.CertifiedPairs",
-    "nearlabel.neighbors.double_distances.SearchedPairs",
+    "nearlabel.lazy.double_distances.CertifiedPairs",
+    "nearlabel.lazy.double_distances.SearchedPairs",
     "nearlabel.lazy._iblr.IBLR",
-    "nearlabel.statistics.newton_logistic.NewtonLogistic",
+    "nearlabel.solvers.binomial.NewtonLogistic",
     "nearlabel.lazy._lpknn.LPkNN",
     "nearlabel.lazy._cmlknn.Memberships",
     "nearlabel.lazy._mlknn.MLkNN",
@@ -56,65 +60,65 @@ _OBJECTS = (
     "nearlabel.lazy._unknown.LabelGroup",
     "nearlabel.lazy._distance_regression.DistanceRegression",
     "nearlabel.lazy._mlmlm.MLMLM",
-    "nearlabel.neighbors.all_distances.AllDistances",
+    "nearlabel.neighbors.exact.all_pairs.AllDistances",
     "nearlabel.lazy._nldd.NLDD",
-    "nearlabel.statistics.feature_scaling.FeatureScaling",
-    "nearlabel.model_selection._neighbors_classifier_cv.NeighborsClassifierCV",
-    "nearlabel.model_selection._neighbors_per_label.NeighborsPerLabel",
-    "nearlabel.neighbors._distances.AnyMetric",
-    "nearlabel.neighbors._distances.Cosine",
-    "nearlabel.neighbors._distances.Euclidean",
-    "nearlabel.neighbors._distances.Manhattan",
-    "nearlabel.neighbors._distances.Rows",
-    "nearlabel.neighbors._distances.SquaredEuclidean",
+    "nearlabel.solvers.feature_scaling.FeatureScaling",
+    "nearlabel.selection._neighbors_classifier_cv.NeighborsClassifierCV",
+    "nearlabel.selection._neighbors_per_label.NeighborsPerLabel",
+    "nearlabel.neighbors.exact._metrics.AnyMetric",
+    "nearlabel.neighbors.exact._distances.Cosine",
+    "nearlabel.neighbors.exact._distances.Euclidean",
+    "nearlabel.neighbors.exact._distances.Manhattan",
+    "nearlabel.neighbors.exact._distances.Rows",
+    "nearlabel.neighbors.exact._distances.SquaredEuclidean",
     "nearlabel.neighbors._novelty.NoveltyDetector",
     "nearlabel.neighbors._precomputed.NeighborGraph",
     "nearlabel.neighbors._precomputed.PrecomputedNeighbors",
-    "nearlabel.neighbors._training_lists.TrainingLists",
+    "nearlabel.neighbors.exact._segments.TrainingLists",
     "nearlabel.neighbors._transformer.TransformerNeighbors",
     "nearlabel.persistence._searches.SavedSearch",
-    "nearlabel.preprocessing._apart.OverlapEncoder",
-    "nearlabel.preprocessing._apart.TextEncoder",
+    "nearlabel.preprocessing._columns.OverlapEncoder",
+    "nearlabel.preprocessing._columns.TextEncoder",
     "nearlabel.preprocessing._columns.ColumnReader",
     "nearlabel.preprocessing._mixed_features.MixedFeaturesEncoder",
-    "nearlabel.preprocessing._range_scaler.RangeScaler",
+    "nearlabel.preprocessing._mixed_features.RangeScaler",
     "nearlabel.preprocessing._stem_analyzer.StemAnalyzer",
-    "nearlabel.resampling._cleaning.MLTL",
-    "nearlabel.resampling._cleaning.MLeNN",
-    "nearlabel.resampling._mlsmote.MLSMOTE",
-    "nearlabel.resampling._mrhc.MRHC",
-    "nearlabel.resampling._random.MLROS",
-    "nearlabel.resampling._random.MLRUS",
-    "nearlabel.resampling._remedial.REMEDIAL",
-    "nearlabel.resampling._resampled_classifier.ResampledClassifier",
-    "nearlabel.resampling._space_partitioning.MChen",
-    "nearlabel.resampling._space_partitioning.MRSP1",
-    "nearlabel.resampling._space_partitioning.MRSP2",
-    "nearlabel.resampling._space_partitioning.MRSP3",
-    "nearlabel.streams._drift.Drift",
-    "nearlabel.streams._drift.Watch",
-    "nearlabel.streams._kept_rows.KeptRows",
-    "nearlabel.streams._prequential.Prequential",
-    "nearlabel.streams._stream_classifier.StreamClassifier",
-    "nearlabel.calibration.CalibratedLabels",
+    "nearlabel.preprocessing._cleaning.MLTL",
+    "nearlabel.preprocessing._cleaning.MLeNN",
+    "nearlabel.preprocessing._mlsmote.MLSMOTE",
+    "nearlabel.preprocessing._mrhc.MRHC",
+    "nearlabel.preprocessing._random.MLROS",
+    "nearlabel.preprocessing._random.MLRUS",
+    "nearlabel.preprocessing._remedial.REMEDIAL",
+    "nearlabel.preprocessing._resampled_classifier.ResampledClassifier",
+    "nearlabel.preprocessing._space_partitioning.MChen",
+    "nearlabel.preprocessing._space_partitioning.MRSP1",
+    "nearlabel.preprocessing._space_partitioning.MRSP2",
+    "nearlabel.preprocessing._space_partitioning.MRSP3",
+    "nearlabel.lazy._streams.Drift",
+    "nearlabel.lazy._streams.Watch",
+    "nearlabel.lazy._streams.KeptRows",
+    "nearlabel.lazy._streams.Prequential",
+    "nearlabel.lazy._stream_classifier.StreamClassifier",
+    "nearlabel.thresholds._calibration.CalibratedLabels",
     "nearlabel.thresholds._cross_val.OneClass",
     "nearlabel.thresholds._cyclic.CyclicAscent",
     "nearlabel.thresholds._expected_f.ExpectedF",
-    "nearlabel.thresholds._fbr.FBR",
+    "nearlabel.thresholds._per_label.FBR",
     "nearlabel.thresholds._fixed.FixedThresholdsClassifier",
     "nearlabel.thresholds._global.GlobalCut",
-    "nearlabel.thresholds._mcut.MCut",
+    "nearlabel.thresholds._simple_cuts.MCut",
     "nearlabel.thresholds._micro_f.MicroFOptimum",
-    "nearlabel.thresholds._pcut.PCut",
-    "nearlabel.thresholds._pillai.PillaiAscent",
-    "nearlabel.thresholds._rcut.RCut",
+    "nearlabel.thresholds._simple_cuts.PCut",
+    "nearlabel.thresholds._micro_f.PillaiAscent",
+    "nearlabel.thresholds._simple_cuts.RCut",
     "nearlabel.thresholds._risk_control.RiskControl",
-    "nearlabel.thresholds._scut.SCut",
+    "nearlabel.thresholds._per_label.SCut",
     "nearlabel.thresholds._tuned.TunedThresholdsClassifierCV",
-    "nearlabel.transformation._binary_relevance.BinaryRelevance",
-    "nearlabel.transformation._binary_relevance.SMBR",
-    "nearlabel.transformation._classifier_chain.ClassifierChain",
-    "nearlabel.transformation._label_powerset.LabelPowerset",
+    "nearlabel.rivals._binary_relevance.BinaryRelevance",
+    "nearlabel.rivals._binary_relevance.SMBR",
+    "nearlabel.rivals._chains.ClassifierChain",
+    "nearlabel.rivals._label_powerset.LabelPowerset",
 )
 # Called by the models that contain them, with label sets and similarities.
 _FUNCTIONS = (
@@ -141,3 +145,107 @@ _TRUSTED: dict[str, frozenset[str]] = (
 # For each type, the names of the skops loaders that may build it.
 USES = _TRUSTED | {TREE: frozenset({"TreeNode"})}
 TRUSTED_TYPES = tuple(_TRUSTED)
+
+
+# Check the schema of a skops file before skops builds anything from it.
+#
+# skops trusts a name for every use. Here each trusted name has its allowed uses, and only audited loaders, those of
+# skops 0.16, are accepted.
+
+# The file selects its protocol. An older protocol selects older loaders, which read names from places not checked here.
+# skops keeps the loaders of all later protocols, at least as strict, and reads none newer than its own.
+OLDEST_PROTOCOL = 2
+_LONGEST_POOL_SIZE = 3  # digits; numpy's default pool size is 4
+_LOADERS = frozenset((
+    "BytearrayNode", "BytesNode", "CachedNode", "ConstructorFromReduceNode", "DTypeNode", "DefaultDictNode",
+    "DictNode", "FunctionNode", "JsonNode", "ListNode", "LossNode", "MaskedArrayNode", "MethodNode", "NdArrayNode",
+    "ObjectNode", "OperatorFuncNode", "PartialNode", "RandomGeneratorNode", "RandomStateNode", "SetNode",
+    "SliceNode", "SparseMatrixNode", "TreeNode", "TupleNode", "TypeNode",
+))  # fmt: skip
+
+
+class NewerProtocolError(ValueError):
+    """The schema has a protocol of a newer skops."""
+
+
+def check_schema(schema: Any, newest_protocol: int | None) -> None:
+    """Raise ValueError if a schema is malformed, or uses a trusted name in a way that is not allowed.
+
+    `newest_protocol` is that of the installed skops; None if nothing is to be built.
+    """
+    if not isinstance(schema, dict) or "__loader__" not in schema:
+        raise ValueError("its schema names no loader")
+    protocol = schema.get("protocol")
+    if type(protocol) is not int or protocol < OLDEST_PROTOCOL:
+        raise ValueError(f"its skops protocol must be at least {OLDEST_PROTOCOL}, got {shortened(protocol)}")
+    if newest_protocol is not None and protocol > newest_protocol:
+        raise NewerProtocolError(f"skops protocol {shortened(protocol)}, where the installed one is {newest_protocol}")
+    known: dict[Any, Any] = {}
+    for node in nodes_of(schema):
+        _check_use(node)
+        _check_identity(node, known)
+    _check_pool_sizes(schema)
+
+
+def nodes_of(schema: Any) -> Iterator[dict[str, Any]]:
+    """Yield every JSON object that skops could interpret as a node, at any depth."""
+    waiting = [schema]  # a stack instead of recursion: a deeply nested file must not exceed Python's recursion limit
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if not part.keys().isdisjoint({"__loader__", "__class__", "__module__", "__id__"}):
+                yield part
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+
+
+def _check_pool_sizes(schema: Any) -> None:
+    """Raise ValueError if the seed of a random generator has a large pool, for which numpy needs quadratic time.
+
+    The number may be elsewhere in the file: equal numbers of a model share an id, and the first that is built counts.
+    If no generator has a seed, a `pool_size` belongs to another object.
+    """
+    numbers: dict[Any, list[Any]] = {}
+    waiting, pools, has_seed = [schema], [], False
+    while waiting:
+        part = waiting.pop()
+        waiting.extend(part.values() if isinstance(part, dict) else part if isinstance(part, list) else ())
+        if isinstance(part, dict):
+            has_seed = has_seed or "seed_seq" in part
+            if isinstance(pool := part.get("pool_size"), dict):
+                pools.append(pool)
+            if "content" in part:
+                numbers.setdefault(part.get("__id__"), []).append(part["content"])
+    for pool in pools if has_seed else ():
+        for content in [pool.get("content"), *numbers.get(pool.get("__id__"), [])]:
+            if isinstance(content, str) and (not content.isdecimal() or len(content) > _LONGEST_POOL_SIZE):
+                raise ValueError(f"the seed of a random generator has a pool of {shortened(content)} numbers")
+
+
+def _check_use(node: dict[str, Any]) -> None:
+    kind, module, loader = (node.get(field) for field in ("__class__", "__module__", "__loader__"))
+    name = f"{module}.{kind}"
+    if not isinstance(kind, str) or not isinstance(module, str):
+        raise ValueError(f"a name in its schema must be text, got {shortened(name)}")
+    if not isinstance(loader, str) or loader not in USES.get(name, _LOADERS):
+        raise ValueError(f"{name} must not be built by {str(loader)[:60]}")
+    if loader == "TreeNode" and name != TREE:  # which builds a tree, under any name
+        raise ValueError(f"{name} must not be built by {loader}")
+
+
+def _check_identity(node: dict[str, Any], known: dict[Any, Any]) -> None:
+    """Raise ValueError if two objects share an id, or read the same member of the archive.
+
+    skops builds the first object with an id and returns it for all others, which would then be unchecked. A member that
+    several objects read is in memory several times.
+    """
+    number = node.get("__id__")
+    if number is not None and (type(number) is not int or number <= 0):
+        raise ValueError(f"an object in its schema has the id {shortened(number)}")
+    what = node["__loader__"], node["__module__"], node["__class__"]
+    if number is not None and known.setdefault(number, what) != what:
+        raise ValueError(f"two objects in its schema have the id {number}")
+    file = node.get("file")
+    if file is not None and (number is None or known.setdefault(str(file), number) != number):
+        raise ValueError(f"two objects in its schema are read from {shortened(file)}")

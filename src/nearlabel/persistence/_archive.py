@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from io import BytesIO
@@ -17,8 +17,9 @@ from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any, BinaryIO
 
-from nearlabel.files.atomic_file import whole_file
-from nearlabel.files.zip_limits import (
+import numpy as np
+
+from nearlabel.files.archives import (
     LARGEST_CARD,
     LARGEST_KEPT,
     LARGEST_SCHEMA,
@@ -26,13 +27,11 @@ from nearlabel.files.zip_limits import (
     members_of,
     read_member,
 )
-from nearlabel.persistence._allow_list import TREE, TRUSTED_TYPES
-from nearlabel.persistence._kept_columns import kept_from_lines, kept_to_lines
-from nearlabel.persistence._searches import with_saved_searches, with_searches
-from nearlabel.persistence._skops_schema import OLDEST_PROTOCOL, NewerProtocolError, check_schema
-from nearlabel.persistence._validate_trees import checks_trees, validate_trees
-from nearlabel.utils.errors import ParameterError
-from nearlabel.utils.optional import import_optional
+from nearlabel.files.atomic_file import whole_file
+from nearlabel.persistence._allow_list import OLDEST_PROTOCOL, TREE, TRUSTED_TYPES, NewerProtocolError, check_schema
+from nearlabel.persistence._searches import checks_trees, validate_trees, with_saved_searches, with_searches
+from nearlabel.utils.messages import ParameterError
+from nearlabel.utils.naming import import_optional
 
 _CARD = "nearlabel.json"
 _KEPT = "kept.jsonl"
@@ -225,3 +224,87 @@ def _damage_named(path: Path) -> Iterator[None]:
 
 def _in_one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
+
+
+# Columns of the training data that are saved for people, such as ids and titles: JSON lines in the model's file.
+
+_NO_TEXTS = (list, tuple, set, dict, np.ndarray)
+
+
+def as_kept(keep: Any, n_rows: int | None) -> dict[str, tuple[str, ...]]:
+    """Return columns of texts by name, one text for each training sample; raise TypeError or ValueError otherwise.
+
+    `n_rows` is None if the number of training samples is unknown; then all columns must have the same length.
+    """
+    if keep is None:
+        return {}
+    if not hasattr(keep, "items"):
+        raise TypeError(f"keep must map names of columns to their values, got {type(keep).__name__}.")
+    columns = {_name(name): _texts(name, values) for name, values in keep.items()}
+    for name, texts in columns.items():
+        n_rows = len(texts) if n_rows is None else n_rows
+        if len(texts) != n_rows:
+            raise ValueError(
+                f"keep must have a value for each of {n_rows} training samples, got {len(texts)} of {name!r}."
+            )
+    return columns
+
+
+def kept_to_lines(columns: Mapping[str, Sequence[str]]) -> bytes:
+    """Return columns as JSON lines, one list of texts per sample."""
+    rows = zip(*columns.values(), strict=True)
+    lines = "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
+    content = lines.encode("utf-8", "surrogatepass")
+    if len(content) > LARGEST_KEPT:
+        raise ValueError(f"keep must take at most {LARGEST_KEPT} bytes, got {len(content)}. Hint: keep shorter texts.")
+    return content
+
+
+def kept_from_lines(content: bytes, names: Sequence[str], n_rows: int | None) -> dict[str, tuple[str, ...]]:
+    """Return the columns of untrusted lines; raise ValueError at the first line that is not one text per column.
+
+    So memory is bounded by the length of the content: only the current line can contain anything else.
+    """
+    rows = [_row(line, len(names)) for line in _lines(content, n_rows)]
+    return {name: tuple(row[place] for row in rows) for place, name in enumerate(names)}
+
+
+def _lines(content: bytes, n_rows: int | None) -> Iterable[bytes]:
+    n_lines = content.count(b"\n")
+    if n_rows is not None and n_lines != n_rows:
+        raise ValueError(f"saved columns of {n_lines} rows, but the card has {n_rows}")
+    return BytesIO(content)
+
+
+def _row(line: bytes, n_columns: int) -> tuple[str, ...]:
+    row = json.loads(line)
+    if not isinstance(row, list) or len(row) != n_columns or not all(isinstance(text, str) for text in row):
+        raise ValueError(f"saved columns with a line that is not a list of {n_columns} texts")
+    return tuple(row)
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"keep must name each column by a str that is not empty, got {name!r}.")
+    return name
+
+
+def _texts(name: object, values: Any) -> tuple[str, ...]:
+    if isinstance(values, (str, bytes, Mapping)) or not np.iterable(values):
+        raise TypeError(f"keep must map {name!r} to a sequence of texts or numbers, got {values!r}.")
+    return tuple(_text(name, value) for value in values)
+
+
+def _text(name: object, value: Any) -> str:
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, _NO_TEXTS):
+        raise TypeError(f"keep must map {name!r} to a sequence of texts or numbers, got {value!r} in it.")
+    return "" if _is_missing(value) else str(value)
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # the missing value of pandas, whose comparisons are neither true nor false
+        return True

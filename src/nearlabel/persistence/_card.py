@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -14,8 +15,7 @@ import scipy
 import sklearn
 
 from nearlabel import __version__
-from nearlabel.persistence._card_fields import NOT_ON_ALL, read_fields, read_format
-from nearlabel.persistence._changes import ModelChanges
+from nearlabel.models import updates
 from nearlabel.persistence._data_summary import DataSummary
 
 FORMAT = 4  # version of the file format; increased if an older nearlabel cannot read new files
@@ -281,3 +281,197 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(one) for one in value]
     return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+
+
+# Read the fields of a card from untrusted JSON, with a check of each type.
+
+_Reader = Callable[[Any], Any]
+NOT_ON_ALL: Mapping[str, Any] = {"kept": [], "changes": None, "guarantee": ""}  # optional fields, left out if empty
+_NOT_FINITE = ("inf", "-inf", "nan")
+
+
+def read_fields(content: Any) -> dict[str, Any]:
+    """Return the fields for `ModelCard`; raise a ValueError that names the first invalid field."""
+    return _fields({**NOT_ON_ALL, **content}, _OF_CARD)
+
+
+def read_format(content: Any) -> int:
+    """Return the format version, which is read first, since the other fields depend on it."""
+    if not isinstance(content, dict) or "format" not in content:
+        raise ValueError("what has no format number")
+    number: int = _named("format", _count, content["format"])
+    return number
+
+
+def _fields(content: Any, readers: Mapping[str, _Reader]) -> dict[str, Any]:
+    if not isinstance(content, dict):
+        raise ValueError("no table of fields")
+    if content.keys() != readers.keys():
+        raise ValueError(f"fields that lack or exceed: {', '.join(sorted(content.keys() ^ readers.keys()))[:200]}")
+    return {name: _named(name, read, content[name]) for name, read in readers.items()}
+
+
+def _named(name: str, read: _Reader, value: Any) -> Any:
+    try:
+        return read(value)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def _text_field(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("no text")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("neither true nor false")
+    return value
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:  # True is not a number
+        raise ValueError("no whole number from 0")
+    return value
+
+
+def _number(value: Any) -> float:
+    """Read a number, or the text of a number that JSON cannot represent."""
+    if isinstance(value, str) and value in _NOT_FINITE:
+        return float(value)
+    if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
+        raise ValueError("no number")
+    return float(value)
+
+
+def _optional(read: _Reader) -> _Reader:
+    return lambda value: None if value is None else read(value)
+
+
+def _tuple_of(read: _Reader) -> _Reader:
+    def read_all(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise ValueError("no list")
+        return tuple(read(one) for one in value)
+
+    return read_all
+
+
+def _dict_of(read: _Reader) -> _Reader:
+    def read_all(value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise ValueError("no table")
+        return {name: read(one) for name, one in value.items()}
+
+    return read_all
+
+
+def _summary(value: Any) -> DataSummary:
+    known = {"label_counts": None, "unknown_cells": None, **value} if isinstance(value, dict) else value  # optional
+    summary = DataSummary(**_fields(known, _OF_DATA))
+    for each, number, what in (
+        (summary.feature_names, summary.features, "names"),
+        (summary.label_names, summary.labels, "names"),
+        (summary.label_counts, summary.labels, "counts"),
+    ):
+        if each is not None and number is not None and len(each) != number:
+            raise ValueError(f"{len(each)} {what} of {number}")
+    return summary
+
+
+_OF_DATA: Mapping[str, _Reader] = {
+    "name": _optional(_text_field),
+    "rows": _optional(_count),
+    "features": _optional(_count),
+    "labels": _optional(_count),
+    "feature_names": _optional(_tuple_of(_text_field)),
+    "label_names": _optional(_tuple_of(_text_field)),
+    "label_counts": _optional(_tuple_of(_count)),
+    "unknown_cells": _optional(_count),
+    "cardinality": _optional(_number),
+    "density": _optional(_number),
+    "digest_X": _optional(_text_field),
+    "digest_Y": _optional(_text_field),
+}
+_OF_CHANGES: Mapping[str, _Reader] = {
+    "added": _count,
+    "forgotten": _count,
+    "new_labels": _tuple_of(_text_field),
+    "thresholds_stale": _flag,
+    "n_neighbors_stale": _flag,
+}
+
+
+# Changes of a model's training samples since it was fitted, for its card.
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelChanges:
+    """Samples and labels added or removed since a model was fitted, and settings that are stale since then.
+
+    Parameters
+    ----------
+    added : int
+        Number of samples added.
+    forgotten : int
+        Number of samples removed.
+    new_labels : tuple of str
+        Labels added.
+    thresholds_stale : bool
+        Whether the thresholds were tuned before the last change.
+    n_neighbors_stale : bool
+        Whether the number of neighbours was tuned before the last change.
+    """
+
+    added: int
+    forgotten: int
+    new_labels: tuple[str, ...]
+    thresholds_stale: bool
+    n_neighbors_stale: bool
+
+    @classmethod
+    def of(cls, model: Any) -> ModelChanges | None:
+        """Describe the changes of a fitted model.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            Any fitted model.
+
+        Returns
+        -------
+        ModelChanges or None
+            None if the samples have not changed, or cannot change.
+        """
+        if not updates.can_be_updated(model):
+            return None
+        part = updates.updated_part(model)
+        known = part.changes_
+        if not (known["added"] or known["forgotten"] or known["new_labels"]):
+            return None
+        return cls(
+            added=known["added"],
+            forgotten=known["forgotten"],
+            new_labels=tuple(map(str, known["new_labels"])),
+            thresholds_stale=getattr(part, "thresholds_stale_", False),
+            n_neighbors_stale=updates.lazy_part(model).n_neighbors_stale_,
+        )
+
+
+_OF_CARD: Mapping[str, _Reader] = {
+    "format": _count,
+    "created": _text_field,
+    "versions": _dict_of(_text_field),
+    "method": _text_field,
+    "parameters": _dict_of(_text_field),
+    "data": _summary,
+    "thresholds": _optional(_tuple_of(_number)),
+    "scores": _dict_of(_number),
+    "measured": _text_field,
+    "foreign_types": _tuple_of(_text_field),
+    "notes": _text_field,
+    "kept": _tuple_of(_text_field),
+    "changes": _optional(lambda value: ModelChanges(**_fields(value, _OF_CHANGES))),
+    "guarantee": _text_field,
+}

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.datasets import Dataset
 from nearlabel.persistence._archive import (
+    as_kept,
     read_archived_card,
     read_archived_kept,
     read_archived_model,
@@ -22,7 +23,6 @@ from nearlabel.persistence._archive import (
     write_archive,
 )
 from nearlabel.persistence._card import FORMAT, ModelCard, keeping, versions
-from nearlabel.persistence._kept_columns import as_kept
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_flag
 

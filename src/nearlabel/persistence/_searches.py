@@ -6,14 +6,17 @@ samples, depend on a version, and are read by compiled code that trusts every nu
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
+from sklearn.tree import DecisionTreeClassifier
 
-from nearlabel.databases import VectorTable
 from nearlabel.lazy import LazyClassifier
 from nearlabel.neighbors import (
     DaskNeighbors,
@@ -21,10 +24,10 @@ from nearlabel.neighbors import (
     FaissHNSWNeighbors,
     FaissIVFNeighbors,
     UsearchNeighbors,
+    VectorTable,
 )
-from nearlabel.persistence._tree_map import map_parts
-from nearlabel.persistence._validate_arrays import validate_arrays
-from nearlabel.utils.fitted_shapes import check_fitted_shapes
+from nearlabel.persistence._allow_list import TREE, nodes_of
+from nearlabel.utils.estimators import check_fitted_shapes
 from nearlabel.utils.types import Matrix
 
 
@@ -131,3 +134,163 @@ def _require_reproducible(search: Any) -> None:
             f"search must have reproducible=True and an integer random_state to be saved, got {search!r}."
             " Hint: load_model builds its index again from the training samples."
         )
+
+
+# Replace parts of an estimator at any depth.
+
+
+def map_parts(thing: Any, change: Callable[[Any], Any]) -> Any:
+    """Return `thing` with `change` applied to each of its parts.
+
+    Lists, tuples, dicts, arrays of objects, estimators and objects of nearlabel are searched. Containers of a changed
+    part are copied shallowly; all others are returned unchanged, so the input is not modified and no numbers are
+    copied. An object referenced twice is still one object in the result.
+    """
+    return _TreeMap(change).of(thing)
+
+
+class _TreeMap:
+    """One traversal, which stores the result of every object by its id."""
+
+    def __init__(self, change: Callable[[Any], Any]) -> None:
+        self._change = change
+        self._seen: dict[int, tuple[Any, Any]] = {}  # keeps each object alive, so that its id is not reused
+
+    def of(self, thing: Any) -> Any:
+        if id(thing) not in self._seen:
+            new = self._change(thing)
+            self._seen[id(thing)] = thing, new  # set before the recursion, to stop at cycles
+            if new is thing:
+                self._seen[id(thing)] = thing, self._inside(thing)
+        return self._seen[id(thing)][1]
+
+    def _inside(self, thing: Any) -> Any:
+        if isinstance(thing, dict):
+            return self._like(thing, thing, lambda parts: _with_items(thing, parts))
+        if isinstance(thing, np.ndarray) and thing.dtype == object:
+            return self._like(thing, dict(np.ndenumerate(thing)), lambda parts: _with_items(thing, parts))
+        if isinstance(thing, list | tuple):
+            make = getattr(type(thing), "_make", type(thing))
+            return self._like(thing, dict(enumerate(thing)), lambda parts: make(parts.values()))
+        if isinstance(thing, BaseEstimator) or type(thing).__module__.partition(".")[0] == "nearlabel":
+            return self._like(thing, getattr(thing, "__dict__", {}), lambda parts: _with_attributes(thing, parts))
+        return thing
+
+    def _like(self, thing: Any, parts: dict[Any, Any], make: Callable[[dict[Any, Any]], Any]) -> Any:
+        new = {key: self.of(part) for key, part in parts.items()}
+        return thing if all(new[key] is part for key, part in parts.items()) else make(new)
+
+
+def _with_items(thing: Any, items: dict[Any, Any]) -> Any:
+    clone = copy.copy(thing)
+    for key, item in items.items():
+        clone[key] = item
+    return clone
+
+
+def _with_attributes(thing: Any, attributes: dict[str, Any]) -> Any:
+    clone = copy.copy(thing)
+    vars(clone).update(attributes)  # also works for frozen dataclasses
+    return clone
+
+
+# Validate parts of a model that compiled code uses without checks.
+#
+# scipy does not check the indices of a sparse matrix, and numpy does not check the position of a random generator:
+# forged values would read memory outside the array.
+
+# For each bit generator: the keys of the array position in its state, and the largest valid position.
+_POSITIONS = {"MT19937": ("state", "pos", 624), "Philox": (None, "buffer_pos", 4)}
+
+
+def validate_arrays(part: Any) -> Any:
+    """Return a part unchanged; raise ValueError for a sparse matrix or random generator with invalid positions."""
+    if sparse.issparse(part) and hasattr(part, "check_format"):
+        part.check_format(full_check=True)  # by default scipy checks lengths only
+    elif isinstance(part, np.random.RandomState):
+        _validate_position(part.get_state(legacy=False))
+    elif isinstance(part, np.random.Generator):
+        _validate_position(part.bit_generator.state)
+    return part
+
+
+def _validate_position(state: Any) -> None:
+    within, field, end = _POSITIONS.get(state["bit_generator"], (None, "", 0))
+    position = (state if within is None else state[within]).get(field, 0)
+    if not 0 <= position <= end:
+        raise ValueError(f"a random generator has position {position} of {end}")
+
+
+# Validate scikit-learn's decision trees, whose indices compiled code uses without checks.
+#
+# A forged tree could make the code read outside its arrays, or loop forever. So a tree is trusted only inside an
+# estimator that compares the number of features of X with its own before it calls the tree, and only after these
+# numbers and all indices were checked.
+
+_LOADER = "TreeNode"
+_LEAF = -1  # the children of a leaf
+# Audited estimators of trees. Gradient boosting, for example, passes X to its trees without checking their size.
+_HOLDERS = frozenset({"DecisionTreeClassifier", "RandomForestClassifier"})
+_ROOMS = ("sklearn.tree", "sklearn.ensemble")
+
+
+def checks_trees(schema: Any) -> bool:
+    """Return whether `validate_trees` can check every tree in a model of this schema."""
+    named = {(node.get("__module__"), node.get("__class__")) for node in nodes_of(schema)}
+    of_trees = {kind for module, kind in named if str(module).startswith(_ROOMS) and f"{module}.{kind}" != TREE}
+    return of_trees <= _HOLDERS
+
+
+def validate_trees(model: Any, schema: Any) -> Any:
+    """Return a model unchanged; raise ValueError for a tree with invalid indices, or a tree that was not found.
+
+    A tree outside an estimator (for example in a set) is not found, but it is counted in the schema.
+    """
+    found: dict[int, Any] = {}
+
+    def validated(part: Any) -> Any:
+        if isinstance(part, DecisionTreeClassifier) and hasattr(part, "tree_"):
+            _validate_holder(part)
+            found[id(part.tree_)] = part.tree_
+        return part
+
+    map_parts(model, validated)
+    numbers = [node.get("__id__") for node in nodes_of(schema) if node.get("__loader__") == _LOADER]
+    n_trees = len({number for number in numbers if number is not None}) + numbers.count(None)
+    if len(found) != n_trees:
+        raise ValueError(f"it has {n_trees} trees, but {len(found)} in estimators")
+    return model
+
+
+def _validate_holder(estimator: Any) -> None:
+    """Raise ValueError unless a tree matches its estimator and is valid."""
+    tree, n_features = estimator.tree_, getattr(estimator, "n_features_in_", None)
+    if f"{type(tree).__module__}.{type(tree).__name__}" != TREE:
+        raise ValueError(f"a decision tree contains a {type(tree).__name__}")
+    if type(n_features) is not int or n_features != tree.n_features:
+        raise ValueError(f"a tree is of {tree.n_features} features, its estimator of {n_features!r}")
+    if not 1 <= tree.node_count <= tree.capacity:  # before any array of the tree is used: they have that length
+        raise ValueError(f"a tree has {tree.node_count} nodes of {tree.capacity}")
+    _validate_nodes(tree)
+
+
+def _validate_nodes(tree: Any) -> None:
+    """Raise ValueError unless features exist, each node has one parent with a lower index, and no path is too long.
+
+    `decision_path` allocates memory for paths of the recorded depth.
+    """
+    left, right = tree.children_left, tree.children_right
+    inner = np.flatnonzero(left != _LEAF)
+    features = tree.feature[inner]
+    if ((features < 0) | (features >= tree.n_features)).any():
+        raise ValueError("a tree splits by a feature that does not exist")
+    children = np.concatenate([left[inner], right[inner]])
+    parents = np.concatenate([inner, inner])
+    if ((children <= parents) | (children >= tree.node_count)).any() or len(np.unique(children)) < len(children):
+        raise ValueError("a tree leads to a node that does not exist or has another parent")
+    level, depth = inner[inner == 0], 0  # the inner nodes of equal depth, from the root
+    while len(level) and depth <= tree.max_depth:
+        below = np.concatenate([left[level], right[level]])
+        level, depth = below[left[below] != _LEAF], depth + 1
+    if depth > tree.max_depth:
+        raise ValueError(f"a tree has longer paths than its depth, {tree.max_depth}")

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nearlabel import updates
 from nearlabel.files.file_lock import locked
-from nearlabel.persistence._archive import is_compressed
+from nearlabel.models import updates
+from nearlabel.persistence._archive import as_kept, is_compressed
 from nearlabel.persistence._card import ModelCard
 from nearlabel.persistence._data_summary import DataSummary
-from nearlabel.persistence._kept_columns import as_kept
 from nearlabel.persistence._model_file import load_model, read_card, read_kept, write_model
 from nearlabel.utils.types import IntArray, MatrixLike
 from nearlabel.utils.validation import check_row_numbers
@@ -73,7 +72,8 @@ def update_model(
     path : path-like
         A file that `save_model` wrote.
     X, y
-        New samples and their label sets, as `nearlabel.updates.partial_fit` accepts them. None: no samples are added.
+        New samples and their label sets, as `nearlabel.models.partial_fit` accepts them. None: no samples are
+        added.
     label_names : sequence of str of length n_labels, default=None
         Names of all labels, existing labels first, for a model that was fitted to an array y. None: the names on the
         card, and numbers for new labels.
@@ -98,8 +98,8 @@ def update_model(
     TypeError
         If samples cannot be added to this kind of model.
     ValueError, OSError, ImportError
-        As `load_model`, `nearlabel.updates.partial_fit`, `nearlabel.updates.retune` and `save_model`; or if `keep` has
-        another number of rows or columns that are not in the file. Then the file is unchanged.
+        As `load_model`, `nearlabel.models.partial_fit`, `nearlabel.models.retune` and `save_model`; or
+        if `keep` has another number of rows or columns that are not in the file. Then the file is unchanged.
 
     See Also
     --------
@@ -173,7 +173,8 @@ def forget_rows(
         If samples cannot be removed from this kind of model, or `ids` is a str.
     ValueError, OSError, ImportError
         If no sample has one of the ids, or the file has no such column; otherwise as `load_model`,
-        `nearlabel.updates.forget`, `nearlabel.updates.retune` and `save_model`. Then the file is unchanged.
+        `nearlabel.models.forget`, `nearlabel.models.retune` and `save_model`. Then the file is
+        unchanged.
 
     See Also
     --------

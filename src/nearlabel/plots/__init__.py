@@ -7,15 +7,12 @@ the same file.
 
 from nearlabel.plots._co_occurrence import CoOccurrenceDisplay
 from nearlabel.plots._critical_difference import CriticalDifferenceDisplay
-from nearlabel.plots._double_distances import DoubleDistancesDisplay
+from nearlabel.plots._double_distances import DoubleDistancesDisplay, LabelCubeDisplay
 from nearlabel.plots._explanation import ExplanationDisplay
-from nearlabel.plots._figure import check_figure_file, check_matplotlib
-from nearlabel.plots._label_cube import LabelCubeDisplay
+from nearlabel.plots._figure import check_figure_file, check_matplotlib, line_sample
 from nearlabel.plots._micro_frontier import MicroFrontierDisplay
-from nearlabel.plots._neighbors_curve import NeighborsCurveDisplay
-from nearlabel.plots._neighbors_panels import NeighborsPanelsDisplay
+from nearlabel.plots._neighbors_curve import NeighborsCurveDisplay, NeighborsPanelsDisplay
 from nearlabel.plots._reliability import ReliabilityDisplay
-from nearlabel.plots._svg import line_sample
 
 __all__ = [
     "CoOccurrenceDisplay",

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from nearlabel import labels
-from nearlabel.plots._display import Display
-from nearlabel.plots._figure import GREY, draw_cells
-from nearlabel.utils.truncate import shortened
+from nearlabel.plots._figure import GREY, Display, draw_cells
+from nearlabel.utils.messages import shortened
+from nearlabel.utils.targets import labels_and_names
 from nearlabel.utils.types import MatrixLike
-from nearlabel.utils.validation import as_dense, check_integer, labels_and_names
+from nearlabel.utils.validation import as_dense, check_integer
 
 _LONGEST = 22
 

@@ -7,9 +7,8 @@ from typing import Any, Self
 
 from nearlabel.comparison import FriedmanTest
 from nearlabel.metrics.evaluation import title_of
-from nearlabel.plots._display import Display
-from nearlabel.plots._figure import BLUE, INK
-from nearlabel.utils.truncate import shortened
+from nearlabel.plots._figure import BLUE, INK, Display
+from nearlabel.utils.messages import shortened
 
 _LONGEST = 32  # letters of a name
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from nearlabel.inspection import explain, explains
 from nearlabel.lazy import Explanation
-from nearlabel.plots._display import DisplayInSeveralAxes
-from nearlabel.plots._figure import BLUE, GREY, INK, ORANGE, PAPER, set_open_frame
-from nearlabel.utils.row_names import row_name
-from nearlabel.utils.truncate import shortened
+from nearlabel.models import explain, explains
+from nearlabel.plots._figure import BLUE, GREY, INK, ORANGE, PAPER, DisplayInSeveralAxes, set_open_frame
+from nearlabel.utils.messages import shortened
+from nearlabel.utils.tables import row_name
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_integer
 
@@ -71,7 +70,7 @@ class ExplanationDisplay(DisplayInSeveralAxes):
         ----------
         estimator : fitted estimator
             A lazy classifier, or a pipeline, parameter search or threshold classifier around one, as
-            `nearlabel.inspection.explain` takes them.
+            `nearlabel.models.explain` takes them.
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Samples.
         row : int, default=0

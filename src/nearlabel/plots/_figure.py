@@ -1,17 +1,21 @@
-"""Figures, styles and files: all basic use of matplotlib is in this module."""
+"""Figures: what matplotlib draws and writes, as PNG, PDF or SVG, and the base class of displays."""
 
 from __future__ import annotations
 
 import os
+import re
 import warnings
-from collections.abc import Iterator, Sequence
+import xml.etree.ElementTree as ET
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from html import escape
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from nearlabel.files.atomic_file import check_can_be_written, whole_file
-from nearlabel.utils.optional import import_optional
+from nearlabel.utils.naming import import_optional
 
 # Okabe and Ito's colours, which colour-blind readers can distinguish.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#F0E442")
@@ -170,3 +174,266 @@ def set_legend(ax: Any) -> None:
             lines, names, loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=4, ncols=columns, frameon=False,
             fontsize=9,
         )  # fmt: skip
+
+
+# matplotlib's SVG adapted for web pages: small, with text as text, and with the page's colours.
+
+# A page sets its colours by these variables; without them the default colours are used.
+_VARIABLES = {colour.lower(): f"var(--s{number}, {colour})" for number, colour in enumerate(COLOURS)} | {
+    INK: "currentColor",
+    GREY: f"var(--rule, {GREY})",
+    PAPER: f"var(--paper, {PAPER})",
+}
+# Settings of matplotlib while it draws: no ticks, which would be separate elements, and black for background lines.
+LOOK = {
+    "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": INK, "xtick.color": INK, "ytick.color": INK,
+    "grid.color": GREY, "xtick.major.size": 0, "ytick.major.size": 0, "font.size": 9, "axes.labelsize": 9,
+}  # fmt: skip
+_PIXELS = 4 / 3  # per point
+_WIDE = 480  # pixels; a wider plot scrolls on a phone, others scale with their column
+_KEPT = ("d", "x", "y", "width", "height", "transform", "style")
+# A style element applies to the whole page; clipping is not needed, as nothing is drawn outside the axes.
+_LEFT_OUT = ("metadata", "style", "clipPath")
+_NOT_NEEDED = re.compile(r"(?:font-family|stroke-linecap|stroke-linejoin|stroke-miterlimit): [^;]*")
+
+
+def svg_element(figure: Any, title: str, description: str, tips: Iterable[str] = ()) -> str:
+    """Return a figure as an SVG element with a description for screen readers.
+
+    Tooltips are shown for each part of the artist whose gid is `TIPPED`.
+    """
+    for ax in (figure, *figure.axes):
+        ax.patch.set_visible(False)  # the page has its own background
+    root = ET.fromstring(svg_source(figure, title + description))
+    width, height = map(float, root.attrib["viewBox"].split()[2:])
+    size = f'viewBox="0 0 {width:.1f} {height:.1f}" width="{width * _PIXELS:.0f}" height="{height * _PIXELS:.0f}"'
+    wide = ' class="wide"' if width * _PIXELS > _WIDE else ""
+    _add_tips(root, tips)
+    words = f"<title>{escape(title)}</title><desc>{escape(description)}</desc>"
+    linked = {link for one in root.iter() for link in one.attrib.values() if link.startswith("#")}
+    return f'<svg {size} role="img"{wide}>{words}{"".join(_parts(root, linked))}</svg>'
+
+
+def line_sample(number: int) -> str:
+    """Return a short line in the style of a method, for the legend of a page.
+
+    Parameters
+    ----------
+    number : int
+        Index of the method among all methods, from 0.
+
+    Returns
+    -------
+    str
+        One ``svg`` element, hidden from screen readers.
+
+    Examples
+    --------
+    >>> from nearlabel.plots import line_sample
+    >>> line_sample(0).partition("<path ")[2]
+    'd="M0 5H30" style="stroke:var(--s0, #0072B2);stroke-width:2"/></svg>'
+    """
+    look = line_style(number)
+    style, dashes = f"stroke:{_VARIABLES[look['color'].lower()]};stroke-width:2", DASHES[look["linestyle"]]
+    if dashes:
+        style += f";stroke-dasharray:{' '.join(f'{2 * length:g}' for length in dashes)}"
+    head = '<svg viewBox="0 0 30 10" width="30" height="10" aria-hidden="true">'
+    return f'{head}<path d="M0 5H30" style="{style}"/></svg>'
+
+
+def _add_tips(root: ET.Element, tips: Iterable[str]) -> None:
+    for group in (one for one in root.iter() if one.get("id") == TIPPED):
+        for part, words in zip(group, tips, strict=True):
+            ET.SubElement(part, "title").text = words
+
+
+def _parts(parent: ET.Element, linked: set[str]) -> Iterator[str]:
+    """Yield the drawn elements without matplotlib's groups, whose identifiers would repeat on a page."""
+    for one in parent:
+        name = _local(one.tag)
+        if name in _LEFT_OUT:
+            continue
+        content = "".join(_parts(one, linked)) or escape((one.text or "").strip())
+        attributes = _attributes(one, linked)
+        if name == "g" and not attributes:
+            yield content
+        elif content or name != "defs":
+            yield f"<{name}{attributes}>{content}</{name}>" if content else f"<{name}{attributes}/>"
+
+
+def _attributes(one: ET.Element, linked: set[str]) -> str:
+    values = {_local(name): value for name, value in one.attrib.items()}
+    kept = {name: _SHORTENED.get(name, _rounded)(values[name]) for name in _KEPT if name in values}
+    if kept.get("transform", "").startswith("rotate(0 "):
+        del kept["transform"]
+    if "href" in values:
+        kept["href"] = values["href"]
+    if f"#{values.get('id')}" in linked:
+        kept["id"] = values["id"]
+    return "".join(f' {name}="{escape(value)}"' for name, value in kept.items() if value)
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2]
+
+
+def _rounded(value: str) -> str:
+    """Return numbers with one decimal: smaller differences are not visible."""
+    return re.sub(r"-?\d+(?:\.\d+)?", lambda number: f"{round(float(number[0]), 1) + 0:g}", value)
+
+
+def _path(value: str) -> str:
+    return re.sub(r"\s*([A-Za-z])\s*", r"\1", _rounded(value)).strip()
+
+
+def _style(value: str) -> str:
+    parts = [part.strip().replace(": ", ":") for part in _NOT_NEEDED.sub("", value).split(";")]
+    return re.sub("#[0-9a-f]{6}", lambda found: _VARIABLES.get(found[0], found[0]), ";".join(filter(None, parts)))
+
+
+_SHORTENED = {"d": _path, "style": _style}
+
+
+# The base class of displays: drawing into a notebook, into given axes, or into a file.
+
+
+class Display(ABC):
+    """Base class of displays; a subclass defines the drawing and the size of the figure.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes of the last drawing; an array if there are several.
+    figure_ : matplotlib Figure
+        The figure that contains these axes.
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def plot(self, ax: Any = None, *, title: str | None = None, **style: Any) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw into, for instance ``ax_`` of another display of the same kind, to compare both; as many as
+            ``ax_`` has. None: a new pyplot figure.
+        title : str, default=None
+            Title above the plot. None: the title of the display, if it has one.
+        **style : properties of matplotlib
+            Style of the line or the image.
+
+        Returns
+        -------
+        display
+            This one.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed (extra ``plot``).
+        TypeError
+            If the display accepts no style.
+        """
+        return self._draw_into(self._axes_of(figure_to_show(self._size())) if ax is None else ax, title, **style)
+
+    def write(self, file: str | os.PathLike[str], *, title: str | None = None) -> Path:
+        """Save the plot to a file; the same data give the same file.
+
+        Parameters
+        ----------
+        file : str or path
+            Path of the file; the suffix determines the format (png, svg, pdf). Missing folders are created.
+        title : str, default=None
+            As in `plot`.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed (extra ``plot``).
+        ValueError
+            If matplotlib cannot write a file with this suffix.
+        """
+        figure = figure_to_write(self._size())
+        self._draw_into(self._axes_of(figure), title)
+        return write_figure(figure, file)
+
+    def to_svg(self, title: str, description: str = "", *, size: tuple[float, float] | None = None) -> str:
+        """Return the plot as SVG for a web page; the same data give the same text.
+
+        Text stays text, and colours are CSS variables: ``--s0`` to ``--s7`` for lines, ``--rule`` for lines behind
+        them, ``--paper`` for the background. A page can set them, for instance for a dark scheme; without them the plot
+        has its default colours.
+
+        Parameters
+        ----------
+        title : str
+            Name of the plot for screen readers; it is not drawn.
+        description : str, default=""
+            Description of the plot for screen readers.
+        size : (float, float), default=None
+            Width and height in inches. None: as in `plot`.
+
+        Returns
+        -------
+        str
+            One ``svg`` element.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed (extra ``plot``).
+        """
+        with settings(LOOK):
+            figure = figure_to_write(self._size() if size is None else size)
+            self._draw_into(self._axes_of(figure), title="")
+            return svg_element(figure, title, description, self._tips())
+
+    def _draw_into(self, ax: Any, title: str | None, **style: Any) -> Self:
+        self._draw(ax, **style)
+        self.ax_, self.figure_ = ax, self._figure_of(ax)
+        words = self._title() if title is None else title
+        if words:
+            self._write_title(words)
+        return self
+
+    @abstractmethod
+    def _draw(self, ax: Any, **style: Any) -> None:
+        """Draw into axes."""
+
+    def _size(self) -> tuple[float, float]:
+        """Return width and height of a new figure in inches."""
+        return 6.4, 4.8
+
+    def _axes_of(self, figure: Any) -> Any:
+        """Return new axes in an empty figure."""
+        return figure.subplots()
+
+    def _figure_of(self, ax: Any) -> Any:
+        return ax.figure
+
+    def _tips(self) -> Iterable[str]:
+        """Return the text of each part that shows a tooltip."""
+        return ()
+
+    def _title(self) -> str:
+        return ""
+
+    def _write_title(self, title: str) -> None:
+        self.ax_.set_title(title, fontsize=11, parse_math=False)
+
+
+class DisplayInSeveralAxes(Display):
+    """A display with an array of axes and one title above them."""
+
+    def _figure_of(self, ax: Any) -> Any:
+        return ax[0].figure
+
+    def _write_title(self, title: str) -> None:
+        self.figure_.suptitle(title, fontsize=11, parse_math=False)

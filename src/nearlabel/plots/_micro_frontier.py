@@ -8,11 +8,20 @@ from typing import Any, Self
 import numpy as np
 
 from nearlabel.metrics import micro_precision, micro_recall
-from nearlabel.plots._display import Display
-from nearlabel.plots._figure import COLOURS, GREY, INK, MARKERS, dots, set_legend, set_line_styles, set_open_frame
+from nearlabel.plots._figure import (
+    COLOURS,
+    GREY,
+    INK,
+    MARKERS,
+    Display,
+    dots,
+    set_legend,
+    set_line_styles,
+    set_open_frame,
+)
 from nearlabel.thresholds import micro_pr_frontier
+from nearlabel.utils.estimators import label_scores, response_method_of
 from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import FloatArray, MatrixLike
 
 _EQUAL_F = "equal F"  # marks background lines, which are drawn once

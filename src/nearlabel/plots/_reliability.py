@@ -7,10 +7,9 @@ from typing import Any, Self
 import numpy as np
 
 from nearlabel.metrics import calibration_bins
-from nearlabel.plots._display import Display
-from nearlabel.plots._figure import GREY, set_legend, set_line_styles, set_open_frame
+from nearlabel.plots._figure import GREY, Display, set_legend, set_line_styles, set_open_frame
+from nearlabel.utils.estimators import label_scores, response_method_of
 from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import FloatArray, MatrixLike
 
 _DIAGONAL = "diagonal"

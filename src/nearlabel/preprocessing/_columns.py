@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
+from scipy import sparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
+from sklearn.preprocessing import OneHotEncoder, normalize
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearlabel.utils.containers import NONE, as_array, columns_of, is_number, missing
-from nearlabel.utils.types import FloatArray, MatrixLike
+from nearlabel.utils.types import CSR, BoolArray, FloatArray, Matrix, MatrixLike
 
 _MICROSECONDS_A_DAY = 86_400_000_000
 
@@ -120,3 +124,127 @@ _EXPECTED = {
     "category": "categories",
     "text": "texts",
 }
+
+
+# Encoders of values without an order: unequal or missing values are at distance 1.
+#
+# Each value is a direction of its own, of squared length 1/2, so that two unequal values are at the squared distance
+# 1/2 + 1/2. A missing value is equal to no other: in training samples each missing cell gets a column of its own.
+# Queries need one column for all of them, because queries are not compared with each other. So `fit_transform`
+# differs from `transform`.
+
+
+class Apart(TransformerMixin, BaseEstimator):
+    """Give a direction of its own to each missing cell; a subclass encodes the others."""
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Learn the known values, and count the missing ones."""
+        self.fit_transform(X)
+        return self
+
+    def fit_transform(self, X: Any, y: object = None) -> CSR:
+        """Encode training samples: each missing cell is at distance 1 from all others."""
+        encoded, lacking = self._learn(X)
+        rows, self._column_of_missing = np.nonzero(lacking)
+        self.n_missing_ = len(rows)
+        own = sparse.csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(len(lacking), len(rows)))
+        return self._halves(encoded, sparse.csr_array(lacking.shape), own)
+
+    def transform(self, X: Any) -> CSR:
+        """Encode queries: a missing or unseen value is at distance 1 from all training samples."""
+        check_is_fitted(self)
+        encoded, lacking = self._encode(X)
+        own = sparse.csr_array((len(lacking), self.n_missing_))
+        return self._halves(encoded, sparse.csr_array(lacking, dtype=np.float64), own)
+
+    @abstractmethod
+    def _learn(self, X: Any) -> tuple[Matrix, BoolArray]:
+        """Learn from training samples and encode them: directions of length 1, and which cells have none."""
+
+    @abstractmethod
+    def _encode(self, X: Any) -> tuple[Matrix, BoolArray]:
+        """Encode queries in the same way."""
+
+    @abstractmethod
+    def _halves(self, *parts: Matrix) -> CSR:
+        """Return the columns of all parts, with half of their squared length."""
+
+
+class OverlapEncoder(Apart):
+    """Encode categories so that the squared distance counts those that differ.
+
+    Each category has two columns with 1/2, not one with 1/√2: so squared distances are whole numbers without rounding,
+    and equal distances are exactly equal.
+
+    Parameters
+    ----------
+    missing : {"different", "category"}, default="different"
+        Whether a missing category differs from every other one, or is a category of its own.
+    """
+
+    def __init__(self, missing: str = "different") -> None:
+        self.missing = missing
+
+    def _learn(self, X: NDArray[Any]) -> tuple[CSR, BoolArray]:
+        encoder = OneHotEncoder(handle_unknown="ignore").fit(X)
+        if self.missing == "different" and any(None in known for known in encoder.categories_):
+            known = [np.array([value for value in one if value is not None], object) for one in encoder.categories_]
+            encoder = OneHotEncoder(categories=known, handle_unknown="ignore").fit(X)
+        self.encoder_ = encoder
+        return self._encode(X)
+
+    def _encode(self, X: NDArray[Any]) -> tuple[CSR, BoolArray]:
+        encoded = sparse.csr_array(self.encoder_.transform(X))
+        ends = np.cumsum([len(known) for known in self.encoder_.categories_])
+        lacking = np.ones(X.shape, dtype=bool)
+        lacking[encoded.nonzero()[0], np.searchsorted(ends, encoded.indices, side="right")] = False
+        return encoded, lacking
+
+    def _halves(self, *parts: Matrix) -> CSR:
+        columns = sparse.hstack(parts, format="csr")
+        return sparse.csr_array(sparse.hstack([columns, columns], format="csr") * 0.5)
+
+    def get_feature_names_out(self, input_features: Any) -> NDArray[Any]:
+        """Return the names of the columns."""
+        names = self.encoder_.get_feature_names_out(input_features).tolist()
+        columns = [
+            str(name) for name in (self.encoder_.feature_names_in_ if input_features is None else input_features)
+        ]
+        names += [f"{column} (unseen)" for column in columns]
+        names += [f"{columns[at]} (missing {n})" for n, at in enumerate(self._column_of_missing)]
+        return np.array([*names, *(f"{name} (again)" for name in names)], dtype=object)
+
+
+class TextEncoder(Apart):
+    """Encode texts so that the squared distance is 1 - cosine.
+
+    Parameters
+    ----------
+    encoder : object with `fit` and `transform`, or callable
+        Turns a list of texts into rows, one each.
+    """
+
+    def __init__(self, encoder: Any) -> None:
+        self.encoder = encoder
+
+    def _learn(self, X: list[str]) -> tuple[Matrix, BoolArray]:
+        self.encoder_ = clone(self.encoder).fit(X) if hasattr(self.encoder, "transform") else self.encoder
+        return self._encode(X)
+
+    def _encode(self, X: list[str]) -> tuple[Matrix, BoolArray]:
+        encode = getattr(self.encoder_, "transform", self.encoder_)
+        rows = check_array(encode(X), accept_sparse="csr", input_name="the result of text_encoder")
+        if rows.shape[0] != len(X):
+            raise ValueError(f"text_encoder must return a row for each of {len(X)} texts, got shape {rows.shape}.")
+        self.n_columns_ = rows.shape[1]
+        rows = sparse.csr_array(normalize(rows))
+        return rows, np.diff(rows.indptr).reshape(-1, 1) == 0
+
+    def _halves(self, *parts: Matrix) -> CSR:
+        return sparse.csr_array(sparse.hstack(parts, format="csr") * np.sqrt(0.5))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the columns."""
+        named = hasattr(self.encoder_, "get_feature_names_out")
+        names = self.encoder_.get_feature_names_out() if named else range(self.n_columns_)
+        return np.array([*map(str, names), "(empty)", *(f"(empty {n})" for n in range(self.n_missing_))], dtype=object)

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.utils.feature_sizes import largest_size
+from nearlabel.utils.arrays import largest_size
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_rows
 

@@ -16,16 +16,14 @@ from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import RobustScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nearlabel.preprocessing._apart import OverlapEncoder, TextEncoder
-from nearlabel.preprocessing._columns import ColumnReader
-from nearlabel.preprocessing._range_scaler import RangeScaler
+from nearlabel.preprocessing._columns import ColumnReader, OverlapEncoder, TextEncoder
 from nearlabel.utils.containers import columns_of, is_frame, kind_of
-from nearlabel.utils.truncate import shortened
-from nearlabel.utils.types import Matrix, MatrixLike
+from nearlabel.utils.messages import shortened
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_flag
 
 _SCALES = {"minmax", "standard", "robust", "none"}
@@ -405,3 +403,22 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+# Numbers divided by their range.
+
+
+class RangeScaler(MinMaxScaler):
+    """scikit-learn's `MinMaxScaler`, but a column that is constant in training becomes 0, and rounding stays small.
+
+    `MinMaxScaler` multiplies by 1/range, then subtracts, which loses digits where values are far from zero for their
+    range, as times in seconds are. `FeatureScaler` is for whole matrices, sparse ones too; this is for single dense
+    columns, which may have missing values: NaN stays.
+    """
+
+    def transform(self, X: MatrixLike) -> FloatArray:
+        """Return (X - least) / range; NaN stays."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
+        scaled: FloatArray = (X - self.data_min_) / np.where(self.data_range_ > 0, self.data_range_, np.inf)
+        return np.clip(scaled, 0.0, 1.0) if self.clip else scaled

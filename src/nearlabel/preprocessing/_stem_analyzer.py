@@ -10,7 +10,7 @@ from typing import Any
 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from nearlabel.utils.optional import import_optional
+from nearlabel.utils.naming import import_optional
 
 _MOST_STEMS = 2**17  # in memory
 
@@ -45,7 +45,7 @@ class StemAnalyzer:
 
     See Also
     --------
-    nearlabel.feature_selection.InformationGainSelector : Selects terms.
+    nearlabel.preprocessing.InformationGainSelector : Selects terms.
     nearlabel.preprocessing.FeatureScaler : Weights counts of terms by tf-idf.
 
     Examples

@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from nearlabel.report._made_with import shown_environments
-from nearlabel.report._markup import Markup, element, join
-from nearlabel.report._numbers import shown
-from nearlabel.report._tables import Column, Value, facts_list, notes, table
+from nearlabel.report._sections import shown_environments
+from nearlabel.report._tables import Column, Markup, Value, element, facts_list, join, notes, shown, table
 
 Facts = Mapping[str, Any]
 

@@ -9,21 +9,23 @@ from typing import Any
 import numpy as np
 
 from nearlabel.datasets import Dataset
-from nearlabel.environment import made_with
+from nearlabel.experiments import made_with
 from nearlabel.metrics import CATALOGUE, calibration_bins, score_all
 from nearlabel.metrics.counts import Comparison, Counts
-from nearlabel.report._audit_facts import suspicious_labels
-from nearlabel.report._curve_facts import label_curves
-from nearlabel.report._error_facts import Errors, compare_all, label_confusions, wrong_samples
+from nearlabel.report._error_facts import Errors, compare_all, explorer_facts, label_confusions, wrong_samples
 from nearlabel.report._examination import examination_of_model
-from nearlabel.report._explorer_facts import explorer_facts
-from nearlabel.report._headline import headline_facts
-from nearlabel.report._label_facts import finite, labelset_facts
-from nearlabel.report._left_out import left_out_predictions
-from nearlabel.report._review_facts import doubtful_predictions
+from nearlabel.report._facts import (
+    doubtful_predictions,
+    finite,
+    headline_facts,
+    label_curves,
+    labelset_facts,
+    left_out_predictions,
+    suspicious_labels,
+)
 from nearlabel.thresholds import MicroPRFrontier, micro_pr_frontier
+from nearlabel.utils.estimators import label_scores
 from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.response_methods import label_scores
 from nearlabel.utils.types import FloatArray, Matrix
 from nearlabel.utils.validation import check_integer
 

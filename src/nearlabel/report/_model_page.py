@@ -7,14 +7,32 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nearlabel.report._audit_page import suspects
-from nearlabel.report._error_sections import confusion_section, wrong_section
-from nearlabel.report._examination_section import examination_section
-from nearlabel.report._figures import draw_co_occurrence, draw_label_curve, draw_precision_recall, draw_reliability
-from nearlabel.report._label_sections import CO_OCCURRENCE_NOTE, co_occurrence_table, data_figures
-from nearlabel.report._made_with import shown_environments
-from nearlabel.report._markup import Markup, element, join
-from nearlabel.report._numbers import shown, shown_threshold
-from nearlabel.report._tables import Column, facts_list, figure, more, notes, table
+from nearlabel.report._sections import (
+    CO_OCCURRENCE_NOTE,
+    co_occurrence_table,
+    confusion_section,
+    data_figures,
+    draw_co_occurrence,
+    draw_label_curve,
+    draw_precision_recall,
+    draw_reliability,
+    examination_section,
+    shown_environments,
+    wrong_section,
+)
+from nearlabel.report._tables import (
+    Column,
+    Markup,
+    element,
+    facts_list,
+    figure,
+    join,
+    more,
+    notes,
+    shown,
+    shown_threshold,
+    table,
+)
 
 Facts = Mapping[str, Any]
 

@@ -11,10 +11,9 @@ from typing import Any
 
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.report._audit_page import audit_sections, audit_title, audit_verdict
-from nearlabel.report._markup import Markup, element
 from nearlabel.report._model_page import model_sections, model_title, model_verdict
 from nearlabel.report._run_page import run_sections, run_title, run_verdict
-from nearlabel.report._tables import anchors_of, section
+from nearlabel.report._tables import Markup, anchors_of, element, section
 from nearlabel.utils.validation import check_choice
 
 _PAGES = {

@@ -7,13 +7,30 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nearlabel.plots import line_sample
-from nearlabel.report._examination_section import examination_section
-from nearlabel.report._figures import Curves, draw_co_occurrence, draw_curves, draw_mean_ranks
-from nearlabel.report._label_sections import CO_OCCURRENCE_NOTE, co_occurrence_table, data_figures
-from nearlabel.report._made_with import shown_environments
-from nearlabel.report._markup import Markup, element, join
-from nearlabel.report._numbers import shown, shown_range
-from nearlabel.report._tables import Column, facts_list, figure, more, notes, table
+from nearlabel.report._sections import (
+    CO_OCCURRENCE_NOTE,
+    Curves,
+    co_occurrence_table,
+    data_figures,
+    draw_co_occurrence,
+    draw_curves,
+    draw_mean_ranks,
+    examination_section,
+    shown_environments,
+)
+from nearlabel.report._tables import (
+    Column,
+    Markup,
+    element,
+    facts_list,
+    figure,
+    join,
+    more,
+    notes,
+    shown,
+    shown_range,
+    table,
+)
 
 Facts = Mapping[str, Any]
 

@@ -1,13 +1,90 @@
-"""Tables and figures of a page, and the table behind each figure; the script sorts and filters tables."""
+"""Markup of a page: escaped text, numbers, tables and the data behind figures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from html import escape
 from itertools import chain, count
 from typing import NamedTuple, TypeAlias
 
-from nearlabel.report._markup import Markup, element, join
-from nearlabel.report._numbers import shown
+
+class Markup(str):
+    """Text that is already markup."""
+
+    __slots__ = ()
+
+
+Child: TypeAlias = str | int | float | None
+_VOID = frozenset({"br", "input", "meta"})  # void elements of HTML; elements of SVG are closed
+
+
+def join(*children: Child) -> Markup:
+    """Return concatenated children; None is left out, text is escaped."""
+    return Markup("".join(c if isinstance(c, Markup) else escape(str(c)) for c in children if c is not None))
+
+
+def element(name: str, /, *children: Child, **attributes: Child | bool) -> Markup:
+    """Return an element; `_` in attribute names becomes `-`, a final one is removed; None and False are left out.
+
+    Examples
+    --------
+    >>> print(element("p", "a < b", element("br"), class_="note", hidden=True))
+    <p class="note" hidden>a &lt; b<br></p>
+    """
+    words = [name, *(_attribute(key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())]
+    start = f"<{' '.join(word for word in words if word)}>"
+    return Markup(start if name in _VOID else f"{start}{join(*children)}</{name}>")
+
+
+def _attribute(name: str, value: Child | bool) -> str:
+    if value is None or value is False:
+        return ""
+    return name if value is True else f'{name}="{escape(_short(value))}"'
+
+
+def _short(value: Child | bool) -> str:
+    """Return a coordinate with at most two decimals, anything else unchanged."""
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+# Numbers on a page: three significant digits, thousands separated, a dash for undefined values.
+
+UNDEFINED = "–"
+
+
+def shown(value: float | str | None) -> str:
+    """Return a number as text.
+
+    Examples
+    --------
+    >>> shown(0.5), shown(1234567), shown(1234.5), shown(0.00001234), shown(None)
+    ('0.500', '1,234,567', '1,234', '1.23e-05', '–')
+    """
+    if value is None or isinstance(value, str):
+        return UNDEFINED if value is None else value
+    if isinstance(value, int) or abs(value) >= 999.5:
+        return f"{value:,.0f}"
+    return f"{value:#.3g}".rstrip(".") if value else "0"
+
+
+def shown_threshold(value: float | str | None) -> str:
+    """Return a threshold; an infinite one as words."""
+    return {"inf": "never", "-inf": "always"}.get(str(value)) or shown(value)
+
+
+def shown_range(numbers: list[int]) -> str:
+    """Return ``1 to 30`` for consecutive numbers, otherwise the numbers.
+
+    Examples
+    --------
+    >>> shown_range([1, 2, 3]), shown_range([5, 10]), shown_range([10])
+    ('1 to 3', '5, 10', '10')
+    """
+    whole = len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1))
+    return f"{numbers[0]} to {numbers[-1]}" if whole else ", ".join(map(str, numbers))
+
+
+# Tables and figures of a page, and the table behind each figure; the script sorts and filters tables.
 
 _LEAST_TO_FILTER = 12
 _MANY_COLUMNS = 9  # more columns need vertical headings in print

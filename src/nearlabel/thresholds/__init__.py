@@ -3,29 +3,28 @@
 A strategy learns from scores and label sets, ``fit(scores, y)``, and turns scores into label sets, ``predict(scores)``.
 """
 
+from nearlabel.models.decision import at_least_one, cut, top_labels, within_sizes
+from nearlabel.models.updates import StaleThresholdsWarning
+from nearlabel.thresholds._calibration import CALIBRATIONS, CalibratedLabels
 from nearlabel.thresholds._cross_val import cross_val_scores
-from nearlabel.thresholds._cyclic import CyclicAscent
+from nearlabel.thresholds._cyclic import CyclicAscent, strategy_for
 from nearlabel.thresholds._expected_f import ExpectedF
-from nearlabel.thresholds._fbr import FBR
 from nearlabel.thresholds._fixed import FixedThresholdsClassifier
 from nearlabel.thresholds._frontier import MacroPRFrontier, MicroPRFrontier, macro_pr_frontier, micro_pr_frontier
 from nearlabel.thresholds._global import GlobalCut
-from nearlabel.thresholds._mcut import MCut
-from nearlabel.thresholds._micro_f import MicroFOptimum
-from nearlabel.thresholds._pcut import PCut
-from nearlabel.thresholds._pillai import PillaiAscent
-from nearlabel.thresholds._rcut import RCut
+from nearlabel.thresholds._micro_f import MicroFOptimum, PillaiAscent
+from nearlabel.thresholds._per_label import FBR, SCut
+from nearlabel.thresholds._risk_bounds import ScoreShift, score_shift
 from nearlabel.thresholds._risk_control import RiskControl, quantile_grid
-from nearlabel.thresholds._score_shift import ScoreShift, score_shift
-from nearlabel.thresholds._scut import SCut
+from nearlabel.thresholds._simple_cuts import MCut, PCut, RCut
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy
-from nearlabel.thresholds._strategy_for import strategy_for
 from nearlabel.thresholds._tuned import TunedThresholdsClassifierCV
-from nearlabel.thresholds._updates import StaleThresholdsWarning
 
 __all__ = [
+    "CALIBRATIONS",
     "FBR",
     "ByThresholds",
+    "CalibratedLabels",
     "CyclicAscent",
     "ExpectedF",
     "FixedThresholdsClassifier",
@@ -43,10 +42,14 @@ __all__ = [
     "StaleThresholdsWarning",
     "ThresholdStrategy",
     "TunedThresholdsClassifierCV",
+    "at_least_one",
     "cross_val_scores",
+    "cut",
     "macro_pr_frontier",
     "micro_pr_frontier",
     "quantile_grid",
     "score_shift",
     "strategy_for",
+    "top_labels",
+    "within_sizes",
 ]

@@ -1,23 +1,45 @@
-"""Scores of samples by classifiers that were not trained on them."""
+"""Classifiers around another one: held-out scores of that one, checks, metadata, and the form of y."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from copy import copy
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import get_tags, indexable
+from sklearn.model_selection import GroupKFold
+from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from nearlabel.out_of_sample import Needs, prefit_answer, rows_of, splits_of, splitter_of
-from nearlabel.utils.estimators import requiring_multilabel
+from nearlabel.metrics.inputs import rows_with_known_cells
+from nearlabel.models.out_of_sample import (
+    Needs,
+    left_out_answer,
+    of_groups,
+    prefit_answer,
+    rows_of,
+    splits_of,
+    splitter_of,
+)
+from nearlabel.utils.estimators import RESPONSE_METHODS, requiring_multilabel, response_method_of
 from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.response_methods import RESPONSE_METHODS, response_method_of
-from nearlabel.utils.types import BoolArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import LabelContainer, as_dense, check_choice
+from nearlabel.utils.problems import check_partial_target, score
+from nearlabel.utils.targets import (
+    LabelContainer,
+    predict_labels,
+    remember_target,
+    require_labels,
+    with_multilabel_target,
+)
+from nearlabel.utils.types import BoolArray, IntArray, LabelSets, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense, check_choice, check_groups
 
 
 def cross_val_scores(
@@ -208,3 +230,235 @@ def rows_of_params(params: dict[str, Any], rows: IntArray, n_samples: int) -> di
         return isinstance(value, list | tuple) and len(value) == n_samples
 
     return {name: rows_of(value, rows) if is_of_rows(value) else value for name, value in params.items()}
+
+
+# The base class of classifiers around another one: checks, metadata, the form of y, and the inner scores.
+
+
+def explains_itself(self: Any) -> bool:
+    """Return whether the inner classifier has `explain`, or raise AttributeError: for `available_if`."""
+    if hasattr(self.estimator, "explain"):
+        return True
+    raise AttributeError(
+        f"estimator must have explain, got {type(self.estimator).__name__}."
+        " Hint: nearlabel.models.explain(model, X) also explains pipelines and searches."
+    )
+
+
+class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
+    """A classifier around an inner one that learns from its scores how to predict label sets."""
+
+    estimator: Any
+    response_method: str
+
+    _needs_no_routing: ClassVar[tuple[str, ...]] = ()  # metadata that `fit` takes for itself
+    _only_decides: ClassVar[bool] = False  # whether it uses the scores of the inner classifier
+    _also_takes: ClassVar[tuple[str, ...]] = ()  # metadata that `fit` uses itself, even if others request it too
+
+    # Declared for type checkers: other functions set these attributes.
+    estimator_: Any
+    response_method_: str
+    classes_: NDArray[Any]
+    label_names_: NDArray[Any]
+    n_features_in_: int
+    _is_around_another: ClassVar[bool] = True  # for `explain` and others that look through it
+    feature_names_in_: NDArray[Any]
+    _container: LabelContainer
+
+    def fit(self, X: MatrixLike, y: MatrixLike, **params: Any) -> Self:
+        """Fit the inner classifier, and learn from its scores.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Training samples, in a form that the inner classifier accepts.
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
+            Label sets as an indicator matrix of 0 and 1; a label with one class is allowed. A one-dimensional y is one
+            label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too. Or
+            the tags of each sample, a list, tuple or set of strings: the labels are the distinct tags. NaN, None and
+            similar values mark cells as unknown; the inner classifier must then accept NaN in y.
+        **params : dict
+            `groups` of shape (n_samples,), if the class uses held-out samples. Other metadata, such as `sample_weight`,
+            is routed to the estimators that requested it (scikit-learn's metadata routing must be enabled).
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If y is malformed or has no known cell, the lengths differ, a parameter is out of range, the inner
+            classifier supports one label only or has no scores, or metadata is passed while routing is disabled.
+        TypeError
+            If a parameter has the wrong type.
+        """
+        require_labels(self, y)
+        target, unknown = check_partial_target(self, y, dtype=np.int8)  # checked here, and used in the form of y
+        labels, truth = target.labels, PartialLabels(target.labels, unknown)
+        rows_with_known_cells(truth, None)
+        X, _ = indexable(X, labels)
+        self._check_parameters(labels.shape[1])
+        if params.get("sample_weight") is not None:
+            check_consistent_length(labels, params["sample_weight"])
+        routes = get_config()["enable_metadata_routing"]
+        own = self._also_takes if routes else self._also_takes + self._needs_no_routing
+        direct = {name: params[name] for name in own if name in params}
+        if not routes:
+            params = {name: value for name, value in params.items() if name not in direct}
+        if params and not routes:
+            raise ValueError(
+                f"fit takes {sorted(params)} only if metadata routing is enabled."
+                " Hint: sklearn.set_config(enable_metadata_routing=True), and set_fit_request"
+                " on the estimators that should get it."
+            )
+        remember_target(self, target)
+        y = training_labels(self._container, truth)
+        self._fit(X, y, process_routing(self, "fit", **params), **direct)
+        self._take_from(self.estimator_, "n_features_in_", "feature_names_in_")
+        return self
+
+    def predict(self, X: MatrixLike) -> LabelSets:
+        """Predict the label set of every sample.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        labels : ndarray or CSR of shape (n_queries, n_labels) or (n_queries,)
+            Indicator matrix with the container and dtype of y in `fit`; an array if y was a data frame, CSR if its
+            columns were sparse. For a one-dimensional y, the predicted classes.
+        """
+        check_is_fitted(self)
+        return self._container.wrap(self.label_sets_of(self._scores(X, self.response_method_)))
+
+    predict_labels = predict_labels
+    score = score
+
+    @abstractmethod
+    def _fit(self, X: MatrixLike, y: Matrix, routed: Any, **direct: Any) -> None:
+        """Set `estimator_`, and the attributes that `label_sets_of` needs."""
+
+    @abstractmethod
+    def label_sets_of(self, scores: NDArray[Any]) -> Matrix:
+        """Return the label sets (n_queries, n_labels) of inner scores."""
+
+    def _explained(self, X: MatrixLike, **decided: Any) -> list[Any]:
+        """Return the explanations of the inner classifier, with the given `thresholds` or `decide`."""
+        inner = self.estimator_
+        while getattr(inner, "_only_decides", False):  # its own decisions are not used
+            inner = inner.estimator_
+        inner = copy(inner)
+        inner.label_names_ = self.label_names_  # fitted to an array, without column names
+        explanations: list[Any] = inner.explain(X, **decided)
+        return explanations
+
+    def _scores(self, X: MatrixLike, method: str) -> NDArray[Any]:
+        check_is_fitted(self)
+        return Scorer(self.estimator_, method, self._one_class).scores(X)
+
+    def _keep(self, scorer: Scorer) -> None:
+        self.estimator_, self.response_method_, self._one_class = scorer
+
+    def _take_from(self, part: Any, *names: str) -> None:
+        """Copy attributes of a fitted part, and remove those that an earlier fit set and this part lacks."""
+        for name in names:
+            if hasattr(part, name):
+                setattr(self, name, getattr(part, name))
+            elif hasattr(self, name):
+                delattr(self, name)
+
+    def _check_parameters(self, n_labels: int) -> None:
+        check_choice("response_method", self.response_method, {"auto", *RESPONSE_METHODS})
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how metadata is routed.
+
+        Returns
+        -------
+        MetadataRouter
+            The inner classifier's `fit` gets the metadata that it requested.
+        """
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=to_fit)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Declare that the target is an indicator matrix; the other tags are those of the inner classifier."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return with_multilabel_target(tags)
+
+
+# The base class of tuned thresholds and calibration: fits a classifier and computes out-of-sample scores.
+
+
+class HeldOutScores(NamedTuple):
+    """The indices of each fold's held-out samples, and their scores (n_held_out, n_labels)."""
+
+    rows: list[IntArray]
+    scores: list[NDArray[Any]]
+    unseen: bool = False  # whether the final classifier was not fitted to these samples
+
+
+class HoldsRowsOut(AroundClassifier):
+    """A classifier around another one that learns from held-out scores, according to `cv`."""
+
+    cv: Any
+    n_jobs: int | None
+    random_state: int | RandomState | None
+
+    _needs_no_routing = ("groups",)
+
+    def _check_parameters(self, n_labels: int) -> None:
+        super()._check_parameters(n_labels)
+        if isinstance(self.cv, str):
+            check_choice("cv", self.cv, {"loo", "prefit"})
+
+    def _groups(self, n_samples: int, routed: Any, direct: dict[str, Any]) -> IntArray | None:
+        """Return the group number of each sample, or None if there are no groups."""
+        names = (dict(routed.splitter.split) | direct).get("groups")
+        return None if names is None else check_groups(names, n_samples)
+
+    def _score_rows(
+        self, estimator: Any, X: MatrixLike, y: Matrix, routed: Any, groups: IntArray | None, *, refit: bool = True
+    ) -> HeldOutScores:
+        """Fit and store the classifier, and return out-of-sample scores."""
+        n_samples, n_labels = y.shape
+        everything = [np.arange(n_samples)]
+        method = method_of(self.estimator, self.response_method)
+        if self.cv == "prefit":
+            self._keep(Scorer(self.estimator, method, OneClass.none(n_labels)))
+            return HeldOutScores(everything, [self._scores(X, method)], unseen=True)
+        to_fit = dict(routed.estimator.fit)
+        if isinstance(self.estimator, HoldsRowsOut) and not get_config()["enable_metadata_routing"]:
+            to_fit |= of_groups(groups)  # which it holds out of its own scores, too; with routing they are in there
+        if isinstance(self.cv, str):
+            self._keep(Scorer.fit(estimator, method, X, y, to_fit))
+            left_out = left_out_answer(self.estimator_, n_labels, Needs(labels=False), groups)
+            return HeldOutScores(everything, [left_out.scores])
+        splitter = splitter_of(self.cv, n_samples, self.random_state, groups)
+        splits = splits_of(splitter, X, y, **dict(routed.splitter.split) | of_groups(groups))
+        if not refit and len(splits) > 1:
+            raise ValueError(f"refit must be True if cv makes several splits, got {refit} and {len(splits)} splits.")
+        scored = score_folds(estimator, method, X, y, splits, params=to_fit, n_jobs=self.n_jobs, keep=not refit)
+        of_split = scored[0][1]
+        self._keep(Scorer.fit(estimator, method, X, y, to_fit) if of_split is None else of_split)
+        unseen = not refit and not np.isin(*splits[0]).any()
+        return HeldOutScores([rows for _, rows in splits], [scores for scores, _ in scored], unseen)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how metadata is routed.
+
+        Returns
+        -------
+        MetadataRouter
+            `fit` of the inner classifier and `split` of the splitter get the metadata that they requested.
+        """
+        # Values of `cv` that are not splitters support groups too, like this splitter.
+        splitter = GroupKFold() if isinstance(self.cv, str | int | np.integer) else self.cv
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        return super().get_metadata_routing().add(splitter=splitter, method_mapping=to_split)

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.decision import cut
-from nearlabel.metrics import MetricLike
+from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.counts import Counts
-from nearlabel.metrics.truth import blank_scores
+from nearlabel.metrics.inputs import blank_scores
+from nearlabel.models.decision import cut
 from nearlabel.thresholds._cuts import between, just_above
 from nearlabel.thresholds._global import EQUAL, GlobalCut, first_largest
-from nearlabel.thresholds._objective import OF_EXAMPLES, Objective
-from nearlabel.thresholds._strategy import ByThresholds
+from nearlabel.thresholds._micro_f import MicroFOptimum
+from nearlabel.thresholds._per_label import SCut
+from nearlabel.thresholds._strategy import OF_EXAMPLES, OF_LABELS, ByThresholds, Objective, ThresholdStrategy
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_integer
@@ -182,3 +183,39 @@ def _means_at_cuts(column: _Column, gains: FloatArray, nothing: FloatArray) -> t
         return cuts, means
     none = just_above(ordered[0]) if column.true.any() else np.inf
     return np.append(none, cuts), np.column_stack([nothing, means])
+
+
+# The strategy that makes a metric as good as possible.
+
+_BY_MICRO_F = {"micro_f1", "micro_jaccard"}  # the Jaccard index F / (2 - F) grows with F
+_OF_EXAMPLES_TOGETHER = {"subset_accuracy", "f1_of_means"}
+
+
+def strategy_for(metric: MetricLike) -> ThresholdStrategy:
+    """Return the unfitted threshold strategy that is made for a metric.
+
+    Parameters
+    ----------
+    metric : str, callable or Metric
+        What `nearlabel.metrics.get_metric` takes.
+
+    Returns
+    -------
+    ThresholdStrategy
+        `MicroFOptimum` for micro F1 and the micro-averaged Jaccard index, `SCut` for means over labels and the Hamming
+        loss, `CyclicAscent` for metrics of examples, `GlobalCut` for other metrics of predictions, your own among them.
+        For a metric of scores, which no threshold changes, `MicroFOptimum`.
+
+    Examples
+    --------
+    >>> strategy_for("macro_f1"), strategy_for("f1_examples"), strategy_for("ranking_loss")
+    (SCut(), CyclicAscent(), MicroFOptimum())
+    """
+    known = get_metric(metric)
+    if known.needs == "score" or known.name in _BY_MICRO_F:
+        return MicroFOptimum()
+    if known.name in OF_LABELS:
+        return SCut(known.name)
+    if known.name in OF_EXAMPLES | _OF_EXAMPLES_TOGETHER:
+        return CyclicAscent(known.name)
+    return GlobalCut(metric)

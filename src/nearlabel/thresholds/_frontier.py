@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.thresholds._cuts import Cuts, label_cuts
-from nearlabel.thresholds._exact_ratios import as_exact
-from nearlabel.thresholds._objective import check_beta
-from nearlabel.thresholds._strategy import checked_rows
+from nearlabel.thresholds._cuts import Cuts, as_exact, label_cuts
+from nearlabel.thresholds._strategy import check_beta, checked_rows
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_integer
 

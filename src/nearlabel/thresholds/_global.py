@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.decision import cut
 from nearlabel.metrics import Metric, MetricLike
 from nearlabel.metrics.counts import Counts
-from nearlabel.metrics.truth import blank_scores, known_weight
+from nearlabel.metrics.inputs import blank_scores, known_weight
+from nearlabel.models.decision import cut
 from nearlabel.thresholds._cuts import between, just_above
-from nearlabel.thresholds._objective import ALL, Objective
-from nearlabel.thresholds._strategy import ByThresholds
-from nearlabel.utils.blocks import row_blocks
+from nearlabel.thresholds._strategy import ALL, ByThresholds, Objective
+from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 

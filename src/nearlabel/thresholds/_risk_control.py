@@ -11,16 +11,17 @@ from scipy import sparse
 
 from nearlabel.thresholds._risk_bounds import (
     EQUAL,
+    ScoreShift,
     allowed_in_expectation,
     hoeffding_bentkus,
     hoeffding_width,
     largest_cut,
     n_accepted,
     risk_at_most,
+    score_shift,
 )
-from nearlabel.thresholds._score_shift import ScoreShift, score_shift
 from nearlabel.thresholds._strategy import ByThresholds, checked_scores
-from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_share

@@ -11,16 +11,22 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.thresholds._cross_val import rows_of_params
-from nearlabel.thresholds._held_out import HoldsRowsOut
+from nearlabel.models.updates import updated_part
+from nearlabel.thresholds._cross_val import HoldsRowsOut, rows_of_params
+from nearlabel.thresholds._fixed import WithThresholds
 from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._risk_control import RiskControl, lower_first
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights
-from nearlabel.thresholds._together import as_given, choosing_together
-from nearlabel.thresholds._updates import can_be_updated, forget, partial_fit, retune, warn_if_stale
-from nearlabel.thresholds._with_thresholds import WithThresholds
-from nearlabel.updates import updated_part
-from nearlabel.utils.available_if import available_if
+from nearlabel.thresholds._updates import (
+    as_given,
+    can_be_updated,
+    choosing_together,
+    forget,
+    partial_fit,
+    retune,
+    warn_if_stale,
+)
+from nearlabel.utils.estimators import available_if
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 

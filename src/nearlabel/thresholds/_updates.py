@@ -6,19 +6,17 @@ import warnings
 from typing import Any
 
 from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
-from nearlabel import updates
-from nearlabel.out_of_sample import Needs, left_out_answer
+from nearlabel.models import updates
+from nearlabel.models.out_of_sample import Needs, left_out_answer
+from nearlabel.models.updates import Arriving, Labelled, StaleThresholdsWarning
 from nearlabel.thresholds._cross_val import OneClass
-from nearlabel.thresholds._together import AUTO, ReachedWith, as_given
-from nearlabel.utils.arriving_labels import Arriving, Labelled
+from nearlabel.thresholds._strategy import ThresholdStrategy
 from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.types import MatrixLike
-from nearlabel.utils.validation import Target, remember_target
-
-
-class StaleThresholdsWarning(UserWarning):
-    """Samples were added or removed since the thresholds were tuned."""
+from nearlabel.utils.targets import Target, remember_target
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 
 
 def can_be_updated(classifier: Any) -> bool:
@@ -180,3 +178,47 @@ def _check_can_be_tuned(classifier: Any) -> None:
             "thresholds must be tuned without groups and weights to be tuned again, got some in fit."
             " Hint: fit the classifier again to all samples."
         )
+
+
+# A number of neighbours that is chosen together with the thresholds.
+
+AUTO = "auto"
+
+
+class ReachedWith:
+    """The quality of scores: the metric that the best thresholds reach with them; larger is better."""
+
+    def __init__(self, strategy: ThresholdStrategy) -> None:
+        self.strategy = strategy
+
+    def __call__(self, labels: Matrix, scores: FloatArray) -> float:
+        """Return the value for true label sets and scores (n_samples, n_labels)."""
+        strategy: Any = clone(self.strategy).fit(scores, labels)
+        return float(strategy._objective().sign * strategy.objective_)
+
+
+def choosing_together(estimator: Any, strategy: ThresholdStrategy) -> Any:
+    """Return a clone; if its last step has ``n_neighbors="auto"``, it selects the number together with the thresholds.
+
+    A strategy that optimises no metric leaves the choice to the step.
+    """
+    if strategy._objective() is None or not _is_auto(last_step(estimator)):
+        return estimator
+    together = clone(estimator)
+    last_step(together).set_params(n_neighbors=ReachedWith(strategy))
+    return together
+
+
+def as_given(fitted: Any) -> None:
+    """Give a fitted estimator back the parameter that the user gave it."""
+    if isinstance(getattr(last_step(fitted), "n_neighbors", None), ReachedWith):
+        last_step(fitted).set_params(n_neighbors=AUTO)
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the classifier at the end of a pipeline, or the estimator itself."""
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
+def _is_auto(estimator: Any) -> bool:
+    return isinstance(getattr(estimator, "n_neighbors", None), str) and hasattr(estimator, "loo_predict_proba")

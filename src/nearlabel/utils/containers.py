@@ -109,3 +109,22 @@ def _objects(values: list[Any]) -> NDArray[Any]:
     objects = np.empty(len(values), dtype=object)
     objects[:] = values
     return objects
+
+
+def without_sparse_frame(y: MatrixLike) -> MatrixLike:
+    """Return a CSR array for a pandas data frame with only sparse columns; return anything else unchanged."""
+    y = with_stored_zeros(y)
+    return sparse.csr_array(y.sparse.to_coo()) if is_sparse_frame(y) else y
+
+
+def with_stored_zeros(y: MatrixLike) -> MatrixLike:
+    """Return a dense data frame for one whose sparse columns leave out another value than 0, such as NaN."""
+    leaves_out_others = is_sparse_frame(y) and any(dtype.fill_value != 0 for dtype in y.dtypes)
+    return y.sparse.to_dense() if leaves_out_others else y
+
+
+def is_sparse_frame(y: MatrixLike) -> bool:
+    """Return whether y is a pandas data frame with only sparse columns."""
+    # Not hasattr(y, "sparse"): that may be a column name.
+    types = y.dtypes if hasattr(y, "iloc") and y.ndim == 2 else ()
+    return len(types) > 0 and all(type(dtype).__name__ == "SparseDtype" for dtype in types)

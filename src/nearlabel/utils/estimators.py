@@ -1,13 +1,23 @@
-"""Checks of the estimators that users pass to meta-estimators."""
+"""The estimators that users pass: checks, metadata of `fit`, scores in one shape, and methods under a condition."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import reduce
+from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
+from sklearn import get_config
+from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.metaestimators import available_if as _available_if
+from sklearn.utils.validation import has_fit_parameter
+
+from nearlabel.utils.types import IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import check_sample_weight
 
 # Messages of scikit-learn, and of libraries that follow it, about a y that must not be an indicator matrix.
 _ONE_LABEL_ONLY = re.compile(r"\b1-?d\b|label type|multi-?label|multi-?output|bad input shape", re.IGNORECASE)
@@ -48,7 +58,7 @@ def requiring_multilabel(estimator: Any, *, name: str = "estimator") -> Iterator
             raise
         raise ValueError(
             f"{name} must be a multi-label classifier, got {type(estimator).__name__}, which does not support y"
-            " of shape (n_samples, n_labels). Hint: nearlabel.transformation.BinaryRelevance or"
+            " of shape (n_samples, n_labels). Hint: nearlabel.rivals.BinaryRelevance or"
             " sklearn.multioutput.MultiOutputClassifier around it fits one classifier for each label."
         ) from error
 
@@ -90,3 +100,167 @@ def explaining_sparse(estimator: Any, X: object) -> Iterator[None]:
             f"X must be dense for {type(estimator).__name__}, which does not support sparse X. Hint: X.toarray(), if it"
             " fits in memory, or another base classifier."
         ) from error
+
+
+# A typed version of scikit-learn's decorator for methods that exist only under a condition.
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
+    """Return a decorator that hides a method where ``check(estimator)`` is False or raises AttributeError.
+
+    scikit-learn has no type hints, so with its own decorator type checkers would see Any as the result.
+    """
+    decorator: Callable[[Method], Method] = _available_if(check)
+    return decorator
+
+
+# Metadata of `fit` with a value for each sample, such as `sample_weight`: checks, routing and subsets.
+
+_ROUTING = "sklearn.set_config(enable_metadata_routing=True)"
+
+
+def routed_to_estimator(owner: Any, estimator: Any, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata for `fit` of a meta-estimator's base estimator.
+
+    Without metadata routing, this is `sample_weight` only, if the base estimator supports it.
+    """
+    if get_config()["enable_metadata_routing"]:
+        return dict(process_routing(owner, "fit", **params).estimator.fit)
+    others = sorted(set(params) - {"sample_weight"})
+    if others:
+        raise ValueError(
+            f"fit of {type(owner).__name__} accepts {others} only if metadata routing is enabled. Hint: {_ROUTING}, and"
+            " set_fit_request on the estimator that needs them."
+        )
+    if params and not has_fit_parameter(estimator, "sample_weight"):
+        raise ValueError(
+            f"sample_weight must be None for a base estimator whose fit does not support it, got weights for"
+            f" {estimator!r}. Hint: a pipeline gets them by {_ROUTING} and"
+            " set_fit_request(sample_weight=True) on its step."
+        )
+    return dict(params)
+
+
+def params_of_samples(params: Mapping[str, Any], samples: IntArray, n_samples: int) -> dict[str, Any]:
+    """Return the metadata of some of n samples; values that are not per sample are unchanged."""
+    return {name: _some_of(value, samples, n_samples) for name, value in params.items()}
+
+
+def _some_of(value: Any, samples: IntArray, n_samples: int) -> Any:
+    if sparse.issparse(value):
+        return value.tocsr()[samples] if value.shape[0] == n_samples else value
+    listed = hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
+    return np.asarray(value)[samples] if listed and len(value) == n_samples else value
+
+
+def without_zero_weights(X: Matrix, labels: Matrix, params: Mapping[str, Any]) -> tuple[Matrix, Matrix, dict[str, Any]]:
+    """Return training samples without those with weight 0, and `params` without `sample_weight` if it is None."""
+    params = dict(params)
+    if params.get("sample_weight") is None:
+        params.pop("sample_weight", None)
+        return X, labels, params
+    weights = params["sample_weight"] = check_sample_weight(params["sample_weight"], X.shape[0])
+    if weights.all():
+        return X, labels, params
+    kept = np.flatnonzero(weights)
+    return X[kept], labels[kept], params_of_samples(params, kept, len(weights))
+
+
+# The scores of any multi-label classifier as one array, for all shapes that classifiers return.
+
+RESPONSE_METHODS = ("predict_proba", "decision_function")
+
+
+def response_method_of(estimator: Any, methods: Sequence[str] = RESPONSE_METHODS) -> str:
+    """Return the first of the methods that the estimator has."""
+    for method in methods:
+        if hasattr(estimator, method):
+            return method
+    raise ValueError(f"estimator must have {' or '.join(methods)}, got {type(estimator).__name__}.")
+
+
+def label_scores(estimator: Any, X: MatrixLike, n_labels: int, method: str) -> NDArray[Any]:
+    """Return the scores of a fitted classifier, (n_samples, n_labels).
+
+    scikit-learn's classifiers return three shapes: an array (n_samples, n_labels); a list with an array (n_samples,
+    n_classes) for each label, where a label with one class in the training data has one column; and, for a single
+    label, (n_samples,) or (n_samples, n_classes). A label whose only class is 0 has the probability 0, otherwise 1.
+    """
+    return as_label_scores(getattr(estimator, method)(X), estimator, n_labels, method)
+
+
+def as_label_scores(answer: Any, estimator: Any, n_labels: int, method: str) -> NDArray[Any]:
+    """Return the result of a fitted classifier's method as scores (n_samples, n_labels)."""
+    classes: Any = getattr(estimator, "classes_", None)
+    if isinstance(answer, list | tuple):
+        each = [(0, 1)] * len(answer) if classes is None else classes
+        got = f"a list of {len(answer)} and classes_ of {len(each)}"
+        _check(len(answer) == len(each) == n_labels, estimator, method, n_labels, got)
+        return np.column_stack([_of_class_1(*pair, estimator, method) for pair in zip(answer, each, strict=True)])
+    scores: NDArray[Any] = answer.toarray() if sparse.issparse(answer) else np.asarray(answer)
+    if n_labels == 1 and method == "predict_proba" and _is_one_class(classes):
+        return np.full((scores.shape[0], 1), float(classes[0] == 1))
+    if n_labels == 1 and scores.ndim == 1:
+        return scores.reshape(-1, 1)
+    if n_labels == 1 and scores.ndim == 2 and scores.shape[1] == 2:
+        return scores[:, 1:]
+    _check(scores.ndim == 2 and scores.shape[1] == n_labels, estimator, method, n_labels, f"shape {scores.shape}")
+    return scores
+
+
+def _is_one_class(classes: Any) -> bool:
+    """Return whether `classes_` is the only class of a single label, and not a single column number as in nearlabel."""
+    return isinstance(classes, np.ndarray) and classes.shape == (1,) and classes.dtype.kind != "O"
+
+
+def _of_class_1(answer: Any, classes: Any, estimator: Any, method: str) -> NDArray[Any]:
+    """Return the column of class 1 of a label's scores (n_samples, n_classes); 0 if there is none."""
+    probabilities: NDArray[Any] = np.asarray(answer)
+    if probabilities.ndim == 2 and np.shape(classes) == (1,):
+        return np.full(len(probabilities), float(classes[0] == 1))
+    if probabilities.ndim != 2 or np.shape(classes) != probabilities.shape[1:]:
+        raise ValueError(
+            f"{method} of {type(estimator).__name__} must answer, for each label, with a column for each class of"
+            f" classes_, got shape {probabilities.shape} for classes {np.array(classes).tolist()}."
+        )
+    scores: NDArray[Any] = probabilities @ np.equal(classes, 1)
+    return scores
+
+
+def _check(fits: bool, estimator: Any, method: str, n_labels: int, got: str) -> None:
+    if not fits:
+        raise ValueError(
+            f"{method} of {type(estimator).__name__} must answer with an array (n_samples, {n_labels}), or a list of"
+            f" {n_labels} arrays, got {got}."
+        )
+
+
+# Check that the fitted arrays of a classifier from a file have consistent shapes.
+#
+# Otherwise a forged number of rows or labels could make a method allocate a huge array.
+
+Shapes: TypeAlias = Mapping[str, tuple[int | None, ...]]  # by name, such as `_lists.indices`; None is any length
+
+
+def check_fitted_shapes(fitted: Any, shapes: Shapes) -> None:
+    """Raise ValueError unless the attributes that exist and are not None have these shapes.
+
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> check_fitted_shapes(SimpleNamespace(prior_=np.ones(3)), {"prior_": (3,), "absent_": (4,)})
+    >>> check_fitted_shapes(SimpleNamespace(prior_=np.ones(3)), {"prior_": (10**9,)})
+    Traceback (most recent call last):
+        ...
+    ValueError: prior_ must be of shape (1000000000,), got (3,)
+    """
+    for name, expected in shapes.items():
+        array = reduce(lambda part, attribute: getattr(part, attribute, None), name.split("."), fitted)
+        if array is None:
+            continue
+        found = tuple(getattr(array, "shape", ()))
+        if len(found) != len(expected) or any(
+            length not in (None, one) for length, one in zip(expected, found, strict=True)
+        ):
+            raise ValueError(f"{name} must be of shape {expected}, got {found}")

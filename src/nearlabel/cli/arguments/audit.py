@@ -6,12 +6,7 @@ import argparse
 from pathlib import Path
 
 from nearlabel.cli._console import FORMATS
-from nearlabel.cli.arguments.data import (
-    add_data_options,
-    add_impute_option,
-    add_kept_options,
-    add_kind_options,
-)
+from nearlabel.cli.arguments.data import add_data_options, add_impute_option, add_kept_options, add_kind_options
 from nearlabel.cli.arguments.parsing import columns
 from nearlabel.cli.arguments.registered import SCALES, SEARCHES
 

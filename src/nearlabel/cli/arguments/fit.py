@@ -14,14 +14,7 @@ from nearlabel.cli.arguments.data import (
 )
 from nearlabel.cli.arguments.model import add_file_options
 from nearlabel.cli.arguments.parsing import folds_or_loo, share
-from nearlabel.cli.arguments.registered import (
-    CALIBRATIONS,
-    METHODS,
-    PROMISED_MEASURES,
-    SCALES,
-    SEARCHES,
-    THRESHOLDS,
-)
+from nearlabel.cli.arguments.registered import CALIBRATIONS, METHODS, PROMISED_MEASURES, SCALES, SEARCHES, THRESHOLDS
 
 AUTO, NONE = "auto", "none"
 MOST = 30  # numbers of neighbours of a named method that auto tries

@@ -1,8 +1,7 @@
 """The doctor: problems of a data set that make neighbours worse, and remedies."""
 
-from nearlabel.datasets.doctor._describe_columns import describe_columns
+from nearlabel.datasets.doctor._columns import describe_columns
 from nearlabel.datasets.doctor._examine import examine
-from nearlabel.datasets.doctor._finding import Examination, Finding
-from nearlabel.datasets.doctor._rows import duplicate_groups
+from nearlabel.datasets.doctor._finding import Examination, Finding, duplicate_groups
 
 __all__ = ["Examination", "Finding", "describe_columns", "duplicate_groups", "examine"]

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.stats import rankdata
 from sklearn.utils.sparsefuncs import min_max_axis
 
-from nearlabel.datasets.doctor._finding import NOTE, SEVERE, WARNING, Finding, counted, listed
-from nearlabel.datasets.doctor._tables import DATE, Table
-from nearlabel.utils.blocks import row_blocks, uneven_blocks
-from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.datasets._dataset import Dataset
+from nearlabel.datasets.doctor._finding import (
+    NOTE,
+    SEVERE,
+    WARNING,
+    Finding,
+    counted,
+    listed,
+    n_distinct_rows,
+    row_keys,
+)
+from nearlabel.datasets.doctor._tables import CATEGORY, DATE, IDENTIFIER, TEXT, Other, Table, table_of
+from nearlabel.utils.arrays import row_blocks, uneven_blocks
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 
 FAR_APART = 100  # ranges: then a feature of the small range has a ten-thousandth of the weight in a squared distance
 LEAST_ROWS = 20  # of fewer rows a column of whole numbers is often distinct by chance
@@ -275,4 +285,159 @@ def _ranges(columns: Columns, chosen: IntArray, n_rows: int, names: Sequence[str
             f" {listed(widest)}.",
             "Scale the features: --scale minmax, or sklearn.preprocessing.MinMaxScaler.",
             {"ratio": ratio, "count": len(wide), "columns": listed(widest)},
+        )
+
+
+# A description of each column of a table.
+
+_NOTES = {"dates": "date_like", "identifiers": "id_like", "numbers": "id_like"}
+
+
+def describe_columns(
+    X: MatrixLike | Dataset, *, feature_names: Sequence[str] | None = None, feature_kinds: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """Describe each column: its kind, and the numbers of its distinct and missing values.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse container of shape (n_samples, n_features), or Dataset
+        Numbers, categories, texts and dates.
+    feature_names : sequence of str of length n_features, default=None
+        None: those of a Dataset or data frame, else the numbers of the columns, from 0.
+    feature_kinds : sequence of str of length n_features, default=None
+        As in `examine`.
+
+    Returns
+    -------
+    list of dict
+        For each column "column", its name; "kind", "number", "category", "text", "date" or, for texts that are in one
+        row each, "identifier"; "missing" and "distinct", numbers of rows and of values; and "note": "constant",
+        "id_like", "date_like" and "many_categories" as `examine` finds them, else "".
+
+    Raises
+    ------
+    ValueError
+        If X is malformed, or names or kinds are not one for each column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearlabel.datasets import describe_columns
+    >>> X = np.array([[92, "soul"], [171, "punk"], [128, None], [70, "soul"]], dtype=object)
+    >>> for column in describe_columns(X, feature_names=("tempo", "genre"), feature_kinds=("number", "category")):
+    ...     print(column)
+    {'column': 'tempo', 'kind': 'number', 'missing': 0, 'distinct': 4, 'note': ''}
+    {'column': 'genre', 'kind': 'category', 'missing': 1, 'distinct': 2, 'note': ''}
+    """
+    if isinstance(X, Dataset):
+        feature_names = X.feature_names if feature_names is None else feature_names
+        feature_kinds = X.feature_kinds if feature_kinds is None else feature_kinds
+        X = X.X
+    table = table_of(X, feature_names, feature_kinds)
+    rows = table.keyed()
+    n_distinct = n_distinct_rows(row_keys(rows), rows.shape[1])
+    numbers, others = _of_numbers(table, n_distinct), iter(table.others)
+    kinds = table.kinds or ("number",) * len(table.names)
+    return [next(numbers) if kind == "number" else _of_other(next(others), n_distinct) for kind in kinds]
+
+
+def _of_numbers(table: Table, n_distinct: int) -> Iterator[dict[str, Any]]:
+    columns = statistics_of(table.X)
+    notes = {at: _NOTES[kind] for kind, places in named_columns(table.X, columns, n_distinct).items() for at in places}
+    notes |= dict.fromkeys(np.flatnonzero(columns.constant).tolist(), "constant")
+    by_column = sparse.csc_array(table.X) if sparse.issparse(table.X) else table.X
+    for at, name in enumerate(table.names):
+        values = by_column[:, [at]]
+        values = np.asarray(values.toarray() if sparse.issparse(values) else values).ravel()
+        n_distinct = len(np.unique(values[~np.isnan(values)]))
+        yield _described(name, "number", int(columns.n_missing[at]), n_distinct, notes.get(at, ""))
+
+
+def _of_other(other: Other, n_distinct: int) -> dict[str, Any]:
+    note = "constant" if other.constant else "id_like" if identifies(other, n_distinct) else ""
+    note = note or ("many_categories" if has_many_categories(other, n_distinct) else "")
+    note = note or ("date_like" if other.kind == DATE and not other.is_declared else "")
+    return _described(other.name, other.kind, int(other.lacking.sum()), other.n_distinct, note)
+
+
+def _described(name: str, kind: str, n_missing: int, n_distinct: int, note: str) -> dict[str, Any]:
+    return {"column": name, "kind": kind, "missing": n_missing, "distinct": n_distinct, "note": note}
+
+
+# Findings in columns without numbers: categories, texts, dates, identifiers.
+
+_MOST_NAMED = 3  # columns in the text of a remedy
+
+
+def other_findings(others: Sequence[Other], n_distinct: int) -> Iterator[Finding]:
+    """Yield the findings in columns without numbers, whether their kinds are declared or not.
+
+    `n_distinct` is the number of rows that are not copies of an earlier one.
+    """
+    identifiers = [other for other in others if identifies(other, n_distinct)]
+    seeming = [other for other in others if not other.is_declared]
+    yield from date_finding([other.name for other in seeming if other.kind == DATE])
+    yield from id_finding([other.name for other in identifiers], SEVERE, "contain a different text in each row")
+    yield from _undeclared([other for other in seeming if other.is_compared and other not in identifiers])
+    yield from _many_categories([other for other in others if has_many_categories(other, n_distinct)])
+    yield from _missing([other for other in others if other.kind in (CATEGORY, TEXT)])
+
+
+def identifies(other: Other, n_distinct: int) -> bool:
+    """Return whether a column seems to identify rows: it has texts, single words that are in no other distinct row."""
+    all_distinct = other.kind in (CATEGORY, TEXT) and n_distinct >= LEAST_ROWS and other.n_distinct == n_distinct
+    return other.kind == IDENTIFIER or (all_distinct and (other.kind == CATEGORY or not other.has_words))
+
+
+def has_many_categories(other: Other, n_distinct: int) -> bool:
+    """Return whether most rows have a category of their own, without each distinct row having one."""
+    n_rows = len(other.values)
+    return other.kind == CATEGORY and n_rows >= LEAST_ROWS and n_rows / 2 < other.n_distinct < n_distinct
+
+
+def _undeclared(others: Sequence[Other]) -> Iterator[Finding]:
+    if not others:
+        return
+    names = [other.name for other in others]
+    options = [("--categorical", CATEGORY), ("--text", TEXT)]
+    of_kind = {option: [other.name for other in others if other.kind == kind] for option, kind in options}
+    proposed = " ".join(f"{option} {','.join(some[:_MOST_NAMED])}" for option, some in of_kind.items() if some)
+    yield Finding(
+        "text_columns",
+        SEVERE,
+        f"{counted(len(names), 'column')} contain{'s' * (len(names) == 1)} texts or categories: {listed(names)}."
+        " Distances depend on which of the two they are.",
+        f"Declare them: {proposed}, in Python nearlabel.preprocessing.MixedFeaturesEncoder; or leave them out:"
+        f" --ignore {','.join(names[:_MOST_NAMED])}.",
+        {"count": len(names), "columns": listed(names)},
+    )
+
+
+def _many_categories(others: Sequence[Other]) -> Iterator[Finding]:
+    if others:
+        names = [other.name for other in others]
+        shown = listed([f"{other.name} ({other.n_distinct:,})" for other in others])
+        yield Finding(
+            "many_categories",
+            WARNING,
+            f"{counted(len(names), 'column')} of categories distinguish{'es' * (len(names) == 1)} most rows from all"
+            f" others: {shown}.",
+            f"If they contain several words, compare these: --text {','.join(names[:_MOST_NAMED])}. Or leave them out:"
+            f" --ignore {','.join(names[:_MOST_NAMED])}.",
+            {"count": len(names), "columns": shown},
+        )
+
+
+def _missing(others: Sequence[Other]) -> Iterator[Finding]:
+    counts = {other.name: int(other.lacking.sum()) for other in others}
+    total = sum(counts.values())
+    if total:
+        shown = listed([f"{name} ({count:,})" for name, count in counts.items() if count])
+        yield Finding(
+            "missing_categories",
+            NOTE,
+            f"{counted(total, 'cell')} of categories and texts {'is' if total == 1 else 'are'} missing, by column:"
+            f" {shown}. Each differs from all others.",
+            "They need no remedy. MixedFeaturesEncoder(missing_categories='category') treats missing ones as equal.",
+            {"values": total, "columns": shown},
         )

@@ -11,25 +11,32 @@ from scipy import sparse
 from sklearn.base import clone
 
 from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets.doctor._columns import column_findings
-from nearlabel.datasets.doctor._finding import Examination, Finding
-from nearlabel.datasets.doctor._labels import label_findings
-from nearlabel.datasets.doctor._neighbors import neighbor_findings
-from nearlabel.datasets.doctor._others import other_findings
-from nearlabel.datasets.doctor._rows import (
+from nearlabel.datasets.doctor._columns import column_findings, other_findings
+from nearlabel.datasets.doctor._finding import (
+    NOTE,
+    SEVERE,
+    WARNING,
+    Examination,
+    Finding,
     Keys,
     common_finding,
+    counted,
     duplicate_findings,
     empty_finding,
     empty_rows,
+    listed,
     n_distinct_rows,
+    percent,
     row_keys,
 )
 from nearlabel.datasets.doctor._tables import Table, table_of
 from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors.votes import LEAST_ROWS, MOST_OF_ALL, all_tied, occurrences, share_of_most_used, skewness
+from nearlabel.utils.containers import without_sparse_frame
 from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import tag_matrix, tags_of
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_integer, tag_matrix, tags_of, without_sparse_frame
+from nearlabel.utils.validation import check_integer
 
 
 def examine(
@@ -249,3 +256,183 @@ def _neighbors(
     fitted = (ExactNeighbors() if search is True else clone(search, safe=False)).fit(X)
     distances, indices = fitted.kneighbors(None, min(n_neighbors, X.shape[0] - 1))
     return (distances, indices, X.shape[0]), notes
+
+
+# Findings in the neighbours of the rows: hubs, near duplicates, distances that do not distinguish rows.
+
+MANY = 0.1  # of all places, to the most used hundredth of the rows: 10 times its share
+SKEWED = 1.0  # of the occurrences; a rule of thumb
+NEARLY_EQUAL = 1e-3  # of the median distance to the nearest row
+FEW_NEAR = 0.005  # of the rows: in one dimension a thousandth is as near by chance
+
+
+def neighbor_findings(distances: FloatArray, indices: IntArray, n_rows: int) -> Iterator[Finding]:
+    """Yield the findings in the lists (n_lists, n_neighbors) of rows, nearest first, each without itself."""
+    yield from _hubs(indices, n_rows)
+    yield from _near_duplicates(distances[:, 0])
+    alike = all_tied(distances) & (distances[:, 0] > 0)
+    if distances.shape[1] > 1 and alike.mean() > MOST_OF_ALL:
+        yield Finding(
+            "equal_distances",
+            SEVERE,
+            f"For {percent(alike.mean())} of the rows all {distances.shape[1]} neighbours are at the same distance, so"
+            " the order of the rows decides which are the neighbours.",
+            "Use features or a metric that distinguish rows.",
+            {"share": float(alike.mean()), "n_neighbors": distances.shape[1]},
+        )
+
+
+def _hubs(indices: IntArray, n_rows: int) -> Iterator[Finding]:
+    occurs = occurrences(indices, n_rows)
+    n_top, share, skewed = -(-n_rows // 100), share_of_most_used(occurs), skewness(occurs)
+    never = float((occurs == 0).mean())
+    fair = n_rows >= LEAST_ROWS
+    severity = SEVERE if fair and share > MOST_OF_ALL else WARNING if fair and share > MANY else NOTE
+    if severity == NOTE and skewed <= SKEWED:
+        return
+    yield Finding(
+        "hubs",
+        severity,
+        f"{counted(n_top, 'row')} (1 %) {'takes' if n_top == 1 else 'take'} {percent(share)} of all places among"
+        f" {indices.shape[1]} neighbours, and {percent(never)} of the rows are no row's neighbour (skewness"
+        f" {skewed:.2g}).",
+        "Try --scale minmax, the cosine (--search exact:metric=cosine), and fewer features.",
+        {
+            "share": share,
+            "skewness": skewed,
+            "never_share": never,
+            "n_neighbors": indices.shape[1],
+            "first_row": int(occurs.argmax()),
+        },
+    )
+
+
+def _near_duplicates(nearest: FloatArray) -> Iterator[Finding]:
+    apart = nearest[nearest > 0]
+    if not len(apart):
+        return
+    n_near = int((apart <= NEARLY_EQUAL * np.median(apart)).sum())
+    share = n_near / len(nearest)
+    if n_near > 1 and share > FEW_NEAR:
+        yield Finding(
+            "near_duplicates",
+            WARNING,
+            f"{counted(n_near, 'row')} ({percent(share)}) are nearly equal to another: nearer than a thousandth of the"
+            " usual distance to the nearest row.",
+            "Check whether they were measured twice, or are parts of one thing. Put such rows into one fold.",
+            {"rows": n_near, "share": share},
+        )
+
+
+# Findings in the labels.
+
+TAKE_UNKNOWN = ("BRkNN", "BRkNNa", "BRkNNb", "MLkNN", "BinaryRelevance")  # methods above this room
+LEAST_ROWS_OF_CLASS = 5  # of a class: with fewer, some of five folds have none
+_SEPARATORS = ("|", ";", ",")
+_LEAST_JOINED = 2  # labels, and a tenth of all, which contain a separator
+
+
+def label_findings(Y: PartialLabels, names: Sequence[str]) -> Iterator[Finding]:
+    """Yield the findings in label sets, canonical CSR with unknown cells, and in the names of the labels."""
+    n_rows, n_labels = Y.labels.shape
+    n_with = np.bincount(Y.labels.indices, minlength=n_labels)
+    n_known = np.full(n_labels, n_rows)
+    if Y.unknown is not None:
+        n_known = n_rows - np.bincount(Y.unknown.indices, minlength=n_labels)
+        yield from _unknown(Y.unknown, names)
+        yield from _nothing_known(Y.unknown)
+    rarer = np.minimum(n_with, n_known - n_with)
+    yield from _joined_tags(names)
+    yield from _one_class(np.flatnonzero(rarer == 0), names)
+    yield from _rare(np.flatnonzero((rarer > 0) & (rarer < LEAST_ROWS_OF_CLASS)), names)
+    yield from _equal(Y.with_nan(), np.flatnonzero(rarer > 0), names)
+
+
+def _unknown(unknown: Matrix, names: Sequence[str]) -> Iterator[Finding]:
+    labels = np.unique(unknown.indices)
+    shown, share = listed([names[label] for label in labels]), unknown.nnz / np.prod(unknown.shape)
+    yield Finding(
+        "missing_labels",
+        WARNING,
+        f"{counted(len(labels), 'label')} {_are(labels)} unknown for some rows ({counted(unknown.nnz, 'cell')},"
+        f" {percent(share)} of all): {shown}. Most methods do not accept them.",
+        f"{', '.join(TAKE_UNKNOWN)} use the known cells. For other methods leave those rows or labels out.",
+        {"values": int(unknown.nnz), "share": float(share), "count": len(labels), "labels": shown},
+    )
+
+
+def _nothing_known(unknown: Matrix) -> Iterator[Finding]:
+    rows = np.flatnonzero(np.diff(unknown.indptr) == unknown.shape[1])
+    if len(rows):
+        share = len(rows) / unknown.shape[0]
+        yield Finding(
+            "rows_without_known_labels",
+            NOTE,
+            f"{counted(len(rows), 'row')} ({percent(share)}) {'has' if len(rows) == 1 else 'have'} no known label."
+            " Methods do not learn from such rows, and metrics do not count them.",
+            "Leave them out of training; predict them.",
+            {"rows": len(rows), "share": share, "first_row": int(rows[0])},
+        )
+
+
+def _joined_tags(names: Sequence[str]) -> Iterator[Finding]:
+    """Find a separator that many labels contain, with parts that occur again in other labels."""
+    for separator in _SEPARATORS:
+        joined = [name for name in names if separator in name]
+        parts = [part.strip() for name in names for part in name.split(separator)]
+        if len(joined) < max(_LEAST_JOINED, 0.1 * len(names)) or len(set(parts)) == len(parts):
+            continue
+        yield Finding(
+            "joined_tags",
+            SEVERE,
+            f"{counted(len(joined), 'label')} of {len(names)} contain {separator!r} between parts that occur in other"
+            f" labels: {listed(joined)}. Each combination of tags becomes a separate label.",
+            f"Separate the tags: --labels-separator '{separator}'.",
+            {"labels": listed(joined), "count": len(joined), "separator": separator},
+        )
+
+
+def _one_class(labels: IntArray, names: Sequence[str]) -> Iterator[Finding]:
+    if len(labels):
+        shown = listed([names[label] for label in labels])
+        yield Finding(
+            "one_class_labels",
+            WARNING,
+            f"{counted(len(labels), 'label')} {_are(labels)} carried by no row or by all: {shown}. Such a label is"
+            " predicted as this constant.",
+            "Leave them out, or add rows with the other class.",
+            {"labels": shown, "count": len(labels)},
+        )
+
+
+def _rare(labels: IntArray, names: Sequence[str]) -> Iterator[Finding]:
+    if len(labels):
+        shown = listed([names[label] for label in labels])
+        yield Finding(
+            "rare_labels",
+            NOTE,
+            f"{counted(len(labels), 'label')} {_are(labels)} carried by under {LEAST_ROWS_OF_CLASS} rows, or by nearly"
+            f" all rows: {shown}. Neighbours seldom vote for a rare label.",
+            "Stratified folds (--stratify), tuned thresholds (@macro-f); mean metrics over labels depend on them.",
+            {"labels": shown, "count": len(labels)},
+        )
+
+
+def _are(labels: IntArray) -> str:
+    return "is" if len(labels) == 1 else "are"
+
+
+def _equal(Y: Matrix, labels: IntArray, names: Sequence[str]) -> Iterator[Finding]:
+    columns = sparse.csr_array(Y[:, labels].T)
+    columns.sort_indices()
+    _, first, group = np.unique(row_keys(columns), return_index=True, return_inverse=True)
+    copies = np.flatnonzero(first[group] != np.arange(len(labels)))
+    if len(copies):
+        pairs = listed([f"{names[labels[copy]]} = {names[labels[first[group[copy]]]]}" for copy in copies])
+        yield Finding(
+            "equal_labels",
+            WARNING,
+            f"{counted(len(copies), 'label')} {_are(copies)} carried by the same rows as an earlier label: {pairs}.",
+            "Keep one of them: the other counts twice in every mean, and adds no information.",
+            {"labels": pairs, "count": len(copies)},
+        )

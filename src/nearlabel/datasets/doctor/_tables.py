@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.datasets._mixed_columns import are_few, have_words
+from nearlabel.datasets._numeric_columns import are_few, have_words
 from nearlabel.preprocessing import MixedFeaturesEncoder
 from nearlabel.utils.containers import as_array, columns_of, is_categorical, is_frame, missing
 from nearlabel.utils.types import BoolArray, FloatArray, Matrix, MatrixLike

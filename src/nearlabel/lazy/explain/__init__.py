@@ -1,9 +1,8 @@
 """Explanations of lazy classifiers: neighbours, votes, scores, and the smallest change that would flip a decision."""
 
-from nearlabel.lazy.explain._account import Account, Evidence, bayes_account, share_nearer
-from nearlabel.lazy.explain._explain import OtherRule, explain, explain_votes, make_explanation
-from nearlabel.lazy.explain._explanation import Explanation
-from nearlabel.lazy.explain._known_cells import explain_known_cells
+from nearlabel.lazy.explain._explain import OtherRule, explain, explain_known_cells, explain_votes, make_explanation
+from nearlabel.lazy.explain._flips import Account, Evidence, bayes_account, share_nearer
+from nearlabel.models._explanation import Explanation
 
 __all__ = [
     "Account",

@@ -1,0 +1,44 @@
+"""Models: the base classes of classifiers, decisions, out-of-sample predictions, and functions of any fitted model.
+
+The functions look through pipelines, parameter searches, thresholds and calibration: `explain`, `predict_labels`,
+`novelty_detector`, and those that add and remove samples, `partial_fit`, `forget` and `retune`.
+"""
+
+from nearlabel.models._classifiers import (
+    MetaClassifier,
+    MultilabelClassifier,
+    WeightedClassifier,
+    WithDecisions,
+    WithOptionalProbabilities,
+    WithProbabilities,
+)
+from nearlabel.models._unwrapped import explain, explains, novelty_detector, predict_labels
+from nearlabel.models.updates import (
+    can_be_updated,
+    copy_to_update,
+    forget,
+    lazy_part,
+    partial_fit,
+    retune,
+    updated_part,
+)
+
+__all__ = [
+    "MetaClassifier",
+    "MultilabelClassifier",
+    "WeightedClassifier",
+    "WithDecisions",
+    "WithOptionalProbabilities",
+    "WithProbabilities",
+    "can_be_updated",
+    "copy_to_update",
+    "explain",
+    "explains",
+    "forget",
+    "lazy_part",
+    "novelty_detector",
+    "partial_fit",
+    "predict_labels",
+    "retune",
+    "updated_part",
+]

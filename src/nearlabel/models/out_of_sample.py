@@ -1,0 +1,224 @@
+"""Out-of-sample predictions: leave-one-out, by folds, or by a model fitted before.
+
+The choice of a number of neighbours, tuned thresholds, the choice among models and experiments use them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import RandomState
+from sklearn.model_selection import GroupKFold, KFold, check_cv
+
+from nearlabel.neighbors import PrecomputedNeighbors, as_search
+from nearlabel.utils.estimators import as_label_scores, label_scores, response_method_of
+from nearlabel.utils.partial_labels import advise_if_ordered, has_unknown
+from nearlabel.utils.types import IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense, check_integer
+
+__all__ = [
+    "Answer",
+    "Fold",
+    "LeaveOneOut",
+    "Needs",
+    "join_answers",
+    "largest_group",
+    "of_groups",
+    "prefit_answer",
+    "rows_of",
+    "splits_of",
+    "splitter_of",
+]
+
+
+class Needs(NamedTuple):
+    """The needed results of a model: its label sets, its scores, or both."""
+
+    labels: bool = True
+    scores: bool = True
+
+
+BOTH = Needs()
+
+
+class Answer(NamedTuple):
+    """Label sets and scores of rows, each (n_rows, n_labels); None where not needed."""
+
+    labels: Any
+    scores: Any
+
+
+class _SharedSearch:
+    """Rows whose neighbours are searched once for every model and every smaller number of neighbours."""
+
+    def __init__(self, X: MatrixLike, y: Matrix, *queries: MatrixLike) -> None:
+        self.X, self.y, self._queries = X, y, queries
+        self._known: dict[str, PrecomputedNeighbors] = {}
+
+    def neighbors(self, search: Any, n_neighbors: int, name: str = "") -> Any:
+        """Return the neighbours of the rows by a search, which is copied and fitted.
+
+        Later calls with the same name return the result of the first one. (The text of a search does not identify it:
+        for a user's object it may contain its address, which another object can get later.)
+
+        If label sets have unknown cells, the search itself is returned: each label has neighbours of its own, which may
+        be farther than those found.
+        """
+        if has_unknown(self.y):
+            return as_search(search)
+        if name not in self._known:
+            most = min(n_neighbors, self.y.shape[0] - 1)
+            self._known[name] = PrecomputedNeighbors.from_search(
+                as_search(search), self.X, *self._queries, n_neighbors=most, check_rows=False
+            )
+        return self._known[name]
+
+
+class LeaveOneOut(_SharedSearch):
+    """Each row is predicted as by a fit to all others, without a refit: by methods with `loo_predict`.
+
+    With groups, a row is predicted from the rows of other groups.
+    """
+
+    def __init__(self, X: MatrixLike, y: Matrix, groups: IntArray | None = None) -> None:
+        super().__init__(X, y)
+        self._groups = groups
+
+    def by_groups(self, groups: IntArray) -> LeaveOneOut:
+        """Return the same rows, with their known neighbours, predicted from the rows of other groups."""
+        other = LeaveOneOut(self.X, self.y, groups)
+        other._known = self._known
+        return other
+
+    def answer(self, estimator: Any, needs: Needs = BOTH, **params: Any) -> Answer:
+        """Fit the estimator, in place, to all rows, and return its leave-one-out predictions.
+
+        Steps of a pipeline before the classifier have then seen each row.
+
+        Raises
+        ------
+        ValueError
+            If it has no leave-one-out predictions.
+        """
+        return left_out_answer(estimator.fit(self.X, self.y, **params), self.y.shape[1], needs, self._groups)
+
+
+class Fold(_SharedSearch):
+    """Some rows are held out, and predicted by models fitted to the others."""
+
+    def __init__(self, X: MatrixLike, y: Matrix, held_out: MatrixLike, truth: Matrix = None) -> None:
+        super().__init__(X, y, held_out)
+        self.held_out, self.truth = held_out, truth
+
+    @classmethod
+    def of(cls, X: MatrixLike, y: Matrix, training: IntArray, held_out: IntArray) -> Fold:
+        """Split rows by their numbers."""
+        return cls(rows_of(X, training), y[training], rows_of(X, held_out), y[held_out])
+
+    def answer(self, estimator: Any, needs: Needs = BOTH, **params: Any) -> Answer:
+        """Fit the estimator, in place, to the other rows, and return its predictions for those held out."""
+        return prefit_answer(estimator.fit(self.X, self.y, **params), self.held_out, self.y.shape[1], needs)
+
+
+def prefit_answer(fitted: Any, X: MatrixLike, n_labels: int, needs: Needs = BOTH, method: str = "") -> Answer:
+    """Return a fitted model's predictions for rows that it has not seen; `method` gives the scores, "" any it has."""
+    scores = None
+    if needs.scores:
+        scores = label_scores(fitted, X, n_labels, method or response_method_of(fitted))
+    return Answer(fitted.predict(X) if needs.labels else None, scores)
+
+
+def left_out_answer(fitted: Any, n_labels: int, needs: Needs = BOTH, groups: IntArray | None = None) -> Answer:
+    """Return the leave-one-out predictions of a fitted model: its own, of its last step, or of its best estimator.
+
+    With groups, each row is predicted from the rows of other groups.
+
+    Raises
+    ------
+    ValueError
+        If it has none.
+    """
+    while hasattr(fitted, "steps") or hasattr(fitted, "best_estimator_"):
+        _check_resamples_nothing(fitted)
+        fitted = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted.best_estimator_
+    if not hasattr(fitted, "loo_predict_proba"):
+        raise ValueError(
+            "cv='loo' needs probabilities of a classifier with loo_predict_proba, as in nearlabel.lazy,"
+            f" got {type(fitted).__name__}. Hint: cv=LeaveOneOut() works for any classifier."
+        )
+    scores = None
+    if needs.scores:
+        scores = as_label_scores(fitted.loo_predict_proba(**of_groups(groups)), fitted, n_labels, "predict_proba")
+    return Answer(fitted.loo_predict(**of_groups(groups)) if needs.labels else None, scores)
+
+
+def _check_resamples_nothing(pipeline: Any) -> None:
+    """Raise ValueError if a step makes other training samples: the model would then predict samples that it made."""
+    for _, step in getattr(pipeline, "steps", []):
+        if hasattr(step, "fit_resample"):
+            raise ValueError(
+                f"cv='loo' needs a model without samplers, got {type(step).__name__} in a pipeline."
+                f" Hint: ResampledClassifier(estimator, sampler) leaves samples out with all that were made from them."
+            )
+
+
+def join_answers(answers: Iterable[Answer]) -> Answer:
+    """Return the predictions of several folds as one, dense, in the order of the folds."""
+    labels, scores = zip(*answers, strict=True)
+    return Answer(
+        None if labels[0] is None else np.vstack([as_dense(part) for part in labels]),
+        None if scores[0] is None else np.vstack(scores),
+    )
+
+
+def splitter_of(cv: Any, n_samples: int, random_state: int | RandomState | None, groups: IntArray | None = None) -> Any:
+    """Return the splitter of a parameter `cv`; an int makes folds of rows, or of groups."""
+    if not isinstance(cv, int | np.integer):
+        return check_cv(cv)
+    n_folds = check_integer("cv", cv, low=2)
+    if n_folds > n_samples:
+        raise ValueError(f"cv must be at most n_samples={n_samples}, got {n_folds}.")
+    if groups is None:
+        return KFold(n_folds, shuffle=random_state is not None, random_state=random_state)
+    if n_folds > groups.max() + 1:
+        raise ValueError(f"cv must be at most the {groups.max() + 1} groups, got {n_folds}.")
+    return GroupKFold(n_folds, shuffle=random_state is not None, random_state=random_state)
+
+
+def largest_group(groups: IntArray | None) -> int:
+    """Return how many rows the largest group has; without groups, 1."""
+    return 1 if groups is None else int(np.bincount(groups).max())
+
+
+def of_groups(groups: IntArray | None) -> dict[str, IntArray]:
+    """Return the keyword of `split` or of leave-one-out predictions: nothing without groups."""
+    return {} if groups is None else {"groups": groups}
+
+
+def splits_of(splitter: Any, X: MatrixLike, y: Matrix, **params: Any) -> list[tuple[IntArray, IntArray]]:
+    """Return the splits as row numbers; a splitter may give masks. Warn if folds are consecutive rows in an order."""
+    splits = [tuple(_row_numbers(rows) for rows in split) for split in splitter.split(X, y, **params)]
+    if not splits or not all(len(split) == 2 and len(split[1]) for split in splits):
+        raise ValueError(
+            "cv must give pairs of training and validation rows, neither of them empty, got"
+            f" {len(splits)} splits. Hint: the first fit exhausts a generator; pass a list."
+        )
+    if isinstance(splitter, KFold) and not splitter.shuffle and len(y.shape) == 2:
+        advise_if_ordered(y, [validation for _, validation in splits])
+    return [(training, validation) for training, validation in splits]
+
+
+def _row_numbers(rows: Any) -> IntArray:
+    numbers = np.asarray(rows)
+    return np.flatnonzero(numbers) if numbers.dtype == np.bool_ else numbers
+
+
+def rows_of(X: MatrixLike, rows: IntArray) -> MatrixLike:
+    """Return some rows of an array, sparse matrix, list, data frame or pyarrow.Table."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if hasattr(X, "column_names"):
+        return X.take(rows)
+    return [X[row] for row in rows] if isinstance(X, list | tuple) else X[rows]

@@ -1,0 +1,1 @@
+"""The exact search, and distances; not public."""

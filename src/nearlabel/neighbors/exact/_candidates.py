@@ -1,0 +1,344 @@
+"""Lists of candidates: for each query, the few rows that may be among its nearest, by bounds alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel.neighbors.exact._panels import Float32Array
+from nearlabel.utils.arrays import row_blocks
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+
+_TIES_AT_MOST = 4  # candidates in one panel, as a multiple of the neighbours; above it exact ties are dropped at once
+_OPENED_AT_MOST = 4  # rows of one panel, as a multiple of the candidates that a query may have
+NONE_YET = np.float32(1e38)  # above every squared distance of a row, below `FAR`
+
+
+class Candidates(NamedTuple):
+    """Pairs of a query and a row, with the computed squared distance and the bound on its error."""
+
+    query: IntArray
+    row: IntArray
+    square: Float32Array
+    slack: Float32Array
+
+    def select(self, which: Any) -> Candidates:
+        """Return the pairs of a mask or of indices."""
+        return Candidates(*(values[which] for values in self))
+
+
+class Runs(NamedTuple):
+    """Squared distances of some queries to a panel's rows, in runs of rows.
+
+    `least` (n_runs, n_queries) is the least of each run, `slack` (n_runs or 1, n_queries) the largest error in it;
+    `rows` (n_runs, run) are the numbers of the rows. `opened` gives, for m pairs of run and query, the squared
+    distances of the run's rows and their errors, two arrays (m, run) and (m, run or 1).
+    """
+
+    least: Float32Array
+    slack: Float32Array
+    rows: IntArray
+    opened: Callable[[IntArray, IntArray], tuple[Float32Array, Float32Array]]
+
+
+class CandidateLists:
+    """Candidates for the `n_neighbors` nearest rows of some queries, gathered panel by panel.
+
+    `limit` (n_queries,) bounds the n_neighbors-th least rank from above, so a row whose lower bound exceeds it is no
+    neighbour. A query with more than `most` candidates is `unresolved`: single precision cannot order its rows. If
+    `exact`, squared distances have no error and panels come in the order of the rows: the n_neighbors first are kept.
+    """
+
+    def __init__(self, n_queries: int, n_neighbors: int, most: int, *, exact: bool) -> None:
+        self.n_neighbors, self.exact = n_neighbors, exact
+        self.limit = np.full(n_queries, NONE_YET)
+        self.unresolved = np.zeros(n_queries, dtype=bool)
+        self._most = most
+        self._best = np.full((n_queries, n_neighbors), np.inf, dtype=np.float32)  # least upper bounds so far
+        self._parts: list[Candidates] = []
+        self._n_weighed = 0  # parts whose upper bounds are among `_best`
+        self._panels_seen = 0
+
+    def offer(self, runs: Runs, queries: IntArray, takes: BoolArray | None = None) -> None:
+        """Add the rows of a panel that may be among the nearest of these queries, or of those that `takes` marks."""
+        limit = self.limit[queries]
+        if takes is not None:
+            limit[~takes] = -np.inf
+        self._lower(limit, runs, np.flatnonzero(limit == NONE_YET), queries)
+        run, column = nonzero(runs.least <= limit + runs.slack)
+        opened = np.bincount(column, minlength=len(queries))
+        wide = np.flatnonzero(opened > 2 * self.n_neighbors)
+        if len(wide):  # that many open runs: the panel itself lowers the limit
+            self._lower(limit, runs, wide, queries)
+            run, column = nonzero(runs.least <= limit + runs.slack)
+            run, column = self._give_up_unresolvable(run, column, queries, runs.rows.shape[1])
+        squares, slack = runs.opened(run, column)
+        pair, place = nonzero(squares <= limit[column, np.newaxis] + slack)
+        found = squares[pair, place], np.broadcast_to(slack, squares.shape)[pair, place]
+        candidates = Candidates(queries[column[pair]], runs.rows[run[pair], place], *found)
+        ties = self.exact and len(pair) > _TIES_AT_MOST * self.n_neighbors * len(queries)
+        self.add(self._first(candidates) if ties else candidates)
+
+    def add(self, found: Candidates) -> None:
+        """Add candidates that are within the limits."""
+        self._parts.append(found)
+
+    def _lower(self, limit: Float32Array, runs: Runs, some: IntArray, queries: IntArray) -> None:
+        """Lower the limits of some queries by the rows of a panel.
+
+        The least rows of k runs are k rows, so the k-th least of their upper bounds bounds the k-th neighbour.
+        """
+        k = self.n_neighbors
+        if len(runs.least) >= k and len(some):
+            upper = np.ascontiguousarray((runs.least[:, some] + runs.slack[:, some]).T)
+            limit[some] = np.minimum(limit[some], np.partition(upper, k - 1, axis=1)[:, k - 1])
+            self.limit[queries[some]] = limit[some]
+
+    def _give_up_unresolvable(
+        self, run: IntArray, column: IntArray, queries: IntArray, length: int
+    ) -> tuple[IntArray, IntArray]:
+        """Mark queries with too many candidates in one panel as unresolved; return the runs of the others."""
+        if self.exact:
+            return run, column
+        opened = np.bincount(column, minlength=len(queries)) * length
+        unresolvable = opened > _OPENED_AT_MOST * self._most
+        if not unresolvable.any():
+            return run, column
+        which = np.zeros_like(self.unresolved)
+        which[queries] = unresolvable
+        self.give_up(which)
+        return run[~unresolvable[column]], column[~unresolvable[column]]
+
+    def panel_seen(self) -> None:
+        """Count the panels; after the 1st, 2nd, 4th, 8th ... tighten the limits, which helps most at first."""
+        self._panels_seen += 1
+        if self._panels_seen & (self._panels_seen - 1) == 0:
+            self.tighten()
+
+    def tighten(self) -> None:
+        """Lower the limits to the k-th least upper bounds of the candidates."""
+        if not self._parts:
+            return
+        if self.exact:
+            self._parts = [self._first(_joined(self._parts))]
+            return
+        self._weigh()
+        if self._counts().max() > self._most:
+            self._drop()
+            self.give_up(self._counts() > self._most)
+
+    def _weigh(self) -> None:
+        """Lower the limits by the upper bounds of new candidates."""
+        new, k = self._parts[self._n_weighed :], self.n_neighbors
+        if not new:
+            return
+        query = np.concatenate([part.query for part in new])
+        upper = np.concatenate([part.square + part.slack for part in new])
+        order, counts = _in_order(query, len(self.limit)), np.bincount(query, minlength=len(self.limit))
+        table = as_table(query[order], counts, upper[order], np.float32(np.inf))
+        self._best = np.partition(np.hstack([self._best, table]), k - 1, axis=1)[:, :k]
+        np.minimum(self.limit, self._best.max(axis=1), out=self.limit)
+        self._n_weighed = len(self._parts)
+
+    def _counts(self) -> IntArray:
+        counts = np.zeros(len(self.limit), dtype=np.intp)
+        for part in self._parts:
+            counts += np.bincount(part.query, minlength=len(counts))
+        return counts
+
+    def _drop(self) -> None:
+        """Drop the candidates above the limits."""
+        self._parts = [part.select(part.square - part.slack <= self.limit[part.query]) for part in self._parts]
+
+    def give_up(self, which: BoolArray) -> None:
+        """Mark queries as unresolved; drop their candidates and take no more."""
+        if which.any():
+            self.unresolved |= which
+            self.limit[which] = -np.inf
+            self._drop()
+
+    def _first(self, found: Candidates) -> Candidates:
+        """Return the k first of each query by (square, row).
+
+        Rows of later panels have larger indices, so one as far as the k-th loses the tie: the limit excludes it.
+        """
+        k, counts = self.n_neighbors, np.bincount(found.query, minlength=len(self.limit))
+        order = np.lexsort((found.row, found.square, found.query))
+        rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+        last = order[rank == k - 1]
+        too_late = np.nextafter(found.square[last], np.float32(-1))
+        self.limit[found.query[last]] = np.minimum(self.limit[found.query[last]], too_late)
+        return found.select(order[rank < k])
+
+    def candidates(self) -> Candidates:
+        """Return the candidates that are left, those of a query side by side."""
+        self.tighten()
+        if not self.exact:
+            self._drop()
+        found = _joined(self._parts)
+        return found.select(_in_order(found.query, len(self.limit)))
+
+
+def _joined(parts: list[Candidates]) -> Candidates:
+    if parts:
+        return Candidates(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+    nothing = np.empty(0, dtype=np.intp)
+    return Candidates(nothing, nothing, nothing.astype(np.float32), nothing.astype(np.float32))
+
+
+def _in_order(query: IntArray, n_queries: int) -> IntArray:
+    """Return the order that groups candidates by query. Sorting 16-bit numbers is fast: numpy uses a radix sort."""
+    return np.argsort(query.astype(np.int16) if n_queries <= np.iinfo(np.int16).max else query, kind="stable")
+
+
+def nonzero(mask: BoolArray) -> tuple[IntArray, IntArray]:
+    """Return rows and columns of the true values, as `numpy.nonzero`, which is slow in two dimensions."""
+    flat, width = np.flatnonzero(mask), max(mask.shape[1], 1)
+    row = flat // width
+    return row, flat - row * width
+
+
+def as_table(query: IntArray, counts: IntArray, values: Any, fill: Any) -> Any:
+    """Return a table with one row of values for each query, padded with `fill`; values come grouped by query."""
+    table = np.full((len(counts), int(counts.max(initial=0))), fill, dtype=values.dtype)
+    place = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
+    table[query, place] = values
+    return table
+
+
+def first_of_each(
+    query: IntArray, row: IntArray, ranks: FloatArray, which: BoolArray, k: int
+) -> tuple[FloatArray, IntArray]:
+    """Return ranks and rows (n, k) of the k pairs of least (rank, row) for the queries that `which` marks.
+
+    Pairs come grouped by query, at least k for each marked one. Most queries have no ties: sort by rank alone, then
+    sort those that have one again by (rank, row).
+    """
+    if not which.any():
+        return np.empty((0, k)), np.empty((0, k), dtype=np.intp)
+    counts = np.bincount(query, minlength=len(which))
+    rank_table = as_table(query, counts, ranks, np.inf)[which]
+    row_table = as_table(query, counts, row, np.iinfo(np.intp).max)[which]
+    order = np.argsort(rank_table, axis=1)
+    in_order = np.take_along_axis(rank_table, order, axis=1)
+    tied = (in_order[:, 1 : k + 1] == in_order[:, : min(k, in_order.shape[1] - 1)]).any(axis=1)
+    order[tied] = np.lexsort((row_table[tied], rank_table[tied]))
+    order = order[:, :k]
+    return np.take_along_axis(rank_table, order, axis=1), np.take_along_axis(row_table, order, axis=1)
+
+
+# The result of a search, which threads fill tile by tile.
+
+
+class Result(NamedTuple):
+    """Ranks and indices (n_queries, n_neighbors) of the nearest rows, nearest first."""
+
+    ranks: FloatArray
+    indices: IntArray
+
+    @classmethod
+    def empty(cls, n_queries: int, n_neighbors: int) -> Self:
+        """Return arrays to be filled."""
+        shape = n_queries, n_neighbors
+        return cls(np.empty(shape), np.empty(shape, dtype=np.intp))
+
+
+# Drop each row from its own list of neighbours.
+
+
+def drop_self(distances: FloatArray, indices: IntArray, own: IntArray) -> tuple[FloatArray, IntArray]:
+    """Return lists that are one shorter: without the row itself or, where that is not listed, without the last.
+
+    A row is recognised by its index, never by its place: among duplicates another row may come first.
+
+    Parameters
+    ----------
+    distances, indices : ndarray of shape (n_rows, n_neighbors + 1)
+        Nearest first; the distances may be ranks.
+    own : ndarray of shape (n_rows,)
+        The index of each row.
+    """
+    listed = indices == own[:, np.newaxis]
+    last = indices.shape[1] - 1
+    dropped = np.where(listed.any(axis=1), listed.argmax(axis=1), last)
+    kept = np.arange(last) + (np.arange(last) >= dropped[:, np.newaxis])
+    return np.take_along_axis(distances, kept, axis=1), np.take_along_axis(indices, kept, axis=1)
+
+
+# Equal rows: the search treats each group as one row, and its result is expanded to all of them.
+
+_WORTH_SHARE, _WORTH_SIZE = 0.9, 16  # share of distinct rows, or size of a group, that makes grouping faster
+
+
+class DuplicateRows:
+    """Groups of equal rows: the `first` row of each (n_groups,), ascending, and the `group_of` each row (n_rows,)."""
+
+    def __init__(self, first: IntArray, group_of: IntArray) -> None:
+        self.first, self.group_of = first, group_of
+        self._members = np.argsort(group_of, kind="stable")
+        self._sizes = np.bincount(group_of)
+
+    def expand(self, ranks: FloatArray, groups: IntArray, k: int) -> tuple[FloatArray, IntArray]:
+        """Return rank and index (n_queries, k) of the k nearest rows, given those of the nearest groups.
+
+        A group that is not among the k nearest by (rank, first row) has no row among the k nearest.
+        """
+        answer = np.empty((len(ranks), k)), np.empty((len(ranks), k), dtype=np.intp)
+        for block in row_blocks(len(ranks), 64 * k * groups.shape[1]):
+            answer[0][block], answer[1][block] = self._expand_block(ranks[block], groups[block], k)
+        return answer
+
+    def _expand_block(self, ranks: FloatArray, groups: IntArray, k: int) -> tuple[FloatArray, IntArray]:
+        sizes = np.minimum(self._sizes[groups], k)
+        before = np.cumsum(sizes, axis=1) - sizes
+        new = np.diff(ranks, axis=1, prepend=-np.inf) > 0
+        nearer = np.maximum.accumulate(np.where(new, before, 0), axis=1)  # rows of strictly smaller rank
+        query, place = np.nonzero(nearer < k)
+        size, group = sizes[query, place], groups[query, place]
+        within = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+        starts = np.cumsum(self._sizes) - self._sizes
+        row = self._members[np.repeat(starts[group], size) + within]
+        everyone = np.ones(len(ranks), dtype=bool)
+        return first_of_each(np.repeat(query, size), row, np.repeat(ranks[query, place], size), everyone, k)
+
+
+def find_duplicates(X: Matrix) -> DuplicateRows | None:
+    """Return the groups of equal rows; None where they are too few to save time."""
+    groups = equal_rows(X)
+    sizes = np.bincount(groups.group_of)
+    few = len(sizes) > _WORTH_SHARE * len(groups.group_of) and sizes.max() <= _WORTH_SIZE
+    return None if few else groups
+
+
+def equal_rows(X: Matrix) -> DuplicateRows:
+    """Return the groups of equal rows.
+
+    Sorted by a sum of the features with random weights, equal rows are neighbours; then they are compared. Equal rows
+    that another row with the same sum separates stay in two groups: unlikely, and the result is still right.
+    """
+    weights = np.random.default_rng(0).normal(size=X.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        keys = X @ weights if sparse.issparse(X) else np.einsum("ij,j->i", X, weights)
+    order = np.argsort(keys, kind="stable")
+    alike = np.flatnonzero(keys[order][1:] == keys[order][:-1])
+    equal = np.zeros(len(order), dtype=bool)
+    equal[alike + 1] = _rows_equal(X, order[alike], order[alike + 1])
+    group_of = np.empty_like(order)
+    group_of[order] = np.cumsum(~equal) - 1
+    _, first, group_of = np.unique(group_of, return_index=True, return_inverse=True)
+    by_first = np.argsort(first)
+    return DuplicateRows(first[by_first], np.argsort(by_first)[group_of])
+
+
+def _rows_equal(X: Matrix, left: IntArray, right: IntArray) -> BoolArray:
+    equal = np.empty(len(left), dtype=bool)
+    for block in row_blocks(len(left), 16 * X.shape[1] if not sparse.issparse(X) else 4096):
+        a, b = X[left[block]], X[right[block]]
+        if sparse.issparse(X):
+            equal[block] = np.asarray((abs(a - b)).sum(axis=1)).ravel() == 0
+        else:
+            equal[block] = (a == b).all(axis=1)
+    return equal

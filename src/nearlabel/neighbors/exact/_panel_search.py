@@ -1,0 +1,500 @@
+"""The search panel by panel, with the result of a float64 search; queries and panels are compared in one of two ways.
+
+1. A comparison of queries with a panel of rows gives all squared distances roughly, each with a proven bound on its
+   error: by products in single precision (`_gemm_search.py`) or by a compiled kernel (`_kernel_search.py`).
+2. The bounds leave a few candidates for each query.
+3. Their distances are summed in float64, in the order of the features (`_exact_distances.py`), and sorted by
+   (distance, index).
+4. A query with too many candidates is unresolved: float64 bounds on all rows find its neighbours (`_bounds_search.py`).
+
+For training samples without queries, the comparison of two panels serves both: |r - q|² is |q - r|².
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import combinations
+from threading import Lock
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel.neighbors.exact._bounds_search import BoundsSearch
+from nearlabel.neighbors.exact._candidates import CandidateLists, Candidates, Result, Runs, first_of_each, nonzero
+from nearlabel.neighbors.exact._candidates import drop_self as without_own
+from nearlabel.neighbors.exact._distances import PointDistance
+from nearlabel.neighbors.exact._panels import RUN, DensePanels, Float32Array, Operand, Panel, Panels, SparsePanels
+from nearlabel.neighbors.exact._threads import in_threads, scratch
+from nearlabel.utils.arrays import row_blocks
+from nearlabel.utils.messages import listening, part
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+
+_FEW_PAIRS, _NUMBERS_OF_FEW = 1000, 2**17  # up to these, all pairs are ranked in float64: the fewest calls
+QUERIES_PER_TILE = 1000  # not a power of two, which would map the rows of a product to the same lines of the cache
+_TILES_PER_BLOCK = 32  # whose queries are sorted by nearest panel, so that queries near each other share a tile
+_BYTES_OF_BOUNDS = 2**24
+_COMPLETED_AT_A_TIME = 2  # panels of a group that are compared with all others before the next ones are
+_PANELS_PER_GROUP = 32  # whose candidates are in memory at a time, and whose comparisons serve both panels
+_MOST_PER_NEIGHBOR, _MOST_AT_LEAST = 16, 256  # candidates of a query, before float64 bounds take over
+
+
+@dataclass
+class QueryPanel:
+    """A panel whose rows are the queries, with their candidates and lower bounds on distances to its group's panels.
+
+    Two threads may write to the same lists, so each takes the lock. `n_left` is the number of panels of the group
+    that it has not been compared with; `factor` is for the search's own use.
+    """
+
+    number: int
+    panel: Any
+    lists: Any
+    group: range
+    lower: FloatArray
+    n_left: int
+    lock: Lock = field(default_factory=Lock)
+    factor: Any = None
+
+    @property
+    def numbers(self) -> IntArray:
+        """Return the indices of the rows."""
+        numbers: IntArray = self.panel.rows[: self.panel.n_rows]
+        return numbers
+
+
+class PanelSearch(ABC):
+    """Find candidates panel by panel and order them by their ranks in float64."""
+
+    _panels: Any  # whole, n_panels, bounded, panel, lower_bounds, is_whole, as_ranks of `Panels`
+
+    def __init__(self, X: Matrix, distance: PointDistance, *, n_jobs: int | None) -> None:
+        self._X, self._distance = X, distance
+        blank = distance.blank(X)
+        self._blank, self._pointed = np.flatnonzero(blank), np.flatnonzero(~blank)
+        self._bounds_search = BoundsSearch(X, distance)
+        if len(self._pointed) > 1:
+            with listening(None):  # fast compared with a search, whose progress would begin at the end
+                self._panels = self._make_panels(n_jobs)
+
+    @abstractmethod
+    def _make_panels(self, n_jobs: int | None) -> Any:
+        """Store the rows that have points in panels."""
+
+    @abstractmethod
+    def _new_lists(self, n_queries: int, n_neighbors: int, *, exact: bool) -> Any:
+        """Return empty lists of candidates."""
+
+    @abstractmethod
+    def _tile(self, rows: Matrix, own: IntArray | None, lists: Any) -> Any:
+        """Return queries with their lists; `own` are their numbers, where they are training samples."""
+
+    @abstractmethod
+    def _compare_tile(self, tile: Any, number: int, takes: BoolArray) -> None:
+        """Find candidates in a panel for the queries of a tile that `takes` marks."""
+
+    @abstractmethod
+    def _compare_rows(self, member: QueryPanel, number: int, takes: BoolArray) -> None:
+        """Find candidates in a panel for the rows of a panel that `takes` marks; no row is a candidate for itself."""
+
+    @abstractmethod
+    def _compare_both(self, one: QueryPanel, other: QueryPanel) -> None:
+        """Find candidates for the rows of two panels in each other, by one comparison; take their locks."""
+
+    @property
+    def queries_per_tile(self) -> int:
+        """The most queries that are compared with a panel at once."""
+        return QUERIES_PER_TILE
+
+    def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Result:
+        """Return ranks and indices (n_queries, k) of the nearest rows; without queries, of each row without itself."""
+        X = self._X if queries is None else queries
+        n_pairs = X.shape[0] * self._X.shape[0]
+        if n_pairs <= _FEW_PAIRS and n_pairs * X.shape[1] <= _NUMBERS_OF_FEW:
+            return self._ranked(X, k, drop_self=queries is None)
+        if len(self._pointed) < 2:
+            return self._bounds_search.nearest(queries, k, n_jobs)
+        result = Result.empty(X.shape[0], k)
+        unresolved = self._search_rows(result, n_jobs) if queries is None else self._search_queries(X, result, n_jobs)
+        if len(unresolved):
+            self._resolve(X, unresolved, result, n_jobs, drop_self=queries is None)
+        return result
+
+    def _resolve(self, X: Matrix, numbers: IntArray, result: Result, n_jobs: int | None, *, drop_self: bool) -> None:
+        """Write the result of queries that single precision cannot resolve."""
+        self._bounds_search.write(X, numbers, result, n_jobs, drop_self=drop_self)
+
+    def _ranked(self, X: Matrix, k: int, *, drop_self: bool) -> Result:
+        """Rank all pairs in float64."""
+        self._distance.prepare(X)  # raises where the squared norm of a query overflows
+        pairs = np.divmod(np.arange(X.shape[0] * self._X.shape[0]), self._X.shape[0])
+        ranks = self._distance.ranks(X, self._X, pairs).reshape(X.shape[0], -1)
+        if drop_self:
+            np.fill_diagonal(ranks, np.inf)
+        nearest = np.argsort(ranks, axis=1, kind="stable")[:, :k]
+        return Result(np.take_along_axis(ranks, nearest, axis=1), nearest)
+
+    def _search_queries(self, X: Matrix, result: Result, n_jobs: int | None) -> IntArray:
+        """Search for queries tile by tile; return the unresolved ones."""
+        blank = self._distance.blank(X)
+        self._write_blank(np.flatnonzero(blank), result)
+        return self._search_in_tiles(X, np.flatnonzero(~blank), result, n_jobs)
+
+    def _search_in_tiles(
+        self, X: Matrix, numbers: IntArray, result: Result, n_jobs: int | None, *, drop_self: bool = False
+    ) -> IntArray:
+        """Search for the rows of X with these numbers, which have points; return the unresolved ones.
+
+        With `drop_self`, X are the training samples, and no row is its own neighbour.
+        """
+        unresolved = []
+        most = _TILES_PER_BLOCK * self.queries_per_tile
+        n_queries = max(self.queries_per_tile, min(most, _BYTES_OF_BOUNDS // (8 * self._panels.n_panels)))
+        for block in row_blocks(len(numbers), 1, n_queries):
+            tiles = self._tiles(X, numbers[block], n_jobs)
+            with part(block.start / len(numbers), block.stop / len(numbers)):
+                work = ((X, *tile, result, drop_self) for tile in tiles)
+                unresolved += in_threads(n_jobs, self._search_tile, work)
+        return _joined(unresolved)
+
+    def _tiles(self, X: Matrix, numbers: IntArray, n_jobs: int | None) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield tiles of queries and lower bounds on their squared distances to the panels."""
+        if not self._panels.bounded:
+            for tile in row_blocks(len(numbers), 1, self.queries_per_tile):
+                yield numbers[tile], np.broadcast_to(0.0, (len(numbers[tile]), self._panels.n_panels))
+            return
+        panels = range(self._panels.n_panels)
+        blocks = ((X, numbers[block], panels) for block in row_blocks(len(numbers), 1, self.queries_per_tile))
+        with listening(None):
+            lower = np.concatenate(in_threads(n_jobs, self._lower_bounds, blocks))
+        order = np.argsort(lower.argmin(axis=1), kind="stable")  # a tile skips more panels if its queries are near
+        for tile in row_blocks(len(numbers), 1, self.queries_per_tile):
+            yield numbers[order[tile]], lower[order[tile]]
+
+    def _lower_bounds(self, X: Matrix, rows: IntArray, panels: Sequence[int]) -> FloatArray:
+        """Return lower bounds on the squared distances of rows of X to panels; zero where panels have no balls."""
+        if not self._panels.bounded:
+            return np.broadcast_to(0.0, (len(rows), len(panels)))
+        bounds: FloatArray = self._panels.lower_bounds(X[rows], panels)
+        return bounds
+
+    def _search_tile(
+        self, X: Matrix, numbers: IntArray, lower: FloatArray, result: Result, drop_self: bool
+    ) -> IntArray:
+        """Search for a tile of queries; return the unresolved ones.
+
+        Each query starts with the panel of its least lower bound: this lowers its limit, so that it can skip others.
+        """
+        rows = X[numbers]
+        whole = self._panels.is_whole(rows)
+        n_neighbors = min(result.ranks.shape[1], len(self._pointed) - drop_self)
+        lists = self._new_lists(len(numbers), n_neighbors, exact=whole)
+        tile = self._tile(rows, numbers if drop_self else None, lists)
+        n_panels = lower.shape[1]
+        in_order = whole or not self._panels.bounded
+        first = np.full(len(numbers), -1) if in_order else lower.argmin(axis=1)
+        for number in np.unique(first[first >= 0]):
+            self._compare_tile(tile, number, first == number)
+        lists.panel_seen()
+        for number in range(n_panels) if in_order else np.argsort(lower.mean(axis=0), kind="stable"):
+            self._compare_tile(tile, number, (lists.limit >= lower[:, number]) & (first != number))
+            lists.panel_seen()
+        return self._decide(rows, numbers, lists, result)
+
+    def _search_rows(self, result: Result, n_jobs: int | None) -> IntArray:
+        """Search for the neighbours of the training samples, group by group of panels; return the unresolved rows."""
+        self._write_blank(self._blank, result, drop_self=True)
+        n_panels, unresolved = self._panels.n_panels, []
+        for group in row_blocks(n_panels, 1, self._panels_per_group(result.ranks.shape[1])):
+            with part(group.start / n_panels, group.stop / n_panels):
+                unresolved += self._search_group(range(group.start, group.stop), result, n_jobs)
+        return _joined(unresolved)
+
+    def _search_group(self, numbers: range, result: Result, n_jobs: int | None) -> list[IntArray]:
+        """Search for the neighbours of the rows of some panels; return the unresolved rows."""
+        n_panels = self._panels.n_panels
+        with listening(None):
+            members = in_threads(n_jobs, self._query_panel, ((number, numbers, result) for number in numbers))
+        others = [number for number in range(n_panels) if number not in numbers]
+        if self._panels.whole or len(members) == 1:
+            panels = range(n_panels) if self._panels.whole else [*numbers, *others]
+            return in_threads(n_jobs, self._finish, ((member, panels, result) for member in members))
+        with listening(None):
+            in_threads(n_jobs, self._compare_with, ((member, [member.number]) for member in members))
+        pairs = ((*pair, others, result) for pair in self._pairs(members))
+        return in_threads(n_jobs, self._compare_and_finish, pairs)
+
+    def _query_panel(self, number: int, group: range, result: Result) -> QueryPanel:
+        panel = self._panels.panel(number)
+        n_neighbors = min(result.ranks.shape[1], len(self._pointed) - 1)
+        lists = self._new_lists(panel.n_rows, n_neighbors, exact=self._panels.whole)
+        lower = self._lower_bounds(self._X, panel.rows[: panel.n_rows], group)
+        return QueryPanel(number, panel, lists, group, lower, n_left=len(group) - 1)
+
+    def _compare_and_finish(
+        self, one: QueryPanel, other: QueryPanel, others: Sequence[int], result: Result
+    ) -> IntArray:
+        """Compare two panels; finish each that has now been compared with its whole group.
+
+        So some threads finish, which is many short steps that wait for Python's lock, while others multiply without it.
+        """
+        self._compare_panels(one, other)
+        return _joined([self._finish(member, others, result) for member in (one, other) if _is_complete(member)])
+
+    def _finish(self, member: QueryPanel, others: Sequence[int], result: Result) -> IntArray:
+        """Compare a panel with those outside its group, and write its result; no other thread uses it any more."""
+        self._compare_with(member, others)
+        return self._decide(self._X[member.numbers], member.numbers, member.lists, result)
+
+    def _compare_with(self, member: QueryPanel, numbers: Sequence[int]) -> None:
+        """Find candidates in some panels for the rows of one panel."""
+        lower = self._lower_bounds_of(member, numbers)
+        for number, bound in zip(numbers, lower.T, strict=True):
+            takes = member.lists.limit >= bound
+            if takes.any():
+                self._compare_rows(member, number, takes)
+                member.lists.panel_seen()
+
+    def _compare_panels(self, one: QueryPanel, other: QueryPanel) -> None:
+        """Find candidates for the rows of two panels in each other.
+
+        One comparison serves both, unless the bounds exclude enough pairs that two smaller ones cost less.
+        """
+        if self._share_alive(one, other) + self._share_alive(other, one) >= 1:
+            self._compare_both(one, other)
+            return
+        for mine, its in ((one, other), (other, one)):
+            with mine.lock:
+                self._compare_with(mine, [its.number])
+
+    def _share_alive(self, member: QueryPanel, other: QueryPanel) -> float:
+        """Return the share of a panel's rows that may have neighbours in another panel."""
+        return float(np.mean(member.lists.limit >= self._lower_bounds_of(member, [other.number])[:, 0]))
+
+    def _lower_bounds_of(self, member: QueryPanel, numbers: Sequence[int]) -> FloatArray:
+        """Return lower bounds on the squared distances to panels; those of the group are computed already."""
+        if all(number in member.group for number in numbers):
+            return member.lower[:, [number - member.group.start for number in numbers]]
+        return self._lower_bounds(self._X, member.numbers, numbers)
+
+    def _write_blank(self, numbers: IntArray, result: Result, *, drop_self: bool = False) -> None:
+        """Write the result of queries without a point (empty rows): empty rows are nearest, all others farthest."""
+        k = result.ranks.shape[1] + drop_self
+        order = np.concatenate([self._blank[:k], self._pointed[:k]])[:k]
+        ranks = np.where(np.arange(k) < len(self._blank), -1.0, 1.0)
+        answer = np.tile(ranks, (len(numbers), 1)), np.tile(order, (len(numbers), 1))
+        result.ranks[numbers], result.indices[numbers] = without_own(*answer, numbers) if drop_self else answer
+
+    def _pairs(self, members: Sequence[QueryPanel]) -> Iterator[tuple[QueryPanel, QueryPanel]]:
+        """Yield the pairs of a group in the order in which they are compared."""
+        return pairs_of(members)
+
+    def _panels_per_group(self, n_neighbors: int) -> int:
+        """Return how many panels may have their candidates in memory."""
+        return _PANELS_PER_GROUP
+
+    def _decide(self, rows: Matrix, numbers: IntArray, lists: Any, result: Result) -> IntArray:
+        """Rank the candidates in float64 and write the nearest; return the numbers of unresolved queries."""
+        found = lists.candidates()
+        unresolved = lists.unresolved | (np.bincount(found.query, minlength=len(numbers)) < lists.n_neighbors)
+        found = found.select(~unresolved[found.query])
+        ranks = self._panels.as_ranks(found.square) if lists.exact else self._ranks(rows, found)
+        query, row, ranks = self._with_blank(found, ranks, np.flatnonzero(~unresolved), result)
+        answered = ~unresolved
+        result.ranks[numbers[answered]], result.indices[numbers[answered]] = first_of_each(
+            query, row, ranks, answered, result.ranks.shape[1]
+        )
+        return np.asarray(numbers[unresolved])
+
+    def _ranks(self, rows: Matrix, found: Candidates) -> FloatArray:
+        return self._distance.ranks(rows, self._X, (found.query, found.row))
+
+    def _with_blank(
+        self, found: Candidates, ranks: FloatArray, queries: IntArray, result: Result
+    ) -> tuple[IntArray, IntArray, FloatArray]:
+        """Add the rows without a point, of rank 1, to the candidates. Only the first k of them can be neighbours."""
+        first = self._blank[: result.ranks.shape[1]]
+        if len(first) == 0:
+            return found.query, found.row, ranks
+        query = np.concatenate([found.query, np.repeat(queries, len(first))])
+        row = np.concatenate([found.row, np.tile(first, len(queries))])
+        ranks = np.concatenate([ranks, np.ones(len(first) * len(queries))])
+        order = np.argsort(query, kind="stable")
+        return query[order], row[order], ranks[order]
+
+
+def most_candidates(k: int) -> int:
+    """Return how many candidates for k neighbours a query may have before its bounds are taken for too loose."""
+    return max(_MOST_AT_LEAST, _MOST_PER_NEIGHBOR * k)
+
+
+def _is_complete(member: QueryPanel) -> bool:
+    """Count a comparison; return whether the panel has now been compared with its whole group."""
+    with member.lock:
+        member.n_left -= 1
+        return member.n_left == 0
+
+
+def pairs_of(members: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield all pairs, so that a few members soon have all theirs, and consecutive pairs seldom share a member.
+
+    The first lets finishing overlap with multiplying, the second keeps threads from waiting for the same lock.
+    """
+    few, rest = members[:_COMPLETED_AT_A_TIME], members[_COMPLETED_AT_A_TIME:]
+    yield from combinations(few, 2)
+    for shift in range(len(rest)):
+        yield from ((member, rest[(shift + place) % len(rest)]) for place, member in enumerate(few))
+    if rest:
+        yield from pairs_of(rest)
+
+
+def _joined(parts: list[IntArray]) -> IntArray:
+    return np.concatenate([np.empty(0, dtype=np.intp), *parts])
+
+
+# The comparison of queries with a panel by a matrix product in single precision (GEMM): `_panel_search.py` by numpy.
+#
+# One float32 product gives all squared distances, each with a proven bound on its error (`_float32_candidates.py`);
+# the least of runs of rows leave a few candidates for each query (`_candidates.py`).
+
+_WHOLE_TILE_FROM = (
+    0.75  # from this share of the queries on, a product with the whole tile costs less than selecting columns
+)
+
+Error: TypeAlias = Callable[[Float32Array, Float32Array], Float32Array]
+
+
+@dataclass
+class _Tile:
+    """Some queries with their candidates, and as a factor for the panels of one centre."""
+
+    rows: Matrix
+    lists: CandidateLists
+    operand: Operand | None = None
+    centre: FloatArray | None = None
+
+
+class GemmSearch(PanelSearch):
+    """Find candidates by float32 products.
+
+    Float32 panels are stored in addition to X, but not for rows that are not `resident` (mapped from a file).
+    """
+
+    _panels: Panels
+
+    def __init__(self, X: Matrix, distance: PointDistance, *, resident: bool, n_jobs: int | None) -> None:
+        self._resident = resident
+        super().__init__(X, distance, n_jobs=n_jobs)
+
+    def _make_panels(self, n_jobs: int | None) -> Any:
+        kind = SparsePanels if sparse.issparse(self._X) else DensePanels
+        return kind(self._X, self._distance, self._pointed, resident=self._resident, n_jobs=n_jobs)
+
+    def _new_lists(self, n_queries: int, n_neighbors: int, *, exact: bool) -> CandidateLists:
+        return CandidateLists(n_queries, n_neighbors, most_candidates(n_neighbors), exact=exact)
+
+    def _tile(self, rows: Matrix, own: IntArray | None, lists: CandidateLists) -> _Tile:
+        return _Tile(rows, lists)
+
+    def _compare_tile(self, tile: Any, number: int, takes: BoolArray) -> None:
+        some = np.flatnonzero(takes)
+        if len(some) == 0:
+            return
+        if len(some) > _WHOLE_TILE_FROM * len(takes):
+            some = np.arange(len(takes))
+        panel = self._panels.panel(number)
+        if tile.operand is None or panel.centre is not tile.centre:
+            tile.operand, tile.centre = self._panels.operand(tile.rows, panel.centre), panel.centre
+        self._compare(tile.lists, panel, tile.operand.select(some), some, takes[some])
+
+    def _compare(self, lists: CandidateLists, panel: Any, operand: Any, queries: IntArray, takes: BoolArray) -> None:
+        """Compare a panel with those of some queries that `takes` marks."""
+        with self._squares(panel, operand) as squares:
+            self._offer(lists, squares, panel, operand.norms, queries, takes)
+
+    def _compare_rows(self, member: QueryPanel, number: int, takes: BoolArray) -> None:
+        panel = member.panel if number == member.number else self._panels.panel(number)
+        alive = np.flatnonzero(takes)
+        for tile in row_blocks(len(alive), 1, QUERIES_PER_TILE):
+            some = alive[tile]
+            operand = self._panels.operand_of(member.panel, some, panel.centre)
+            with self._squares(panel, operand) as squares:
+                if number == member.number:
+                    squares[some, np.arange(len(some))] = np.inf
+                self._offer(member.lists, squares, panel, operand.norms, some)
+
+    def _compare_both(self, one: QueryPanel, other: QueryPanel) -> None:
+        for tile in row_blocks(other.panel.n_rows, 1, QUERIES_PER_TILE):
+            some = np.arange(tile.start, tile.stop)
+            operand = self._panels.operand_of(other.panel, some, one.panel.centre)
+            with self._squares(one.panel, operand) as squares:
+                with other.lock:
+                    self._offer(other.lists, squares, one.panel, operand.norms, some)
+                with one.lock:
+                    self._offer_back(one, squares, operand.norms, other.panel.rows[some])
+        for member in (one, other):
+            with member.lock:
+                member.lists.panel_seen()
+
+    def _offer_back(self, member: QueryPanel, squares: Float32Array, norms: Float32Array, rows: IntArray) -> None:
+        """Find candidates in a tile for the rows of a panel: the same squared distances, transposed."""
+        n_rows, error = member.panel.n_rows, self._error(member.lists)
+        own_norms, limit = member.panel.norms[:n_rows], member.lists.limit
+        reach = limit + error(own_norms, norms.max(keepdims=True))
+        query, column = nonzero(squares[:n_rows] <= reach[:, np.newaxis])
+        found = Candidates(query, rows[column], squares[query, column], error(own_norms[query], norms[column]))
+        member.lists.add(found.select(found.square <= limit[query] + found.slack))
+
+    @contextmanager
+    def _squares(self, panel: Panel, operand: Operand) -> Iterator[Float32Array]:
+        """Yield squared distances, in memory that is used again afterwards."""
+        n_squares = len(panel.norms) * len(operand.norms)
+        with scratch(2 * n_squares if sparse.issparse(self._X) else n_squares) as memory:
+            yield self._panels.squares(panel, operand, memory)
+
+    def _offer(
+        self,
+        lists: CandidateLists,
+        squares: Float32Array,
+        panel: Panel,
+        norms: Float32Array,
+        queries: IntArray,
+        takes: BoolArray | None = None,
+    ) -> None:
+        """Pass squared distances (n_rows, n_queries) and their errors to the lists of candidates."""
+        error = self._error(lists)
+        lists.offer(runs_down(squares, panel, norms, lists.n_neighbors, error), queries, takes)
+
+    def _error(self, lists: CandidateLists) -> Error:
+        """Return the bound on the error of a squared distance, as a function of two norms."""
+        if lists.exact:
+            return lambda norms, others: np.zeros(np.broadcast_shapes(norms.shape, others.shape), dtype=np.float32)
+        return self._panels.error
+
+
+def runs_down(squares: Float32Array, panel: Panel, norms: Float32Array, k: int, error: Error) -> Runs:
+    """Split squared distances (rows of a panel, queries) into runs of consecutive rows.
+
+    Long runs cost least, but their least values bound the k-th neighbour well only if there are several times k runs.
+    """
+    halves = (RUN >> times for times in range(RUN.bit_length()))
+    run = next(length for length in halves if length == 1 or panel.n_rows // length >= 3 * k)
+    cube = squares.reshape(-1, run, squares.shape[1])
+    row_norms = panel.norms.reshape(-1, run)
+    slack = error(_largest_norms(row_norms, -(-panel.n_rows // run)), norms)
+
+    def opened(which: IntArray, query: IntArray) -> tuple[Float32Array, Float32Array]:
+        if len(slack) == 1:
+            return cube[which, :, query], slack[0, query, np.newaxis]
+        return cube[which, :, query], error(row_norms[which], norms[query, np.newaxis])
+
+    return Runs(cube.min(axis=1), slack, panel.rows.reshape(-1, run), opened)
+
+
+def _largest_norms(norms: Float32Array, n_runs: int) -> Float32Array:
+    """Return the largest norm of each run as a column; a single one where those of the first n_runs differ little."""
+    largest: Float32Array = norms.max(axis=1, keepdims=True)
+    return largest.max(keepdims=True) if largest.max() <= 4 * largest[:n_runs].min() else largest

@@ -1,0 +1,1 @@
+"""Searches by other libraries, devices, clusters and databases; not public."""

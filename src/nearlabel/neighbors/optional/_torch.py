@@ -1,0 +1,84 @@
+"""Arrays of torch, on a GPU or in ordinary memory, for the search by an accelerator."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearlabel.neighbors.exact._panels import Float32Array
+from nearlabel.utils.naming import import_optional
+
+_GPU_PANEL, _GPU_TILE = 65_536, 4096
+_CPU_PANEL, _CPU_TILE = 4096, 1024
+_BYTES_PER_PAIR = 4 * 8  # of a panel and a tile: a score, and about as much again for everything else
+_FEWEST_QUERIES = 64
+
+
+class TorchDevice:
+    """A device of torch that computes with float32, and a GPU with factors in bf16."""
+
+    def __init__(self, name: str) -> None:
+        self._torch = torch = import_optional("torch", extra="gpu", purpose=f"ExactNeighbors(device={name!r})")
+        if name != "cpu" and (torch.device(name).index or 0) >= torch.cuda.device_count():
+            raise ValueError(
+                f"device must be one that torch finds here, got {name!r}."
+                f" It finds {torch.cuda.device_count()} GPUs. Hint: device=None needs none."
+            )
+        self.name, self._device = name, torch.device(name)
+        self._in_bf16 = name != "cpu" and torch.cuda.is_bf16_supported(including_emulation=False)
+        self.panel_rows, self.tile_queries = _CPU_PANEL, _CPU_TILE
+        if name != "cpu":
+            self.panel_rows = _GPU_PANEL
+            self.tile_queries = max(_FEWEST_QUERIES, min(_GPU_TILE, self.room() // (_BYTES_PER_PAIR * _GPU_PANEL)))
+
+    def room(self) -> int:
+        """Return half of the free bytes of a GPU; ordinary memory has room for the factors anyway."""
+        return sys.maxsize if self.name == "cpu" else int(self._torch.cuda.mem_get_info(self._device)[0]) // 2
+
+    def factor(self, values: Float32Array) -> Any:
+        """Return a tensor in bf16, which rounds nothing, or in float32 where bf16 is not multiplied."""
+        tensor = self._torch.from_numpy(values)
+        return tensor.to(self._torch.bfloat16) if self._in_bf16 else tensor
+
+    def put(self, array: Any) -> Any:
+        """Return a tensor on the device."""
+        return self._torch.as_tensor(array, device=self._device)
+
+    def get(self, array: Any) -> NDArray[Any]:
+        """Return a tensor as an array."""
+        return np.asarray(array.cpu().numpy())
+
+    def product(self, left: Any, right: Any) -> Any:
+        """Multiply, with sums in float32.
+
+        cuBLAS adds parts of a sum in the type of the result or a more precise one: here in float32, whatever the value
+        of torch's `allow_bf16_reduced_precision_reduction`. Where float32 is multiplied as TF32, its factors lose
+        nothing.
+        """
+        if not self._in_bf16:
+            return left @ right.T
+        return self._torch.mm(left, right.T, out_dtype=self._torch.float32)
+
+    def greatest(self, values: Any, axis: int) -> Any:
+        """Return maxima."""
+        return values.amax(axis)
+
+    def kth_greatest(self, values: Any, k: int) -> Any:
+        """Return the last of the k greatest of each column."""
+        return values.T.contiguous().topk(k, dim=1).values[:, -1]
+
+    def nonzero(self, mask: Any) -> tuple[Any, Any]:
+        """Return rows and columns."""
+        row, column = self._torch.nonzero(mask, as_tuple=True)
+        return row, column
+
+
+def device_named(name: object) -> TorchDevice:
+    """Return a device; raise ValueError if there is none of this name, and ImportError without torch."""
+    if not isinstance(name, str) or not re.fullmatch(r"cpu|cuda(:\d+)?", name):
+        raise ValueError(f"device must be None, 'cpu', 'cuda', or 'cuda:0' and so on for one of several, got {name!r}.")
+    return TorchDevice(name)

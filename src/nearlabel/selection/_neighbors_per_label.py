@@ -1,0 +1,245 @@
+"""A number of neighbours for each label (ML-k'sNN: a k of its own for every label)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import Tags
+
+from nearlabel.lazy import MLkNN, Neighbors, NeighborsSweep
+from nearlabel.models import WithProbabilities
+from nearlabel.models.out_of_sample import Needs
+from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors, clone_search, takes_missing_values
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import check_choice, check_groups, check_integer
+
+
+class NeighborsPerLabel(WithProbabilities):
+    """A lazy classifier with a number of neighbours of its own for each label.
+
+    One search serves all: for each label, a clone of the classifier is fitted to this label alone with its own number
+    of neighbours. With ``n_neighbors="auto"`` the numbers are those with the best leave-one-out predictions for the
+    training samples, which are identical to refitting and need no refit.
+
+    Parameters
+    ----------
+    estimator : MLkNN or BRkNN, default=None
+        A method that decides each label by itself. None: `MLkNN()`.
+    n_neighbors : "auto" or array-like of int of shape (n_labels,), default="auto"
+        A number for each label; "auto" chooses them.
+    max_neighbors : int, default=30
+        "auto" tries every number from 1 up to it, as far as the number of samples allows.
+    scoring : {"macro_f1", "micro_f1", "hamming_loss"}, default="macro_f1"
+        The metric that "auto" optimises: the F1 of each label separately; F1 of all decisions together, whose global
+        optimum over all choices of numbers is found; or each label's wrong decisions. The smallest of equally good
+        numbers is chosen.
+
+    Attributes
+    ----------
+    n_neighbors_ : ndarray of int of shape (n_labels,)
+        The numbers.
+    cv_results_ : dict of str to ndarray
+        With "auto": "n_neighbors" (n_candidates,), and for the leave-one-out predictions "true_positives",
+        "false_positives", "false_negatives" and "f1" (n_candidates, n_labels).
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of the data frame y, else 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features.
+    search_ : object
+        The fitted search.
+
+    See Also
+    --------
+    tune_neighbors : One number for all labels, by any metric.
+
+    Notes
+    -----
+    The idea is that of ML-k'sNN; the numbers here are chosen by leave-one-out predictions of all training samples. Few
+    samples decide the number of a rare label.
+
+    References
+    ----------
+    J. M. Cuevas-Muñoz, N. García-Pedrajas: ML-k'sNN: Label Dependent k Values for Multi-Label k-Nearest Neighbor Rule.
+    Mathematics 11(2), 275, 2023.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import load_multidigits
+    >>> from nearlabel.selection import NeighborsPerLabel
+    >>> digits = load_multidigits()
+    >>> NeighborsPerLabel().fit(digits.X[:500], digits.Y[:500]).n_neighbors_.tolist()
+    [13, 14, 4, 3, 9, 18, 8, 3, 25, 2]
+    """
+
+    _takes_constant_labels = True
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_neighbors: Any = "auto",
+        max_neighbors: int = 30,
+        scoring: str = "macro_f1",
+    ) -> None:
+        self.estimator = estimator
+        self.n_neighbors = n_neighbors
+        self.max_neighbors = max_neighbors
+        self.scoring = scoring
+
+    def fit(self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None = None) -> Self:
+        """Fit the classifier to training samples and their label sets, and choose the numbers with "auto".
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Training samples.
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
+            Label sets as an indicator matrix of 0 and 1, or one label of two classes, as scikit-learn's binary
+            classifiers take it. A label with one class is no error.
+        groups : array-like of shape (n_samples,), default=None
+            Names of groups of samples that "auto" leaves out together. None: each sample is its own group.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If X, y or groups are malformed, their lengths differ, or a parameter is out of range.
+        TypeError
+            If a parameter is of a wrong type.
+        """
+        return self._fit(X, y, groups=groups)
+
+    def _check_parameters(self) -> None:
+        check_choice("scoring", self.scoring, _OBJECTIVES)
+        check_integer("max_neighbors", self.max_neighbors, low=1)
+        if isinstance(self.n_neighbors, str) and self.n_neighbors != "auto":
+            raise ValueError(f"n_neighbors must be an integer or 'auto', got {self.n_neighbors!r}.")
+        if not getattr(self.estimator, "labels_are_independent", self.estimator is None):
+            raise TypeError(
+                "estimator must be a lazy classifier that decides each label by itself, MLkNN or BRkNN,"
+                f" got {type(self.estimator).__name__}."
+            )
+
+    def _learn(self, X: Matrix, labels: Matrix, groups: ArrayLike | None = None) -> None:
+        whole = clone(MLkNN() if self.estimator is None else self.estimator)
+        self.search_ = clone_search(whole.search)
+        self.search_.fit(X)
+        auto = isinstance(self.n_neighbors, str)
+        numbers = None if groups is None else check_groups(groups, labels.shape[0])
+        largest = 1 if numbers is None else int(np.bincount(numbers).max())
+        most = self.max_neighbors + largest if auto else int(self._given_numbers(labels).max())
+        whole.set_params(search=self._known_neighbors(labels.shape[0], most))
+        self.n_neighbors_ = self._chosen_numbers(whole, X, labels, numbers) if auto else self._given_numbers(labels)
+        self._parts = []
+        for k in np.unique(self.n_neighbors_):
+            columns = np.flatnonzero(self.n_neighbors_ == k)
+            self._parts.append((columns, clone(whole).set_params(n_neighbors=int(k)).fit(X, labels[:, columns])))
+
+    def _known_neighbors(self, n_samples: int, most: int) -> PrecomputedNeighbors:
+        """Search once for this many neighbours of the training samples, or as many as there are."""
+        most = min(most, n_samples - 1, getattr(self.search_, "n_neighbors_known", most))
+        if not most:  # a single sample
+            return PrecomputedNeighbors(NeighborGraph(np.empty((1, 0)), np.empty((1, 0), dtype=np.intp)))
+        return PrecomputedNeighbors(NeighborGraph(*self.search_.kneighbors(n_neighbors=most)))
+
+    def _chosen_numbers(self, whole: Any, X: Matrix, labels: Matrix, groups: IntArray | None) -> IntArray:
+        """Try every number on all labels at once, and take for each label its best."""
+        sweep = NeighborsSweep.left_out(whole, X, labels, self.max_neighbors, groups=groups)
+        counts = [_counts(truth, answer.labels) for _, truth, answer in sweep.answers(scores=False)]
+        self.cv_results_ = {
+            "n_neighbors": np.array(sweep.candidates),
+            **_table(*np.array(counts).swapaxes(0, 1)),
+        }
+        best = _OBJECTIVES[self.scoring](self.cv_results_)
+        return np.asarray(self.cv_results_["n_neighbors"][best])
+
+    def _given_numbers(self, labels: Matrix) -> IntArray:
+        """Return the numbers that were given, as an array."""
+        numbers = np.asarray(self.n_neighbors)
+        if numbers.shape != labels.shape[1:] or numbers.dtype.kind not in "iu":
+            raise ValueError(
+                f"n_neighbors must be 'auto' or {labels.shape[1]} integers, one a label,"
+                f" got {numbers.dtype} of shape {numbers.shape}."
+            )
+        return numbers.astype(np.intp)
+
+    def _neighbors(self, X: Matrix) -> Iterator[tuple[Any, Neighbors]]:
+        """Yield the parts and their neighbours of the queries, from one search."""
+        distances, indices = self.search_.kneighbors(X, int(self.n_neighbors_.max()))
+        for _, part in self._parts:
+            yield part, Neighbors(distances[:, : part.n_neighbors_], indices[:, : part.n_neighbors_])
+
+    def _score(self, X: Matrix) -> FloatArray:
+        return np.hstack([part._answer(some, Needs(labels=False)).scores for part, some in self._neighbors(X)])[
+            :, self._places
+        ]
+
+    def _decide(self, X: Matrix) -> Matrix:
+        parts = [part._answer(some, Needs(scores=False)).labels for part, some in self._neighbors(X)]
+        stacked = sparse.hstack(parts, format="csr") if sparse.issparse(parts[0]) else np.hstack(parts)
+        return stacked[:, self._places]
+
+    def __sklearn_tags__(self) -> Tags:
+        """Declare that X may contain NaN where the classifier's search allows it."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = takes_missing_values(self.estimator)
+        return tags
+
+    @property
+    def _places(self) -> IntArray:
+        """Return the place of each label among the columns of all parts."""
+        return np.argsort(np.concatenate([columns for columns, _ in self._parts]))
+
+
+def _counts(truth: Matrix, predicted: Matrix) -> IntArray:
+    """Return true positives, false positives and false negatives of each label, (3, n_labels)."""
+    truth, predicted = sparse.csr_array(truth), sparse.csr_array(predicted)
+    n_true, n_predicted, n_both = (
+        np.asarray(labels.sum(axis=0)).ravel() for labels in (truth, predicted, truth * predicted)
+    )
+    return np.array([n_both, n_predicted - n_both, n_true - n_both])
+
+
+def _table(tp: IntArray, fp: IntArray, fn: IntArray) -> dict[str, NDArray[Any]]:
+    """Return the counts (n_candidates, n_labels) by name, and F1, which is 0 without positives and predictions."""
+    f1 = 2 * tp / np.maximum(2 * tp + fp + fn, 1)
+    return {"true_positives": tp, "false_positives": fp, "false_negatives": fn, "f1": f1}
+
+
+def _best_for_macro_f1(table: Mapping[str, NDArray[Any]]) -> IntArray:
+    best: IntArray = table["f1"].argmax(axis=0)
+    return best
+
+
+def _best_for_hamming_loss(table: Mapping[str, NDArray[Any]]) -> IntArray:
+    best: IntArray = (table["false_positives"] + table["false_negatives"]).argmin(axis=0)
+    return best
+
+
+def _best_for_micro_f1(table: Mapping[str, NDArray[Any]]) -> IntArray:
+    """Maximise Σ 2tp / Σ (2tp + fp + fn) over one choice a label, by Dinkelbach's iteration."""
+    doubled = 2 * table["true_positives"]
+    size = doubled + table["false_positives"] + table["false_negatives"]
+    value, reached = -1.0, 0.0
+    while reached > value:
+        value = reached
+        best: IntArray = (doubled - value * size).argmax(axis=0)[np.newaxis]
+        reached = np.take_along_axis(doubled, best, 0).sum() / max(np.take_along_axis(size, best, 0).sum(), 1)
+    return np.asarray(best[0])
+
+
+_OBJECTIVES: Mapping[str, Callable[[Mapping[str, NDArray[Any]]], IntArray]] = MappingProxyType(
+    {"macro_f1": _best_for_macro_f1, "micro_f1": _best_for_micro_f1, "hamming_loss": _best_for_hamming_loss}
+)

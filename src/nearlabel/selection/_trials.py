@@ -1,0 +1,230 @@
+"""Candidates of a choice: the spaces in which distances are computed, and the best thresholds of each one's scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+
+from nearlabel.metrics import Metric, score_all
+from nearlabel.models.out_of_sample import of_groups, splitter_of
+from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
+from nearlabel.thresholds import ThresholdStrategy
+from nearlabel.utils.containers import are_words, columns_of, is_frame, kind_of
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense
+
+N_PARTS = 5
+_MOST_FINALISTS, _BYTES_OF_FINALISTS = 8, 2**28
+
+
+class Trial(NamedTuple):
+    """A candidate and its result.
+
+    Parameters
+    ----------
+    names : dict
+        The candidate in words: "method", "scale", "metric", "n_neighbors".
+    candidate : object
+        The candidate.
+    place : tuple of int
+        Among equal values the trial with the lowest place wins.
+    value : float
+        The metric, with the best thresholds.
+    strategy : ThresholdStrategy
+        Fitted to all scores.
+    """
+
+    names: dict[str, Any]
+    candidate: Any
+    place: tuple[int, ...]
+    value: float
+    strategy: ThresholdStrategy
+
+
+class Trials:
+    """The trials, and the scores of the best few.
+
+    Parameters
+    ----------
+    labels : ndarray or CSR of shape (n_samples, n_labels)
+        True label sets.
+    metric : Metric
+        The metric to optimise.
+    strategy : ThresholdStrategy
+        Finds thresholds; a clone is fitted to the scores of each candidate.
+
+    Attributes
+    ----------
+    all : list of Trial
+        In the order of trying.
+    best_model : object
+        The fitted model of the best trial.
+    """
+
+    def __init__(self, labels: Matrix, metric: Metric, strategy: ThresholdStrategy) -> None:
+        self._labels, self._metric, self._strategy = labels, metric, strategy
+        self._finalists: list[tuple[Trial, FloatArray]] = []
+        self._most = max(1, min(_MOST_FINALISTS, _BYTES_OF_FINALISTS // (8 * labels.shape[0] * labels.shape[1])))
+        self.all: list[Trial] = []
+        self.best_model: Any = None
+
+    def offer(
+        self, names: dict[str, Any], candidate: Any, place: tuple[int, ...], model: Any, scores: FloatArray
+    ) -> None:
+        """Find the best thresholds for a model's scores (n_samples, n_labels), and store the value that they reach."""
+        strategy, value = self._tuned(scores, slice(None))
+        trial = Trial(names, candidate, place, value, strategy)
+        self.all.append(trial)
+        if np.isfinite(value):
+            self._finalists = sorted([*self._finalists, (trial, scores)], key=lambda pair: self._rank(pair[0]))
+            del self._finalists[self._most :]
+            self.best_model = model if self.best is trial else self.best_model
+
+    @property
+    def best(self) -> Trial:
+        """The best trial.
+
+        Raises
+        ------
+        ValueError
+            If the metric is undefined for all.
+        """
+        if not self._finalists:
+            raise ValueError(
+                f"scoring must be a metric that these label sets define, got {self._metric.name!r}, which is not."
+            )
+        return self._finalists[0][0]
+
+    def crossfit(self, groups: IntArray | None = None) -> float:
+        """Return the value if each of five parts is decided by a choice among the best few on the other parts."""
+        n_samples = self._labels.shape[0]
+        n_units = n_samples if groups is None else int(groups.max()) + 1
+        if n_units < N_PARTS:
+            return float("nan")
+        decided = np.empty(self._labels.shape, dtype=np.int64)
+        scored = np.empty(self._labels.shape)
+        splitter = splitter_of(N_PARTS, n_samples, 0, groups)
+        for others, part in splitter.split(np.zeros((n_samples, 1)), **of_groups(groups)):
+            tuned = [self._tuned(scores, others) for _, scores in self._finalists]
+            gains = np.array([self._gain(value) for _, value in tuned])
+            best = int(np.where(np.isnan(gains), -np.inf, gains).argmax())
+            scored[part] = self._finalists[best][1][part]
+            decided[part] = as_dense(tuned[best][0].predict(scored[part]))
+        return metric_of(self._metric, self._labels, decided, scored)
+
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Return the trials as columns, in the order of trying."""
+        ranked = sorted(range(len(self.all)), key=lambda number: self._rank(self.all[number]))
+        rank = np.empty(len(ranked), dtype=np.intp)
+        rank[ranked] = np.arange(1, len(ranked) + 1)
+        columns = {name: np.array([trial.names[name] or 0 for trial in self.all]) for name in self.all[0].names}
+        return {**columns, "score": np.array([trial.value for trial in self.all]), "rank": rank}
+
+    def _tuned(self, scores: FloatArray, rows: Any) -> tuple[ThresholdStrategy, float]:
+        """Return thresholds found on some rows, and the value that they reach there."""
+        labels, scores = self._labels[rows], scores[rows]
+        strategy = clone(self._strategy).fit(scores, labels)
+        return strategy, metric_of(self._metric, labels, strategy.predict(scores), scores)
+
+    def _gain(self, value: float) -> float:
+        return value if self._metric.greater_is_better else -value
+
+    def _rank(self, trial: Trial) -> tuple[Any, ...]:
+        return (-self._gain(trial.value) if np.isfinite(trial.value) else np.inf, *trial.place)
+
+
+def metric_of(metric: Metric, truth: Matrix, predicted: Matrix, scores: FloatArray) -> float:
+    """Return a metric of predicted label sets or of scores, whichever it needs."""
+    return float(score_all(truth, predicted, scores, [metric])[metric.name])
+
+
+# The ways to compute distances that a choice tries: the transformation of features, and the metric.
+
+_MOST_TERMS_OF_MANHATTAN = 4e9  # n² d: it is no matrix product, and 10 times as slow as the Euclidean distance
+
+
+class Space(NamedTuple):
+    """One way: the name of the scaling, an unfitted transformer or None, and the metric."""
+
+    scale: str
+    preparation: Any
+    metric: str
+
+
+def spaces_of(X: MatrixLike, scales: Any = "auto", metrics: Any = "auto") -> list[Space]:
+    """Return the spaces to try, simple ones first.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse container of shape (n_samples, n_features)
+        Training samples; only the kinds of their values are used.
+    scales : "auto", sequence of str, or mapping of str to transformer or None
+        Names of scalings, as `FeatureScaler` knows them, or transformers of the features, by name.
+    metrics : "auto" or sequence of str
+        Metrics of `ExactNeighbors`. "auto": for a scale that "auto" tries too, those that go with it there; for another
+        scale all of them.
+
+    Returns
+    -------
+    list of Space
+        With metrics given, each scale with each.
+    """
+    pairs = _automatic(X)
+    names = list(dict.fromkeys(scale for scale, _ in pairs)) if isinstance(scales, str) else list(scales)
+    given = scales if isinstance(scales, Mapping) else {scale: _preparation(X, scale) for scale in names}
+    if not (isinstance(scales, str) and isinstance(metrics, str)):
+        pairs = [(scale, metric) for scale in names for metric in _tried(metrics, scale, pairs)]
+    return [Space(scale, given[scale], metric) for scale, metric in pairs]
+
+
+def _tried(metrics: Any, scale: str, pairs: list[tuple[str, str]]) -> list[str]:
+    """Return the metrics to try with a scale, where "auto" for both would try these pairs."""
+    if not isinstance(metrics, str):
+        return list(metrics)
+    return [metric for of, metric in pairs if of == scale] or list(dict.fromkeys(metric for _, metric in pairs))
+
+
+def _automatic(X: MatrixLike) -> list[tuple[str, str]]:
+    """Return pairs of scale and metric; they depend on the values of X, not on its container."""
+    if is_mixed(X):
+        return [("minmax", "euclidean"), ("standard", "euclidean")]
+    if are_words(X):
+        return [("minmax", "euclidean"), ("minmax", "cosine"), ("tfidf", "cosine")]
+    few = X.shape[0] ** 2 * X.shape[1] <= _MOST_TERMS_OF_MANHATTAN
+    return [("minmax", "euclidean"), ("standard", "euclidean"), *([("minmax", "manhattan")] if few else [])]
+
+
+def is_mixed(X: MatrixLike) -> bool:
+    """Return whether columns have values other than numbers."""
+    if is_frame(X):
+        return any(kind_of(column) != "number" for column in columns_of(X))
+    return bool(getattr(X, "dtype", np.dtype(float)).kind == "O")
+
+
+def _preparation(X: MatrixLike, scale: str) -> Any:
+    if is_mixed(X):
+        return MixedFeaturesEncoder(scale=scale)
+    scaler = FeatureScaler(scale)
+    if _has_missing(X):
+        return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), scaler)
+    return None if scale == "none" else scaler
+
+
+def _has_missing(X: MatrixLike) -> bool:
+    values = X.data if sparse.issparse(X) else np.asarray(X)
+    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(1, dtype=bool)
+    if missing.size and missing.all():
+        raise ValueError("X must have some values that are not missing, got none.")
+    return bool(missing.any())
+
+
+def fresh(space: Space) -> list[Any]:
+    """Return the unfitted steps before the method."""
+    return [] if space.preparation is None else [clone(space.preparation)]

@@ -1,0 +1,166 @@
+"""The texts that users see: advice, errors about parameters, progress, and shortened names."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import count
+from typing import Any
+
+
+class AdviceWarning(UserWarning):
+    """Advice on data, which the command line hides with --quiet."""
+
+
+@contextmanager
+def kept_warnings() -> Iterator[list[Warning]]:
+    """Collect the warnings of a block, each text once, instead of showing them."""
+    kept: list[Warning] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield kept
+    by_sentence = {str(w.message): w.message for w in caught if isinstance(w.message, Warning)}
+    kept += by_sentence.values()
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[list[str]]:
+    """Collect the texts of the warnings of a block, each once, instead of showing them."""
+    notes: list[str] = []
+    with kept_warnings() as kept:
+        yield notes
+    notes += [str(warning) for warning in kept]
+
+
+# Warnings with advice on a single fit, which are hidden when many fits are compared.
+
+_OF_ONE_FIT = (
+    "formulas='printed' predicts almost no label",  # a comparison shows the effect in its table
+    "Far too many labels are predicted",
+    ".*which are never neighbours",  # samples without known labels, in every fold
+)
+
+
+@contextmanager
+def without_advice() -> Iterator[None]:
+    """Ignore warnings with advice for users who fit a single classifier."""
+    with warnings.catch_warnings():
+        for message in _OF_ONE_FIT:
+            warnings.filterwarnings("ignore", message=message)
+        yield
+
+
+# Errors about parameters that another program can show with its own parameter names.
+
+
+class ParameterError(ValueError):
+    """A ValueError whose message contains parameter names or settings.
+
+    Most messages begin with the name of the wrong parameter; for these a ValueError is enough. This class is for
+    messages that name parameters elsewhere.
+
+    Parameters
+    ----------
+    template : str
+        The message, with ``{name}`` for each parameter and each value.
+    parameters : mapping of str to object
+        The parameters; None to show the name alone, or else the value that a hint recommends.
+    values : mapping of str to object, default={}
+        Other values in the template.
+
+    Examples
+    --------
+    >>> error = ParameterError("x must be a number. Hint: {ignore} skips it.", {"ignore": ["x"]})
+    >>> str(error)
+    "x must be a number. Hint: ignore=['x'] skips it."
+    >>> error.message(lambda name, value: f"--{name} {','.join(value)}")
+    'x must be a number. Hint: --ignore x skips it.'
+    """
+
+    def __init__(self, template: str, parameters: Mapping[str, Any], values: Mapping[str, object] | None = None):
+        self._parts = template, parameters, values or {}
+        super().__init__(self.message(_in_python))
+
+    def message(self, show: Callable[[str, Any], str]) -> str:
+        """Return the message with ``show(name, value)`` for each parameter."""
+        template, parameters, values = self._parts
+        return template.format(**values, **{name: show(name, value) for name, value in parameters.items()})
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), self._parts  # by default exceptions are pickled with their message only
+
+
+def _in_python(name: str, value: Any) -> str:
+    return name if value is None else f"{name}={value!r}"
+
+
+# Progress of searches, of reading files and of runs, reported to a listener.
+
+Listener = Callable[[float], None]
+Progress = Callable[[int, int], None]  # called with the numbers of finished and of all parts
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_clock: ContextVar[Listener | None] = ContextVar("clock", default=None)
+
+
+@contextmanager
+def listening(listener: Listener | None, clock: Listener | None = None) -> Iterator[None]:
+    """Call a function with the finished share, in (0, 1], of each search or file read in the block; None: never.
+
+    The function may be called from any thread. `clock` is called with the estimated seconds left, by work that
+    estimates them.
+    """
+    tokens = _listener.set(listener), _clock.set(clock)
+    try:
+        yield
+    finally:
+        _listener.reset(tokens[0])
+        _clock.reset(tokens[1])
+
+
+@contextmanager
+def part(start: float, end: float) -> Iterator[None]:
+    """Report the progress in the block as this part of the whole."""
+    whole = _listener.get()
+    with listening(None if whole is None else lambda share: whole(start + share * (end - start))):
+        yield
+
+
+def tell(share: float) -> None:
+    """Report the finished share of the work."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(share)
+
+
+def expect(seconds: float) -> None:
+    """Report the estimated seconds left."""
+    clock = _clock.get()
+    if clock is not None:
+        clock(seconds)
+
+
+def counter(n_tasks: int) -> Callable[[], None]:
+    """Return a function to call after each of n tasks, from any thread."""
+    listener, done = _listener.get(), count(1)
+    return (lambda: None) if listener is None else lambda: listener(next(done) / n_tasks)
+
+
+# Shortened names.
+
+
+def shortened(name: object, longest: int) -> str:
+    """Remove the middle of a long name: similar names often differ at their end.
+
+    White space, including line ends, becomes one blank.
+
+    Examples
+    --------
+    >>> shortened("binary relevance", 16), shortened("binary  relevance", 7)
+    ('binary relevance', 'bin…nce')
+    """
+    text = " ".join(str(name).split())
+    half = longest // 2
+    return text if len(text) <= longest else f"{text[: longest - half - 1]}…{text[len(text) - half :]}"

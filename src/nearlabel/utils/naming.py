@@ -1,0 +1,154 @@
+"""Things that users name: objects to import, options ``name:parameter=value``, and optional libraries."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+import math
+import re
+import sys
+import warnings
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+# A dotted module or a file, a colon, and a name that is not the beginning of an option.
+_NAMED = re.compile(r"(?P<module>[^:=]+):(?P<name>[A-Za-z_]\w*)(?=:|\Z)")
+
+
+# After a colon, a name that is not the beginning of an option.
+_ANYWHERE = re.compile(r":[A-Za-z_]\w*(?![\w=])")
+
+
+def names_an_import(text: str) -> bool:
+    """Return whether a specification contains a ``module:Name``."""
+    return _ANYWHERE.search(text) is not None
+
+
+def split_import(text: str) -> tuple[str, str] | None:
+    """Return the ``module:Name`` at the beginning of a specification and the rest after it, or None.
+
+    Parameters
+    ----------
+    text : str
+        ``package.module:Name:option=value``; returns None if the second part is an option, as in ``mlknn:smoothing=2``.
+    """
+    found = _NAMED.match(text)
+    return None if found is None else (found[0], text[found.end() :])
+
+
+def import_object(name: str) -> Any:
+    """Import a module and return one of its attributes; **this executes the code of the module**.
+
+    A module that is not found elsewhere is searched in the current directory, which then stays on `sys.path`, since
+    worker processes must find the module too.
+
+    Parameters
+    ----------
+    name : str
+        ``package.module:Name``, or ``path/to/file.py:Name``.
+
+    Returns
+    -------
+    object
+        The attribute: a class, a function or an instance.
+
+    Raises
+    ------
+    ValueError
+        If the text has no colon, or the module has no such attribute.
+    ImportError
+        If there is no such module or file, or its code fails.
+    """
+    where, colon, attribute = name.rpartition(":")
+    if not colon or not where or not attribute:
+        raise ValueError(f"name must be package.module:Name or ./file.py:Name, got {name!r}.")
+    module = _module_of_file(Path(where)) if where.endswith(".py") else _module(where)
+    if not hasattr(module, attribute):
+        near = difflib.get_close_matches(attribute, vars(module), n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"{name} must name something in {where}, got no {attribute!r} there.{hint}")
+    return getattr(module, attribute)
+
+
+def _module(name: str) -> ModuleType:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # last: a file there must not replace an installed library
+    importlib.invalidate_caches()  # the file may be very new
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            raise ImportError(
+                f"No module named {error.name!r} is installed or in the current directory."
+                f" Hint: name a file by its path, ./{name.replace('.', '/')}.py:Name."
+            ) from error
+        raise ImportError(f"Module {name} cannot be imported: {error}.") from error
+    except Exception as error:
+        raise ImportError(f"Module {name} cannot be imported: {type(error).__name__}: {error}.") from error
+
+
+def _module_of_file(path: Path) -> ModuleType:
+    """Import a file under its own name, which is also how worker processes import it."""
+    if not path.is_file():
+        raise ImportError(f"There is no file {path}.")
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    module = _module(path.stem)
+    if Path(module.__file__ or "").resolve() != path.resolve():
+        raise ImportError(f"{path} must not have the name of another module, {path.stem}. Hint: rename the file.")
+    return module
+
+
+# Options in specifications: ``name:parameter=value``.
+
+_LONGEST_VALUE = 1000  # characters; Python's parser is slow for longer literals
+
+
+def split_option(whose: str, known: list[str], option: str) -> tuple[str, str]:
+    """Return parameter and value of ``parameter=value``; raise ValueError unless the parameter is known."""
+    parameter, equals, text = option.partition("=")
+    if not known:
+        raise ValueError(f"{whose} must be without options, got {option!r}.")
+    if parameter not in known or not equals:
+        raise ValueError(f"option of {whose} must be parameter=value, of {known}, got {option!r}.")
+    return parameter, text
+
+
+def read_value(text: str) -> Any:
+    """Return the number, boolean or None that a text represents, or else the text."""
+    if text == "nan":  # a float, but not a Python literal
+        return math.nan
+    if len(text) > _LONGEST_VALUE:
+        return text
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # for a backslash, which a text may contain
+            warnings.simplefilter("ignore", DeprecationWarning)  # the same before Python 3.12
+            return ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):  # the last two: too many brackets or signs
+        return text
+
+
+# Import an optional library; the error names the extra that installs it.
+
+
+def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:
+    """Return the imported module.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed; the message names the extra that installs it. Also if its import fails.
+    """
+    library = module.partition(".")[0]
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        is_missing = isinstance(error, ModuleNotFoundError) and str(error.name).partition(".")[0] == library
+        if is_missing:
+            raise ImportError(f"{purpose} needs {library}: pip install 'nearlabel[{extra}]'.") from error
+        raise ImportError(f"{purpose} needs {library}, which is installed but cannot be imported: {error}") from error
