@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TEST_EXTRAS ?= test,ann,dask,browser,docs
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
-.PHONY: help demo test test-all test-long test-oldest test-kernels test-gpu api mutants mutants-generated install-oldest sbom sanitize wheels release bench docs man lint types check clean fuzz fuzz-estimators faults strangers test-clients
+.PHONY: help demo test test-all test-long test-oldest test-kernels test-gpu api mutants mutants-generated install-oldest sbom sanitize wheels release bench house docs man lint types check clean fuzz fuzz-estimators faults strangers test-clients
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -135,6 +135,10 @@ bench: $(BIN)/python  ## install with the competitors, run all benchmarks, write
 	$(BIN)/python benchmarks/prototypes.py $(QUICK)
 	$(BIN)/python benchmarks/tables.py $(QUICK)
 	$(BIN)/python benchmarks/charts.py
+
+house: $(BIN)/python  ## files, lines, imports and the paths of calls in src/nearlabel, with goals (LIST=--list: which; BEFORE=SRC: compare times with another source tree)
+	$(INSTALL) '.[test]'
+	$(BIN)/python benchmarks/house.py $(LIST) $(if $(BEFORE),--before $(BEFORE)) $(if $(JSON),--json $(JSON))
 
 docs: $(BIN)/python  ## install and build the documentation site, build/docs/index.html; a warning is an error
 	$(INSTALL) '.[docs]'
