@@ -16,7 +16,6 @@ from nearlabel.metrics import CATALOGUE
 from nearlabel.metrics.evaluation import is_mean_over_labels, title_of
 from nearlabel.plots import NeighborsCurveDisplay, NeighborsPanelsDisplay
 
-_DIRECTIONS = {name: metric.greater_is_better for name, metric in CATALOGUE.items()}
 _USUAL = (  # the columns of a table, as far as there is room
     "hamming_loss", "subset_accuracy", "micro_f1", "average_precision", "jaccard_examples", "macro_f1", "one_error",
     "ranking_loss",
@@ -25,17 +24,18 @@ _USUAL = (  # the columns of a table, as far as there is room
 
 def directions_of(records: Iterable[Record]) -> dict[str, bool]:
     """Return for each metric whether greater is better: from the catalogue, or for other metrics from their records."""
-    return _DIRECTIONS | {r["metric"]: r["greater_is_better"] for r in records if "greater_is_better" in r}
+    known = {name: metric.greater_is_better for name, metric in CATALOGUE.items()}
+    return known | {r["metric"]: r["greater_is_better"] for r in records if "greater_is_better" in r}
 
 
 def show(
-    cells: Sequence[Cell], format_: str, directions: Mapping[str, bool] = _DIRECTIONS, *, every: bool = False
+    cells: Sequence[Cell], format_: str, directions: Mapping[str, bool] | None = None, *, every: bool = False
 ) -> None:
     """Print the cells as a table, JSON or CSV; `directions` is whether greater is better, by metric.
 
     A table starts with the usual metrics; metrics that do not fit are printed only if `every` metric is wanted.
     """
-    _show(cells, format_, partial(_print_dataset, directions=directions, every=every))
+    _show(cells, format_, partial(_print_dataset, directions=directions or directions_of(()), every=every))
 
 
 def show_costs(costs: Sequence[SearchCost], format_: str) -> None:

@@ -6,7 +6,8 @@ import argparse
 
 from nearlabel.cli import _comparison, _console
 from nearlabel.datasets import load_multidigits
-from nearlabel.experiments import NEIGHBOR_METHODS, Plan, run, summarise
+from nearlabel.cli.arguments.registered import NEIGHBOR_METHODS
+from nearlabel.experiments import Plan, run, summarise
 from nearlabel.plots import check_figure_file
 
 _METHODS = (*NEIGHBOR_METHODS, "nldd")

@@ -9,7 +9,6 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TypeAlias
 
 from nearlabel.cli import _console
 from nearlabel.cli._comparison import curves
@@ -18,13 +17,10 @@ from nearlabel.metrics.evaluation import title_of
 from nearlabel.papers import Curve, DistancePairs, LabelCube, Paper, PrintedCell, PrintedRelation
 from nearlabel.plots import DoubleDistancesDisplay, LabelCubeDisplay, NeighborsPanelsDisplay, check_figure_file
 
-_Figure: TypeAlias = Curve | LabelCube | DistancePairs
 _TITLE_WIDTH = 70  # letters of a line above a figure
 # The columns of CSV, each once: of cells, of rankings and of orders.
 _KINDS = ("table", "ranking", "figure", "row")
 _OF_RANKINGS = ("mean_rank", "statistic", "p_value", "n_pairs")
-_OF_CELLS, _OF_ORDERS = ([field.name for field in fields(kind)] for kind in (PrintedCell, PrintedRelation))
-_COLUMNS = tuple(dict.fromkeys((*_KINDS, *_OF_CELLS, *_OF_RANKINGS, *_OF_ORDERS)))
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -79,7 +75,7 @@ def _print(paper: Paper, parts: Sequence[Part], format_: str, *, quick: bool) ->
         _console.print_json([part.as_dict() for part in parts])
     elif format_ == "csv":
         rows = [row for part in parts for row in part.rows()]
-        _console.print_csv([{column: _csv_cell(row.get(column)) for column in _COLUMNS} for row in rows])
+        _console.print_csv([{column: _csv_cell(row.get(column)) for column in _columns()} for row in rows])
     else:
         page = _console.MARKDOWN if format_ == "markdown" else _console.SCREEN
         if page is _console.MARKDOWN:
@@ -104,11 +100,17 @@ def _figure_files(arguments: argparse.Namespace, paper: Paper, numbers: Sequence
     return files
 
 
-def _draw(figure: _Figure, file: Path) -> None:
+def _columns() -> tuple[str, ...]:
+    """Return the columns of CSV: what a row is of, then the fields of cells, of rankings and of orders."""
+    of_cells, of_orders = ([field.name for field in fields(kind)] for kind in (PrintedCell, PrintedRelation))
+    return tuple(dict.fromkeys((*_KINDS, *of_cells, *_OF_RANKINGS, *of_orders)))
+
+
+def _draw(figure: Curve | LabelCube | DistancePairs, file: Path) -> None:
     _display(figure).write(file, title="\n".join(textwrap.wrap(figure.title, _TITLE_WIDTH)))
 
 
-def _display(figure: _Figure) -> LabelCubeDisplay | DoubleDistancesDisplay | NeighborsPanelsDisplay:
+def _display(figure: Curve | LabelCube | DistancePairs) -> LabelCubeDisplay | DoubleDistancesDisplay | NeighborsPanelsDisplay:
     """Return a figure in the form in which it is drawn."""
     if isinstance(figure, LabelCube):
         return LabelCubeDisplay(figure.probabilities, figure.labelsets)

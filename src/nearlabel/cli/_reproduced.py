@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from nearlabel.cli import _console
 from nearlabel.experiments import made_with
@@ -25,7 +25,8 @@ from nearlabel.papers import (
 _COLUMNS = ("data set", "label set", "method", "k", "metric", "printed", "ours", "difference", "ours, other reading")
 _N_NAMES = 5  # the columns before the numbers
 
-Part: TypeAlias = Reproduction | ReproducedOrder | Ranking | Curve | LabelCube | DistancePairs
+if TYPE_CHECKING:
+    Part: TypeAlias = Reproduction | ReproducedOrder | Ranking | Curve | LabelCube | DistancePairs
 
 
 def print_origin(page: _console.Page, paper: Paper, arguments: Sequence[str]) -> None:
