@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from nearlabel.cli import _comparison, _console
-from nearlabel.datasets import load_multidigits
 from nearlabel.cli.arguments.registered import NEIGHBOR_METHODS
+from nearlabel.datasets import load_multidigits
 from nearlabel.experiments import Plan, run, summarise
 from nearlabel.plots import check_figure_file
 

@@ -110,7 +110,9 @@ def _draw(figure: Curve | LabelCube | DistancePairs, file: Path) -> None:
     _display(figure).write(file, title="\n".join(textwrap.wrap(figure.title, _TITLE_WIDTH)))
 
 
-def _display(figure: Curve | LabelCube | DistancePairs) -> LabelCubeDisplay | DoubleDistancesDisplay | NeighborsPanelsDisplay:
+def _display(
+    figure: Curve | LabelCube | DistancePairs,
+) -> LabelCubeDisplay | DoubleDistancesDisplay | NeighborsPanelsDisplay:
     """Return a figure in the form in which it is drawn."""
     if isinstance(figure, LabelCube):
         return LabelCubeDisplay(figure.probabilities, figure.labelsets)
