@@ -86,7 +86,7 @@ def faults_of_layers(name, tree):
             yield f"{name}: {module} is in no layer"
         elif not allowed(importer, imported):
             yield f"{name}: must not import {module}"
-        if node not in top_level:
+        if node not in top_level and importer != "cli":  # a help page loads no room and no library
             yield f"{name}: {module} is imported inside a function"
 
 

@@ -28,7 +28,7 @@ def test_every_command_has_its_section(page):
     """With its examples, which are what one looks for first."""
     text = page.read_text(encoding="utf-8")
     assert re.findall(r'^\.SH "NEARLABEL (\w+)"$', text, re.MULTILINE) == [name.upper() for name in _COMMANDS]
-    examples = [escaped(f"  {example}") for _, _, examples in _COMMANDS.values() for example in examples]
+    examples = [escaped(f"  {example}") for command in _COMMANDS.values() for example in command.EXAMPLES]
     assert [example for example in examples if f"\n{example}\n" not in text] == []
     assert "Exit codes: 0 success" in text
 

@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from nearlabel import audit, comparison, experiments, papers, preprocessing, thresholds
-from nearlabel.cli import _COMMANDS
-from nearlabel.cli.arguments import registered
+from nearlabel.cli import _COMMANDS, _arguments
 from nearlabel.thresholds import _risk_control
 
 HEAVY = {"numpy", "scipy", "sklearn", "joblib", "pandas", "pyarrow", "rich", "matplotlib", "skops"}
@@ -98,9 +97,9 @@ def test_a_missing_extra_is_told_before_the_work_is_imported(command):
 def test_the_names_are_those_of_the_library(library, names):
     """In the order in which help pages list them."""
     for name in names.split():
-        assert getattr(registered, name) == tuple(getattr(library, name)), name
+        assert getattr(_arguments, name) == tuple(getattr(library, name)), name
 
 
 def test_the_papers_are_those_of_the_library():
     """They are files, not a tuple."""
-    assert list(registered.PAPERS) == papers.paper_names()
+    assert list(_arguments.PAPERS) == papers.paper_names()

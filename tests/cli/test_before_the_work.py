@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from nearlabel.cli import _compare, _data, _demo, _explain, _model, _reproduce
-
 CSV = ("--labels-column", "tags")
 RICH = ("rich.table", "rich.box", "rich.console", "rich.progress")
 NEEDS_RICH = "The command line needs rich: pip install 'nearlabel[cli]'."
@@ -28,11 +26,11 @@ def no_work(monkeypatch, tmp_path):
     def work(*_, **__):
         pytest.fail("work was done")
 
-    for module, name in [
-        (_data, "open_data"), (_model, "open_model"), (_explain._model, "open_model"), (_compare, "compare"),
-        (_demo, "run"), (_reproduce.Paper, "reproduce_figure"),
-    ]:  # fmt: skip
-        monkeypatch.setattr(module, name, work)
+    for name in (
+        "cli._data.open_data", "cli._model.open_model", "comparison.compare", "experiments.run",
+        "papers.Paper.reproduce_figure",
+    ):  # fmt: skip
+        monkeypatch.setattr(f"nearlabel.{name}", work)
     monkeypatch.chdir(tmp_path)
 
 

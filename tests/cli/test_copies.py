@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from nearlabel.cli import _copies
+from nearlabel.cli import _matched_data
 from nearlabel.datasets import Dataset, examine, write_npz
 from nearlabel.datasets.doctor._finding import MANY_DUPLICATES
 
@@ -129,9 +129,9 @@ def test_more_than_one_in_a_hundred(n_copies, told):
     X = np.arange(120.0).reshape(120, 1)
     X[:n_copies] = 119
     data = Dataset(X, np.zeros((120, 1), dtype=int), ("a",), ("b",), "some")
-    assert _copies.has_copies(data) == told
+    assert _matched_data.has_copies(data) == told
     warned = {finding.kind for finding in examine(data, search=False) if finding.severity != "note"}
     assert ("duplicates" in warned) == told
-    assert _copies._LEAST_SHARE == MANY_DUPLICATES
+    assert _matched_data._LEAST_SHARE == MANY_DUPLICATES
     few = Dataset(X[:40], np.zeros((40, 1), dtype=int), ("a",), ("b",), "few")
-    assert not _copies.has_copies(few)
+    assert not _matched_data.has_copies(few)

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from nearlabel.cli import _data
-from nearlabel.cli.arguments.data import add_data_options
+from nearlabel.cli._data import add_data_options
 from nearlabel.datasets import Dataset, write_npz
 
 LABELS = ("[red] apple", "[/b] pear", "le,mon")

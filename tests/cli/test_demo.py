@@ -21,8 +21,9 @@ def few_rows(monkeypatch, request):
     digits = load_multidigits()
     assert set(METHODS) <= set(_demo._METHODS)
     monkeypatch.setattr(_demo, "_METHODS", METHODS)
-    monkeypatch.setattr(_demo, "load_multidigits", lambda: replace(digits, X=digits.X[:150], Y=digits.Y[:150]))
-    monkeypatch.setattr(_demo, "Plan", partial(Plan, cv=2))
+    few = replace(digits, X=digits.X[:150], Y=digits.Y[:150])
+    monkeypatch.setattr("nearlabel.datasets.load_multidigits", lambda: few)
+    monkeypatch.setattr("nearlabel.experiments.Plan", partial(Plan, cv=2))
 
 
 def test_table_and_figure(nearlabel, tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from _commands import LISTED, shown
-from nearlabel.cli import _COMMANDS, _data, _demo, _report, _reproduce
+from nearlabel.cli import _COMMANDS
 from nearlabel.datasets import Dataset, write_npz
 from nearlabel.experiments import METHODS, Plan, _methods
 
@@ -25,7 +25,7 @@ OF_PAGES = [
 ]
 OF_PAGES.sort(key=lambda one: one.page != "docs/command_line.md")
 EXAMPLES = dict.fromkeys(
-    [example for _, _, examples in _COMMANDS.values() for example in examples] + [one.command for one in OF_PAGES]
+    [example for command in _COMMANDS.values() for example in command.EXAMPLES] + [one.command for one in OF_PAGES]
 )
 # The first example of each command runs with the ordinary tests, the others with the long ones.
 FIRST = {example.split()[1]: example for example in reversed(EXAMPLES)}
@@ -96,12 +96,12 @@ def small(name="multidigits", subset="all"):
 @pytest.fixture(autouse=True)
 def small_world(monkeypatch, tmp_path):
     """Small data under the well-known names, methods that are slow stood in for, a folder with a CSV file."""
-    for module in (_data, _demo, _report):
-        monkeypatch.setattr(module, "load_multidigits", small)
-    monkeypatch.setattr(_data, "fetch_dataset", small)
-    monkeypatch.setattr(_demo, "Plan", lambda **settings: Plan(**settings | {"n_neighbors": (1, 3), "cv": 2}))
+    monkeypatch.setattr("nearlabel.datasets.load_multidigits", small)
+    monkeypatch.setattr("nearlabel.datasets.fetch_dataset", small)
+    quick = {"n_neighbors": (1, 3), "cv": 2}
+    monkeypatch.setattr("nearlabel.experiments.Plan", lambda **settings: Plan(**settings | quick))
     monkeypatch.setitem(OF_PAPERS["SmallPaper"].__init__.__globals__, "small", small)
-    monkeypatch.setattr(_reproduce, "Paper", OF_PAPERS["SmallPaper"])
+    monkeypatch.setattr("nearlabel.papers.Paper", OF_PAPERS["SmallPaper"])
     monkeypatch.setattr(_methods, "METHODS", {**METHODS, **dict.fromkeys(OF_PAPERS["SLOW"], METHODS["br"])})
     monkeypatch.chdir(tmp_path)
     songs = small("songs")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nearlabel.cli import _console
-from nearlabel.cli._escape import escape_controls, escape_line
+from nearlabel.cli._console import escape_controls, escape_line
 
 ESCAPE = "\x1b]0;gotcha\x07"
 NASTY = f"tag_{ESCAPE}two\nlines|\u202e"

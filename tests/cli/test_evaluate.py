@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nearlabel.cli.arguments.parsing import numbers
+from nearlabel.cli._arguments import numbers
 from nearlabel.experiments import METHODS, NEIGHBOR_METHODS, SEARCHES, THRESHOLDS, make_method, make_search
 from nearlabel.metrics import CATALOGUE
 

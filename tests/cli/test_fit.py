@@ -223,7 +223,7 @@ def test_interrupted(nearlabel, table, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("nearlabel.cli._training.save_model", interrupt)
+    monkeypatch.setattr("nearlabel.persistence.save_model", interrupt)
     answer = nearlabel("fit", table[1], *CSV, "--method=mlknn", "--k", 3, "--out", tmp_path / "m.skops")
     assert (answer.code, answer.err) == (130, "nearlabel: interrupted.\n")
     assert not list(tmp_path.glob("*.skops"))
@@ -245,6 +245,6 @@ def test_a_mistake_of_ours_is_told_in_a_line(nearlabel, table, monkeypatch, tmp_
     def fail(*_, **__):
         raise KeyError("lost")
 
-    monkeypatch.setattr("nearlabel.cli._training.save_model", fail)
+    monkeypatch.setattr("nearlabel.persistence.save_model", fail)
     answer = nearlabel("fit", table[1], *CSV, "--method=mlknn", "--k", 3, "--out", tmp_path / "m.skops")
     assert (answer.code, answer.err) == (2, "nearlabel: KeyError: 'lost'. Hint: --debug shows the traceback.\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nearlabel import __version__, cli
-from nearlabel.cli import _COMMANDS, _data, _demo, build_parser
+from nearlabel.cli import _COMMANDS, _data, build_parser
 
 COMMANDS = list(_COMMANDS)
 
@@ -168,7 +168,7 @@ def test_interrupted_while_loading(nearlabel, monkeypatch, arguments, message):
 def test_interrupted_demo_does_not_resume(nearlabel, monkeypatch, tmp_path):
     """The demo keeps no records, and does not claim to."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_demo, "run", interrupt)
+    monkeypatch.setattr("nearlabel.experiments.run", interrupt)
     assert nearlabel("demo") == (130, "", "nearlabel: interrupted.\n")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nearlabel.cli._columns import kinds_of_model
+from nearlabel.cli._data import kinds_of_model
 from nearlabel.datasets import load_dataset
 from nearlabel.persistence import load_model
 from nearlabel.utils.validation import as_dense

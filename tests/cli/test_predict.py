@@ -13,8 +13,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from nearlabel.cli import _model
-from nearlabel.cli._predictions import Layout, csv_writer
-from nearlabel.cli.arguments.predict import Scores
+from nearlabel.cli._predict import Layout, Scores, csv_writer
 from nearlabel.datasets import load_multidigits, read_table, write_npz
 from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.metrics import score_all

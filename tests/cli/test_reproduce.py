@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from nearlabel.cli import _reproduce
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import METHODS, _methods
 from nearlabel.papers import Paper, paper_names
@@ -43,7 +42,7 @@ class SmallPaper(Paper):
 @pytest.fixture(autouse=True)
 def small_papers(monkeypatch, tmp_path):
     """No real data, and nothing written outside the test's folder."""
-    monkeypatch.setattr(_reproduce, "Paper", SmallPaper)
+    monkeypatch.setattr("nearlabel.papers.Paper", SmallPaper)
     # What is tested is what is printed of records: slow methods, whose tests are elsewhere, are stood in for.
     standing_in = dict.fromkeys(SLOW, METHODS["br"])
     monkeypatch.setattr(_methods, "METHODS", {**METHODS, **standing_in})

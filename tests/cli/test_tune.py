@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from nearlabel.cli._verdict import verdict_of
+from nearlabel.cli._tune import verdict_of
 from nearlabel.datasets import load_multidigits, write_npz
 from nearlabel.experiments import LEADERBOARD_METHODS, Candidate, Trial, Tuned, Tuning, _stages, _tuning
 from nearlabel.experiments._attempt import Attempt

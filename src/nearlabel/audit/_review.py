@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples
 
-from nearlabel.models._unwrapped import unwrapped
+from nearlabel.models.unwrapped import unwrapped
 from nearlabel.thresholds import ExpectedF
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.estimators import label_scores

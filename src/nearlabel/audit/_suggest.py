@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from nearlabel.lazy import Explanation
 from nearlabel.models import explain, explains
-from nearlabel.models._unwrapped import unwrapped
+from nearlabel.models.unwrapped import unwrapped
 from nearlabel.neighbors import ExactNeighbors, clone_search
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.tables import plain_value

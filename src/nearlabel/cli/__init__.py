@@ -1,7 +1,8 @@
-"""The command line: thin commands over the library, two files each.
+"""The command line: thin commands over the library, one file each.
 
-The arguments of a command are in `arguments/`; its work is in the file with its name, which is imported only when the
-command runs: importing numpy, scikit-learn and others takes longer than printing a help page.
+A command's file has its summary, examples, arguments and work. Help pages import all of them, so none imports
+numpy, scikit-learn or a room of the library at the top: ``nearlabel.room.name`` loads a room when it is first used, and
+``LOADS`` names the rooms that are loaded before the command starts.
 
 Exit codes: 0 success; 1 broken pipe, or damage that verify found; 2 invalid arguments, options or data, or no room for
 the output (one line on standard error names it); 129 hung up; 130 interrupted; 143 terminated.
@@ -24,145 +25,57 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from nearlabel import __version__
-from nearlabel.cli import _console, _standard_input
-from nearlabel.cli._error_message import message_of
-from nearlabel.cli._streams import usable_streams
-from nearlabel.cli.arguments import (
-    audit,
-    card,
-    compare,
-    completion,
-    demo,
-    describe,
-    evaluate,
-    examine,
-    explain,
-    fit,
-    forget,
-    predict,
-    report,
-    reproduce,
-    resample,
-    suggest,
-    tune,
-    update,
-    verify,
-    versions,
+from nearlabel.cli import (
+    _audit,
+    _card,
+    _compare,
+    _completion,
+    _console,
+    _demo,
+    _describe,
+    _evaluate,
+    _examine,
+    _explain,
+    _fit,
+    _forget,
+    _predict,
+    _report,
+    _reproduce,
+    _resample,
+    _streams,
+    _suggest,
+    _tune,
+    _update,
+    _verify,
+    _versions,
 )
+from nearlabel.cli._streams import message_of, usable_streams
 
+# In the order of the help page.
 _COMMANDS = {
-    "describe": (
-        describe,
-        "summarise a data set",
-        ("nearlabel describe yeast", "nearlabel describe songs.csv --labels-prefix mood_ --ignore id,title"),
-    ),
-    "examine": (
-        examine,
-        "find problems in a data set that make neighbours worse",
-        ("nearlabel examine yeast", "nearlabel examine songs.csv --labels-prefix mood_ --ignore id,title"),
-    ),
-    "audit": (
-        audit,
-        "find labels that are probably wrong, and correct them",
-        (
-            "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --out audit.html",
-            "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --csv suspects.csv",
-            (
-                "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --apply corrections.csv"
-                " --out corrected.csv"
-            ),
-        ),
-    ),
-    "evaluate": (
-        evaluate,
-        "compare methods on a data set by cross-validation",
-        ("nearlabel evaluate emotions --methods mlknn,brknn-a --k 1-30 --scale minmax --out results",),
-    ),
-    "resample": (
-        resample,
-        "resample training data for rare labels",
-        ("nearlabel resample songs.csv --labels-prefix mood_ --ignore id,title --sampler mlros --out resampled.csv",),
-    ),
-    "compare": (
-        compare,
-        "test which methods differ significantly",
-        ("nearlabel compare results --test friedman --figure ranks.png",),
-    ),
-    "fit": (
-        fit,
-        "fit a model to a data set and save it",
-        (
-            "nearlabel fit songs.csv --labels-prefix mood_ --ignore id,title --out songs.skops",
-            "nearlabel fit multidigits --method mlknn --k auto --thresholds micro-f --out model.skops",
-        ),
-    ),
-    "tune": (
-        tune,
-        "select the best of many models for a data set",
-        (
-            "nearlabel tune multidigits --k 1-30 --out best.skops",
-            "nearlabel tune songs.csv --labels mood_calm,mood_sad,mood_wild --ignore id,title --out songs.skops",
-        ),
-    ),
-    "predict": (
-        predict,
-        "predict labels for a file",
-        ("nearlabel predict model.skops multidigits --scores top:3 --out predictions.csv",),
-    ),
-    "explain": (
-        explain,
-        "explain a prediction",
-        ("nearlabel explain model.skops multidigits --row 17",),
-    ),
-    "suggest": (
-        suggest,
-        "suggest samples to label next, or predictions to check",
-        (
-            "nearlabel suggest songs.skops new.csv --n 2 --id id",
-            "nearlabel suggest model.skops multidigits --for review --n 20",
-        ),
-    ),
-    "update": (
-        update,
-        "add training samples to a model",
-        ("nearlabel update songs.skops new.csv --retune",),
-    ),
-    "forget": (
-        forget,
-        "remove training samples from a model",
-        ("nearlabel forget songs.skops --rows 3,17",),
-    ),
-    "verify": (
-        verify,
-        "check files for damage",
-        ("nearlabel verify results songs.skops", "nearlabel verify results --sweep"),
-    ),
-    "card": (card, "show a model card", ("nearlabel card model.skops",)),
-    "report": (
-        report,
-        "write an HTML report of a run or a model",
-        ("nearlabel report model.skops multidigits --out report.html",),
-    ),
-    "demo": (
-        demo,
-        "compare the neighbour methods on the embedded data set",
-        ("nearlabel demo --out demo-output",),
-    ),
-    "reproduce": (
-        reproduce,
-        "reproduce the tables of a paper",
-        ("nearlabel reproduce zhang2007 --table 1",),
-    ),
-    "versions": (
-        versions,
-        "show versions of libraries, and the kernels of the exact search",
-        ("nearlabel versions", "nearlabel versions --format json"),
-    ),
-    "completion": (
-        completion,
-        "print a completion script for a shell",
-        ("nearlabel completion bash", "nearlabel completion zsh"),
-    ),
+    command.__name__.rpartition("._")[2]: command
+    for command in (
+        _describe,
+        _examine,
+        _audit,
+        _evaluate,
+        _resample,
+        _compare,
+        _fit,
+        _tune,
+        _predict,
+        _explain,
+        _suggest,
+        _update,
+        _forget,
+        _verify,
+        _card,
+        _report,
+        _demo,
+        _reproduce,
+        _versions,
+        _completion,
+    )
 }
 
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -245,15 +158,15 @@ def build_parser() -> argparse.ArgumentParser:
     _add_common_options(parser, default=False)
     parser.set_defaults(command=None, parser=parser, needs_rich=True)  # `nearlabel` alone
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for name, (arguments, summary, examples) in _COMMANDS.items():
+    for name, module in _COMMANDS.items():
         command = commands.add_parser(
             name,
-            help=summary,
-            description=f"{summary.capitalize()}.",
-            epilog="\n  ".join([f"example{'s' if len(examples) > 1 else ''}:", *examples]),
+            help=module.SUMMARY,
+            description=f"{module.SUMMARY.capitalize()}.",
+            epilog="\n  ".join([f"example{'s' if len(module.EXAMPLES) > 1 else ''}:", *module.EXAMPLES]),
             formatter_class=argparse.RawDescriptionHelpFormatter,  # keeps an example on one line, to be copied
         )
-        arguments.add_arguments(command)
+        module.add_arguments(command)
         _add_common_options(command, default=argparse.SUPPRESS)
         command.set_defaults(command=name, parser=command)
     return parser
@@ -301,8 +214,8 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.check(arguments)
         if "format" in arguments and arguments.needs_rich:
             _console.check_format(arguments.format)
-        command = _imported(arguments.command)
-        with _standard_input.spooled(arguments):
+        command = _loaded(arguments.command)
+        with _streams.spooled(arguments):
             code = command.main(arguments) or 0
         sys.stdout.flush()  # a full disk is found here, where the error becomes a line and an exit code
     except BrokenPipeError:
@@ -311,7 +224,7 @@ def _run(arguments: argparse.Namespace) -> int:
         resumes = getattr(arguments, "out", None) is not None
         return _fail("interrupted." + (" The same command resumes." if resumes else ""), 130)
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        message = _standard_input.without_folder(message_of(error, arguments), arguments)
+        message = _streams.without_folder(message_of(error, arguments), arguments)
         return _fail(message, 2, debug=arguments.debug)
     except Exception as error:  # noqa: BLE001 - bugs, too, are reported in one line
         hint = "Hint: --debug shows the traceback."
@@ -319,8 +232,8 @@ def _run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _imported(command: str) -> ModuleType:
-    """Import the work of a command, which takes a second; a signal that comes meanwhile ends the process at once.
+def _loaded(name: str) -> ModuleType:
+    """Load the rooms that a command needs, which takes a second; a signal meanwhile ends the process at once.
 
     As an exception it could come out of a library as a fault of its own.
     """
@@ -330,11 +243,14 @@ def _imported(command: str) -> ModuleType:
         told = {}
     for sign in told:
         signal.signal(sign, signal.SIG_DFL)
+    command = _COMMANDS[name]
     try:
-        return importlib.import_module(f"nearlabel.cli._{command}")
+        for room in command.LOADS:
+            importlib.import_module(f"nearlabel.{room}")
     finally:
         for sign, handler in told.items():
             signal.signal(sign, handler)
+    return command
 
 
 def _fail(message: str, code: int, *, debug: bool = False) -> int:

@@ -5,28 +5,140 @@ from __future__ import annotations
 import argparse
 import csv
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from nearlabel.audit import Audit, SuspectCell, audit
-from nearlabel.cli import _console, _correct, _data, _kept, _missing, _model
-from nearlabel.cli._first_look import print_severe
-from nearlabel.cli.arguments.audit import METHOD, MOST_ROWS, N_NEIGHBORS, SECOND, is_model
-from nearlabel.datasets import Dataset
-from nearlabel.experiments import Candidate, MethodSpec, usual_search
+import nearlabel
+from nearlabel.cli import _console, _data, _model
+from nearlabel.cli._arguments import SCALES, SEARCHES, columns
+from nearlabel.cli._console import FORMATS
+from nearlabel.cli._data import add_data_options, add_impute_option, add_kept_options, add_kind_options, print_severe
 from nearlabel.files.atomic_file import check_can_be_written, whole_file
-from nearlabel.models.out_of_sample import Needs, left_out_answer
-from nearlabel.persistence import read_kept
-from nearlabel.report import audit_facts, write_report
-from nearlabel.utils.containers import are_words
-from nearlabel.utils.partial_labels import has_unknown
-from nearlabel.utils.tables import names_of_rows
-from nearlabel.utils.types import FloatArray
-from nearlabel.utils.validation import check_integer
+
+if TYPE_CHECKING:
+    from nearlabel.utils.partial_labels import PartialLabels
+    from nearlabel.utils.types import FloatArray, Matrix
+
+SUMMARY = "find labels that are probably wrong, and correct them"
+EXAMPLES = (
+    "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --out audit.html",
+    "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --csv suspects.csv",
+    "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --apply corrections.csv --out corrected.csv",
+)
+LOADS = ("audit", "datasets", "experiments", "models", "persistence", "report")
+
+
+METHOD, N_NEIGHBORS = "mlknn", 20  # the defaults for DATA
+SECOND, MOST_ROWS = "mlmlm", 5_000  # averaged with METHOD up to this many rows: its cost grows faster
+MODEL_ENDING = ".skops"
+_PAGES = (".html", ".htm")
+_OF_DATA = (
+    "labels", "labels_prefix", "labels_column", "labels_separator", "unknown", "ignore", "decimal", "input_format",
+    "categorical", "text", "date", "id", "show", "method", "k", "scale", "search",
+)  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_data_options(parser, metavar="DATA|MODEL", before="a model, to audit its training data; ")
+    add_kept_options(parser)
+    add_kind_options(parser)
+    _add_method(parser)
+    _add_output(parser)
+    _add_corrections(parser)
+    parser.set_defaults(check=_check)
+
+
+def _add_method(parser: argparse.ArgumentParser) -> None:
+    """Add the method that audits DATA; a model has its own."""
+    group = parser.add_argument_group("method that audits DATA (a model uses its own)")
+    group.add_argument(
+        "--method",
+        default=None,
+        metavar="SPEC",
+        help=f"a method by votes of neighbours, with options and thresholds as in nearlabel fit; default: {METHOD},"
+        f" averaged with {SECOND} for at most {MOST_ROWS:,} rows",
+    )
+    group.add_argument("--k", type=int, default=None, help=f"number of neighbours; default: {N_NEIGHBORS}")
+    group.add_argument(
+        "--scale",
+        choices=SCALES,
+        default=None,
+        help="how to scale numbers before the search; default: minmax, or tfidf for word counts",
+    )
+    add_impute_option(parser)
+    group.add_argument(
+        "--search",
+        default=None,
+        metavar="SEARCH",
+        help=f"one of {', '.join(SEARCHES)}; default: exact, or exact:metric=cosine with --scale tfidf",
+    )
+    parser.add_argument(
+        "--trusted", type=columns, default=(), metavar="A,B", help="for a model: additional types to trust when loading"
+    )
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the output."""
+    parser.add_argument(
+        "--out",
+        dest="file",
+        type=Path,
+        metavar="FILE",
+        help="HTML page with the findings; with --apply, file for the corrected data; default: none",
+    )
+    parser.add_argument(
+        "--csv",
+        type=Path,
+        metavar="FILE",
+        help="CSV file of the findings; fill in its column correct for --apply; default: none",
+    )
+    parser.add_argument("--n", type=int, default=100, help="maximum number of findings; default: 100")
+    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+
+
+def _add_corrections(parser: argparse.ArgumentParser) -> None:
+    """Add the options that apply corrections."""
+    parser.add_argument(
+        "--apply",
+        type=Path,
+        metavar="CORRECTIONS",
+        help="no audit: apply this table of corrections to DATA and write the result to --out. Its columns are label,"
+        " correct (0, 1, ? or empty) and row, or the column of --id instead of row",
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite existing files of --csv and --apply --out")
+
+
+def is_model(arguments: argparse.Namespace) -> bool:
+    """Return whether the file of a model is audited."""
+    return Path(arguments.data).suffix.lower() == MODEL_ENDING
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse options that do not go together."""
+    if is_model(arguments):
+        _check_beside_model(arguments)
+    if arguments.apply is None:
+        if arguments.file is not None and arguments.file.suffix.lower() not in _PAGES:
+            raise ValueError(f"--out must end in .html, got {str(arguments.file)!r}. Hint: --csv, or --apply.")
+        return
+    if arguments.file is None:
+        raise ValueError("--apply must go with --out, the file for the corrected data, got none.")
+    if arguments.csv is not None:
+        raise ValueError(f"--csv must not go with --apply, which audits nothing, got {arguments.csv}.")
+
+
+def _check_beside_model(arguments: argparse.Namespace) -> None:
+    if arguments.apply is not None:
+        hint = "Hint: correct the data, and fit again."
+        raise ValueError(f"--apply must go with DATA, got the model {arguments.data}. {hint}")
+    for name in _OF_DATA:
+        if getattr(arguments, name) is not None:
+            option = name.replace("_", "-")
+            raise ValueError(f"--{option} must go with DATA, got the model {arguments.data}, which contains it.")
+
 
 _BEFORE = ("label", "given", "suggested", "correct")
 _BEHIND = ("probability", "quality", "disagreement", "is_issue", "n_lists", "n_righted", "n_wronged", "neighbors")
@@ -41,7 +153,7 @@ _OTHER_ROWS = (
 class _Audited(NamedTuple):
     """The result of an audit, with its data, its method, and the columns that name the samples."""
 
-    found: Audit
+    found: nearlabel.audit.Audit
     name: str
     by: str
     kept: Mapping[str, Sequence[str]]
@@ -52,7 +164,7 @@ class _Audited(NamedTuple):
 def main(arguments: argparse.Namespace) -> None:
     """Audit a model or DATA, and write what was found; or correct DATA."""
     if arguments.apply is not None:
-        _correct.main(arguments)
+        apply_corrections(arguments)
         return
     _check_files(arguments)
     audited = _of_model(arguments) if is_model(arguments) else _of_data(arguments)
@@ -62,6 +174,8 @@ def main(arguments: argparse.Namespace) -> None:
 
 def _check_files(arguments: argparse.Namespace) -> None:
     """Refuse what cannot be written or is no number, before anything is computed."""
+    from nearlabel.utils.validation import check_integer
+
     check_integer("--n", arguments.n, low=1)
     for option, file in (("--out", arguments.file), ("--csv", arguments.csv)):
         if file is not None:
@@ -76,7 +190,7 @@ def _of_model(arguments: argparse.Namespace) -> _Audited:
     """Audit the training samples of the model in a file."""
     with _console.progress_bar("model"):
         opened = _model.open_model(argparse.Namespace(model=arguments.data, trusted=arguments.trusted))
-    kept, name = read_kept(arguments.data), opened.card.data.name or Path(arguments.data).stem
+    kept, name = nearlabel.persistence.read_kept(arguments.data), opened.card.data.name or Path(arguments.data).stem
     found = _found(arguments, opened.model, opened.label_names, kept)
     changes = opened.card.changes
     by_number = not opened.card.guarantee and (changes is None or not changes.forgotten)
@@ -85,9 +199,11 @@ def _of_model(arguments: argparse.Namespace) -> _Audited:
 
 def _of_data(arguments: argparse.Namespace) -> _Audited:
     """Fit a method to DATA, and audit these."""
+    from nearlabel.utils.partial_labels import has_unknown
+
     _check_method(arguments)
     kept = {name: ["" if cell is None else str(cell) for cell in cells] for name, cells in _kept_of(arguments).items()}
-    data = _missing.open_training_data(_kept.without_kept(arguments))
+    data = _data.open_training_data(_model.without_kept(arguments))
     candidate = _candidate(arguments, data)
     print_severe(data, scales=(candidate.scale,), searches=(str(candidate.search),), by_neighbors=True)
     with _console.progress_bar(f"neighbours of {data.name}"):
@@ -111,36 +227,49 @@ def _id_column(kept: Mapping[str, Sequence[str]], name: str | None) -> str | Non
 
 def _check_method(arguments: argparse.Namespace) -> None:
     """Refuse a method without neighbours, before the data are read."""
-    if arguments.method is not None and not MethodSpec.of(arguments.method).has_neighbors:
+    from nearlabel.utils.validation import check_integer
+
+    if arguments.method is not None and not nearlabel.experiments.MethodSpec.of(arguments.method).has_neighbors:
         raise ValueError(f"--method must be a method by votes of neighbours, such as mlknn, got {arguments.method}.")
     if arguments.k is not None:
         check_integer("--k", arguments.k, low=1)
 
 
-def _candidate(arguments: argparse.Namespace, data: Dataset) -> Candidate:
+def _candidate(arguments: argparse.Namespace, data: nearlabel.datasets.Dataset) -> nearlabel.experiments.Candidate:
     """Return the named method, or the usual one, on features scaled as its kind is best compared."""
+    from nearlabel.utils.containers import are_words
+
     scale = arguments.scale
     if scale is None:
         scale = "tfidf" if data.X.dtype.kind != "O" and are_words(data.X) else "minmax"
     k = min(N_NEIGHBORS, data.X.shape[0] - 2) if arguments.k is None else arguments.k
-    search = arguments.search or usual_search(scale)
-    return Candidate(arguments.method or METHOD, max(1, k), scale, search, impute=_missing.imputation(arguments))
+    search = arguments.search or nearlabel.experiments.usual_search(scale)
+    return nearlabel.experiments.Candidate(
+        arguments.method or METHOD, max(1, k), scale, search, impute=_data.imputation(arguments)
+    )
 
 
-def _second(candidate: Candidate) -> Candidate:
+def _second(candidate: nearlabel.experiments.Candidate) -> nearlabel.experiments.Candidate:
     """Return a second method with the same distance: ML-MLM, which makes different errors than the usual one."""
     metric = ":metric=cosine" if candidate.scale == "tfidf" else ""
     return replace(candidate, method=f"{SECOND}:scale=none{metric}", n_neighbors=None, search=None)
 
 
-def _mean_scores(data: Dataset, *models: Any) -> FloatArray:
+def _mean_scores(data: nearlabel.datasets.Dataset, *models: Any) -> FloatArray:
     """Return the mean of the leave-one-out probabilities."""
-    found = [left_out_answer(model, data.Y.shape[1], Needs(labels=False)).scores for model in models]
+    import numpy as np
+
+    found = [
+        nearlabel.models.out_of_sample.left_out_answer(
+            model, data.Y.shape[1], nearlabel.models.out_of_sample.Needs(labels=False)
+        ).scores
+        for model in models
+    ]
     return np.asarray(sum(found) / len(found))
 
 
 def _kept_of(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
-    kept = _kept.open_kept(arguments)
+    kept = _model.open_kept(arguments)
     for name in kept:
         if name in COLUMNS:
             option = "--id" if name == arguments.id else "--show"
@@ -154,9 +283,11 @@ def _found(
     label_names: Sequence[str],
     kept: Mapping[str, Sequence[str]],
     scores: FloatArray | None = None,
-) -> Audit:
+) -> nearlabel.audit.Audit:
+    from nearlabel.utils.tables import names_of_rows
+
     with _console.progress_bar("labels"):
-        found = audit(model, scores=scores, n_cells=arguments.n, label_names=label_names)
+        found = nearlabel.audit.audit(model, scores=scores, n_cells=arguments.n, label_names=label_names)
     return found.named(names_of_rows(kept)) if kept else found
 
 
@@ -165,7 +296,7 @@ def _written(arguments: argparse.Namespace, audited: _Audited) -> list[str]:
     written = [] if audited.by_number else [_other_rows(audited)]
     if arguments.file is not None:
         ids = None if audited.id_column is None else audited.kept[audited.id_column]
-        facts = audit_facts(
+        facts = nearlabel.report.audit_facts(
             audited.found,
             name=audited.name,
             by=audited.by,
@@ -173,7 +304,7 @@ def _written(arguments: argparse.Namespace, audited: _Audited) -> list[str]:
             ids=ids,
             by_number=audited.by_number,
         )
-        written.append(f"Page: {write_report(facts, arguments.file)}")
+        written.append(f"Page: {nearlabel.report.write_report(facts, arguments.file)}")
     if arguments.csv is not None:
         _write_csv(arguments.csv, audited)
         written.append(f"Cells: {arguments.csv}")
@@ -197,7 +328,7 @@ def _columns(audited: _Audited) -> list[str]:
     return ["row", *(name for name in audited.kept if name not in COLUMNS), *_BEFORE, *_BEHIND]
 
 
-def _line(cell: SuspectCell, audited: _Audited) -> dict[str, Any]:
+def _line(cell: nearlabel.audit.SuspectCell, audited: _Audited) -> dict[str, Any]:
     """Return a cell as a line of a list; the column of corrections is empty."""
     record = cell.to_record()
     kept = {name: texts[cell.row] for name, texts in audited.kept.items() if name not in COLUMNS}
@@ -225,3 +356,93 @@ def _print(audited: _Audited, written: Sequence[str], format_: str) -> None:
     else:
         parts = [f"{audited.name}, by {audited.by}", "", str(audited.found), *([""] if written else []), *written]
         _console.print_lines("\n".join(parts))
+
+
+# ``nearlabel audit --apply``: DATA with corrected labels, in a new file.
+
+_ARRAYS = ".npz"
+
+
+def apply_corrections(arguments: argparse.Namespace) -> None:
+    """Read DATA and corrections, check all of them, write the copy, print the changes."""
+    _check_out(arguments)
+    corrections = nearlabel.audit.read_corrections(arguments.apply, id_column=arguments.id)
+    ids = None if arguments.id is None else _model.open_kept(arguments)[arguments.id]
+    data = _data.open_data(_model.without_kept(arguments))
+    Y = nearlabel.audit.apply_corrections(data.Y, corrections, label_names=data.label_names, ids=ids)
+    changes = list(_changes(data, Y))
+    if arguments.file.suffix.lower() == _ARRAYS:
+        _write_arrays(arguments.file, replace(data, Y=Y))
+    else:
+        _write_table(arguments, changes)
+    _console.print_lines(f"{_told(corrections, changes)}\nData: {arguments.file}")
+
+
+def _check_out(arguments: argparse.Namespace) -> None:
+    """Refuse a file that cannot or must not be written, or would have another format, before anything is read."""
+    file = arguments.file
+    _data.check_file(arguments.data)
+    is_table = (
+        _data.is_file(arguments.data) and nearlabel.datasets.tables.column_names_of(Path(arguments.data)) is not None
+    )
+    if is_table and file.suffix.lower() != _ARRAYS:
+        nearlabel.datasets.tables.check_same_format(Path(arguments.data), file)
+    elif file.suffix.lower() != _ARRAYS:
+        raise ValueError(f"--out must end in {_ARRAYS} for {arguments.data}, got {file.name!r}.")
+    check_can_be_written(file, name="--out")
+    _data.check_other_file(file, [arguments.apply], "--out", "the corrections")
+    if file.exists() and not arguments.force:
+        raise FileExistsError(f"{file} already exists. Hint: --force overwrites it.")
+
+
+def _changes(data: nearlabel.datasets.Dataset, corrected: Matrix) -> Iterator[tuple[int, str, float]]:
+    """Yield row, name of the label and new value, NaN for unknown, of each cell that changes."""
+    from scipy import sparse
+
+    from nearlabel.utils.partial_labels import PartialLabels
+
+    before, after = PartialLabels.of(data.Y, dtype=None), PartialLabels.of(corrected, dtype=None)
+    differ = _differ(before.labels, after.labels) + _differ(_mask(before), _mask(after))
+    values, cells = after.with_nan(), sparse.coo_array(differ)
+    for row, label in sorted(zip(cells.row.tolist(), cells.col.tolist(), strict=True)):
+        yield row, data.label_names[label], float(values[row, label])
+
+
+def _differ(one: Matrix, other: Matrix) -> Any:
+    import numpy as np
+    from scipy import sparse
+
+    return sparse.csr_array(one, dtype=np.int8) != sparse.csr_array(other, dtype=np.int8)
+
+
+def _mask(parts: PartialLabels) -> Matrix:
+    import numpy as np
+    from scipy import sparse
+
+    return sparse.csr_array(parts.labels.shape, dtype=np.int8) if parts.unknown is None else parts.unknown
+
+
+def _write_arrays(file: Path, data: nearlabel.datasets.Dataset) -> None:
+    if data.X.dtype.kind == "O":
+        raise ValueError(f"--out must end like DATA if columns contain no numbers, got {file.name!r}.")
+    nearlabel.datasets.write_npz(file, data)
+
+
+def _write_table(arguments: argparse.Namespace, changes: Sequence[tuple[int, str, float]]) -> None:
+    column = arguments.labels_column
+    nearlabel.datasets.tables.copy_with_labels(
+        Path(arguments.data),
+        arguments.file,
+        changes,
+        labels_column=column,
+        separator="" if column is None else _data.separator_of(arguments),
+        unknown=arguments.unknown,
+    )
+
+
+def _told(corrections: Sequence[nearlabel.audit.Correction], changes: Sequence[tuple[int, str, float]]) -> str:
+    n_rows = len({row for row, _, _ in changes})
+    cells, rows = ("cell" if len(changes) == 1 else "cells"), ("row" if n_rows == 1 else "rows")
+    as_they_were = len({(one.id or one.row, one.label) for one in corrections}) - len(changes)
+    told = f"Corrected {len(changes)} {cells} in {n_rows} {rows}"
+    return told + (f"; {as_they_were} had the correct value already." if as_they_were else ".")

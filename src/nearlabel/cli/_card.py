@@ -6,22 +6,36 @@ import argparse
 import json
 from dataclasses import fields
 
+import nearlabel
 from nearlabel.cli import _console
-from nearlabel.persistence import DataSummary, ModelCard, read_card
+
+SUMMARY = "show a model card"
+EXAMPLES = ("nearlabel card model.skops",)
+LOADS = ("persistence",)
+
+
+_FORMATS = ("table", "json", "markdown")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("model", metavar="MODEL", help="file that save_model wrote")
+    parser.add_argument("--format", choices=_FORMATS, default="table", help="default: table")
+
 
 _SHOWN_NAMES = 20
 
 
 def main(arguments: argparse.Namespace) -> None:
     """Print the card of a model; the model is not built."""
-    card = read_card(arguments.model)
+    card = nearlabel.persistence.read_card(arguments.model)
     if arguments.format == "json":
         _console.print_json(json.loads(card.to_json()))
     else:
         _print_page(_console.MARKDOWN if arguments.format == "markdown" else _console.SCREEN, card)
 
 
-def _print_page(page: _console.Page, card: ModelCard) -> None:
+def _print_page(page: _console.Page, card: nearlabel.persistence.ModelCard) -> None:
     page.print_table(card.method, ("property", "value"), _of_model(card), left=2)
     page.print_table("Training data", ("figure", "value"), _of_data(card.data), left=2)
     if card.changes is not None:
@@ -38,7 +52,7 @@ def _print_page(page: _console.Page, card: ModelCard) -> None:
         page.print_text(card.notes)
 
 
-def changes_in_words(card: ModelCard) -> list[tuple[str, str]]:
+def changes_in_words(card: nearlabel.persistence.ModelCard) -> list[tuple[str, str]]:
     """Return what has changed since the model was fitted, for a table."""
     changes = card.changes
     if changes is None:
@@ -53,26 +67,26 @@ def changes_in_words(card: ModelCard) -> list[tuple[str, str]]:
     return rows
 
 
-def _new_names(card: ModelCard) -> tuple[str, ...]:
+def _new_names(card: nearlabel.persistence.ModelCard) -> tuple[str, ...]:
     """Return the names of new labels, which come last; a model that was fitted to an array knows their numbers."""
     new = card.changes.new_labels if card.changes is not None else ()
     names = card.data.label_names
     return new if names is None else names[len(names) - len(new) :]
 
 
-def _of_model(card: ModelCard) -> list[tuple[str, str]]:
+def _of_model(card: nearlabel.persistence.ModelCard) -> list[tuple[str, str]]:
     made_by = [(library, version) for library, version in card.versions.items()]
     trust = [("types to trust in load_model", ", ".join(card.foreign_types))] if card.foreign_types else []
     kept = [("saved columns", ", ".join(card.kept))] if card.kept else []
     return [("saved", card.created), *made_by, ("format", str(card.format)), *kept, *trust]
 
 
-def _of_data(data: DataSummary) -> list[tuple[str, str]]:
+def _of_data(data: nearlabel.persistence.DataSummary) -> list[tuple[str, str]]:
     known = [(field.name, getattr(data, field.name)) for field in fields(data)]
     return [(name.replace("_", " "), _text(value)) for name, value in known if value is not None]
 
 
-def _thresholds(card: ModelCard) -> list[tuple[str, str]]:
+def _thresholds(card: nearlabel.persistence.ModelCard) -> list[tuple[str, str]]:
     names = card.data.label_names
     thresholds = card.thresholds or ()
     if names is None or len(names) != len(thresholds):

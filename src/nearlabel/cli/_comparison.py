@@ -8,13 +8,9 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+import nearlabel
 from nearlabel.cli import _console
-from nearlabel.cli._method_table import MethodTable, print_method_tables
-from nearlabel.comparison import Order
-from nearlabel.experiments import Cell, Record, SearchCost
-from nearlabel.metrics import CATALOGUE
-from nearlabel.metrics.evaluation import is_mean_over_labels, title_of
-from nearlabel.plots import NeighborsCurveDisplay, NeighborsPanelsDisplay
+from nearlabel.cli._console import MethodTable, print_method_tables
 
 _USUAL = (  # the columns of a table, as far as there is room
     "hamming_loss", "subset_accuracy", "micro_f1", "average_precision", "jaccard_examples", "macro_f1", "one_error",
@@ -22,14 +18,18 @@ _USUAL = (  # the columns of a table, as far as there is room
 )  # fmt: skip
 
 
-def directions_of(records: Iterable[Record]) -> dict[str, bool]:
+def directions_of(records: Iterable[nearlabel.experiments.Record]) -> dict[str, bool]:
     """Return for each metric whether greater is better: from the catalogue, or for other metrics from their records."""
-    known = {name: metric.greater_is_better for name, metric in CATALOGUE.items()}
+    known = {name: metric.greater_is_better for name, metric in nearlabel.metrics.CATALOGUE.items()}
     return known | {r["metric"]: r["greater_is_better"] for r in records if "greater_is_better" in r}
 
 
 def show(
-    cells: Sequence[Cell], format_: str, directions: Mapping[str, bool] | None = None, *, every: bool = False
+    cells: Sequence[nearlabel.experiments.Cell],
+    format_: str,
+    directions: Mapping[str, bool] | None = None,
+    *,
+    every: bool = False,
 ) -> None:
     """Print the cells as a table, JSON or CSV; `directions` is whether greater is better, by metric.
 
@@ -38,7 +38,7 @@ def show(
     _show(cells, format_, partial(_print_dataset, directions=directions or directions_of(()), every=every))
 
 
-def show_costs(costs: Sequence[SearchCost], format_: str) -> None:
+def show_costs(costs: Sequence[nearlabel.experiments.SearchCost], format_: str) -> None:
     """Print the costs of searches as a table, JSON or CSV."""
     _show(costs, format_, _print_costs)
 
@@ -54,30 +54,39 @@ def _show(figures: Sequence[Any], format_: str, print_dataset: Callable[[str, Se
             print_dataset(dataset, [each for each in figures if each.dataset == dataset])
 
 
-def panels(cells: Sequence[Cell], metrics: Sequence[str]) -> NeighborsPanelsDisplay:
+def panels(
+    cells: Sequence[nearlabel.experiments.Cell], metrics: Sequence[str]
+) -> nearlabel.plots.NeighborsPanelsDisplay:
     """Return a panel for each metric with each method's means over the number of neighbours."""
     lines: dict[str, dict[str, dict[int, float]]] = {}
     for metric in metrics:
-        heading = f"{title_of(metric)} ({'higher' if CATALOGUE[metric].greater_is_better else 'lower'} is better)"
+        better = "higher" if nearlabel.metrics.CATALOGUE[metric].greater_is_better else "lower"
+        heading = f"{nearlabel.metrics.evaluation.title_of(metric)} ({better} is better)"
         for cell in cells:
             if cell.metric == metric and isinstance(cell.n_neighbors, int):
                 lines.setdefault(heading, {}).setdefault(cell.method, {})[cell.n_neighbors] = cell.mean
-    return NeighborsPanelsDisplay({heading: curves(of_methods) for heading, of_methods in lines.items()})
+    return nearlabel.plots.NeighborsPanelsDisplay(
+        {heading: curves(of_methods) for heading, of_methods in lines.items()}
+    )
 
 
-def curves(series: Mapping[str, Mapping[int, float]]) -> list[NeighborsCurveDisplay]:
+def curves(series: Mapping[str, Mapping[int, float]]) -> list[nearlabel.plots.NeighborsCurveDisplay]:
     """Return a line for each name, from its values by number of neighbours."""
-    return [NeighborsCurveDisplay(list(of), list(of.values()), name=name) for name, of in series.items()]
+    return [
+        nearlabel.plots.NeighborsCurveDisplay(list(of), list(of.values()), name=name) for name, of in series.items()
+    ]
 
 
-def print_order(order: Order, heading: str, *, every: bool = False) -> None:
+def print_order(order: nearlabel.comparison.Order, heading: str, *, every: bool = False) -> None:
     """Print the significant wins minus losses of each method, best first."""
     by_metric = order.by_metric()
     metrics = _ordered(by_metric, every=every)
     cells = {
         method: (f"{n:+d}", *(f"{by_metric[m][method]:+d}" for m in metrics)) for method, n in order.scores.items()
     }
-    print_method_tables([MethodTable(heading, cells)], ("total", *map(title_of, metrics)), every=every)
+    print_method_tables(
+        [MethodTable(heading, cells)], ("total", *map(nearlabel.metrics.evaluation.title_of, metrics)), every=every
+    )
 
 
 def _ordered(metrics: Iterable[str], *, every: bool) -> list[str]:
@@ -86,7 +95,9 @@ def _ordered(metrics: Iterable[str], *, every: bool) -> list[str]:
     return metrics if every else sorted(metrics, key=lambda name: _USUAL.index(name) if name in _USUAL else len(_USUAL))
 
 
-def _print_dataset(dataset: str, cells: Sequence[Cell], directions: Mapping[str, bool], *, every: bool) -> None:
+def _print_dataset(
+    dataset: str, cells: Sequence[nearlabel.experiments.Cell], directions: Mapping[str, bool], *, every: bool
+) -> None:
     """Print the means of each method and, over several k, its best ones."""
     metrics = _ordered((cell.metric for cell in cells), every=every)
     numbers = sorted({cell.n_neighbors for cell in cells if isinstance(cell.n_neighbors, int)})
@@ -104,14 +115,16 @@ def _print_dataset(dataset: str, cells: Sequence[Cell], directions: Mapping[str,
         _console.print_text(f"{n_left_out} more metric{s}: use a wider terminal or --format csv.")
 
 
-def _method_table(title: str, cells: Sequence[Cell], columns: Sequence[Mapping[str, str]]) -> MethodTable:
+def _method_table(
+    title: str, cells: Sequence[nearlabel.experiments.Cell], columns: Sequence[Mapping[str, str]]
+) -> MethodTable:
     """Return the table of columns, each a text by method; methods without any text are left out."""
     methods = dict.fromkeys(cell.method for cell in cells)
     rows = {method: [column.get(method, "") for column in columns] for method in methods}
     return MethodTable(title, {method: row for method, row in rows.items() if any(row)})
 
 
-def _means(cells: Sequence[Cell], greater_is_better: bool | None) -> dict[str, str]:
+def _means(cells: Sequence[nearlabel.experiments.Cell], greater_is_better: bool | None) -> dict[str, str]:
     """Return, by method, the mean of one metric over folds (and over k if there are several); a star marks the best."""
     means = {cell.method: cell for cell in cells if not isinstance(cell.n_neighbors, int)}  # or of a method without k
     several = len({cell.n_neighbors for cell in cells if isinstance(cell.n_neighbors, int)}) > 1
@@ -124,11 +137,11 @@ def _means(cells: Sequence[Cell], greater_is_better: bool | None) -> dict[str, s
     }
 
 
-def _best(cells: Sequence[Cell], greater_is_better: bool | None) -> dict[str, str]:
+def _best(cells: Sequence[nearlabel.experiments.Cell], greater_is_better: bool | None) -> dict[str, str]:
     """Return by method the best value of one metric over the numbers of neighbours, and where."""
     if greater_is_better is None:
         return {}
-    best: dict[str, Cell] = {}
+    best: dict[str, nearlabel.experiments.Cell] = {}
     for cell in cells:
         if isinstance(cell.n_neighbors, int):
             better = max if greater_is_better else min
@@ -136,23 +149,30 @@ def _best(cells: Sequence[Cell], greater_is_better: bool | None) -> dict[str, st
     return {method: f"{cell.mean:.4f} (k={cell.n_neighbors})" for method, cell in best.items()}
 
 
-def print_skipped(records: Iterable[Record]) -> None:
+def print_skipped(records: Iterable[nearlabel.experiments.Record]) -> None:
     """Print which means are not over all labels or rows of a fold."""
     most: dict[str, int] = {}
     for record in records:
         if "skipped" in record:
             most[record["metric"]] = max(most.get(record["metric"], 0), record["skipped"])
     for metric, n in most.items():
-        what = "labels without a known value" if is_mean_over_labels(metric) else "labels or rows with one class"
-        _console.print_text(f"{title_of(metric)}: {what} in a test fold are left out (at most {n} in a fold).")
+        what = (
+            "labels without a known value"
+            if nearlabel.metrics.evaluation.is_mean_over_labels(metric)
+            else "labels or rows with one class"
+        )
+        _console.print_text(
+            f"{nearlabel.metrics.evaluation.title_of(metric)}: {what} in a test fold are left out"
+            f" (at most {n} in a fold)."
+        )
 
 
 def _heading(metric: str, greater_is_better: bool | None) -> str:
     arrow = "" if greater_is_better is None else " ↑" if greater_is_better else " ↓"
-    return title_of(metric) + arrow
+    return nearlabel.metrics.evaluation.title_of(metric) + arrow
 
 
-def _print_costs(dataset: str, costs: Sequence[SearchCost]) -> None:
+def _print_costs(dataset: str, costs: Sequence[nearlabel.experiments.SearchCost]) -> None:
     """Print a table for each metric with a line for each method and search, the mean over the numbers of neighbours."""
     numbers = sorted({cost.n_neighbors for cost in costs if isinstance(cost.n_neighbors, int)})
     at = f"@{numbers[0]}" if len(numbers) == 1 else ""
@@ -167,7 +187,9 @@ def _print_costs(dataset: str, costs: Sequence[SearchCost]) -> None:
             for cost in costs
             if cost.metric == metric and not isinstance(cost.n_neighbors, int)
         }  # fmt: skip
-        table = MethodTable(f"{dataset}, {title_of(metric)}: {over}", cells, of="method, search")
+        table = MethodTable(
+            f"{dataset}, {nearlabel.metrics.evaluation.title_of(metric)}: {over}", cells, of="method, search"
+        )
         print_method_tables([table], headers, every=True)
 
 
@@ -177,9 +199,9 @@ def _shown(numbers: Sequence[int]) -> str:
     return f"{numbers[0]}..{numbers[-1]}" if whole_range else ", ".join(map(str, numbers))
 
 
-def _deviation(cell: Cell) -> str:
+def _deviation(cell: nearlabel.experiments.Cell) -> str:
     return "" if math.isnan(cell.std) else f"±{cell.std:.4f}"
 
 
-def _mean(cell: Cell) -> float:
+def _mean(cell: nearlabel.experiments.Cell) -> float:
     return cell.mean

@@ -6,8 +6,17 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from nearlabel.cli import build_parser
 from nearlabel.utils.naming import import_optional
+
+SUMMARY = "print a completion script for a shell"
+EXAMPLES = ("nearlabel completion bash", "nearlabel completion zsh")
+LOADS = ()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("shell", choices=("bash", "zsh"), help="shell to write the completion for")
+
 
 # Metavariables of arguments that are, or may be, a file or folder.
 _FILES = {"CORRECTIONS", "DATA", "FILE", "FILE.csv", "MODEL", "OUT", "PATH", "RESULTS", "RUN"}
@@ -15,6 +24,8 @@ _FILES = {"CORRECTIONS", "DATA", "FILE", "FILE.csv", "MODEL", "OUT", "PATH", "RE
 
 def main(arguments: argparse.Namespace) -> None:
     """Print the program."""
+    from nearlabel.cli import build_parser
+
     shtab = import_optional("shtab", extra="completion", purpose="Completion")
     parser = build_parser()
     for action in _actions(parser):

@@ -6,6 +6,7 @@ import csv
 import datetime as dt
 import json
 import math
+import re
 import shutil
 import sys
 import textwrap
@@ -18,7 +19,6 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from nearlabel.cli._escape import escape_controls, escape_line
 from nearlabel.utils.messages import AdviceWarning, Progress, listening
 from nearlabel.utils.naming import import_optional
 
@@ -253,3 +253,66 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(v) for v in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# Escape control characters in text from files, which could move, colour or overwrite what a terminal shows.
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")  # also those of text direction
+_CONTROLS_IN_LINE = re.compile(rf"[\t\n]|{_CONTROLS.pattern}")
+
+
+def escape_controls(text: str) -> str:
+    r"""Return text with control characters as ``\x1b``; newlines and tabs stay."""
+    return _CONTROLS.sub(_escaped, text)
+
+
+def escape_line(text: str) -> str:
+    r"""Return one line of text with control characters, newlines and tabs as ``\x1b``, ``\n`` and ``\t``."""
+    return _CONTROLS_IN_LINE.sub(_escaped, text)
+
+
+def _escaped(control: re.Match[str]) -> str:
+    return control[0].encode("unicode_escape").decode("ascii")
+
+
+# Tables of methods and metrics: a row for each method, and as many metrics side by side as the width allows.
+
+
+class MethodTable(NamedTuple):
+    """A title, the cells of each method, one for each metric, and the header of the methods."""
+
+    title: str
+    cells: Mapping[str, Sequence[str]]
+    of: str = "method"
+
+    def columns(self, headers: Sequence[str], numbers: Sequence[int]) -> list[tuple[str, ...]]:
+        """Return the column of the methods and those of some metrics, each with its header first."""
+        of_metrics = [(headers[n], *(cells[n] for cells in self.cells.values())) for n in numbers]
+        return [(self.of, *self.cells), *of_metrics]
+
+
+def print_method_tables(tables: Sequence[MethodTable], headers: Sequence[str], *, every: bool) -> int:
+    """Print tables with the same metrics as columns, and return how many metrics are not printed.
+
+    Metrics that do not fit next to the others are printed below them if `every` metric is wanted, else left out.
+    """
+    blocks = _blocks(tables, headers)
+    printed = blocks if every else blocks[:1]
+    for table in tables:
+        for number, block in enumerate(printed):
+            first, *others = zip(*table.columns(headers, block), strict=True)
+            print_table("" if number else table.title, first, others)
+    return len(headers) - sum(map(len, printed))
+
+
+def _blocks(tables: Sequence[MethodTable], headers: Sequence[str]) -> list[list[int]]:
+    """Divide the columns so that each part fits the width in every table."""
+    blocks: list[list[int]] = [[]]
+    for number in range(len(headers)):
+        wider = [*blocks[-1], number]
+        needed = max(least_width(table.columns(headers, wider)) for table in tables)
+        if blocks[-1] and needed > width():
+            blocks.append([number])
+        else:
+            blocks[-1] = wider
+    return blocks

@@ -1,21 +1,118 @@
-"""DATA on the command line: a name or a file, and for tables which columns are labels."""
+"""DATA on the command line: a name or a file, which columns are labels, and what its features and labels lack."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import warnings
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+import nearlabel
+from nearlabel.cli import _console, _streams
+from nearlabel.cli._arguments import IMPUTATIONS, columns
 
-from nearlabel.cli import _console, _standard_input
-from nearlabel.cli.arguments.data import DUPLICATES, EMBEDDED
-from nearlabel.datasets import Dataset, catalogue, duplicate_groups, fetch_dataset, load_dataset, load_multidigits
-from nearlabel.datasets.tables import SEPARATOR, feature_names_of, guess_separator_of, read_columns
+if TYPE_CHECKING:
+    from nearlabel.utils.types import Matrix
+
+
+EMBEDDED = "multidigits"
+DUPLICATES = "duplicates"
+TEST_DATA = "--test-data"
+NOT_IMPUTED = "none"
+
+
+def add_data_options(
+    parser: argparse.ArgumentParser, *, optional: bool = False, metavar: str = "DATA", before: str = ""
+) -> None:
+    """Add DATA and the options that name the label columns of a table; `before` describes the alternatives."""
+    parser.add_argument(
+        "data",
+        metavar=metavar,
+        nargs="?" if optional else None,
+        help=f"{before}a name of the catalogue, {EMBEDDED!r} (embedded), or a file: ARFF, svmlight, CSV, Excel, JSON"
+        " lines, Parquet or NPZ; - is standard input",
+    )
+    table = parser.add_argument_group(
+        "labels of a table: CSV, Excel, JSON lines or Parquet (exactly one of the first three)"
+    )
+    table.add_argument("--labels", type=columns, metavar="A,B", help="0/1 columns, one for each label")
+    table.add_argument("--labels-prefix", metavar="TEXT", help="0/1 columns whose name starts with this prefix")
+    table.add_argument("--labels-column", metavar="NAME", help="column with the tags of each row")
+    table.add_argument(
+        "--labels-separator",
+        metavar="TEXT",
+        help="separator between tags; default: ; (or, if no cell contains ; and most contain | or a comma, that one)",
+    )
+    parser.add_argument(
+        "--unknown",
+        metavar="VALUE",
+        help="value that marks an unknown label (-1, n/k), in addition to empty cells in 0/1 columns and ? in ARFF; as"
+        " a cell or a tag in --labels-column it means that the other tags are unknown",
+    )
+    table.add_argument("--ignore", type=columns, metavar="A,B", help="columns that are neither labels nor features")
+    table.add_argument("--decimal", choices=(".", ","), help="decimal separator in CSV; default: .")
+    parser.add_argument(
+        "--input-format",
+        choices=_streams.FORMATS,
+        help="format of standard input (-); default: detected from its content",
+    )
+
+
+def add_kind_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the columns of a table that are no numbers."""
+    group = parser.add_argument_group("columns of a table that do not contain numbers")
+    group.add_argument("--categorical", type=columns, metavar="A,B", help="categories, compared as equal or different")
+    group.add_argument("--text", type=columns, metavar="A,B", help="texts, compared by their words (tf-idf)")
+    group.add_argument("--date", type=columns, metavar="A,B", help="dates such as 2026-01-31, or times")
+
+
+def add_kept_options(parser: argparse.ArgumentParser) -> None:
+    """Add --id and --show."""
+    group = parser.add_argument_group(
+        "columns saved with the model for display (features only if an option below names them, as --text)"
+    )
+    group.add_argument("--id", metavar="COLUMN", help="column of ids, by which explain and report name neighbours")
+    group.add_argument(
+        "--show", type=columns, metavar="A,B", help="more columns that they show, such as titles and paths"
+    )
+
+
+def add_groups_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option for rows that are held out together."""
+    parser.add_argument(
+        "--groups",
+        metavar=f"COLUMN|{DUPLICATES}",
+        default=None,
+        help="hold out the rows of a group together: rows with the same value in this column (not used as a feature),"
+        f" or with {DUPLICATES} identical rows; default: no groups",
+    )
+
+
+def add_impute_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option for missing features."""
+    parser.add_argument(
+        "--impute",
+        choices=(NOT_IMPUTED, *IMPUTATIONS),
+        default=NOT_IMPUTED,
+        help="how to replace missing features (fitted on training data); none: they are an error; default: none",
+    )
+
+
+def add_test_data_option(parser: argparse.ArgumentParser, *, used: str) -> None:
+    """Add the option; `used` describes the purpose of the test data."""
+    parser.add_argument(
+        TEST_DATA,
+        metavar="DATA",
+        default=None,
+        help=f"another file or data set, with the features and labels of DATA, {used}; default: none",
+    )
+
+
+# DATA on the command line: a name or a file, and for tables which columns are labels.
 
 _SAME = (
     "labels", "labels_prefix", "labels_column", "labels_separator", "unknown", "ignore", "decimal", "categorical",
@@ -24,13 +121,13 @@ _SAME = (
 _PARAMETERS = {name: name for name in _SAME} | {"dates": "date"}  # of load_dataset, and the options for them
 
 
-def open_data(arguments: argparse.Namespace, *, subset: str = "all") -> Dataset:
+def open_data(arguments: argparse.Namespace, *, subset: str = "all") -> nearlabel.datasets.Dataset:
     """Return the data set of the arguments; the only subset of a file is "all"."""
     with _console.progress_bar(f"reading {arguments.data}"):
         return _read(arguments, subset)
 
 
-def _read(arguments: argparse.Namespace, subset: str) -> Dataset:
+def _read(arguments: argparse.Namespace, subset: str) -> nearlabel.datasets.Dataset:
     data: str = arguments.data
     given = {name: getattr(arguments, option, None) for name, option in _PARAMETERS.items()}
     options = {name: value for name, value in given.items() if value is not None}
@@ -39,7 +136,7 @@ def _read(arguments: argparse.Namespace, subset: str) -> Dataset:
         return _found(data, options, subset)
     if groups == DUPLICATES:
         found = _found(data, options, subset)
-        return replace(found, groups=duplicate_groups(found.X))
+        return replace(found, groups=nearlabel.datasets.duplicate_groups(found.X))
     numbers = _groups_by_column(data, groups)
     options["ignore"] = tuple(dict.fromkeys([*options.get("ignore", ()), groups]))
     return replace(_found(data, options, subset), groups=numbers)
@@ -47,15 +144,17 @@ def _read(arguments: argparse.Namespace, subset: str) -> Dataset:
 
 def _groups_by_column(data: str, column: str) -> Any:
     """Return the number of each row's group: rows with equal cells in a column; a row with an empty cell is alone."""
+    import numpy as np
+
     check_file(data)
     if not is_file(data):
         raise ValueError(f"--groups must be {DUPLICATES} for a data set of the catalogue, {data!r}, got {column!r}.")
-    cells = read_columns(Path(data), {column: "--groups"})[column]
+    cells = nearlabel.datasets.tables.read_columns(Path(data), {column: "--groups"})[column]
     names = [f"= {cell}" if cell not in (None, "") else f"row {row}" for row, cell in enumerate(cells)]
     return np.unique(names, return_inverse=True)[1]
 
 
-def _found(data: str, options: dict[str, Any], subset: str) -> Dataset:
+def _found(data: str, options: dict[str, Any], subset: str) -> nearlabel.datasets.Dataset:
     check_file(data)
     is_path = data != EMBEDDED and is_file(data)
     if subset != "all" and (is_path or data == EMBEDDED):
@@ -64,18 +163,22 @@ def _found(data: str, options: dict[str, Any], subset: str) -> Dataset:
         options = _with_separator(data, options)
         with warnings.catch_warnings():  # the separator is guessed or given
             warnings.filterwarnings("ignore", message="Each cell of .* is one tag")
-            return load_dataset(data, **options)
+            return nearlabel.datasets.load_dataset(data, **options)
     if options:
         option = _PARAMETERS[next(iter(options))].replace("_", "-")
         raise ValueError(f"--{option} must go with a file, got the data set {data!r}. Hint: its labels are known.")
-    return load_multidigits() if data == EMBEDDED else fetch_dataset(data, subset=subset)
+    return (
+        nearlabel.datasets.load_multidigits()
+        if data == EMBEDDED
+        else nearlabel.datasets.fetch_dataset(data, subset=subset)
+    )
 
 
 def _with_separator(data: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options with a guess of the separator of tags if it is not given; the user is informed of it."""
     if "labels_column" not in options or "labels_separator" in options:
         return options
-    guess = guess_separator_of(Path(data), options["labels_column"])
+    guess = nearlabel.datasets.tables.guess_separator_of(Path(data), options["labels_column"])
     if guess is None:
         return options
     _console.print_notes(
@@ -86,14 +189,16 @@ def _with_separator(data: str, options: dict[str, Any]) -> dict[str, Any]:
 
 def separator_of(arguments: argparse.Namespace) -> str:
     """Return the separator of the tags in a column of a table, given or guessed."""
-    guess = arguments.labels_separator or guess_separator_of(Path(arguments.data), arguments.labels_column)
-    return guess or SEPARATOR
+    guess = arguments.labels_separator or nearlabel.datasets.tables.guess_separator_of(
+        Path(arguments.data), arguments.labels_column
+    )
+    return guess or nearlabel.datasets.tables.SEPARATOR
 
 
 def feature_names(arguments: argparse.Namespace, id_column: str | None) -> tuple[str, ...] | None:
     """Return the names of the features of a file; None for svmlight, whose rows name features by number."""
     others = [*(arguments.labels or ()), *(arguments.ignore or ()), arguments.labels_column, id_column]
-    return feature_names_of(
+    return nearlabel.datasets.tables.feature_names_of(
         Path(arguments.data),
         labels_prefix=arguments.labels_prefix,
         others=[name for name in others if name is not None],
@@ -113,10 +218,10 @@ def is_label(arguments: argparse.Namespace, name: str) -> bool:
 
 def check_file(data: str) -> None:
     """Refuse a folder, and a pipe, which can be read only once."""
-    if data not in catalogue() and Path(data).is_dir():
+    if data not in nearlabel.datasets.catalogue() and Path(data).is_dir():
         raise ValueError(f"{data} must be a file or a name of the catalogue, got a folder.")
     if Path(data).is_fifo():
-        hint = f"Hint: {_standard_input.NAME} reads standard input."
+        hint = f"Hint: {_streams.NAME} reads standard input."
         raise ValueError(f"{data} must be a file that can be read twice, got a pipe. {hint}")
 
 
@@ -130,4 +235,178 @@ def check_other_file(file: Path, others: Iterable[Path | None], option: str, nam
 
 def is_file(data: str) -> bool:
     """Return whether DATA is a file rather than a name."""
-    return data not in catalogue() and (Path(data).is_file() or "/" in data or "\\" in data or "." in data)
+    return data not in nearlabel.datasets.catalogue() and (
+        Path(data).is_file() or "/" in data or "\\" in data or "." in data
+    )
+
+
+# Columns of categories, texts and dates: the options that name them, and what a model knows of its own.
+
+_KINDS = {"numbers": "number", "categories": "category", "text": "text", "dates": "date"}  # by the encoder's groups
+_OPTIONS = {"category": "categorical", "text": "text", "date": "date"}
+_PLURALS = {"number": "numbers", "category": "categories", "text": "texts", "date": "dates"}
+
+
+def is_mixed(arguments: argparse.Namespace) -> bool:
+    """Return whether an option names a column of categories, texts or dates."""
+    return any(getattr(arguments, option) is not None for option in _OPTIONS.values())
+
+
+def usual_scale(arguments: argparse.Namespace) -> str:
+    """Return the scaling of features if no option sets it: next to categories, numbers differ by at most 1."""
+    return "minmax" if is_mixed(arguments) else "none"
+
+
+def encoder_of(model: Any) -> nearlabel.preprocessing.MixedFeaturesEncoder | None:
+    """Return the encoder at the beginning of a model; None if it takes numbers."""
+    from sklearn.pipeline import Pipeline
+
+    first = model[0] if isinstance(model, Pipeline) else None
+    return first if isinstance(first, nearlabel.preprocessing.MixedFeaturesEncoder) else None
+
+
+def kinds_of_model(model: Any) -> tuple[str, ...]:
+    """Return the kinds of the columns that a model takes; empty if all are numbers."""
+    encoder = encoder_of(model)
+    if encoder is None:
+        return ()
+    kinds = {place: _KINDS[group] for group, places in encoder.groups_.items() for place in places}
+    return tuple(kinds[place] for place in range(len(kinds)))
+
+
+def options_of_kinds(kinds: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the options that name columns of these kinds, by the names of the columns."""
+    return {
+        option: tuple(name for name, of_column in kinds.items() if of_column == kind)
+        for kind, option in _OPTIONS.items()
+        if kind in kinds.values()
+    }
+
+
+def counted(kinds: Sequence[str]) -> str:
+    """Return how many columns there are of each kind, in words."""
+    counts = Counter(kinds)
+    return ", ".join(
+        f"{counts[kind]} {kind if counts[kind] == 1 else plural}" for kind, plural in _PLURALS.items() if kind in counts
+    )
+
+
+# Missing features: imputed by training data, or refused with the line and the column.
+
+
+def imputation(arguments: argparse.Namespace) -> str | None:
+    """Return the imputation of missing features; None if there is none."""
+    return None if arguments.impute == NOT_IMPUTED else str(arguments.impute)
+
+
+def open_training_data(arguments: argparse.Namespace) -> nearlabel.datasets.Dataset:
+    """Return the data set of the arguments, to which a model can be fitted."""
+    data = open_data(arguments)
+    check_finite(arguments.data, data, imputes=imputation(arguments) is not None)
+    tell(data)
+    return data
+
+
+def check_finite(name: str, data: nearlabel.datasets.Dataset, *, imputes: bool) -> None:
+    """Raise ValueError, with their number, for infinite features, or missing ones that are not imputed."""
+    import numpy as np
+    from scipy import sparse
+
+    from nearlabel.utils.validation import numbers_of, without_missing
+
+    cells = numbers_of(data.X)
+    X = without_missing(cells) if imputes else cells
+    problem = not_finite(name, X, data.feature_names)
+    if problem is None:
+        return
+    values = X.data if sparse.issparse(X) else X
+    n_cells, n_missing = np.count_nonzero(~np.isfinite(values)), np.count_nonzero(np.isnan(values))
+    count = f"; of such cells there are {n_cells}" if n_cells > 1 else ""
+    hint = " Hint: --impute median replaces missing ones." if n_missing else ""
+    raise ValueError(f"{problem}{count}.{hint}")
+
+
+def not_finite(data: str, X: Matrix, feature_names: Sequence[str], *, first: int = 0) -> str | None:
+    """Return an error message for the first value that is not finite; None if all are finite.
+
+    `first` is the number of the first row of X in DATA.
+    """
+    from nearlabel.utils.validation import first_not_finite, numbers_of
+
+    place = first_not_finite(numbers_of(X))
+    if place is None:
+        return None
+    where = f"{data}, {_location(data, first + place.row)}: column {feature_names[place.column]!r}"
+    return f"{where} must contain numbers that are finite, got {place.got}"
+
+
+def _location(data: str, row: int) -> str:
+    return nearlabel.datasets.tables.locate_row(Path(data), row) if is_file(data) else f"row {row}"
+
+
+# Labels that are unknown for some rows: a note for the user, and the methods that are tried then.
+
+
+def tell(data: nearlabel.datasets.Dataset) -> None:
+    """Print how many labels are unknown, if some are."""
+    import numpy as np
+
+    from nearlabel.utils.partial_labels import PartialLabels
+
+    unknown = PartialLabels.of(data.Y, dtype=None).unknown
+    if unknown is None:
+        return
+    n_cells, n_rows = int(unknown.sum()), int((np.asarray(unknown.sum(axis=1)) == unknown.shape[1]).sum())
+    useless = f"; {n_rows} {'row has' if n_rows == 1 else 'rows have'} no known label" if n_rows else ""
+    share = n_cells / (unknown.shape[0] * unknown.shape[1])
+    cells = f"{n_cells} label {'cell is' if n_cells == 1 else 'cells are'} unknown ({share:.1%})"
+    _console.print_notes([f"{data.name}: {cells}{useless}. Fitting and metrics use the known ones only."])
+
+
+def narrowed(methods: Mapping[str, Any], data: nearlabel.datasets.Dataset, *, by_default: bool) -> dict[str, Any]:
+    """Return the methods to try; if the user named none, those that accept the unknown labels of the data, if any.
+
+    Named methods are never left out: they raise an error if they do not accept unknown labels.
+    """
+    from nearlabel.utils.partial_labels import PartialLabels
+
+    if not by_default or PartialLabels.of(data.Y, dtype=None).unknown is None:
+        return dict(methods)
+    taking = {name: method for name, method in methods.items() if nearlabel.experiments.takes_unknown(method)}
+    if not taking:
+        return dict(methods)
+    _console.print_notes([f"Only methods that accept unknown labels are tried: {', '.join(taking)}."])
+    return taking
+
+
+# Severe problems of a data set, reported before a command works with it.
+
+_REFUSED = ("missing_values", "infinite_values")  # by the command itself, which names the place
+_LEAST_ROWS = 50  # shares of fewer rows are too noisy
+_OF_DISTANCES = ("ranges_far_apart", "empty_rows")
+
+
+def print_severe(
+    data: nearlabel.datasets.Dataset, *, scales: Iterable[str], searches: Iterable[str], by_neighbors: bool
+) -> None:
+    """Print a line on standard error for each severe finding that needs no search, unless the command is quiet.
+
+    Findings that `scales` and `searches` (the texts of the command's options) already fix are left out. So are
+    findings about distances if no method is `by_neighbors`.
+    """
+    if _console.is_quiet() or data.X.shape[0] < _LEAST_ROWS:
+        return
+    hidden = {*_REFUSED, *mended(scales, searches), *(() if by_neighbors else _OF_DISTANCES)}
+    if data.groups is not None:
+        hidden.add("duplicates")  # or the user has better groups
+    severe = [
+        finding for finding in nearlabel.datasets.examine(data, search=False).severe if finding.kind not in hidden
+    ]
+    _console.print_notes(f"{data.name}: {finding.sentence} Remedy: {finding.remedy}" for finding in severe)
+
+
+def mended(scales: Iterable[str], searches: Iterable[str]) -> set[str]:
+    """Return the kinds of findings that some scaling of features or some search fixes."""
+    by_scales = {"ranges_far_apart"} if any(scale != "none" for scale in scales) else set()
+    by_searches = {"empty_rows"} if any("metric=cosine" in search for search in searches) else set()
+    return by_scales | by_searches

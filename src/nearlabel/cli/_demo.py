@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
+import nearlabel
 from nearlabel.cli import _comparison, _console
-from nearlabel.cli.arguments.registered import NEIGHBOR_METHODS
-from nearlabel.datasets import load_multidigits
-from nearlabel.experiments import Plan, run, summarise
-from nearlabel.plots import check_figure_file
+from nearlabel.cli._arguments import NEIGHBOR_METHODS
+from nearlabel.cli._console import FORMATS
+
+SUMMARY = "compare the neighbour methods on the embedded data set"
+EXAMPLES = ("nearlabel demo --out demo-output",)
+LOADS = ("datasets", "experiments", "plots")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "--out",
+        dest="folder",
+        metavar="OUT",
+        type=Path,
+        default=Path("nearlabel-demo"),
+        help="folder for the figure; default: nearlabel-demo",
+    )
+    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+
 
 _METHODS = (*NEIGHBOR_METHODS, "nldd")
 _METRICS = ("hamming_loss", "subset_accuracy", "micro_f1", "average_precision", "jaccard_examples", "macro_f1")
@@ -21,11 +39,13 @@ def main(arguments: argparse.Namespace) -> None:
     """Compare the lazy methods for k = 1..30, draw the figure and print the table."""
     figure = arguments.folder / "multidigits.png"
     figure.parent.mkdir(parents=True, exist_ok=True)
-    check_figure_file(figure, name="--out")
-    digits = load_multidigits()
-    plan = Plan(methods=_METHODS, n_neighbors=tuple(range(1, 31)), metrics=_METRICS)
+    nearlabel.plots.check_figure_file(figure, name="--out")
+    digits = nearlabel.datasets.load_multidigits()
+    plan = nearlabel.experiments.Plan(methods=_METHODS, n_neighbors=tuple(range(1, 31)), metrics=_METRICS)
     with _console.progress_bar("folds of multidigits") as progress:
-        cells = summarise(run(plan, {"multidigits": digits}, progress=progress))
+        cells = nearlabel.experiments.summarise(
+            nearlabel.experiments.run(plan, {"multidigits": digits}, progress=progress)
+        )
     panels = _comparison.panels([cell for cell in cells if cell.method not in _NOT_DRAWN], _DRAWN)
     title = "Lazy methods on multidigits, ten-fold cross-validation"
     panels.write(figure, title=title)

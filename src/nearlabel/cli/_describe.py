@@ -5,22 +5,29 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-import numpy as np
-from scipy import sparse
-
-from nearlabel import labels
+import nearlabel
 from nearlabel.cli import _console, _data
-from nearlabel.cli._columns import counted
-from nearlabel.datasets import Dataset, describe_columns
-from nearlabel.utils.validation import numbers_of
+from nearlabel.cli._console import FORMATS
+from nearlabel.cli._data import add_data_options, add_kind_options, counted
+
+SUMMARY = "summarise a data set"
+EXAMPLES = ("nearlabel describe yeast", "nearlabel describe songs.csv --labels-prefix mood_ --ignore id,title")
+LOADS = ("datasets", "labels")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_data_options(parser)
+    add_kind_options(parser)
+    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
 
 
 def main(arguments: argparse.Namespace) -> None:
     """Print statistics of a data set, of each label, and of each column of cells of several kinds."""
     dataset = _data.open_data(arguments)
     figures = {"name": dataset.name, "features": int(dataset.X.shape[1])} | _of_features(dataset)
-    figures |= labels.describe(dataset.Y)
-    columns = describe_columns(dataset) if dataset.X.dtype.kind == "O" else []
+    figures |= nearlabel.labels.describe(dataset.Y)
+    columns = nearlabel.datasets.describe_columns(dataset) if dataset.X.dtype.kind == "O" else []
     per_label = _of_labels(dataset)
     if arguments.format == "json":
         per_column = {"per_column": columns} if columns else {}
@@ -38,18 +45,23 @@ def main(arguments: argparse.Namespace) -> None:
         _console.print_table("Labels", names, [tuple(map(_text, row.values())) for row in per_label])
 
 
-def _of_labels(dataset: Dataset) -> list[dict[str, Any]]:
+def _of_labels(dataset: nearlabel.datasets.Dataset) -> list[dict[str, Any]]:
     """Return the statistics of each label, with the number of rows that know it if some do not."""
     Y = dataset.Y
-    columns: dict[str, Any] = {"label": dataset.label_names, "rows": labels.frequencies(Y).tolist()}
-    known = labels.known_counts(Y)
+    columns: dict[str, Any] = {"label": dataset.label_names, "rows": nearlabel.labels.frequencies(Y).tolist()}
+    known = nearlabel.labels.known_counts(Y)
     if (known < Y.shape[0]).any():
         columns["known_rows"] = known.tolist()
-    columns["imbalance_ratio"] = labels.imbalance_ratios(Y).tolist()
+    columns["imbalance_ratio"] = nearlabel.labels.imbalance_ratios(Y).tolist()
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def _of_features(dataset: Dataset) -> dict[str, Any]:
+def _of_features(dataset: nearlabel.datasets.Dataset) -> dict[str, Any]:
+    import numpy as np
+    from scipy import sparse
+
+    from nearlabel.utils.validation import numbers_of
+
     X = dataset.X
     stored = X.data if sparse.issparse(X) else X
     if X.dtype.kind == "O":  # cells of several kinds, of which a missing number or date is NaN, another one None

@@ -5,29 +5,205 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
-from nearlabel.cli import _comparison, _console, _data, _missing, _test_data, _unknown
-from nearlabel.cli._columns import usual_scale
-from nearlabel.cli._copies import OF_TEST_ROWS, has_copies, print_share, split_copies
-from nearlabel.cli._first_look import print_severe
-from nearlabel.cli._label_table import print_labels
-from nearlabel.cli.arguments.evaluate import is_split
-from nearlabel.cli.arguments.registered import NEIGHBOR_METHODS
-from nearlabel.comparison import compare
-from nearlabel.experiments import (
+import nearlabel
+from nearlabel.cli import _comparison, _console, _data, _matched_data
+from nearlabel.cli._arguments import (
+    ESTIMATORS,
     METHODS,
-    Cell,
-    Plan,
-    Problem,
-    Record,
-    SearchPlan,
-    run,
-    search_costs,
-    summarise,
-    summarise_labels,
-    usual_search,
+    NEIGHBOR_METHODS,
+    SAMPLERS,
+    SCALES,
+    SEARCHES,
+    SELECTIONS,
+    TESTS,
+    THRESHOLDS,
+    any_names,
+    numbers,
+    some_names,
 )
+from nearlabel.cli._console import FORMATS
+from nearlabel.cli._data import (
+    add_data_options,
+    add_groups_option,
+    add_impute_option,
+    add_kind_options,
+    add_test_data_option,
+    print_severe,
+    usual_scale,
+)
+from nearlabel.cli._matched_data import OF_TEST_ROWS, has_copies, print_share, split_copies
+from nearlabel.cli._scored import print_labels
+
+SUMMARY = "compare methods on a data set by cross-validation"
+EXAMPLES = ("nearlabel evaluate emotions --methods mlknn,brknn-a --k 1-30 --scale minmax --out results",)
+LOADS = ("comparison", "experiments")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_data_options(parser)
+    add_kind_options(parser)
+    _add_methods(parser)
+    _add_folds(parser)
+    _add_preparation(parser)
+    _add_measures(parser)
+    _add_output(parser)
+    parser.set_defaults(check=_check)
+
+
+def _add_methods(parser: argparse.ArgumentParser) -> None:
+    """Add the methods to compare."""
+    parser.add_argument(
+        "--methods",
+        type=any_names,
+        default=NEIGHBOR_METHODS,
+        help=f"comma-separated, of {', '.join(METHODS)}, or all; with options after a colon (lpknn:ties=first),"
+        f" thresholds after an @ (mlknn@micro-f), and before a + a feature selection ({', '.join(SELECTIONS)}:"
+        f" igs+mlknn) or a sampler of training data ({', '.join(SAMPLERS)}: mlsmote+mlknn). The option estimator of"
+        f" some methods is one of {', '.join(ESTIMATORS)}. Instead of a name you can give"
+        " package.module:Class or ./file.py:Class, which executes the code of that module;"
+        f" default: {','.join(NEIGHBOR_METHODS)}",
+    )
+    parser.add_argument(
+        "--thresholds",
+        type=some_names,
+        default=(),
+        help="comma-separated; compare each method with its own decision and with each of these thresholds: a number"
+        f" for all labels (0.3), or tuned on held-out scores: {', '.join(THRESHOLDS)} (options after a colon:"
+        " micro-f:beta=2); default: none",
+    )
+    parser.add_argument(
+        "--k", type=numbers, default=(10,), help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 10"
+    )
+
+
+def _add_folds(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the folds and test data."""
+    parser.add_argument(
+        "--cv", default=None, help="number of shuffled folds, or 'given' for the catalogue's split; default: 10"
+    )
+    add_test_data_option(parser, used="to compare the methods on instead of folds of DATA")
+    parser.add_argument(
+        "--stratify",
+        type=_order,
+        nargs="?",
+        const=1,
+        default=None,
+        metavar="{1,2}",
+        help="stratify the folds by label, or with 2 by pairs of labels; default: plain shuffled folds",
+    )
+
+
+def _add_preparation(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the preparation."""
+    parser.add_argument(
+        "--scale",
+        choices=SCALES,
+        default=None,
+        help="how to scale numbers (fitted on the training part of each fold); default: none, or minmax if there are"
+        " columns of other kinds",
+    )
+    add_impute_option(parser)
+    add_groups_option(parser)
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the shuffle; default: 0")
+
+
+def _add_measures(parser: argparse.ArgumentParser) -> None:
+    """Add the metrics, searches and tests."""
+    parser.add_argument(
+        "--search",
+        type=some_names,
+        default=(),
+        metavar="SEARCH",
+        help="comma-separated; run each method with the exact search and with each of these, and print the difference:"
+        f" {', '.join(SEARCHES)} (options after a colon: faiss-ivf:n_probe=4), or package.module:Class;"
+        " default: exact, not compared",
+    )
+    parser.add_argument(
+        "--metrics",
+        type=any_names,
+        default=None,
+        help="comma-separated, of the catalogue, with options after a colon (precision_at_k:k=3, roc_auc), or"
+        " package.module:function; default: all without options, or micro_f1 with --search",
+    )
+    parser.add_argument(
+        "--per-label",
+        action="store_true",
+        help="also print the metrics of each label and method: counts, precision, recall and F1 over all test samples"
+        " together; ROC-AUC and average precision as means over the folds in which the label has both classes; with"
+        " --format csv print only these",
+    )
+    parser.add_argument(
+        "--per-row",
+        action="store_true",
+        help="also save the predicted label sets of the test samples in the folder of --out, for nearlabel compare"
+        " --rows",
+    )
+    parser.add_argument(
+        "--test",
+        choices=(*TESTS, "none"),
+        default=None,
+        help="significance test over the folds (test data: see --test-data): print below the table which methods are"
+        " significantly better than others; see nearlabel compare; default: corrected-t if there are several methods"
+        " and folds",
+    )
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the output."""
+    parser.add_argument("--out", type=Path, default=None, help="folder for the records; the same command resumes there")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes; default: 1")
+    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse options that do not go together."""
+    _check_split(arguments)
+    _check_per_label(arguments)
+    _check_per_row(arguments)
+
+
+def _check_split(arguments: argparse.Namespace) -> None:
+    """Refuse options of folds where training and test data are given."""
+    if arguments.test_data is not None and arguments.cv is not None:
+        raise ValueError(f"--cv must not go with --test-data, which replaces the folds, got {arguments.cv}.")
+    if is_split(arguments) and arguments.stratify is not None:
+        option = "--cv given" if arguments.test_data is None else "--test-data"
+        raise ValueError(f"--stratify must go with a number of folds, got {option}.")
+
+
+def _check_per_label(arguments: argparse.Namespace) -> None:
+    """Refuse too many tables of labels, and tables of searches, which are compared by means."""
+    if not arguments.per_label:
+        return
+    if arguments.search:
+        raise ValueError(f"--per-label must not go with --search, got {','.join(arguments.search)}.")
+    if arguments.format == "table" and len(arguments.k) > 1:
+        raise ValueError(
+            f"--per-label must go with one number of neighbours, got {len(arguments.k)}. Hint: --format csv has all."
+        )
+
+
+def _check_per_row(arguments: argparse.Namespace) -> None:
+    """Refuse to save label sets without a folder, or of searches."""
+    if arguments.per_row and (arguments.out is None or arguments.search):
+        got = "no --out" if arguments.out is None else f"--search {','.join(arguments.search)}"
+        raise ValueError(f"--per-row must go with --out, where the label sets are saved, and no --search, got {got}.")
+
+
+def is_split(arguments: argparse.Namespace) -> bool:
+    """Return whether training and test data are given, so that there is one fold."""
+    return arguments.cv == "given" or arguments.test_data is not None
+
+
+def _order(text: str) -> int:
+    if text not in ("1", "2"):
+        raise argparse.ArgumentTypeError(f"must be 1 or 2 if a word follows it, got {text!r}; put DATA before it")
+    return int(text)
+
 
 _METRICS_OF_SEARCHES = ("micro_f1",)  # unless others are asked for
 
@@ -39,67 +215,81 @@ def main(arguments: argparse.Namespace) -> None:
     name, problem = _problem(arguments)
     training = problem[0] if isinstance(problem, tuple) else problem
     usual = arguments.methods in (NEIGHBOR_METHODS, ("all",))
-    plan = replace(plan, methods=_unknown.narrowed(plan.methods, training, by_default=usual))
+    plan = replace(plan, methods=_data.narrowed(plan.methods, training, by_default=usual))
     _print_severe(arguments, plan, problem)
-    comparison: Plan | SearchPlan = plan
+    comparison: nearlabel.experiments.Plan | nearlabel.experiments.SearchPlan = plan
     if arguments.search:
-        comparison = SearchPlan(plan, arguments.search)
+        comparison = nearlabel.experiments.SearchPlan(plan, arguments.search)
     elif has_copies(problem):
         comparison = replace(plan, without_copies=True)
     with _console.progress_bar(f"folds of {name}") as progress:
-        records = run(comparison, {name: problem}, out=arguments.out, n_workers=arguments.jobs, progress=progress)
-    cells = summarise(records)
+        records = nearlabel.experiments.run(
+            comparison, {name: problem}, out=arguments.out, n_workers=arguments.jobs, progress=progress
+        )
+    cells = nearlabel.experiments.summarise(records)
     if not any(cell.metric in plan.metrics for cell in cells):
         raise ValueError(f"metrics must be defined on some fold of {name}, got none of {', '.join(plan.metrics)}.")
-    if isinstance(comparison, SearchPlan):
-        _comparison.show_costs(search_costs(comparison, records), arguments.format)
+    if isinstance(comparison, nearlabel.experiments.SearchPlan):
+        _comparison.show_costs(nearlabel.experiments.search_costs(comparison, records), arguments.format)
     elif arguments.format == "table":
         _print_tables(arguments, comparison, problem, records, cells)
     else:
         _print_data(arguments, records, cells)
 
 
-def _plan(arguments: argparse.Namespace) -> Plan:
+def _plan(arguments: argparse.Namespace) -> nearlabel.experiments.Plan:
     """Return the comparison that the arguments describe."""
     metrics = _METRICS_OF_SEARCHES if arguments.search and arguments.metrics is None else arguments.metrics
     settings: dict[str, Any] = {} if metrics is None else {"metrics": metrics}
-    methods = METHODS if arguments.methods == ("all",) else arguments.methods
-    return Plan(
+    methods = nearlabel.experiments.METHODS if arguments.methods == ("all",) else arguments.methods
+    return nearlabel.experiments.Plan(
         methods=_with_thresholds(methods, arguments.thresholds),
         n_neighbors=arguments.k,
         cv=10 if arguments.cv in (None, "given") else _number("--cv", arguments.cv),
         scale=arguments.scale or usual_scale(arguments),
         seeds=(arguments.seed,),
         stratify=arguments.stratify,
-        impute=_missing.imputation(arguments),
+        impute=_data.imputation(arguments),
         per_label=arguments.per_label or None,
         per_row=arguments.per_row or None,
         **settings,
     )
 
 
-def _print_severe(arguments: argparse.Namespace, plan: Plan, problem: Problem) -> None:
+def _print_severe(
+    arguments: argparse.Namespace, plan: nearlabel.experiments.Plan, problem: nearlabel.experiments.Problem
+) -> None:
     """Print faults of the training data for these methods."""
     print_severe(
         problem[0] if isinstance(problem, tuple) else problem,
         scales=(plan.scale,),
-        searches=(usual_search(plan.scale), *arguments.search),
+        searches=(nearlabel.experiments.usual_search(plan.scale), *arguments.search),
         by_neighbors=any(plan.spec_of(method).has_neighbors for method in plan.methods),
     )
 
 
-def _print_data(arguments: argparse.Namespace, records: Sequence[Record], cells: Sequence[Cell]) -> None:
+def _print_data(
+    arguments: argparse.Namespace,
+    records: Sequence[nearlabel.experiments.Record],
+    cells: Sequence[nearlabel.experiments.Cell],
+) -> None:
     """Print JSON or CSV: the metrics, and the figures of each label if they are asked for, in CSV these alone."""
     if not arguments.per_label:
         _comparison.show(cells, arguments.format)
     elif arguments.format == "csv":
-        _console.print_csv(summarise_labels(records))
+        _console.print_csv(nearlabel.experiments.summarise_labels(records))
     else:
-        _console.print_json({"metrics": [asdict(cell) for cell in cells], "per_label": summarise_labels(records)})
+        _console.print_json(
+            {"metrics": [asdict(cell) for cell in cells], "per_label": nearlabel.experiments.summarise_labels(records)}
+        )
 
 
 def _print_tables(
-    arguments: argparse.Namespace, plan: Plan, problem: Problem, records: Sequence[Record], cells: Sequence[Cell]
+    arguments: argparse.Namespace,
+    plan: nearlabel.experiments.Plan,
+    problem: nearlabel.experiments.Problem,
+    records: Sequence[nearlabel.experiments.Record],
+    cells: Sequence[nearlabel.experiments.Cell],
 ) -> None:
     """Print the metrics, which methods are better, the figures of labels if asked for, and those without copies."""
     directions = _comparison.directions_of(records)
@@ -109,7 +299,7 @@ def _print_tables(
     _comparison.print_skipped(records)
     _show_order([record for record in records if record["metric"] in directions], arguments.test, every=every)
     if arguments.per_label:
-        _print_labels(summarise_labels(records))
+        _print_labels(nearlabel.experiments.summarise_labels(records))
     if plan.without_copies and not _console.is_quiet():
         print_share(problem, OF_TEST_ROWS if without else f"{OF_TEST_ROWS}, of which there is none")
         _comparison.show(without, "table", directions, every=every)
@@ -141,13 +331,13 @@ def _check_test(arguments: argparse.Namespace, n_methods: int) -> None:
         )
 
 
-def _show_order(records: Sequence[Record], test: str | None, *, every: bool) -> None:
+def _show_order(records: Sequence[nearlabel.experiments.Record], test: str | None, *, every: bool) -> None:
     """Print which methods are significantly better than others, if there are several, on several folds."""
     n_folds = len({(record["seed"], record["fold"]) for record in records})
     n_methods = len({record["method"] for record in records})
     if test == "none" or n_folds < 2 or n_methods < 2:
         return
-    comparison = compare(records, test=test)
+    comparison = nearlabel.comparison.compare(records, test=test)
     heading = f"{comparison.test} over the {n_folds} folds, 5 % level"
     if comparison.order.relations:
         _comparison.print_order(comparison.order, f"Ranking by significant wins minus losses: {heading}", every=every)
@@ -172,10 +362,10 @@ def _number(option: str, text: str) -> int:
     return int(text)
 
 
-def _problem(arguments: argparse.Namespace) -> tuple[str, Problem]:
+def _problem(arguments: argparse.Namespace) -> tuple[str, nearlabel.experiments.Problem]:
     if arguments.cv != "given":
-        dataset = _missing.open_training_data(arguments)
-        test = _test_data.open_test_data(arguments, dataset)
+        dataset = _data.open_training_data(arguments)
+        test = _matched_data.open_test_data(arguments, dataset)
         return dataset.name, dataset if test is None else (dataset, test)
     training, test = (_data.open_data(arguments, subset=part) for part in ("train", "test"))
     return arguments.data, (training, test)

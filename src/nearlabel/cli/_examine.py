@@ -4,38 +4,69 @@ from __future__ import annotations
 
 import argparse
 
-from nearlabel.cli import _console, _data, _missing, _test_data
-from nearlabel.cli._columns import usual_scale
-from nearlabel.cli._first_look import mended
-from nearlabel.datasets import Dataset, Examination, Finding, examine
-from nearlabel.experiments import make_preparation, make_search, usual_search
-from nearlabel.utils.validation import check_integer
+import nearlabel
+from nearlabel.cli import _console, _data, _matched_data
+from nearlabel.cli._arguments import SCALES, SEARCHES
+from nearlabel.cli._console import FORMATS
+from nearlabel.cli._data import add_data_options, add_impute_option, add_kind_options, mended, usual_scale
+
+SUMMARY = "find problems in a data set that make neighbours worse"
+EXAMPLES = ("nearlabel examine yeast", "nearlabel examine songs.csv --labels-prefix mood_ --ignore id,title")
+LOADS = ("datasets", "experiments")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_data_options(parser)
+    add_kind_options(parser)
+    parser.add_argument(
+        "--test-data", metavar="DATA", default=None, help="samples to predict; those that are also in DATA are counted"
+    )
+    parser.add_argument("--k", type=int, default=10, help="number of neighbours used to find hubs; default: 10")
+    parser.add_argument(
+        "--scale",
+        choices=SCALES,
+        default=None,
+        help="how to scale numbers before the search; default: none, or minmax if there are columns of other kinds",
+    )
+    add_impute_option(parser)
+    parser.add_argument(
+        "--search",
+        default=None,
+        metavar="SEARCH",
+        help=f"one of {', '.join(SEARCHES)}, or none, which skips the checks of neighbours; default: exact, or"
+        " exact:metric=cosine with --scale tfidf",
+    )
+    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+
 
 _COLUMNS = ("severity", "kind", "sentence", "remedy", "evidence")
 
 
 def main(arguments: argparse.Namespace) -> None:
     """Print the findings."""
+    from nearlabel.utils.validation import check_integer
+
     check_integer("--k", arguments.k, low=1)
     data = _data.open_data(arguments)
-    test = _test_data.open_test_rows(arguments, data)
+    test = _matched_data.open_test_rows(arguments, data)
     scale = arguments.scale or usual_scale(arguments)
-    impute = _missing.imputation(arguments)
-    search = usual_search(scale) if arguments.search is None else arguments.search
+    impute = _data.imputation(arguments)
+    search = nearlabel.experiments.usual_search(scale) if arguments.search is None else arguments.search
     with _console.progress_bar(f"neighbours of {data.name}"):
-        found = examine(
+        found = nearlabel.datasets.examine(
             data,
             X_test=test,
-            transformer=make_preparation(data, impute=impute, scale=scale),
-            search=False if search == "none" else make_search(search),
+            transformer=nearlabel.experiments.make_preparation(data, impute=impute, scale=scale),
+            search=False if search == "none" else nearlabel.experiments.make_search(search),
             n_neighbors=arguments.k,
         )
     hidden = mended((scale,), (search,)) | ({"missing_values"} if impute else set())
-    shown = Examination([finding for finding in found if finding.kind not in hidden], found.notes)
+    shown = nearlabel.datasets.Examination([finding for finding in found if finding.kind not in hidden], found.notes)
     _print(data, shown, arguments.format)
 
 
-def _print(data: Dataset, found: Examination, format_: str) -> None:
+def _print(data: nearlabel.datasets.Dataset, found: nearlabel.datasets.Examination, format_: str) -> None:
     if format_ == "json":
         of_data = {"name": data.name, "rows": data.X.shape[0], "features": data.X.shape[1], "labels": data.Y.shape[1]}
         _console.print_json(of_data | {"findings": found.to_records(), "notes": list(found.notes)})
@@ -46,6 +77,6 @@ def _print(data: Dataset, found: Examination, format_: str) -> None:
         _console.print_lines(f"{data.name}: {rows} rows, {features} features, {data.Y.shape[1]:,} labels\n\n{found}")
 
 
-def _of(finding: Finding) -> dict[str, str]:
+def _of(finding: nearlabel.datasets.Finding) -> dict[str, str]:
     evidence = "; ".join(f"{name}={value}" for name, value in finding.evidence.items())
     return {name: getattr(finding, name) for name in _COLUMNS[:-1]} | {"evidence": evidence}

@@ -5,28 +5,66 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+import nearlabel
 from nearlabel.cli import _console, _model
-from nearlabel.datasets import RowBlock
-from nearlabel.lazy import Explanation
-from nearlabel.models import explain, explains
-from nearlabel.persistence import read_kept
-from nearlabel.plots import ExplanationDisplay, check_figure_file
-from nearlabel.utils.types import Matrix
+from nearlabel.cli._data import add_data_options
+from nearlabel.cli._model import add_model_argument
+
+if TYPE_CHECKING:
+    from nearlabel.utils.types import Matrix
+
+SUMMARY = "explain a prediction"
+EXAMPLES = ("nearlabel explain model.skops multidigits --row 17",)
+LOADS = ("datasets", "lazy", "models", "persistence", "plots")
+
+
+_FORMATS = ("text", "json")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_model_argument(parser)
+    add_data_options(parser)
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--row", type=_row_number, metavar="N", help="number of the row, from 0")
+    which.add_argument(
+        "--id", type=_column_and_value, metavar="COLUMN=VALUE", help="the row with this value in a column"
+    )
+    parser.add_argument(
+        "--figure",
+        type=Path,
+        metavar="FILE",
+        help="also draw the explanation: .png, .svg, .pdf or another format of matplotlib",
+    )
+    parser.add_argument("--format", choices=_FORMATS, default="text", help="default: text")
+
+
+def _row_number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"must be a number of a row, from 0, got {text!r}")
+    return int(text)
+
+
+def _column_and_value(text: str) -> tuple[str, str]:
+    column, equals, value = text.partition("=")
+    if not column or not equals:
+        raise argparse.ArgumentTypeError(f"must be COLUMN=VALUE, got {text!r}")
+    return column, value
 
 
 def main(arguments: argparse.Namespace) -> None:
     """Find the row, explain it, draw, print."""
     if arguments.figure is not None:
-        check_figure_file(arguments.figure, name="--figure")
+        nearlabel.plots.check_figure_file(arguments.figure, name="--figure")
     with _console.progress_bar("explanation"):
         model = _model.open_model(arguments)
         found = _find(arguments, model)
         with _model.asking(model, arguments.data, found.X, first=found.row):
-            explanation = _explained(model, found.X).with_kept(read_kept(arguments.model))
+            explanation = _explained(model, found.X).with_kept(nearlabel.persistence.read_kept(arguments.model))
     if arguments.figure is not None:
-        ExplanationDisplay(explanation).write(arguments.figure)
+        nearlabel.plots.ExplanationDisplay(explanation).write(arguments.figure)
     if arguments.format == "json":
         _console.print_json({"row": found.row, "id": found.id} | explanation.to_dict())
     else:
@@ -56,7 +94,7 @@ def _find(arguments: argparse.Namespace, model: _model.OpenModel) -> _Found:
     return _by_id(arguments.data, _model.open_blocks(arguments, model, id_column=column), column, value)
 
 
-def _by_number(data: str, blocks: Iterable[RowBlock], row: int) -> _Found:
+def _by_number(data: str, blocks: Iterable[nearlabel.datasets.RowBlock], row: int) -> _Found:
     first = 0
     for block in blocks:
         if row < first + block.X.shape[0]:
@@ -65,7 +103,7 @@ def _by_number(data: str, blocks: Iterable[RowBlock], row: int) -> _Found:
     raise ValueError(f"--row must be at most {first - 1}, the last row of {data}, got {row}. The first row is 0.")
 
 
-def _by_id(data: str, blocks: Iterable[RowBlock], column: str, value: str) -> _Found:
+def _by_id(data: str, blocks: Iterable[nearlabel.datasets.RowBlock], column: str, value: str) -> _Found:
     """Find a row by its id; read all rows, as an id may occur twice."""
     found: list[_Found] = []
     first = 0
@@ -81,11 +119,11 @@ def _by_id(data: str, blocks: Iterable[RowBlock], column: str, value: str) -> _F
     return found[0]
 
 
-def _explained(model: _model.OpenModel, X: Matrix) -> Explanation:
+def _explained(model: _model.OpenModel, X: Matrix) -> nearlabel.lazy.Explanation:
     """Explain one row."""
-    if not explains(model.model):
+    if not nearlabel.models.explains(model.model):
         raise ValueError(
             f"MODEL must be a method by neighbours to be explained, got {type(model.model).__name__}."
             " Hint: nearlabel fit --method mlknn."
         )
-    return explain(model.model, X, label_names=model.label_names)[0]
+    return nearlabel.models.explain(model.model, X, label_names=model.label_names)[0]

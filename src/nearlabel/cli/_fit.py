@@ -7,25 +7,173 @@ from dataclasses import replace
 from math import nan
 from typing import Any
 
-from nearlabel.cli import _console, _guarantee, _kept, _missing, _test_data, _unknown
-from nearlabel.cli._columns import usual_scale
-from nearlabel.cli._copies import has_copies
-from nearlabel.cli._first_look import print_severe
-from nearlabel.cli._training import KeptModel, check_file
-from nearlabel.cli.arguments.fit import AUTO, MOST, NONE
-from nearlabel.cli.arguments.parsing import LOO
-from nearlabel.datasets import Dataset
-from nearlabel.experiments import (
-    Candidate,
-    ChosenNeighbors,
-    MethodSpec,
-    NeighborsChoice,
-    Tuned,
-    Tuning,
-    make_search,
-    usual_search,
+import nearlabel
+from nearlabel.cli import _console, _data, _matched_data, _model
+from nearlabel.cli._arguments import (
+    CALIBRATIONS,
+    LOO,
+    METHODS,
+    PROMISED_MEASURES,
+    SCALES,
+    SEARCHES,
+    THRESHOLDS,
+    folds_or_loo,
+    share,
 )
-from nearlabel.metrics.evaluation import title_of
+from nearlabel.cli._data import (
+    add_data_options,
+    add_groups_option,
+    add_impute_option,
+    add_kept_options,
+    add_kind_options,
+    add_test_data_option,
+    print_severe,
+    usual_scale,
+)
+from nearlabel.cli._matched_data import has_copies
+from nearlabel.cli._model import add_file_options
+from nearlabel.cli._training import KeptModel, check_file
+
+SUMMARY = "fit a model to a data set and save it"
+EXAMPLES = (
+    "nearlabel fit songs.csv --labels-prefix mood_ --ignore id,title --out songs.skops",
+    "nearlabel fit multidigits --method mlknn --k auto --thresholds micro-f --out model.skops",
+)
+LOADS = ("datasets", "experiments", "metrics")
+
+
+AUTO, NONE = "auto", "none"
+MOST = 30  # numbers of neighbours of a named method that auto tries
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_data_options(parser)
+    add_kept_options(parser)
+    add_kind_options(parser)
+    add_file_options(parser, required=True)
+    parser.add_argument(
+        "--method",
+        default=AUTO,
+        metavar="SPEC",
+        help="auto: select the best of brknn, mlknn and mlmlm (without mlmlm if labels are unknown), together with"
+        " weights, distance, scaling, k and thresholds;"
+        f" or one of {', '.join(METHODS)}, with options, thresholds and a feature selection as in"
+        " nearlabel evaluate --methods; default: auto",
+    )
+    parser.add_argument(
+        "--k",
+        type=_number_or_auto,
+        default=None,
+        metavar="{auto,N}",
+        help=f"number of neighbours; auto: for a named method the best of 1 to {MOST} on held-out samples; default:"
+        " auto",
+    )
+    parser.add_argument(
+        "--scale",
+        choices=SCALES,
+        default=None,
+        help="how to scale numbers (fitted on training data); default: the best; for a named method none, or minmax if"
+        " there are columns of other kinds",
+    )
+    add_impute_option(parser)
+    add_groups_option(parser)
+    add_test_data_option(parser, used="to evaluate the model on")
+    parser.add_argument(
+        "--search",
+        default=None,
+        metavar="SEARCH",
+        help=f"one of {', '.join(SEARCHES)}; default: exact with the best distance; for a named method exact, or"
+        " exact:metric=cosine with --scale tfidf",
+    )
+    parser.add_argument(
+        "--thresholds",
+        default=None,
+        metavar="NAME",
+        help=f"none: the method's own decision; a number from 0 to 1; or tuned: {', '.join(THRESHOLDS)}; default: tuned"
+        " for --metric; for a named method none",
+    )
+    parser.add_argument(
+        "--calibrate",
+        choices=CALIBRATIONS,
+        default=None,
+        help="how to calibrate the probabilities of a named method, for each label, on held-out samples; default: no"
+        " calibration",
+    )
+    parser.add_argument(
+        "--metric",
+        default="micro_f1",
+        metavar="NAME",
+        help="metric used to select: one of the catalogue, or package.module:function; default: micro_f1",
+    )
+    parser.add_argument(
+        "--validate",
+        type=_folds_loo_or_none,
+        default="loo",
+        metavar="{loo,N,none}",
+        help="how to evaluate the model and select k of a named method: leave-one-out (five folds for methods that do"
+        " not support it), N shuffled folds, or not at all; default: loo",
+    )
+    _add_guarantee_options(parser)
+    parser.set_defaults(format="table", check=_check)  # the format of the output
+
+
+def _add_guarantee_options(parser: argparse.ArgumentParser) -> None:
+    """Add --guarantee and the option that goes with it."""
+    parser.add_argument(
+        "--guarantee",
+        type=_measure_and_level,
+        default=None,
+        metavar="METRIC=LEVEL",
+        help="guarantee at least this on new samples distributed like DATA: one of"
+        f" {', '.join(PROMISED_MEASURES)}, as in recall=0.9. Three tenths of the rows, drawn with a fixed seed, are"
+        " held out from everything else to set the threshold",
+    )
+    parser.add_argument(
+        "--confidence",
+        type=share,
+        default=None,
+        metavar="P",
+        help="with --guarantee: the probability that the guarantee is met, required for precision; default: it is met"
+        " on average over draws of DATA",
+    )
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse options that do not go with a guarantee."""
+    if arguments.guarantee is None:
+        if arguments.confidence is not None:
+            raise ValueError("--confidence must go with --guarantee.")
+        return
+    if arguments.guarantee[0] == "precision" and arguments.confidence is None:
+        raise ValueError("--guarantee precision must go with --confidence. Hint: --confidence 0.9.")
+    behind = arguments.method.split("@")[1:]
+    if arguments.thresholds is not None or not set(behind) <= set(CALIBRATIONS):
+        raise ValueError("--guarantee must go without other thresholds (--thresholds, or after an @ in --method).")
+    if arguments.groups is not None:
+        raise ValueError("--guarantee must go without --groups: the guarantee is for samples drawn independently.")
+
+
+def _measure_and_level(text: str) -> tuple[str, float]:
+    measure, equals, level = text.partition("=")
+    if not equals or measure not in PROMISED_MEASURES:
+        raise argparse.ArgumentTypeError(
+            f"must be METRIC=LEVEL with one of {', '.join(PROMISED_MEASURES)}, got {text!r}"
+        )
+    return measure, share(level)
+
+
+def _number_or_auto(text: str) -> int | str:
+    if text == AUTO:
+        return text
+    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be auto or a number from 1, got {text!r}")
+    return int(text)
+
+
+def _folds_loo_or_none(text: str) -> int | str:
+    return text if text == NONE else folds_or_loo(text)
+
 
 _CHOSEN_SCALES, _CHOSEN_SEARCHES = ("minmax",), ("exact:metric=cosine",)  # or what is better in their place
 _TRIED = ("brknn", "mlknn", "mlmlm")  # to select from; those that support unknown labels if there are any
@@ -36,15 +184,15 @@ def main(arguments: argparse.Namespace) -> None:
     """Select a model or use the named one, evaluate it on held-out samples, fit it to all samples, and save it."""
     check_file(arguments.file, force=arguments.force)
     plan = _choice(arguments) if arguments.method == AUTO else _named(arguments)
-    keep = _kept.open_kept(arguments)
-    data = _missing.open_training_data(_kept.without_kept(arguments))
-    test = _test_data.open_test_data(arguments, data)
-    calibration = _guarantee.hold_out(arguments, data, keep)
+    keep = _model.open_kept(arguments)
+    data = _data.open_training_data(_model.without_kept(arguments))
+    test = _matched_data.open_test_data(arguments, data)
+    calibration = _model.hold_out(arguments, data, keep)
     if calibration is not None:
         data, keep = calibration.fitted_to, calibration.keep
     _print_severe(data, plan)
-    if isinstance(plan, NeighborsChoice):
-        _unknown.narrowed({name: name for name in _TRIED}, data, by_default=True)
+    if isinstance(plan, nearlabel.experiments.NeighborsChoice):
+        _data.narrowed({name: name for name in _TRIED}, data, by_default=True)
     chosen = _chosen(plan, data)
     tuned = None
     if arguments.validate != NONE:
@@ -64,7 +212,7 @@ def main(arguments: argparse.Namespace) -> None:
     kept.print(choice=_in_words(arguments.metric, chosen, tuned))
 
 
-def _named(arguments: argparse.Namespace) -> Candidate:
+def _named(arguments: argparse.Namespace) -> nearlabel.experiments.Candidate:
     """Return the named method as a candidate, whose number of neighbours is None if it is to be found."""
     for option, value in (("--thresholds", arguments.thresholds), ("--calibrate", arguments.calibrate)):
         if "@" in arguments.method and value is not None:
@@ -73,8 +221,14 @@ def _named(arguments: argparse.Namespace) -> Candidate:
     method = calibrated if arguments.thresholds in (None, NONE) else f"{calibrated}@{arguments.thresholds}"
     scale = arguments.scale or usual_scale(arguments)
     k = None if arguments.k == AUTO else arguments.k
-    named = Candidate(method, k, scale, arguments.search or usual_search(scale), impute=_missing.imputation(arguments))
-    has_neighbors = MethodSpec.of(method).has_neighbors
+    named = nearlabel.experiments.Candidate(
+        method,
+        k,
+        scale,
+        arguments.search or nearlabel.experiments.usual_search(scale),
+        impute=_data.imputation(arguments),
+    )
+    has_neighbors = nearlabel.experiments.MethodSpec.of(method).has_neighbors
     if not has_neighbors and arguments.k is not None:
         raise ValueError(f"--k must go with a method by neighbours, got {arguments.method}.")
     if has_neighbors and k is None and arguments.validate == NONE:
@@ -83,7 +237,7 @@ def _named(arguments: argparse.Namespace) -> Candidate:
     return named
 
 
-def _choice(arguments: argparse.Namespace) -> NeighborsChoice:
+def _choice(arguments: argparse.Namespace) -> nearlabel.experiments.NeighborsChoice:
     """Return the selection of a method and its parameters, restricted by the options."""
     search = arguments.search or "exact"
     if search.partition(":")[0] != "exact":
@@ -92,37 +246,41 @@ def _choice(arguments: argparse.Namespace) -> NeighborsChoice:
         raise ValueError(f"--thresholds must be tuned if no method is named, got none. {_HINT}")
     if arguments.calibrate is not None:
         raise ValueError(f"--calibrate must go with a named method, got {arguments.calibrate}. {_HINT}")
-    distances: Any = None if arguments.search is None else (make_search(search).metric,)
-    return NeighborsChoice(
+    distances: Any = None if arguments.search is None else (nearlabel.experiments.make_search(search).metric,)
+    return nearlabel.experiments.NeighborsChoice(
         arguments.metric,
         n_neighbors=None if arguments.k in (None, AUTO) else (arguments.k,),
         scales=None if arguments.scale is None else (arguments.scale,),
         distances=distances,
         thresholds=arguments.thresholds,
-        impute=_missing.imputation(arguments),
+        impute=_data.imputation(arguments),
     )
 
 
-def _print_severe(data: Dataset, plan: Candidate | NeighborsChoice) -> None:
+def _print_severe(
+    data: nearlabel.datasets.Dataset, plan: nearlabel.experiments.Candidate | nearlabel.experiments.NeighborsChoice
+) -> None:
     """Print severe problems of the data, except those that the named candidate, or the selection, fixes."""
-    if isinstance(plan, NeighborsChoice):
+    if isinstance(plan, nearlabel.experiments.NeighborsChoice):
         print_severe(data, scales=_CHOSEN_SCALES, searches=_CHOSEN_SEARCHES, by_neighbors=True)
     else:
-        has_neighbors = MethodSpec.of(plan.method).has_neighbors
+        has_neighbors = nearlabel.experiments.MethodSpec.of(plan.method).has_neighbors
         print_severe(data, scales=(plan.scale,), searches=(str(plan.search),), by_neighbors=has_neighbors)
 
 
-def _chosen(plan: Candidate | NeighborsChoice, data: Dataset) -> ChosenNeighbors:
+def _chosen(
+    plan: nearlabel.experiments.Candidate | nearlabel.experiments.NeighborsChoice, data: nearlabel.datasets.Dataset
+) -> nearlabel.experiments.ChosenNeighbors:
     """Return the result of the selection, or the named candidate as the only one."""
-    if isinstance(plan, Candidate):
-        return ChosenNeighbors(plan, nan, nan, 1)
+    if isinstance(plan, nearlabel.experiments.Candidate):
+        return nearlabel.experiments.ChosenNeighbors(plan, nan, nan, 1)
     with _console.progress_bar(f"methods for {data.name}"):
         return plan.run(data)
 
 
-def _tuning(arguments: argparse.Namespace, candidate: Candidate) -> Tuning:
+def _tuning(arguments: argparse.Namespace, candidate: nearlabel.experiments.Candidate) -> nearlabel.experiments.Tuning:
     """Return what evaluates a candidate, and finds its number of neighbours if it has none yet."""
-    return Tuning(
+    return nearlabel.experiments.Tuning(
         methods={candidate.method: candidate.method_object or candidate.method},
         n_neighbors=MOST if candidate.n_neighbors is None else (candidate.n_neighbors,),
         scales=(candidate.scale,),
@@ -133,16 +291,18 @@ def _tuning(arguments: argparse.Namespace, candidate: Candidate) -> Tuning:
     )
 
 
-def _measured(chosen: ChosenNeighbors, tuned: Tuned | None) -> str:
+def _measured(chosen: nearlabel.experiments.ChosenNeighbors, tuned: nearlabel.experiments.Tuned | None) -> str:
     """Return how the scores were measured; those of a selected method are a little optimistic."""
     if tuned is None:
         return ""
     return tuned.measured + "; method selected on the same rows" * (chosen.n_candidates > 1)
 
 
-def _in_words(metric: str, chosen: ChosenNeighbors, tuned: Tuned | None) -> str:
+def _in_words(
+    metric: str, chosen: nearlabel.experiments.ChosenNeighbors, tuned: nearlabel.experiments.Tuned | None
+) -> str:
     """Return which models the model was selected from; empty if nothing was selected."""
-    title = title_of(metric)
+    title = nearlabel.metrics.evaluation.title_of(metric)
     if chosen.n_candidates > 1:
         values = f"{chosen.score:.4f}, cross-fitted {chosen.crossfit_score:.4f}"
         return f"the best of {chosen.n_candidates} by {title}: {values}"

@@ -5,8 +5,39 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nearlabel.cli import _changes, _console, _standard_input
-from nearlabel.persistence import forget_rows
+import nearlabel
+from nearlabel.cli import _console, _model, _streams
+from nearlabel.cli._model import add_model_argument
+from nearlabel.cli._update import add_retune_option
+
+SUMMARY = "remove training samples from a model"
+EXAMPLES = ("nearlabel forget songs.skops --rows 3,17",)
+LOADS = ("persistence",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_model_argument(parser)
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "--ids",
+        metavar="FILE",
+        help="file with one id per line (- is standard input); all rows with these ids are removed",
+    )
+    which.add_argument("--rows", type=_row_numbers, metavar="N,N", help="row numbers to remove, from 0")
+    parser.add_argument(
+        "--column",
+        metavar="NAME",
+        help="saved column that contains the ids; default: the one named id, or whose name ends in id",
+    )
+    add_retune_option(parser)
+
+
+def _row_numbers(text: str) -> tuple[int, ...]:
+    numbers = text.split(",")
+    if not all(number.isascii() and number.isdecimal() for number in numbers):
+        raise argparse.ArgumentTypeError(f"must be numbers of rows, from 0, separated by commas, got {text!r}")
+    return tuple(map(int, numbers))
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -15,8 +46,8 @@ def main(arguments: argparse.Namespace) -> None:
         raise ValueError("--column must go with --ids, got --rows.")
     ids = [] if arguments.ids is None else _ids_in(arguments.ids)
     with _console.progress_bar("model"):
-        before = _changes.open_updatable(arguments).card
-        card = forget_rows(
+        before = _model.open_updatable(arguments).card
+        card = nearlabel.persistence.forget_rows(
             arguments.model,
             arguments.rows or (),
             ids=ids,
@@ -25,17 +56,17 @@ def main(arguments: argparse.Namespace) -> None:
             trusted=arguments.trusted,
             expected=before,
         )
-    _changes.print_changes(card, before, arguments.model)
+    _model.print_changes(card, before, arguments.model)
 
 
 def _ids_in(file: str) -> list[str]:
     """Return the lines of a file that are not blank."""
-    content = _standard_input.read_bytes() if file == _standard_input.NAME else Path(file).read_bytes()
+    content = _streams.read_bytes() if file == _streams.NAME else Path(file).read_bytes()
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1  # of the content behind a byte order mark
-        got = "standard input" if file == _standard_input.NAME else file
+        got = "standard input" if file == _streams.NAME else file
         raise ValueError(f"--ids must be text in UTF-8, got {got} with other bytes in line {line}.") from error
     ids = [line.strip() for line in text.splitlines() if line.strip()]
     if not ids:

@@ -1,35 +1,36 @@
-"""Open data with the features and labels of a model, found by name, in its order."""
+"""Data matched by name: the features and labels of a model, and test data in another file."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from scipy import sparse
+import nearlabel
+from nearlabel.cli import _console, _data
+from nearlabel.cli._data import TEST_DATA, options_of_kinds
 
-from nearlabel.cli import _data
-from nearlabel.cli._columns import options_of_kinds
-from nearlabel.datasets import Dataset
-from nearlabel.datasets.tables import FeatureMatch, NumberedNames, are_numbered, attribute_of, columns_of_model
-from nearlabel.persistence import DataSummary
-from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.types import IntArray, Matrix
+if TYPE_CHECKING:
+    from nearlabel.utils.types import IntArray, Matrix
+
 
 _MOST_NAMED = 5
 
 
 def open_matched(
-    arguments: argparse.Namespace, model: DataSummary, kinds: Sequence[str] = ()
-) -> tuple[Dataset, list[str]]:
+    arguments: argparse.Namespace, model: nearlabel.persistence.DataSummary, kinds: Sequence[str] = ()
+) -> tuple[nearlabel.datasets.Dataset, list[str]]:
     """Return DATA with the features, of these kinds, and labels of a model, and notes for the user."""
     arguments = with_columns_of(model, arguments, kinds)
     return match_to(model, _data.open_data(arguments), tags=_data.has_tags(arguments))
 
 
-def with_columns_of(model: DataSummary, arguments: argparse.Namespace, kinds: Sequence[str] = ()) -> argparse.Namespace:
+def with_columns_of(
+    model: nearlabel.persistence.DataSummary, arguments: argparse.Namespace, kinds: Sequence[str] = ()
+) -> argparse.Namespace:
     """Return arguments that describe the columns of a table.
 
     Labels are those that the model names, if the arguments do not name any. `kinds` are those of the model's features,
@@ -40,9 +41,15 @@ def with_columns_of(model: DataSummary, arguments: argparse.Namespace, kinds: Se
     arguments = argparse.Namespace(**vars(arguments) | options_of_kinds(of_names))
     says_labels = any(getattr(arguments, option) is not None for option in ("labels", "labels_prefix", "labels_column"))
     features, labels = model.feature_names, model.label_names
-    if says_labels or not features or not labels or are_numbered(features) or not _data.is_file(arguments.data):
+    if (
+        says_labels
+        or not features
+        or not labels
+        or nearlabel.datasets.tables.are_numbered(features)
+        or not _data.is_file(arguments.data)
+    ):
         return arguments
-    found = columns_of_model(
+    found = nearlabel.datasets.tables.columns_of_model(
         Path(arguments.data),
         features,
         labels,
@@ -53,7 +60,9 @@ def with_columns_of(model: DataSummary, arguments: argparse.Namespace, kinds: Se
     return argparse.Namespace(**vars(arguments) | found)
 
 
-def match_to(model: DataSummary, data: Dataset, *, tags: bool = False) -> tuple[Dataset, list[str]]:
+def match_to(
+    model: nearlabel.persistence.DataSummary, data: nearlabel.datasets.Dataset, *, tags: bool = False
+) -> tuple[nearlabel.datasets.Dataset, list[str]]:
     """Return data with the features and labels of a model, and notes for the user.
 
     Features and labels are matched by name, or by position if the model has no names. Labels unknown to the model are
@@ -67,7 +76,9 @@ def match_to(model: DataSummary, data: Dataset, *, tags: bool = False) -> tuple[
     """
     data = with_features(model, data)
     names = model.label_names
-    if names is None or (are_numbered(names) and not (tags and set(names) & set(data.label_names))):
+    if names is None or (
+        nearlabel.datasets.tables.are_numbered(names) and not (tags and set(names) & set(data.label_names))
+    ):
         _check_number("labels", model.labels, data.label_names)
         return data, []
     positions = _positions(names, data.label_names)
@@ -81,8 +92,8 @@ def match_to(model: DataSummary, data: Dataset, *, tags: bool = False) -> tuple[
 
 
 def open_with_new_labels(
-    arguments: argparse.Namespace, model: DataSummary, kinds: Sequence[str] = ()
-) -> tuple[Dataset, Sequence[str] | None]:
+    arguments: argparse.Namespace, model: nearlabel.persistence.DataSummary, kinds: Sequence[str] = ()
+) -> tuple[nearlabel.datasets.Dataset, Sequence[str] | None]:
     """Return DATA with the features and labels of a model and, after these, labels that are new to it; and all names.
 
     Raises
@@ -93,7 +104,7 @@ def open_with_new_labels(
     arguments = with_columns_of(model, arguments, kinds)
     data = with_features(model, _data.open_data(arguments))
     names, tags = model.label_names, _data.has_tags(arguments)
-    if names is None or (are_numbered(names) and not tags):
+    if names is None or (nearlabel.datasets.tables.are_numbered(names) and not tags):
         if model.labels is not None and len(data.label_names) < model.labels:
             _check_number("labels", model.labels, data.label_names)
         return data, names if names is None else data.label_names
@@ -106,7 +117,9 @@ def open_with_new_labels(
     return replace(data, Y=_columns(data.Y, positions), label_names=every), every
 
 
-def with_features(model: DataSummary, data: Dataset) -> Dataset:
+def with_features(
+    model: nearlabel.persistence.DataSummary, data: nearlabel.datasets.Dataset
+) -> nearlabel.datasets.Dataset:
     """Return data with the features of a model, in its order."""
     names = features_among(model, data.feature_names)
     if names == data.feature_names:
@@ -115,27 +128,35 @@ def with_features(model: DataSummary, data: Dataset) -> Dataset:
         places = _positions(names, data.feature_names)
         kinds = tuple(data.feature_kinds[place] for place in places)
         return replace(data, X=data.X[:, places], feature_names=names, feature_kinds=kinds)
-    if isinstance(data.feature_names, NumberedNames) and are_numbered(names):
+    if isinstance(
+        data.feature_names, nearlabel.datasets.tables.NumberedNames
+    ) and nearlabel.datasets.tables.are_numbered(names):
         return replace(data, X=data.X[:, : len(names)], feature_names=names, feature_kinds=())  # all are numbers
-    match = FeatureMatch("DATA", data.feature_names, data.feature_kinds, names)
+    match = nearlabel.datasets.tables.FeatureMatch("DATA", data.feature_names, data.feature_kinds, names)
     return replace(data, X=match.take(data.X), feature_names=names, feature_kinds=match.kinds)
 
 
-def features_among(model: DataSummary, known: Sequence[str]) -> Sequence[str]:
+def features_among(model: nearlabel.persistence.DataSummary, known: Sequence[str]) -> Sequence[str]:
     """Return the names in the data of the features of a model, in the order of the model.
 
     For a model fitted to an array, which has no names, these are the columns named by number, as in a svmlight file,
     else all columns, by position.
     """
-    names = model.feature_names or NumberedNames(model.features or 0)
-    if isinstance(known, NumberedNames) and are_numbered(names) and len(names) <= len(known):
+    names = model.feature_names or nearlabel.datasets.tables.NumberedNames(model.features or 0)
+    if (
+        isinstance(known, nearlabel.datasets.tables.NumberedNames)
+        and nearlabel.datasets.tables.are_numbered(names)
+        and len(names) <= len(known)
+    ):
         return names or known
     # A file may declare some categories of an attribute only: the others are in no row.
-    there = {*known, *(f"{attribute_of(name)}=" for name in known if "=" in name)}
-    lacking = [name for name in names if name not in there and f"{attribute_of(name)}=" not in there]
+    there = {*known, *(f"{nearlabel.datasets.tables.attribute_of(name)}=" for name in known if "=" in name)}
+    lacking = [
+        name for name in names if name not in there and f"{nearlabel.datasets.tables.attribute_of(name)}=" not in there
+    ]
     if names and not lacking:
         return names
-    if not are_numbered(names):
+    if not nearlabel.datasets.tables.are_numbered(names):
         raise ValueError(f"DATA must have the features of the model, got none named {_some(lacking)}.")
     _check_number("features", model.features, known, " Hint: --ignore and --labels leave columns out.")
     return known
@@ -159,12 +180,19 @@ def _check_labels(lacking: Sequence[str], names: Sequence[str], known: Sequence[
 
 def _positions(names: Sequence[str], among: Sequence[str]) -> IntArray:
     """Return the position of each name, -1 if it is missing."""
+    import numpy as np
+
     where = {name: position for position, name in enumerate(among)}
     return np.array([where.get(name, -1) for name in names], dtype=np.intp)
 
 
 def _columns(Y: Matrix, positions: IntArray) -> Matrix:
     """Return columns of Y; -1 is a tag that no row has, which is appended: unknown where other tags are, else 0."""
+    import numpy as np
+    from scipy import sparse
+
+    from nearlabel.utils.partial_labels import PartialLabels
+
     absent = np.zeros((Y.shape[0], 1), dtype=Y.dtype)
     unknown = PartialLabels.of(Y, dtype=None).unknown
     if unknown is not None:
@@ -177,3 +205,170 @@ def _columns(Y: Matrix, positions: IntArray) -> Matrix:
 def _some(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMED
     return ", ".join(map(repr, names[:_MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
+
+
+# A split of one's own: training data in DATA, test data in another file, matched by name.
+
+
+def open_test_data(
+    arguments: argparse.Namespace, training: nearlabel.datasets.Dataset
+) -> nearlabel.datasets.Dataset | None:
+    """Return the test data, with the features and labels of the training data in their order; None if none are named.
+
+    Raises
+    ------
+    ValueError
+        If a feature or a label is missing (of tags, all labels), or a feature is not finite and not imputed.
+    """
+    if arguments.test_data is None:
+        return None
+    test = _data.open_data(_of_test_data(arguments, training))
+    if "impute" in arguments:  # a report fits nothing
+        _data.check_finite(arguments.test_data, test, imputes=_data.imputation(arguments) is not None)
+    with _told_of_test_data():
+        matched, notes = match_to(
+            _names_of(training), _widened(test, training.feature_names), tags=_data.has_tags(arguments)
+        )
+    _console.print_notes(notes)
+    return matched
+
+
+def open_test_rows(
+    arguments: argparse.Namespace, training: nearlabel.datasets.Dataset
+) -> nearlabel.datasets.Dataset | None:
+    """Return the test data, with the features of the training data in their order, whatever their values and labels.
+
+    Raises
+    ------
+    ValueError
+        If a feature is missing.
+    """
+    if arguments.test_data is None:
+        return None
+    test = _data.open_data(_of_test_data(arguments, training))
+    with _told_of_test_data():
+        return with_features(_names_of(training), _widened(test, training.feature_names))
+
+
+def _of_test_data(arguments: argparse.Namespace, training: nearlabel.datasets.Dataset) -> argparse.Namespace:
+    """Return arguments that read the test data: of a table, the features and labels of the training data only.
+
+    Columns that are ignored, saved or used as groups in the training data may be missing.
+    """
+    data = arguments.test_data
+    arguments = argparse.Namespace(**vars(arguments) | {"data": data, "groups": None})
+    known = nearlabel.datasets.tables.column_names_of(Path(data)) if _data.is_file(data) else None
+    names = training.feature_names
+    if known is None or (
+        nearlabel.datasets.tables.are_numbered(names) and not set(names) <= set(known)
+    ):  # features are found by position
+        return arguments
+    features = {*names, *(name.rpartition("[")[0] for name in names)}  # embedding[0] is in the column embedding
+    others = tuple(name for name in known if name not in features and not _data.is_label(arguments, name))
+    return argparse.Namespace(**vars(arguments) | {"ignore": others or None})
+
+
+def _names_of(training: nearlabel.datasets.Dataset) -> nearlabel.persistence.DataSummary:
+    names = training.feature_names
+    return nearlabel.persistence.DataSummary(
+        features=len(training.feature_names),
+        labels=len(training.label_names),
+        feature_names=None if isinstance(names, nearlabel.datasets.tables.NumberedNames) else tuple(names),
+        label_names=tuple(training.label_names),
+    )
+
+
+@contextmanager
+def _told_of_test_data() -> Iterator[None]:
+    """Report errors with the name of the option."""
+    try:
+        yield
+    except ValueError as error:
+        told = str(error).replace("DATA", TEST_DATA, 1).replace("the model", "the training data")
+        raise ValueError(told) from error
+
+
+def _widened(test: nearlabel.datasets.Dataset, names: Sequence[str]) -> nearlabel.datasets.Dataset:
+    """Return the rows of a svmlight file, which ends at the last feature that it has, with all features."""
+    from scipy import sparse
+
+    if not (
+        sparse.issparse(test.X)
+        and nearlabel.datasets.tables.are_numbered(test.feature_names)
+        and nearlabel.datasets.tables.are_numbered(names)
+    ):
+        return test
+    X = test.X.copy()
+    X.resize((X.shape[0], len(names)))
+    return replace(test, X=X, feature_names=names, feature_kinds=())  # all are numbers
+
+
+def scores_on(
+    model: Any, test: nearlabel.datasets.Dataset, training: nearlabel.datasets.Dataset
+) -> Mapping[str, float]:
+    """Return the metrics of a fitted model on test data that are defined, also without copies of training samples."""
+    import numpy as np
+
+    from nearlabel.utils.estimators import label_scores, response_method_of
+    from nearlabel.utils.partial_labels import PartialLabels
+
+    truth = PartialLabels.of(test.Y).with_nan()
+    labels = model.predict(test.X)
+    scores = label_scores(model, test.X, truth.shape[1], response_method_of(model))
+    values = nearlabel.metrics.score_all(truth, labels, scores)
+    new = (
+        ~nearlabel.experiments.copied_rows(training, test)
+        if has_copies((training, test))
+        else np.zeros(len(scores), dtype=bool)
+    )
+    if new.any():
+        values |= nearlabel.metrics.evaluation.named_without_copies(
+            nearlabel.metrics.score_all(truth[new], labels[new], scores[new])
+        )
+    return {name: float(value) for name, value in values.items() if np.isfinite(value)}
+
+
+# Metrics without exact copies, in addition to the requested ones, if there are more than a few copies.
+
+_LEAST_SHARE = 0.01  # more than this; the doctor warns from there on
+_LEAST_ROWS = 50  # shares of fewer rows are too noisy
+OF_TEST_ROWS = "only test samples without a copy in the training data"
+OF_ROWS = "no sample is scored by a model fitted to an identical sample"
+
+
+def has_copies(problem: nearlabel.experiments.Problem) -> bool:
+    """Return whether to print metrics without copies: if many samples are copies, and there are no groups."""
+    training = problem[0] if isinstance(problem, tuple) else problem
+    if training.groups is not None or training.X.shape[0] < _LEAST_ROWS:
+        return False
+    return nearlabel.experiments.share_of_copies(problem) > _LEAST_SHARE
+
+
+def are_told(metrics: Iterable[str]) -> bool:
+    """Return whether some metrics are without copies, and the command is not quiet."""
+    return not _console.is_quiet() and any(
+        metric.endswith(nearlabel.metrics.evaluation.WITHOUT_COPIES) for metric in metrics
+    )
+
+
+def print_share(problem: nearlabel.experiments.Problem, how: str) -> None:
+    """Print the share of rows that are copies, and how the metrics without copies were computed."""
+    share = 100 * nearlabel.experiments.share_of_copies(problem)
+    _console.print_text(f"{share:.1f} % of the rows are copies of others. Without copies: {how}.")
+
+
+def split_copies(
+    cells: Iterable[nearlabel.experiments.Cell],
+) -> tuple[list[nearlabel.experiments.Cell], list[nearlabel.experiments.Cell]]:
+    """Return the figures that were asked for, and those without copies, named as such by their data set."""
+    cells = list(cells)
+    asked = [cell for cell in cells if not cell.metric.endswith(nearlabel.metrics.evaluation.WITHOUT_COPIES)]
+    return asked, [
+        replace(
+            cell,
+            dataset=f"{cell.dataset}, without copies",
+            metric=cell.metric.removesuffix(nearlabel.metrics.evaluation.WITHOUT_COPIES),
+        )
+        for cell in cells
+        if cell.metric.endswith(nearlabel.metrics.evaluation.WITHOUT_COPIES)
+    ]

@@ -1,25 +1,58 @@
-"""MODEL on the command line: a file that fit, tune or save_model wrote, and the features of DATA in its order."""
+"""MODEL on the command line: its file, its features, changes of its samples, and its guarantee."""
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
-
-from nearlabel.cli import _data
-from nearlabel.cli._columns import encoder_of, kinds_of_model
+import nearlabel
+from nearlabel.cli import _console, _data
+from nearlabel.cli._arguments import columns
+from nearlabel.cli._card import changes_in_words
+from nearlabel.cli._data import encoder_of, kinds_of_model, not_finite
 from nearlabel.cli._matched_data import features_among, with_features
-from nearlabel.cli._missing import not_finite
-from nearlabel.datasets import RowBlock, open_rows
-from nearlabel.datasets.tables import NumberedNames, are_numbered
-from nearlabel.persistence import ModelCard, load_model, read_card
-from nearlabel.utils.types import Matrix
-from nearlabel.utils.validation import numbers_of, without_missing
+
+if TYPE_CHECKING:
+    from nearlabel.utils.types import Matrix
+
+
+def add_model_argument(parser: argparse.ArgumentParser) -> None:
+    """Add MODEL and --trusted."""
+    parser.add_argument("model", metavar="MODEL", help="file that fit, tune or save_model wrote")
+    parser.add_argument(
+        "--trusted",
+        type=columns,
+        default=(),
+        metavar="A,B",
+        help="additional types to trust when loading, as listed in the error; only if you know who made the file",
+    )
+
+
+def add_file_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Add the options of the file that the model is saved in."""
+    parser.add_argument(
+        "--out",
+        dest="file",
+        metavar="FILE",
+        type=_model_file,
+        required=required,
+        help="file to save the model in, ending in .skops" + ("" if required else "; default: not saved"),
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
+
+
+def _model_file(text: str) -> Path:
+    if Path(text).suffix.lower() != ".skops":
+        raise argparse.ArgumentTypeError(f"must end in .skops, got {text!r}")
+    return Path(text)
+
+
+# MODEL on the command line: a file that fit, tune or save_model wrote, and the features of DATA in its order.
 
 _BLOCK_CELLS = 2**20  # rows of a block times their features or labels, whichever are more
 _NOT_FINITE = re.compile("(contains?|got) (NaN|infinity)", re.IGNORECASE)  # in the words of scikit-learn
@@ -29,7 +62,7 @@ class OpenModel(NamedTuple):
     """A model, its card, and the names of its features and labels."""
 
     model: Any
-    card: ModelCard
+    card: nearlabel.persistence.ModelCard
     feature_names: Sequence[str]
     label_names: tuple[str, ...]
 
@@ -46,27 +79,29 @@ class OpenModel(NamedTuple):
 
 def open_model(arguments: argparse.Namespace) -> OpenModel:
     """Load the model of the arguments."""
-    card = read_card(arguments.model)
+    card = nearlabel.persistence.read_card(arguments.model)
     foreign = [name for name in card.foreign_types if name not in arguments.trusted]
     if foreign:
         raise ValueError(
             f"--trusted must name the types in {arguments.model} that are not trusted by default, got none of"
             f" {', '.join(foreign)}. Hint: --trusted {','.join(card.foreign_types)}, if you know who made the file."
         )
-    model = load_model(arguments.model, trusted=arguments.trusted)
+    model = nearlabel.persistence.load_model(arguments.model, trusted=arguments.trusted)
     return OpenModel(model, card, _feature_names(arguments.model, card), _label_names(arguments.model, model, card))
 
 
-def _feature_names(path: str, card: ModelCard) -> Sequence[str]:
+def _feature_names(path: str, card: nearlabel.persistence.ModelCard) -> Sequence[str]:
     """Return the names of the features; their numbers if the model has no names."""
     if card.data.feature_names is None and card.data.features is None:
         raise ValueError(
             f"{path} must contain the number of features, got a card without it. Hint: save_model(..., data=data)."
         )
-    return card.data.feature_names or NumberedNames(card.data.features or 0)
+    return card.data.feature_names or nearlabel.datasets.tables.NumberedNames(card.data.features or 0)
 
 
-def _label_names(path: str, model: Any, card: ModelCard) -> tuple[str, ...]:
+def _label_names(path: str, model: Any, card: nearlabel.persistence.ModelCard) -> tuple[str, ...]:
+    from sklearn.pipeline import Pipeline
+
     last = model[-1] if isinstance(model, Pipeline) else model
     names = card.data.label_names or getattr(last, "label_names_", None)
     if names is None:
@@ -76,12 +111,14 @@ def _label_names(path: str, model: Any, card: ModelCard) -> tuple[str, ...]:
     return tuple(map(str, names))
 
 
-def open_blocks(arguments: argparse.Namespace, model: OpenModel, *, id_column: str | None = None) -> Iterable[RowBlock]:
+def open_blocks(
+    arguments: argparse.Namespace, model: OpenModel, *, id_column: str | None = None
+) -> Iterable[nearlabel.datasets.RowBlock]:
     """Return the rows of DATA in blocks, with the features of the model, matched by name or else by position."""
     _data.check_file(arguments.data)
     if _data.is_file(arguments.data):
         names = _names_in_file(arguments, model, id_column)
-        return open_rows(
+        return nearlabel.datasets.open_rows(
             arguments.data,
             names,
             id_column=id_column,
@@ -96,16 +133,16 @@ def open_blocks(arguments: argparse.Namespace, model: OpenModel, *, id_column: s
 
 def _names_in_file(arguments: argparse.Namespace, model: OpenModel, id_column: str | None) -> Sequence[str]:
     """Return the names in the file of the features of the model."""
-    if not are_numbered(model.feature_names):
+    if not nearlabel.datasets.tables.are_numbered(model.feature_names):
         return model.feature_names
     known = _data.feature_names(arguments, id_column)
     return model.feature_names if known is None else features_among(model.card.data, known)
 
 
-def _blocks(X: Matrix, block_rows: int) -> Iterator[RowBlock]:
+def _blocks(X: Matrix, block_rows: int) -> Iterator[nearlabel.datasets.RowBlock]:
     for start in range(0, X.shape[0], block_rows):
         rows = X[start : start + block_rows]
-        yield RowBlock(rows, None, (start + rows.shape[0]) / X.shape[0])
+        yield nearlabel.datasets.RowBlock(rows, None, (start + rows.shape[0]) / X.shape[0])
 
 
 @contextmanager
@@ -126,8 +163,200 @@ def asking(model: OpenModel, data: str, X: Matrix, *, first: int) -> Iterator[No
 
 def _without_imputed(model: Any, X: Matrix) -> Matrix:
     """Return X without the missing values that the model imputes."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import Pipeline
+
+    from nearlabel.utils.validation import numbers_of, without_missing
+
     encoder = encoder_of(model)
     imputes = isinstance(model, Pipeline) and isinstance(model[0], SimpleImputer)
     if encoder is not None:
         imputes = encoder.missing_numbers != "distance"
     return without_missing(numbers_of(X)) if imputes else X
+
+
+# A guarantee for new samples: fit holds out samples for calibration, and predict prints the guarantee.
+
+HELD_OUT = 0.3  # of the rows, for calibration
+_SEED = 0  # of the draw
+_UNUSUAL = 0.01  # p-value of the scores below which they are called unlike
+
+
+class Calibration(NamedTuple):
+    """The guarantee, and the samples on which it is based."""
+
+    control: nearlabel.thresholds.RiskControl
+    fitted_to: nearlabel.datasets.Dataset
+    rows: nearlabel.datasets.Dataset
+    keep: Mapping[str, Sequence[Any]]  # of the rows that the model is fitted to
+
+    def apply(self, model: Any) -> Any:
+        """Return a model fitted to the other rows, its thresholds replaced by those of the promise.
+
+        They are around its last step, so that the steps that transform features stay the first steps of the model.
+        """
+        from sklearn.pipeline import Pipeline
+
+        steps, last = ([*model.steps[:-1]], model[-1]) if isinstance(model, Pipeline) else ([], model)
+        X, held_out = self.fitted_to.X, self.rows.X
+        for _, step in steps:
+            X, held_out = step.transform(X), step.transform(held_out)
+        if isinstance(
+            last, nearlabel.thresholds.FixedThresholdsClassifier | nearlabel.thresholds.TunedThresholdsClassifierCV
+        ):
+            last = last.estimator_
+        promising = nearlabel.thresholds.TunedThresholdsClassifierCV(last, self._control_for(last, X), cv="prefit")
+        promising.fit(held_out, self.rows.Y)
+        return Pipeline([*steps, ("promise", promising)]) if steps else promising
+
+    def _control_for(self, classifier: Any, X: Any) -> nearlabel.thresholds.RiskControl:
+        """Return the control; decision values have no usual range, so those of the fitted rows are the candidates."""
+        from sklearn.base import clone
+
+        from nearlabel.utils.estimators import label_scores, response_method_of
+
+        method = response_method_of(classifier)
+        if self.control.measure != "precision" or method == "predict_proba":
+            return self.control
+        grid = nearlabel.thresholds.quantile_grid(label_scores(classifier, X, self.fitted_to.Y.shape[1], method))
+        control: nearlabel.thresholds.RiskControl = clone(self.control).set_params(grid=grid)
+        return control
+
+    @property
+    def measured(self) -> str:
+        """How the figures are measured."""
+        return f"the {self.rows.X.shape[0]} held-out samples, on which the threshold was set"
+
+
+def hold_out(
+    arguments: argparse.Namespace, data: nearlabel.datasets.Dataset, keep: Mapping[str, Sequence[Any]]
+) -> Calibration | None:
+    """Hold out samples for the guarantee that the arguments request; None if they request none."""
+    import numpy as np
+
+    if arguments.guarantee is None:
+        return None
+    measure, level = arguments.guarantee
+    n_rows = data.X.shape[0]
+    n_held = round(HELD_OUT * n_rows)
+    if n_held < 1:
+        raise ValueError(f"DATA must have at least 2 rows with --guarantee, got {n_rows}.")
+    order = np.random.default_rng(_SEED).permutation(n_rows)
+    held, others = np.sort(order[:n_held]), np.sort(order[n_held:])
+    kept = {name: [column[row] for row in others] for name, column in keep.items()}
+    control = nearlabel.thresholds.RiskControl(measure, level, confidence=arguments.confidence)
+    return Calibration(control, _some_rows(data, others), _some_rows(data, held), kept)
+
+
+def _some_rows(data: nearlabel.datasets.Dataset, rows: Any) -> nearlabel.datasets.Dataset:
+    return replace(data, X=data.X[rows], Y=data.Y[rows], groups=None if data.groups is None else data.groups[rows])
+
+
+def risk_control_of(model: Any) -> nearlabel.thresholds.RiskControl | None:
+    """Return what promises in a fitted model; None if nothing does."""
+    strategy = getattr(last_step(model), "strategy_", None)
+    return strategy if isinstance(strategy, nearlabel.thresholds.RiskControl) else None
+
+
+def last_step(model: Any) -> Any:
+    """Return the last step of a pipeline, or the model itself."""
+    from sklearn.pipeline import Pipeline
+
+    return model[-1] if isinstance(model, Pipeline) else model
+
+
+def shift_in_words(shift: nearlabel.thresholds.ScoreShift) -> str:
+    """Return a sentence on the guarantee, from a comparison of scores."""
+    figures = f"Kolmogorov-Smirnov distance {shift.statistic:.2f}, p = {shift.p_value:.2g}"
+    if shift.p_value <= _UNUSUAL:
+        return f"the scores of these rows differ from those of calibration, so the guarantee may fail: {figures}."
+    return f"the scores of these rows are similar to those of calibration: {figures}."
+
+
+# Common code of update and forget: open a model that can be updated, and print the changes.
+
+
+def open_updatable(arguments: argparse.Namespace) -> OpenModel:
+    """Load the model of the arguments.
+
+    Raises
+    ------
+    ValueError
+        If samples cannot be added to it or removed from it.
+    """
+    opened = open_model(arguments)
+    if not nearlabel.models.updates.can_be_updated(opened.model):
+        raise ValueError(
+            f"MODEL must be a method by votes of neighbours to be updated, got {opened.card.method}."
+            " Hint: nearlabel fit --method mlknn."
+        )
+    return opened
+
+
+def print_changes(card: nearlabel.persistence.ModelCard, before: nearlabel.persistence.ModelCard, file: str) -> None:
+    """Print the numbers of rows and labels before and after, and the changes since the fit."""
+    now, then = card.data, before.data
+    sizes = [(what, f"{_number(getattr(then, what))} -> {_number(getattr(now, what))}") for what in ("rows", "labels")]
+    _console.print_table(f"Changed: {card.method}", ("property", "value"), [*sizes, *changes_in_words(card)], left=2)
+    if card.changes is not None and (card.changes.thresholds_stale or card.changes.n_neighbors_stale):
+        _console.print_notes(["Thresholds and k tuned on all rows are stale. Hint: --retune tunes them again."])
+    _console.print_text(f"Model: {file}")
+
+
+def _number(value: int | None) -> str:
+    return "?" if value is None else str(value)
+
+
+# --id and --show: columns of the training data that are saved with the model for display.
+
+
+def open_kept(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
+    """Return the columns of DATA to save with the model.
+
+    Raises
+    ------
+    ValueError
+        If DATA is no table, or a name is no column, or one of a label.
+    """
+    asked = _asked(arguments)
+    if not asked:
+        return {}
+    _data.check_file(arguments.data)
+    known = nearlabel.datasets.tables.column_names_of(Path(arguments.data)) if _data.is_file(arguments.data) else None
+    option = next(iter(asked.values()))
+    if known is None:
+        raise ValueError(
+            f"{option} must go with a table (CSV, Excel, JSON lines or Parquet), got {arguments.data!r}, whose columns"
+            " are features and labels only."
+        )
+    for name, option in asked.items():
+        if _data.is_label(arguments, name):
+            raise ValueError(f"{option} must name columns that are not labels, got {name!r}.")
+    return nearlabel.datasets.tables.read_columns(Path(arguments.data), asked, decimal=arguments.decimal or ".")
+
+
+def kept_in(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, list[str]] | None:
+    """Return the columns of DATA that have the names of a model's saved columns, as texts; None if there is none."""
+    known = nearlabel.datasets.tables.column_names_of(Path(arguments.data)) if _data.is_file(arguments.data) else None
+    there = {name: "--show" for name in names if name in (known or ())}
+    if not there:
+        return None
+    columns = nearlabel.datasets.tables.read_columns(Path(arguments.data), there, decimal=arguments.decimal or ".")
+    return {name: ["" if cell is None else str(cell) for cell in cells] for name, cells in columns.items()}
+
+
+def without_kept(arguments: argparse.Namespace) -> argparse.Namespace:
+    """Return arguments that ignore the columns to keep, which `open_kept` has found in DATA.
+
+    Those that --categorical, --text or --date declare stay features.
+    """
+    asked = _asked(arguments)
+    declared = {*(arguments.categorical or ()), *(arguments.text or ()), *(arguments.date or ())}
+    ignored = tuple(dict.fromkeys([*(arguments.ignore or ()), *(name for name in asked if name not in declared)]))
+    return argparse.Namespace(**vars(arguments) | {"ignore": ignored}) if asked else arguments
+
+
+def _asked(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return the columns to keep, each with the option that names it."""
+    of_id = {} if arguments.id is None else {arguments.id: "--id"}
+    return {**of_id, **{name: "--show" for name in arguments.show or () if name not in of_id}}

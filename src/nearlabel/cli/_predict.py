@@ -3,28 +3,121 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias
 
-import numpy as np
-from scipy import sparse
-
+import nearlabel
 from nearlabel.cli import _console, _data, _model, _scored
-from nearlabel.cli._guarantee import last_step, risk_control_of, shift_in_words
+from nearlabel.cli._arguments import share, some_names
+from nearlabel.cli._console import FORMATS, check_format
+from nearlabel.cli._data import add_data_options
 from nearlabel.cli._matched_data import open_matched
-from nearlabel.cli._predictions import Layout, Write, csv_writer, open_predictions
-from nearlabel.datasets import RowBlock
-from nearlabel.experiments.one_search import searching_once
-from nearlabel.files.atomic_file import check_can_be_written
-from nearlabel.models import novelty_detector
-from nearlabel.thresholds import RiskControl, score_shift
-from nearlabel.utils.estimators import label_scores, response_method_of
-from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.types import BoolArray, FloatArray, Matrix
-from nearlabel.utils.validation import as_dense
+from nearlabel.cli._model import add_model_argument, last_step, risk_control_of, shift_in_words
+from nearlabel.files.atomic_file import check_can_be_written, whole_file
+
+if TYPE_CHECKING:
+    from nearlabel.utils.types import BoolArray, FloatArray, Matrix
+
+SUMMARY = "predict labels for a file"
+EXAMPLES = ("nearlabel predict model.skops multidigits --scores top:3 --out predictions.csv",)
+LOADS = ("datasets", "experiments", "models", "thresholds")
+
+
+_SUFFIXES = (".csv", ".parquet", ".jsonl")
+
+
+class Scores(NamedTuple):
+    """Which scores are written: of no label, the predicted labels, the best n, or all."""
+
+    which: str
+    n_labels: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Scores:
+        """Read ``none``, ``chosen``, ``top:5`` or ``all``."""
+        which, colon, number = text.partition(":")
+        if text in ("none", "chosen", "all"):
+            return cls(which)
+        if which == "top" and colon and number.isascii() and number.isdecimal() and int(number) > 0:
+            return cls(which, int(number))
+        raise argparse.ArgumentTypeError(f"must be none, chosen, top:N with N of at least 1, or all, got {text!r}")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_model_argument(parser)
+    add_data_options(parser)
+    parser.add_argument(
+        "--out",
+        dest="file",
+        metavar="FILE",
+        type=Path,
+        help=f"file of the predictions ({', '.join(_SUFFIXES)}), overwritten if it exists; default: CSV to stdout",
+    )
+    parser.add_argument("--id", metavar="COLUMN", help="column of DATA to write instead of row numbers")
+    parser.add_argument(
+        "--scores",
+        type=Scores.parse,
+        default=Scores("none"),
+        metavar="{none,chosen,top:N,all}",
+        help="scores of no label, of the predicted ones, of the N best, or of all; default: none",
+    )
+    parser.add_argument(
+        "--abstain",
+        type=share,
+        default=None,
+        metavar="LEVEL",
+        help="predict nothing for samples unusually far from their neighbours: of samples like the training data at"
+        " most this share, such as 0.01. For methods by neighbours; adds a column abstained",
+    )
+    _add_score_options(parser)
+    parser.set_defaults(check=_check)
+
+
+def _add_score_options(parser: argparse.ArgumentParser) -> None:
+    """Add --score and the options that go with it."""
+    parser.add_argument(
+        "--score",
+        action="store_true",
+        help="compare with the labels of DATA and print metrics; reads DATA into memory. Without --out the"
+        " predictions are not printed",
+    )
+    parser.add_argument(
+        "--metrics",
+        type=some_names,
+        default=None,
+        help="with --score: comma-separated, of the catalogue, with options after a colon (precision_at_k:k=3,"
+        " roc_auc:average=micro), or package.module:function; default: all of the catalogue without options",
+    )
+    parser.add_argument(
+        "--per-label",
+        action="store_true",
+        help="with --score: also print the metrics of each label; JSON always contains them",
+    )
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default=None,
+        help="with --score; CSV has a line for each metric, or with --per-label for each label; default: table",
+    )
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse a file of no known format, and options of --score without it."""
+    if arguments.file is not None and arguments.file.suffix.lower() not in _SUFFIXES:
+        raise ValueError(f"--out must end in one of {', '.join(_SUFFIXES)}, got {arguments.file}.")
+    if arguments.score:
+        check_format(arguments.format or "table")
+        return
+    for option in ("metrics", "per_label", "format"):
+        if getattr(arguments, option):
+            raise ValueError(f"--{option.replace('_', '-')} must go with --score.")
+
 
 _SEPARATOR = ";"
 _STEPS = 1000  # of the progress bar
@@ -32,6 +125,10 @@ _STEPS = 1000  # of the progress bar
 
 def main(arguments: argparse.Namespace) -> None:
     """Predict block by block; with --score, compare with the labels of DATA."""
+    import numpy as np
+
+    from nearlabel.utils.validation import as_dense
+
     _check_file(arguments)
     metrics = _scored.read_metrics(arguments)
     model = _model.open_model(arguments)
@@ -80,7 +177,7 @@ class _Answer(NamedTuple):
 class _Told:
     """Notes on all samples: the guarantee, whether their scores are like those of calibration, and abstentions."""
 
-    def __init__(self, guarantee: str, control: RiskControl | None) -> None:
+    def __init__(self, guarantee: str, control: nearlabel.thresholds.RiskControl | None) -> None:
         self._guarantee, self._control = guarantee, control
         self._top_scores: list[FloatArray] = []
         self._n_abstained = self._n_rows = 0
@@ -94,23 +191,38 @@ class _Told:
 
     def notes(self) -> Iterator[str]:
         """Yield a line for each."""
+        import numpy as np
+
         if self._control is not None and self._n_rows:
             yield f"guarantee: {self._guarantee}"
-            yield shift_in_words(score_shift(self._control.top_scores_, np.concatenate(self._top_scores)))
+            yield shift_in_words(
+                nearlabel.thresholds.score_shift(self._control.top_scores_, np.concatenate(self._top_scores))
+            )
         if self._n_abstained:
             yield f"abstained from {self._n_abstained} of {self._n_rows} rows, which are unlike the training data."
 
 
-def _method_of_scores(model: Any, control: RiskControl | None) -> str:
+def _method_of_scores(model: Any, control: nearlabel.thresholds.RiskControl | None) -> str:
     """Return the method that gives the scores; if they are compared with calibration, those for the thresholds."""
+    from nearlabel.utils.estimators import response_method_of
+
     return response_method_of(model) if control is None else str(last_step(model).response_method_)
 
 
 def _answers(
-    model: _model.OpenModel, data: str, blocks: Iterable[RowBlock], method: str | None, *, abstain: float | None
+    model: _model.OpenModel,
+    data: str,
+    blocks: Iterable[nearlabel.datasets.RowBlock],
+    method: str | None,
+    *,
+    abstain: float | None,
 ) -> Iterator[_Answer]:
-    asked = searching_once(model.model)
-    detector = None if abstain is None else novelty_detector(asked, abstain)
+    import numpy as np
+
+    from nearlabel.utils.estimators import label_scores
+
+    asked = nearlabel.experiments.one_search.searching_once(model.model)
+    detector = None if abstain is None else nearlabel.models.novelty_detector(asked, abstain)
     first = 0
     with _console.progress_bar("rows") as progress:
         for X, ids, share_done in blocks:
@@ -126,6 +238,9 @@ def _answers(
 
 def _without(labels: Matrix, rows: BoolArray) -> Matrix:
     """Return label sets, empty in some rows."""
+    import numpy as np
+    from scipy import sparse
+
     if not rows.any():
         return labels
     if sparse.issparse(labels):
@@ -149,8 +264,162 @@ def _output(arguments: argparse.Namespace, layout: Layout) -> Iterator[Write]:
 
 def _truth(arguments: argparse.Namespace, model: _model.OpenModel) -> Matrix:
     """Return the label sets of DATA in the model's order of labels, with NaN for unknown labels."""
+    from nearlabel.utils.partial_labels import PartialLabels
+
     if arguments.id is not None:
         arguments.ignore = (*(arguments.ignore or ()), arguments.id)
     data, notes = open_matched(arguments, model.card.data, model.feature_kinds)
     _console.print_notes(notes)
     return PartialLabels.of(data.Y).with_nan()
+
+
+# Write predictions as tables: CSV, Parquet and JSON lines.
+
+# Columns by name: lists of cells, each a number, a text or a list of either.
+Columns: TypeAlias = Mapping[str, Sequence[Any]]
+Write: TypeAlias = Callable[[Columns], None]
+
+_SIGNS_OF_NUMBERS = frozenset("0123456789.+-einfa")
+
+
+class Layout:
+    """The columns of a table of predictions.
+
+    ``row`` or the column of ids; ``labels``, the names of the predicted labels; on request ``abstained``, which is 1
+    if nothing is predicted because the row is novel. Scores are ``scores`` next to ``labels``, or ``top`` and
+    ``top_scores``, best first, or ``score_NAME`` for every label.
+    """
+
+    def __init__(
+        self, id_column: str | None, scores: Scores, label_names: Sequence[str], *, abstains: bool = False
+    ) -> None:
+        import numpy as np
+
+        if scores.which == "top" and scores.n_labels > len(label_names):
+            raise ValueError(f"--scores must be top:N with N at most {len(label_names)} labels, got {scores.n_labels}.")
+        self._id = "row" if id_column is None else id_column
+        self._scores = scores
+        self.label_names = tuple(label_names)
+        self._names = np.array(label_names, dtype=object)
+        self._abstains = abstains
+        own = _kinds_beside_ids(scores, label_names, abstains=abstains)
+        if self._id in own:
+            raise ValueError(f"--id must name a column other than those of the predictions, got {self._id!r}.")
+        of_ids: dict[str, nearlabel.datasets.tables.Kind] = {self._id: "cell"}
+        self.kinds: Mapping[str, nearlabel.datasets.tables.Kind] = of_ids | own
+
+    def columns(self, ids: Sequence[Any], labels: Matrix, scores: FloatArray | None, abstained: BoolArray) -> Columns:
+        """Return the columns of a block of rows."""
+        import numpy as np
+
+        sets = _sets(labels)
+        columns: dict[str, Sequence[Any]] = {self._id: ids, "labels": [self._names[one].tolist() for one in sets]}
+        if self._abstains:
+            columns |= {"abstained": abstained.astype(np.int64).tolist()}
+        if scores is None or self._scores.which == "none":
+            return columns
+        if self._scores.which == "chosen":
+            return columns | {"scores": [row[one].tolist() for row, one in zip(scores, sets, strict=True)]}
+        if self._scores.which == "top":
+            best = np.argsort(-scores, axis=1, kind="stable")[:, : self._scores.n_labels]
+            of_best = np.take_along_axis(scores, best, axis=1)
+            return columns | {"top": self._names[best].tolist(), "top_scores": of_best.tolist()}
+        return columns | {f"score_{name}": scores[:, label].tolist() for label, name in enumerate(self._names)}
+
+
+def _kinds_beside_ids(
+    scores: Scores, label_names: Sequence[str], *, abstains: bool
+) -> dict[str, nearlabel.datasets.tables.Kind]:
+    """Return the kinds of all columns but the first."""
+    of_scores: dict[str, dict[str, nearlabel.datasets.tables.Kind]] = {
+        "none": {},
+        "chosen": {"scores": "numbers"},
+        "top": {"top": "texts", "top_scores": "numbers"},
+        "all": dict.fromkeys((f"score_{name}" for name in label_names), "number"),
+    }
+    kinds: dict[str, nearlabel.datasets.tables.Kind] = {
+        "labels": "texts",
+        **({"abstained": "number"} if abstains else {}),
+    }
+    return kinds | of_scores[scores.which]
+
+
+def _sets(labels: Matrix) -> list[Any]:
+    """Return the labels of each row, as column numbers."""
+    import numpy as np
+    from scipy import sparse
+
+    rows = sparse.csr_array(labels)
+    rows.eliminate_zeros()
+    rows.sort_indices()
+    return np.split(rows.indices, rows.indptr[1:-1])
+
+
+def _check_joinable(layout: Layout, separator: str) -> None:
+    """Raise ValueError if a label or score contains the separator between labels or scores in CSV."""
+    if "numbers" in layout.kinds.values() and set(separator) <= _SIGNS_OF_NUMBERS:
+        raise ValueError(
+            f"--labels-separator must be a text that no number contains, got {separator!r}, which joins scores, too."
+            " Hint: choose another one, --scores all, or --out with .jsonl or .parquet, whose scores are lists."
+        )
+    wrong = [name for name in layout.label_names if not _splits_off(name, separator)]
+    if wrong:
+        raise ValueError(
+            f"--labels-separator must be a text that no label contains, got {separator!r}, and a label {wrong[0]!r}."
+            " Hint: choose another one, or --out with .jsonl or .parquet, whose labels are lists."
+        )
+
+
+def _splits_off(name: str, separator: str) -> bool:
+    """Return whether a name is read back unchanged from joined names."""
+    return bool(name) and name == name.strip() and (name + separator).index(separator) == len(name)
+
+
+@contextmanager
+def open_predictions(path: Path, layout: Layout, separator: str) -> Iterator[Write]:
+    """Open a file by its suffix; it is written atomically."""
+    with whole_file(path, name="--out") as partial:
+        if path.suffix.lower() == ".parquet":
+            with nearlabel.datasets.tables.ParquetWriter(partial, layout.kinds) as writer:
+                yield writer.write
+        else:
+            with partial.open("w", encoding="utf-8", newline="") as file:
+                yield csv_writer(file, layout, separator) if path.suffix.lower() == ".csv" else _json_writer(file)
+
+
+def csv_writer(file: TextIO, layout: Layout, separator: str) -> Write:
+    """Return a function that writes columns as CSV, with a header; lists are joined."""
+    _check_joinable(layout, separator)
+    writer = csv.writer(file, lineterminator="\n")
+    headed = False
+
+    def write(columns: Columns) -> None:
+        nonlocal headed
+        if not headed:
+            writer.writerow(columns)
+            headed = True
+        writer.writerows([_joined(cell, separator) for cell in row] for row in zip(*columns.values(), strict=True))
+
+    return write
+
+
+def _joined(cell: Any, separator: str) -> Any:
+    return separator.join(map(str, cell)) if isinstance(cell, list) else cell
+
+
+def _json_writer(file: TextIO) -> Write:
+    def write(columns: Columns) -> None:
+        for row in zip(*columns.values(), strict=True):
+            cells = {name: _finite(cell) for name, cell in zip(columns, row, strict=True)}
+            file.write(json.dumps(cells, ensure_ascii=False, allow_nan=False) + "\n")
+
+    return write
+
+
+def _finite(cell: Any) -> Any:
+    """Return a cell for JSON: an infinite decision value, of a label with one class, becomes null."""
+    import numpy as np
+
+    if isinstance(cell, list):
+        return [_finite(one) for one in cell]
+    return None if isinstance(cell, float) and not np.isfinite(cell) else cell

@@ -7,18 +7,66 @@ import json
 from pathlib import Path
 from typing import Any
 
-from nearlabel.cli import _console, _data, _kept, _model, _test_data
-from nearlabel.cli._columns import options_of_kinds
+import nearlabel
+from nearlabel.cli import _console, _data, _matched_data, _model
+from nearlabel.cli._arguments import columns
+from nearlabel.cli._data import EMBEDDED, add_data_options, add_test_data_option, options_of_kinds
 from nearlabel.cli._matched_data import match_to, open_matched, with_columns_of
-from nearlabel.cli.arguments.data import EMBEDDED
-from nearlabel.datasets import Dataset, catalogue, fetch_dataset, is_on_disk, load_multidigits
-from nearlabel.datasets.tables import name_of_data
-from nearlabel.experiments import Problem
-from nearlabel.experiments.records import kinds_of_columns
 from nearlabel.files.atomic_file import check_can_be_written
-from nearlabel.persistence import DataSummary, ModelCard, read_kept
-from nearlabel.plots import check_matplotlib
-from nearlabel.report import model_facts, run_facts, write_report
+
+SUMMARY = "write an HTML report of a run or a model"
+EXAMPLES = ("nearlabel report model.skops multidigits --out report.html",)
+LOADS = ("datasets", "experiments", "persistence", "plots", "report")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "source",
+        metavar="RUN|MODEL",
+        type=Path,
+        help="results folder (--out of evaluate or reproduce), or a folder of such folders; or file of a saved model",
+    )
+    add_data_options(parser, optional=True)
+    parser.add_argument(
+        "--out", dest="file", type=_page, required=True, metavar="FILE", help="HTML page to write, ending in .html"
+    )
+    add_test_data_option(parser, used="for a run with test data (evaluate --test-data)")
+    parser.add_argument("--title", default=None, help="heading of the page; default: name of the run or model")
+    parser.add_argument(
+        "--training",
+        default=None,
+        metavar="DATA",
+        help="for a model: its training data, to report problems in them and show pictures of the neighbours",
+    )
+    parser.add_argument(
+        "--rows",
+        type=_count,
+        default=200,
+        metavar="N",
+        help="for a model: maximum number of rows in the explorer; default: 200",
+    )
+    parser.add_argument(
+        "--trusted",
+        type=columns,
+        default=(),
+        metavar="A,B",
+        help="for a model: additional types to trust when loading",
+    )
+
+
+def _page(text: str) -> Path:
+    """Parse the name of a page, before the work."""
+    if Path(text).suffix.lower() not in (".html", ".htm"):
+        raise argparse.ArgumentTypeError(f"must end in .html, got {text!r}")
+    return Path(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
+    return int(text)
+
 
 _OTHER_TRAINING = "--training must be the data that the model was fitted to, got different"
 
@@ -26,14 +74,14 @@ _OTHER_TRAINING = "--training must be the data that the model was fitted to, got
 def main(arguments: argparse.Namespace) -> None:
     """Gather the facts and write the page."""
     check_can_be_written(arguments.file, name="--out")
-    check_matplotlib()  # better now than after the facts are computed
+    nearlabel.plots.check_matplotlib()  # better now than after the facts are computed
     if not arguments.source.exists():
         raise FileNotFoundError(
             f"RUN|MODEL must be a folder of records or the file of a model, got {arguments.source}, which is missing."
         )
     with _console.progress_bar("report"):
         facts = _of_run(arguments) if arguments.source.is_dir() else _of_model(arguments)
-    _console.print_lines(f"Report: {write_report(facts, arguments.file, title=arguments.title)}")
+    _console.print_lines(f"Report: {nearlabel.report.write_report(facts, arguments.file, title=arguments.title)}")
 
 
 def _of_run(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -42,31 +90,37 @@ def _of_run(arguments: argparse.Namespace) -> dict[str, Any]:
             raise ValueError(f"--{option} must go with a model, got a folder of records, {arguments.source}.")
     given = None if arguments.data is None else _given(arguments)
 
-    def open_problem(name: str, is_split: bool) -> Problem | None:
+    def open_problem(name: str, is_split: bool) -> nearlabel.experiments.Problem | None:
         named = given[0] if isinstance(given, tuple) else given
         found = None if named is not None and named.name == name else _problem(name, is_split)
         return given if found is None else found
 
-    return run_facts([arguments.source], open_problem=open_problem)
+    return nearlabel.report.run_facts([arguments.source], open_problem=open_problem)
 
 
-def _given(arguments: argparse.Namespace) -> Problem:
+def _given(arguments: argparse.Namespace) -> nearlabel.experiments.Problem:
     """Return the data of a run, which may be a training and a test part, their columns of the kinds that it had."""
-    kinds = kinds_of_columns(arguments.source).get(name_of_data(Path(arguments.data)), {})
+    kinds = nearlabel.experiments.records.kinds_of_columns(arguments.source).get(
+        nearlabel.datasets.tables.name_of_data(Path(arguments.data)), {}
+    )
     arguments = argparse.Namespace(**vars(arguments) | options_of_kinds(kinds))
     data = _data.open_data(arguments)
-    test = _test_data.open_test_data(arguments, data)
+    test = _matched_data.open_test_data(arguments, data)
     return data if test is None else (data, test)
 
 
-def _problem(name: str, is_split: bool) -> Problem | None:
+def _problem(name: str, is_split: bool) -> nearlabel.experiments.Problem | None:
     """Return a data set by its name, or its given parts; None if it is not on this machine."""
-    if name != EMBEDDED and (name not in catalogue() or not is_on_disk(name)):
+    if name != EMBEDDED and (name not in nearlabel.datasets.catalogue() or not nearlabel.datasets.is_on_disk(name)):
         return None  # a report downloads nothing that it was not asked for
     try:
         if name == EMBEDDED:
-            return load_multidigits()
-        return (fetch_dataset(name, "train"), fetch_dataset(name, "test")) if is_split else fetch_dataset(name)
+            return nearlabel.datasets.load_multidigits()
+        return (
+            (nearlabel.datasets.fetch_dataset(name, "train"), nearlabel.datasets.fetch_dataset(name, "test"))
+            if is_split
+            else nearlabel.datasets.fetch_dataset(name)
+        )
     except (OSError, ImportError):
         return None
 
@@ -81,9 +135,9 @@ def _of_model(arguments: argparse.Namespace) -> dict[str, Any]:
     seen = _is_training(opened.card, data)
     _console.print_notes(notes)
     training = data if seen else _training(arguments, opened)
-    card, kept = json.loads(opened.card.to_json()), read_kept(arguments.source)
+    card, kept = json.loads(opened.card.to_json()), nearlabel.persistence.read_kept(arguments.source)
     with _model.asking(opened, arguments.data, data.X, first=0):
-        facts = model_facts(
+        facts = nearlabel.report.model_facts(
             opened.model,
             data,
             card=card,
@@ -91,12 +145,12 @@ def _of_model(arguments: argparse.Namespace) -> dict[str, Any]:
             seen=seen,
             n_rows=arguments.rows,
             kept=kept,
-            kept_of_data=None if seen else _kept.kept_in(arguments, kept),
+            kept_of_data=None if seen else _model.kept_in(arguments, kept),
         )
     return facts | {"notes": notes}
 
 
-def _training(arguments: argparse.Namespace, model: _model.OpenModel) -> Dataset | None:
+def _training(arguments: argparse.Namespace, model: _model.OpenModel) -> nearlabel.datasets.Dataset | None:
     """Return what the model was fitted to, if it is given."""
     if arguments.training is None:
         return None
@@ -113,6 +167,9 @@ def _training(arguments: argparse.Namespace, model: _model.OpenModel) -> Dataset
     return data
 
 
-def _is_training(card: ModelCard, data: Dataset) -> bool:
+def _is_training(card: nearlabel.persistence.ModelCard, data: nearlabel.datasets.Dataset) -> bool:
     """Return whether these are the samples that the model was fitted to, their features in its order."""
-    return card.data.digest_X is not None and DataSummary.of_data(data).digest_X == card.data.digest_X
+    return (
+        card.data.digest_X is not None
+        and nearlabel.persistence.DataSummary.of_data(data).digest_X == card.data.digest_X
+    )

@@ -5,23 +5,59 @@ from __future__ import annotations
 import argparse
 import csv
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import nearlabel
 from nearlabel.cli import _console, _data
-from nearlabel.cli.arguments.resample import SEED
-from nearlabel.datasets import Dataset
-from nearlabel.experiments import make_sampler
+from nearlabel.cli._arguments import SAMPLERS
+from nearlabel.cli._console import FORMATS
+from nearlabel.cli._data import add_data_options
 from nearlabel.files.atomic_file import check_can_be_written, whole_file
-from nearlabel.labels import mean_imbalance_ratio, minority_labels, scumble
-from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.types import IntArray, Matrix
-from nearlabel.utils.validation import as_dense
+
+if TYPE_CHECKING:
+    from nearlabel.utils.types import IntArray, Matrix
+
+SUMMARY = "resample training data for rare labels"
+EXAMPLES = ("nearlabel resample songs.csv --labels-prefix mood_ --ignore id,title --sampler mlros --out resampled.csv",)
+LOADS = ("datasets", "experiments", "labels")
+
+
+SEED = "seed"  # the column with the row that a row was made from
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_data_options(parser)
+    parser.add_argument(
+        "--sampler",
+        required=True,
+        metavar="NAME",
+        help=f"one of {', '.join(SAMPLERS)}, with options after colons (mlros:share=0.1, mlsmote:n_neighbors=3), or"
+        " package.module:Class or ./file.py:Class, which executes the code of that module",
+    )
+    parser.add_argument(
+        "--out",
+        dest="file",
+        metavar="FILE.csv",
+        type=Path,
+        required=True,
+        help=f"CSV file of the resampled rows, overwritten if it exists; its column {SEED} is the number, from 0, of"
+        " the row of DATA that each is or was made from (-1: several)",
+    )
+    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    parser.set_defaults(check=_check)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse a file of another format."""
+    if arguments.file.suffix.lower() != ".csv":
+        raise ValueError(f"--out must end in .csv, got {arguments.file}.")
 
 
 def main(arguments: argparse.Namespace) -> None:
     """Resample a data set, write it, and print what has changed."""
     check_can_be_written(arguments.file, name="--out")
-    sampler = make_sampler(arguments.sampler)
+    sampler = nearlabel.experiments.make_sampler(arguments.sampler)
     dataset = _data.open_data(arguments)
     if SEED in (*dataset.feature_names, *dataset.label_names):
         raise ValueError(f"DATA must have no column {SEED!r}, which --out adds. Hint: --ignore {SEED}.")
@@ -36,7 +72,10 @@ def main(arguments: argparse.Namespace) -> None:
         )
 
 
-def _write(file: Path, dataset: Dataset, X: Matrix, Y: Matrix, seeds: IntArray) -> None:
+def _write(file: Path, dataset: nearlabel.datasets.Dataset, X: Matrix, Y: Matrix, seeds: IntArray) -> None:
+    from nearlabel.utils.arrays import row_blocks
+    from nearlabel.utils.validation import as_dense
+
     with file.open("w", newline="", encoding="utf-8") as lines:
         writer = csv.writer(lines)
         writer.writerow([SEED, *dataset.feature_names, *dataset.label_names])
@@ -52,7 +91,7 @@ def _text(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _print_changes(arguments: argparse.Namespace, dataset: Dataset, Y: Matrix) -> None:
+def _print_changes(arguments: argparse.Namespace, dataset: nearlabel.datasets.Dataset, Y: Matrix) -> None:
     """Print figures of the label sets before and after."""
     before, after = _figures(dataset.Y), _figures(Y)
     if arguments.format == "json":
@@ -67,7 +106,7 @@ def _print_changes(arguments: argparse.Namespace, dataset: Dataset, Y: Matrix) -
 def _figures(Y: Matrix) -> dict[str, Any]:
     return {
         "rows": int(Y.shape[0]),
-        "minority_labels": len(minority_labels(Y)),
-        "mean_imbalance_ratio": mean_imbalance_ratio(Y),
-        "scumble": scumble(Y),
+        "minority_labels": len(nearlabel.labels.minority_labels(Y)),
+        "mean_imbalance_ratio": nearlabel.labels.mean_imbalance_ratio(Y),
+        "scumble": nearlabel.labels.scumble(Y),
     }

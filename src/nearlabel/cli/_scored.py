@@ -1,34 +1,34 @@
-"""The output of ``nearlabel predict --score``: the metrics of the predictions, for all labels and for each."""
+"""Metrics of predictions, for all labels and for each, as tables."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+import nearlabel
 from nearlabel.cli import _console
-from nearlabel.cli._label_table import print_labels, text_of
+from nearlabel.cli._console import MethodTable, print_method_tables
 from nearlabel.cli._model import OpenModel
-from nearlabel.experiments import make_metric
-from nearlabel.metrics import CATALOGUE, Metric, label_table, score_all
-from nearlabel.metrics.catalogue import needs_propensities
-from nearlabel.metrics.evaluation import is_mean_over_labels, skipped_lines
-from nearlabel.metrics.top_k import propensities_of_counts
-from nearlabel.utils.types import FloatArray, Matrix
+
+if TYPE_CHECKING:
+    from nearlabel.utils.types import FloatArray, Matrix
 
 
-def read_metrics(arguments: argparse.Namespace) -> list[Metric]:
+def read_metrics(arguments: argparse.Namespace) -> list[nearlabel.metrics.Metric]:
     """Return the metrics to compute, none without --score."""
     if not arguments.score:
         return []
-    return [*CATALOGUE.values()] if arguments.metrics is None else [make_metric(name) for name in arguments.metrics]
+    return (
+        [*nearlabel.metrics.CATALOGUE.values()]
+        if arguments.metrics is None
+        else [nearlabel.experiments.make_metric(name) for name in arguments.metrics]
+    )
 
 
 def print_scored(
     arguments: argparse.Namespace,
-    metrics: Sequence[Metric],
+    metrics: Sequence[nearlabel.metrics.Metric],
     truth: Matrix,
     labels: Matrix,
     scores: FloatArray,
@@ -36,8 +36,10 @@ def print_scored(
 ) -> None:
     """Print the metrics of predictions for rows whose label sets are known, in the format of the arguments."""
     names = model.label_names
-    values = score_all(truth, labels, scores, metrics, propensities=_propensities(arguments, metrics, model))
-    skipped = skipped_lines(truth, metrics)
+    values = nearlabel.metrics.score_all(
+        truth, labels, scores, metrics, propensities=_propensities(arguments, metrics, model)
+    )
+    skipped = nearlabel.metrics.evaluation.skipped_lines(truth, metrics)
     if arguments.format == "json":
         rows = _rows(truth, labels, scores, names)
         _console.print_json({"rows": len(labels), "metrics": values, "skipped": skipped, "per_label": rows})
@@ -54,14 +56,16 @@ def print_scored(
         print_labels({"Labels": _rows(truth, labels, scores, names)})
 
 
-def check_metrics(arguments: argparse.Namespace, metrics: Sequence[Metric], model: OpenModel) -> None:
+def check_metrics(arguments: argparse.Namespace, metrics: Sequence[nearlabel.metrics.Metric], model: OpenModel) -> None:
     """Refuse a metric that needs more than the card of the model contains, before any work."""
     _propensities(arguments, metrics, model)
 
 
-def _propensities(arguments: argparse.Namespace, metrics: Sequence[Metric], model: OpenModel) -> FloatArray | None:
+def _propensities(
+    arguments: argparse.Namespace, metrics: Sequence[nearlabel.metrics.Metric], model: OpenModel
+) -> FloatArray | None:
     """Return the propensities of labels by the model's training data, if a metric needs them."""
-    needing = [metric.name for metric in metrics if needs_propensities(metric)]
+    needing = [metric.name for metric in metrics if nearlabel.metrics.catalogue.needs_propensities(metric)]
     if not needing:
         return None
     data = model.card.data
@@ -70,12 +74,14 @@ def _propensities(arguments: argparse.Namespace, metrics: Sequence[Metric], mode
             f"{arguments.model} must contain the number of training samples of each label, for {needing[0]}, got a card"
             " without label_counts. Hint: save_model(..., data=data), or fit again."
         )
-    return propensities_of_counts(data.label_counts, data.rows)
+    return nearlabel.metrics.top_k.propensities_of_counts(data.label_counts, data.rows)
 
 
 def _rows(truth: Matrix, labels: Matrix, scores: FloatArray, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the metrics of each label, with its name."""
-    table = label_table(truth, labels, scores) | {"label": np.array(names, dtype=object)}
+    import numpy as np
+
+    table = nearlabel.metrics.label_table(truth, labels, scores) | {"label": np.array(names, dtype=object)}
     columns = [column.tolist() for column in table.values()]
     return [dict(zip(table, row, strict=True)) for row in zip(*columns, strict=True)]
 
@@ -84,4 +90,44 @@ def _notes(skipped: Mapping[str, int]) -> list[str]:
     """Return notes on which means are not over all labels or rows."""
     of = {name: "rows" if "average=samples" in name else "labels" for name in skipped}
     why = ("that have one class", "without a known value")
-    return [f"{name} leaves out {n} {of[name]} {why[is_mean_over_labels(name)]} here." for name, n in skipped.items()]
+    return [
+        f"{name} leaves out {n} {of[name]} {why[nearlabel.metrics.evaluation.is_mean_over_labels(name)]} here."
+        for name, n in skipped.items()
+    ]
+
+
+# Tables of labels: what ``predict --score --per-label`` and ``evaluate --per-label`` print.
+
+_HEADERS = {  # columns, the most informative first: the last ones may not fit
+    "support": "rows",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "F1",
+    "roc_auc": "ROC-AUC",
+    "average_precision": "average precision",
+    "true_positives": "true positives",
+    "false_positives": "false positives",
+    "false_negatives": "false negatives",
+    "log_loss": "log loss",
+    "brier_score": "Brier score",
+}
+
+
+def print_labels(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """Print tables of labels by their titles, with as many columns as there is room for in each."""
+    printed = [
+        MethodTable(title, {row["label"]: [text_of(row[name]) for name in _HEADERS] for row in rows}, "label")
+        for title, rows in tables.items()
+    ]
+    n_left_out = print_method_tables(printed, [*_HEADERS.values()], every=False)
+    if n_left_out:
+        _console.print_text(f"{n_left_out} more columns: use a wider terminal or --format csv.")
+
+
+def text_of(value: float) -> str:
+    """Return a figure, or a dash if it is undefined."""
+    import numpy as np
+
+    if isinstance(value, int):
+        return str(value)
+    return "–" if np.isnan(value) else f"{value:.4f}"

@@ -5,17 +5,79 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from scipy import sparse
-
-from nearlabel.audit import DoubtfulRow, Suggestion, review, suggest
+import nearlabel
 from nearlabel.cli import _console, _model
-from nearlabel.cli.arguments.suggest import LABELS
-from nearlabel.models._unwrapped import unwrapped
-from nearlabel.utils.types import Matrix
-from nearlabel.utils.validation import check_integer
+from nearlabel.cli._arguments import LOSSES, STRATEGIES
+from nearlabel.cli._console import FORMATS
+from nearlabel.cli._data import add_data_options
+from nearlabel.cli._model import add_model_argument
+
+if TYPE_CHECKING:
+    from nearlabel.utils.types import Matrix
+
+SUMMARY = "suggest samples to label next, or predictions to check"
+EXAMPLES = (
+    "nearlabel suggest songs.skops new.csv --n 2 --id id",
+    "nearlabel suggest model.skops multidigits --for review --n 20",
+)
+LOADS = ("audit", "models")
+
+
+LABELS, REVIEW = "labels", "review"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_model_argument(parser)
+    add_data_options(parser)
+    parser.add_argument("--n", type=int, default=20, metavar="N", help="number of rows; default: 20")
+    parser.add_argument(
+        "--for",
+        dest="purpose",
+        choices=(LABELS, REVIEW),
+        default=LABELS,
+        help="rows to be labelled next, or rows whose predicted labels a person should check; default: labels",
+    )
+    parser.add_argument(
+        "--strategy",
+        choices=STRATEGIES,
+        default=None,
+        help="with --for labels: rows similar to many others, or a random sample; default: representative",
+    )
+    parser.add_argument(
+        "--labelled",
+        metavar="FILE",
+        help="with --for labels: the labelled data, for a model that is not a method by nearest neighbours; default:"
+        " the training data",
+    )
+    parser.add_argument(
+        "--loss",
+        choices=LOSSES,
+        default=None,
+        help="with --for review: rank by the expected number of wrong labels, by the probability that any label is"
+        " wrong, or by the expected loss of F1; default: labels",
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=None,
+        help="with --for labels: random seed of --strategy random, and of the sample from a pool of more than 4,000"
+        " rows; default: 0",
+    )
+    parser.add_argument("--id", metavar="COLUMN", help="column of DATA to print instead of row numbers")
+    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    parser.set_defaults(check=_check)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse options of the other purpose."""
+    others = ("loss",) if arguments.purpose == LABELS else ("strategy", "labelled", "seed")
+    needed = REVIEW if arguments.purpose == LABELS else LABELS
+    for option in others:
+        if getattr(arguments, option) is not None:
+            raise ValueError(f"--{option} must go with --for {needed}.")
 
 
 class _Pool(NamedTuple):
@@ -27,6 +89,8 @@ class _Pool(NamedTuple):
 
 def main(arguments: argparse.Namespace) -> None:
     """Read the rows, rank them, print."""
+    from nearlabel.utils.validation import check_integer
+
     check_integer("--n", arguments.n, low=1)
     with _console.progress_bar("rows"):
         model = _model.open_model(arguments)
@@ -45,6 +109,9 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def _read(arguments: argparse.Namespace, model: _model.OpenModel) -> _Pool:
+    import numpy as np
+    from scipy import sparse
+
     blocks = list(_model.open_blocks(arguments, model, id_column=arguments.id))
     if not blocks:
         raise ValueError(f"DATA must have rows, got none in {arguments.data}.")
@@ -57,7 +124,7 @@ def _read(arguments: argparse.Namespace, model: _model.OpenModel) -> _Pool:
 def _labelled(arguments: argparse.Namespace, model: _model.OpenModel, *, required: bool) -> Matrix | None:
     """Return the rows that are labelled; None: those that the model's search knows."""
     if arguments.labelled is None:
-        inner = unwrapped(model.model).classifier
+        inner = nearlabel.models.unwrapped.unwrapped(model.model).classifier
         if required and not hasattr(inner, "search_"):
             raise ValueError(
                 "--labelled must name the labelled data, as MODEL has no search for neighbours, got a"
@@ -69,18 +136,20 @@ def _labelled(arguments: argparse.Namespace, model: _model.OpenModel, *, require
 
 def _ranked(
     arguments: argparse.Namespace, model: _model.OpenModel, X: Matrix
-) -> Sequence[Suggestion] | Sequence[DoubtfulRow]:
+) -> Sequence[nearlabel.audit.Suggestion] | Sequence[nearlabel.audit.DoubtfulRow]:
     names = model.label_names
     if arguments.purpose == LABELS:
         strategy, seed = arguments.strategy or "representative", arguments.seed or 0
         labelled = _labelled(arguments, model, required=strategy != "random")
-        return suggest(
+        return nearlabel.audit.suggest(
             model.model, X, arguments.n, X_labelled=labelled, strategy=strategy, random_state=seed, label_names=names
         )
-    return review(model.model, X, arguments.n, loss=arguments.loss or "labels", label_names=names)
+    return nearlabel.audit.review(model.model, X, arguments.n, loss=arguments.loss or "labels", label_names=names)
 
 
-def _named(found: Suggestion | DoubtfulRow, ids: Sequence[Any] | None) -> dict[str, Any]:
+def _named(
+    found: nearlabel.audit.Suggestion | nearlabel.audit.DoubtfulRow, ids: Sequence[Any] | None
+) -> dict[str, Any]:
     """Return a record of a row, with its id if there is one."""
     record = found.to_dict()
     return record if ids is None else {"row": record.pop("row"), "id": ids[found.row]} | record

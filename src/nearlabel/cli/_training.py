@@ -6,17 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-
-from nearlabel.cli import _console, _copies, _test_data
-from nearlabel.cli._columns import counted
-from nearlabel.cli._guarantee import Calibration, last_step
-from nearlabel.datasets import Dataset
-from nearlabel.experiments import Candidate, MethodSpec
+import nearlabel
+from nearlabel.cli import _console, _matched_data
+from nearlabel.cli._data import counted
+from nearlabel.cli._model import Calibration, last_step
 from nearlabel.files.atomic_file import check_can_be_written
-from nearlabel.metrics.evaluation import WITHOUT_COPIES, title_of
-from nearlabel.persistence import check_can_save, save_model
-from nearlabel.thresholds import RiskControl
 
 _SHOWN = (
     "hamming_loss", "subset_accuracy", "jaccard_examples", "micro_f1", "macro_f1", "one_error", "ranking_loss",
@@ -31,31 +25,31 @@ def check_file(file: Path | None, *, force: bool) -> None:
     check_can_be_written(file, name="--out")
     if file.exists() and not force:
         raise FileExistsError(f"{file} already exists. Hint: --force overwrites it.")
-    check_can_save()
+    nearlabel.persistence.check_can_save()
 
 
 class KeptModel(NamedTuple):
     """A model that was fitted to all rows, and its file."""
 
-    candidate: Candidate
+    candidate: nearlabel.experiments.Candidate
     model: Any
-    data: Dataset
+    data: nearlabel.datasets.Dataset
     file: Path
     scores: Mapping[str, float]
     measured: str
     kept: tuple[str, ...]
-    test: Dataset | None = None
+    test: nearlabel.datasets.Dataset | None = None
 
     @classmethod
     def of(
         cls,
-        candidate: Candidate,
-        data: Dataset,
+        candidate: nearlabel.experiments.Candidate,
+        data: nearlabel.datasets.Dataset,
         file: Path,
         *,
         scores: Mapping[str, float],
         measured: str = "",
-        test: Dataset | None = None,
+        test: nearlabel.datasets.Dataset | None = None,
         keep: Mapping[str, Sequence[Any]],
         calibration: Calibration | None = None,
     ) -> Self:
@@ -67,11 +61,11 @@ class KeptModel(NamedTuple):
             model = candidate.fit(data)
             if calibration is not None:
                 model = calibration.apply(model)
-                scores, measured = _test_data.scores_on(model, calibration.rows, data), calibration.measured
+                scores, measured = _matched_data.scores_on(model, calibration.rows, data), calibration.measured
             if test is not None:
-                scores = _test_data.scores_on(model, test, data)
+                scores = _matched_data.scores_on(model, test, data)
                 measured = f"test data {test.name}, {test.X.shape[0]} rows"
-            save_model(model, file, data=data, scores=scores, measured=measured, keep=keep)
+            nearlabel.persistence.save_model(model, file, data=data, scores=scores, measured=measured, keep=keep)
         return cls(candidate, model, data, file, scores, measured, tuple(keep), test)
 
     def print(self, *, choice: str = "") -> None:
@@ -79,16 +73,16 @@ class KeptModel(NamedTuple):
         _print_model(self, choice)
         if self.scores:
             _print_scores(self.scores, self.measured)
-            if _copies.are_told(self.scores):
+            if _matched_data.are_told(self.scores):
                 self._print_share()
         _console.print_text(f"Model: {self.file}")
 
     def _print_share(self) -> None:
         """Print the share of rows that are copies, and how the scores without copies were computed."""
         if self.test is None:
-            _copies.print_share(self.data, _copies.OF_ROWS)
+            _matched_data.print_share(self.data, _matched_data.OF_ROWS)
         else:
-            _copies.print_share((self.data, self.test), _copies.OF_TEST_ROWS)
+            _matched_data.print_share((self.data, self.test), _matched_data.OF_TEST_ROWS)
 
 
 def _print_model(kept: KeptModel, choice: str) -> None:
@@ -117,8 +111,12 @@ def _print_model(kept: KeptModel, choice: str) -> None:
 def _method(kept: KeptModel) -> str:
     """Return the method, without the thresholds that those of a promise have replaced."""
     method = str(kept.candidate.method)
-    thresholds = MethodSpec.of(method).thresholds if _guarantee(kept.model) else None
-    return method if thresholds is None or isinstance(thresholds, RiskControl) else method.rpartition("@")[0]
+    thresholds = nearlabel.experiments.MethodSpec.of(method).thresholds if _guarantee(kept.model) else None
+    return (
+        method
+        if thresholds is None or isinstance(thresholds, nearlabel.thresholds.RiskControl)
+        else method.rpartition("@")[0]
+    )
 
 
 def _guarantee(model: Any) -> list[tuple[str, str]]:
@@ -127,6 +125,8 @@ def _guarantee(model: Any) -> list[tuple[str, str]]:
 
 
 def _thresholds(model: Any) -> list[tuple[str, str]]:
+    import numpy as np
+
     thresholds = np.asarray(getattr(last_step(model), "thresholds_", ()), dtype=np.float64)
     finite = thresholds[np.isfinite(thresholds)]
     if not finite.size:
@@ -139,9 +139,15 @@ def _thresholds(model: Any) -> list[tuple[str, str]]:
 
 def _print_scores(scores: Mapping[str, float], measured: str) -> None:
     """Print the usual metrics; the card has all."""
-    columns = {"value": "", **({"without copies": WITHOUT_COPIES} if _copies.are_told(scores) else {})}
+    columns = {
+        "value": "",
+        **({"without copies": nearlabel.metrics.evaluation.WITHOUT_COPIES} if _matched_data.are_told(scores) else {}),
+    }
     names = [name for name in _SHOWN if name in scores]
-    rows = [(title_of(name), *(_shown(scores.get(name + end)) for end in columns.values())) for name in names]
+    rows = [
+        (nearlabel.metrics.evaluation.title_of(name), *(_shown(scores.get(name + end)) for end in columns.values()))
+        for name in names
+    ]
     _console.print_table(f"Scores ({measured})", ("metric", *columns), rows)
 
 

@@ -3,23 +3,161 @@
 from __future__ import annotations
 
 import argparse
+import math
+import tempfile
 import time
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from nearlabel.cli import _console, _kept, _leaderboard, _missing, _test_data, _unknown
-from nearlabel.cli._columns import is_mixed
-from nearlabel.cli._copies import OF_ROWS, are_told, has_copies, print_share
-from nearlabel.cli._first_look import print_severe
+import nearlabel
+from nearlabel.cli import _console, _data, _matched_data, _model
+from nearlabel.cli._arguments import (
+    LEADERBOARD_METHODS,
+    LOO,
+    METHODS,
+    SCALES,
+    SEARCHES,
+    THRESHOLDS,
+    folds_or_loo,
+    numbers,
+    some_names,
+)
+from nearlabel.cli._console import FORMATS
+from nearlabel.cli._data import (
+    add_data_options,
+    add_groups_option,
+    add_impute_option,
+    add_kept_options,
+    add_kind_options,
+    add_test_data_option,
+    is_mixed,
+    print_severe,
+)
+from nearlabel.cli._matched_data import OF_ROWS, are_told, has_copies, print_share
+from nearlabel.cli._model import add_file_options
 from nearlabel.cli._training import KeptModel, check_file, with_thresholds
-from nearlabel.cli._verdict import verdict_of
-from nearlabel.cli.arguments.registered import LEADERBOARD_METHODS
-from nearlabel.cli.arguments.tune import SCALES_OF_MIXED, SEARCHES_OF_MIXED, USUAL_SCALES, USUAL_SEARCHES
-from nearlabel.datasets import Dataset
-from nearlabel.experiments import Candidate, MethodSpec, Tuned, Tuning
 from nearlabel.files.atomic_file import check_can_be_written
-from nearlabel.metrics.evaluation import WITHOUT_COPIES, title_of
+
+SUMMARY = "select the best of many models for a data set"
+EXAMPLES = (
+    "nearlabel tune multidigits --k 1-30 --out best.skops",
+    "nearlabel tune songs.csv --labels mood_calm,mood_sad,mood_wild --ignore id,title --out songs.skops",
+)
+LOADS = ("comparison", "datasets", "experiments", "metrics", "persistence")
+
+
+USUAL_SCALES, SCALES_OF_MIXED = ("none", "minmax"), ("minmax", "standard")
+USUAL_SEARCHES, SEARCHES_OF_MIXED = ("exact", "exact:metric=cosine"), ("exact",)
+MOST = 30  # numbers of neighbours, as far as the rows allow
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_data_options(parser)
+    add_kept_options(parser)
+    add_kind_options(parser)
+    add_file_options(parser, required=False)
+    _add_candidate_options(parser)
+    _add_choice_options(parser)
+    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    parser.set_defaults(check=_check)
+
+
+def _add_candidate_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the models to try."""
+    parser.add_argument(
+        "--methods",
+        type=some_names,
+        default=LEADERBOARD_METHODS,
+        help=f"comma-separated, of {', '.join(METHODS)}, or package.module:Class, as in nearlabel evaluate; default:"
+        f" {','.join(LEADERBOARD_METHODS)}",
+    )
+    parser.add_argument(
+        "--k", type=numbers, default=MOST, help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 1-30"
+    )
+    parser.add_argument(
+        "--scales",
+        type=some_names,
+        default=None,
+        help=f"comma-separated, of {', '.join(SCALES)}; default: {','.join(USUAL_SCALES)}, or"
+        f" {','.join(SCALES_OF_MIXED)} if there are columns of other kinds",
+    )
+    add_impute_option(parser)
+    add_groups_option(parser)
+    add_test_data_option(parser, used="to evaluate the best model on")
+    parser.add_argument(
+        "--search",
+        type=some_names,
+        default=None,
+        help=f"comma-separated, of {', '.join(SEARCHES)}, with options such as the distance, or package.module:Class;"
+        f" default: {','.join(USUAL_SEARCHES)}, or {','.join(SEARCHES_OF_MIXED)} if there are columns of other kinds",
+    )
+    parser.add_argument(
+        "--thresholds",
+        type=some_names,
+        default=("none",),
+        help="comma-separated, for methods that name none after an @: none, numbers from 0 to 1,"
+        f" {', '.join(THRESHOLDS)}; default: none",
+    )
+
+
+def _add_choice_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the selection, and its time limit."""
+    parser.add_argument(
+        "--metric",
+        default="micro_f1",
+        metavar="NAME",
+        help="metric used to select the best: one of the catalogue, or package.module:function; default: micro_f1",
+    )
+    parser.add_argument(
+        "--cv",
+        type=folds_or_loo,
+        default=LOO,
+        metavar="{loo,N}",
+        help="leave-one-out (five folds for methods that do not support it), or N shuffled folds; default: loo",
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=_seconds,
+        default=None,
+        metavar="SECONDS",
+        help="time limit for reading DATA and trying models; models not tried by then are left out; fitting and saving"
+        " the model of --out take extra time; default: none",
+    )
+    parser.add_argument(
+        "--state",
+        type=Path,
+        default=None,
+        metavar="FILE",
+        help="file of the finished trials: the same command resumes there, also with another --out, --time-limit or"
+        " --format; default: none",
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, got {text!r}")
+    return seconds
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse options of the saved model if none is saved."""
+    if arguments.file is not None:
+        return
+    if arguments.test_data is not None:
+        raise ValueError("--test-data must go with --out: the saved model is evaluated on them.")
+    for option in ("id", "show"):
+        if getattr(arguments, option) is not None:
+            raise ValueError(f"--{option} must go with --out: the saved model contains these columns.")
+
 
 _SAMPLE_ROWS = 2_000  # on which every line is tried first, of three times as many
 _LEAST_SECONDS = 0.1
@@ -30,12 +168,12 @@ def main(arguments: argparse.Namespace) -> None:
     start = time.monotonic()
     _check_files(arguments)
     tuning = _tuning(arguments)
-    keep = _kept.open_kept(arguments)
-    data = _missing.open_training_data(_kept.without_kept(arguments))
-    test = _test_data.open_test_data(arguments, data)
+    keep = _model.open_kept(arguments)
+    data = _data.open_training_data(_model.without_kept(arguments))
+    test = _matched_data.open_test_data(arguments, data)
     usual = arguments.methods == LEADERBOARD_METHODS
-    tuning = replace(tuning, methods=_unknown.narrowed(tuning.methods, data, by_default=usual))
-    by_neighbors = any(MethodSpec.of(method).has_neighbors for method in tuning.methods.values())
+    tuning = replace(tuning, methods=_data.narrowed(tuning.methods, data, by_default=usual))
+    by_neighbors = any(nearlabel.experiments.MethodSpec.of(method).has_neighbors for method in tuning.methods.values())
     print_severe(data, scales=tuning.scales, searches=tuning.searches, by_neighbors=by_neighbors)
     tuned = _tuned(tuning, data, arguments, start)
     verdict = verdict_of(tuned, greater_is_better=tuning.metric.greater_is_better)
@@ -46,30 +184,32 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.format == "json":
         _console.print_json(_plain(tuned, verdict))
     elif arguments.format == "csv":
-        _console.print_csv(_leaderboard.as_records(tuned))
+        _console.print_csv(as_records(tuned))
     else:
         _print(tuned, data, verdict)
         _print_model(kept, tuned, data, arguments)
 
 
-def _tuning(arguments: argparse.Namespace) -> Tuning:
+def _tuning(arguments: argparse.Namespace) -> nearlabel.experiments.Tuning:
     """Return the tuning that the options request."""
     mixed = is_mixed(arguments)
-    return Tuning(
+    return nearlabel.experiments.Tuning(
         methods=_with_thresholds(arguments.methods, arguments.thresholds),
         n_neighbors=arguments.k,
         scales=arguments.scales or (SCALES_OF_MIXED if mixed else USUAL_SCALES),
         searches=arguments.search or (SEARCHES_OF_MIXED if mixed else USUAL_SEARCHES),
         metric=arguments.metric,
         cv=arguments.cv,
-        impute=_missing.imputation(arguments),
+        impute=_data.imputation(arguments),
         sample_rows=_SAMPLE_ROWS,
-        size_of=_leaderboard.size_in_file,
+        size_of=size_in_file,
         one_scaling=True,
     )
 
 
-def _tuned(tuning: Tuning, data: Dataset, arguments: argparse.Namespace, start: float) -> Tuned:
+def _tuned(
+    tuning: nearlabel.experiments.Tuning, data: nearlabel.datasets.Dataset, arguments: argparse.Namespace, start: float
+) -> nearlabel.experiments.Tuned:
     """Try what there is time for since `start`."""
     tuning = replace(tuning, without_copies=has_copies(data))
     if arguments.time_limit is not None:
@@ -91,7 +231,7 @@ def _with_thresholds(methods: Iterable[str], thresholds: Sequence[str]) -> tuple
     return tuple(dict.fromkeys(with_thresholds(method, name) for method in methods for name in thresholds))
 
 
-def _plain(tuned: Tuned, verdict: str) -> dict[str, Any]:
+def _plain(tuned: nearlabel.experiments.Tuned, verdict: str) -> dict[str, Any]:
     left_out = [{**line._asdict(), "reason": reason} for line, reason in tuned.left_out]
     return {
         "metric": tuned.metric,
@@ -99,24 +239,32 @@ def _plain(tuned: Tuned, verdict: str) -> dict[str, Any]:
         "measured": tuned.measured,
         "n_samples": tuned.n_samples,
         "verdict": verdict,
-        "trials": _leaderboard.as_records(tuned),
+        "trials": as_records(tuned),
         "left_out": left_out,
     }
 
 
-def _print(tuned: Tuned, data: Dataset, verdict: str) -> None:
+def _print(tuned: nearlabel.experiments.Tuned, data: nearlabel.datasets.Dataset, verdict: str) -> None:
     """Print the leaderboard, the metric of the selection, and the verdict."""
-    _leaderboard.print_leaderboard(tuned, data)
+    print_leaderboard(tuned, data)
     values = {"nested cross-validation": tuned.scores.get(tuned.metric)}
     if are_told(tuned.scores):
-        values["without copies"] = tuned.scores.get(f"{tuned.metric}{WITHOUT_COPIES}")
+        values["without copies"] = tuned.scores.get(f"{tuned.metric}{nearlabel.metrics.evaluation.WITHOUT_COPIES}")
     honest = "".join(f"; {words}: {value:.4f}" for words, value in values.items() if value is not None)
-    _console.print_text(f"Selected for its {title_of(tuned.metric)} of {tuned.trials[0].value:.4f}{honest}.")
+    _console.print_text(
+        f"Selected for its {nearlabel.metrics.evaluation.title_of(tuned.metric)} of"
+        f" {tuned.trials[0].value:.4f}{honest}."
+    )
     if verdict:
         _console.print_text(verdict)
 
 
-def _print_model(kept: KeptModel | None, tuned: Tuned, data: Dataset, arguments: argparse.Namespace) -> None:
+def _print_model(
+    kept: KeptModel | None,
+    tuned: nearlabel.experiments.Tuned,
+    data: nearlabel.datasets.Dataset,
+    arguments: argparse.Namespace,
+) -> None:
     """Print the model that was saved, or how to save one."""
     if kept is not None:
         kept.print()
@@ -126,7 +274,7 @@ def _print_model(kept: KeptModel | None, tuned: Tuned, data: Dataset, arguments:
     _console.print_text(_hint(tuned.best, arguments))
 
 
-def _hint(best: Candidate, arguments: argparse.Namespace) -> str:
+def _hint(best: nearlabel.experiments.Candidate, arguments: argparse.Namespace) -> str:
     """Return how to save the best model without trying all again."""
     if arguments.state is not None:
         return "Hint: the same command with --out best.skops saves the best model without trying again."
@@ -136,3 +284,204 @@ def _hint(best: Candidate, arguments: argparse.Namespace) -> str:
         f"Hint: nearlabel fit {arguments.data} --method {best.method}{k} --scale {best.scale}{search} --out best.skops,"
         " with the options that describe DATA, saves the best model."
     )
+
+
+# The leaderboard of ``nearlabel tune``: a line for each method, scaling and search that was tried.
+
+_SHOWN = 20
+_EXACT = "exact"
+
+
+def size_in_file(model: Any) -> int | None:
+    """Return how many bytes the file of a model has; None for one that cannot be saved."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it has types to trust: the user learns this on saving
+        try:
+            return nearlabel.persistence.save_model(model, Path(folder) / "model.skops").stat().st_size
+        except (ImportError, ValueError, TypeError):
+            return None
+
+
+def as_records(tuned: nearlabel.experiments.Tuned) -> list[dict[str, Any]]:
+    """Return every trial, best first, flat."""
+    return [_record(trial, tuned) for trial in tuned.trials]
+
+
+def print_leaderboard(tuned: nearlabel.experiments.Tuned, data: nearlabel.datasets.Dataset) -> None:
+    """Print each method, scaling and search with its best number of neighbours, and what was left out."""
+    best: dict[nearlabel.experiments.Line, nearlabel.experiments.Trial] = {}
+    for trial in tuned.trials:
+        best.setdefault(nearlabel.experiments.Line.of(trial.candidate), trial)
+    thresholds = _common_thresholds(best)
+    rows = [_row(line, trial, tuned, thresholds) for line, trial in list(best.items())[:_SHOWN]]
+    columns = (
+        "method",
+        "features",
+        "k",
+        nearlabel.metrics.evaluation.title_of(tuned.metric),
+        "±",
+        "fit s",
+        "pred. s",
+        "MB",
+    )
+    _console.print_table(_title(tuned, data, thresholds), columns, rows, left=2)
+    if len(best) > _SHOWN:
+        _console.print_text(f"... and {len(best) - _SHOWN} more lines: --format csv has all.")
+    _print_left_out(tuned)
+
+
+def _title(tuned: nearlabel.experiments.Tuned, data: nearlabel.datasets.Dataset, thresholds: str) -> str:
+    n_rows = data.X.shape[0]
+    sample = f" on {tuned.n_samples} of {n_rows} rows" if tuned.n_samples not in (None, n_rows) else ""
+    cut = f", thresholds {thresholds}" if thresholds else ""
+    return f"{data.name}: {len(tuned.trials)} models{sample}{cut}; each line with its best k"
+
+
+def _print_left_out(tuned: nearlabel.experiments.Tuned) -> None:
+    """Print which lines were left out for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for line, reason in tuned.left_out:
+        by_reason.setdefault(reason, []).append(f"{line.method} ({_features(line)})")
+    for reason, lines in by_reason.items():
+        _console.print_text(f"Left out: {', '.join(lines)}: {reason}.")
+
+
+def _common_thresholds(lines: dict[nearlabel.experiments.Line, nearlabel.experiments.Trial]) -> str:
+    """Return the thresholds that most lines have, which are printed once."""
+    ((thresholds, n_lines),) = Counter(line.method.partition("@")[2] for line in lines).most_common(1)
+    return thresholds if 2 * n_lines > len(lines) else ""
+
+
+def _row(
+    line: nearlabel.experiments.Line,
+    trial: nearlabel.experiments.Trial,
+    tuned: nearlabel.experiments.Tuned,
+    thresholds: str,
+) -> tuple[str, ...]:
+    k = "" if trial.candidate.n_neighbors is None else str(trial.candidate.n_neighbors)
+    cost = tuned.costs.get(line)
+    seconds = ("", "") if cost is None else (_short(cost.fit_seconds), _short(cost.predict_seconds))
+    size = "" if cost is None or cost.n_bytes is None else _short(cost.n_bytes / 1e6)
+    spread = f"{_spread(trial):.3f}".removeprefix("0")
+    return _short_method(line.method, thresholds), _features(line), k, f"{trial.value:.4f}", spread, *seconds, size
+
+
+def _short_method(method: str, thresholds: str) -> str:
+    """Return a method without the names of its options, and without the thresholds that most methods have."""
+    method, at, own = method.partition("@")
+    method = ":".join(option.rpartition("=")[2] for option in method.split(":"))
+    if not thresholds:
+        return f"{method}{at}{own}"
+    return method if own == thresholds else f"{method}@{own or 'own'}"
+
+
+def _features(line: nearlabel.experiments.Line) -> str:
+    """Return the scaling of the features and the metric of the search, if they are not the defaults."""
+    search = "" if line.search in (None, _EXACT) else str(line.search).removeprefix(f"{_EXACT}:metric=")
+    if not search:
+        return line.scale
+    return search if line.scale == "none" else f"{line.scale} {search}"
+
+
+def _short(value: float) -> str:
+    """Return two or three digits: 0.12, 1.2, 45, 789."""
+    return f"{value:.{2 if value < 1 else 1 if value < 10 else 0}f}"
+
+
+def _spread(trial: nearlabel.experiments.Trial) -> float:
+    """Return the standard deviation over the parts on which the metric is defined."""
+    import numpy as np
+
+    values = np.array(trial.values)
+    values = values[np.isfinite(values)]
+    return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
+
+
+def _record(trial: nearlabel.experiments.Trial, tuned: nearlabel.experiments.Tuned) -> dict[str, Any]:
+    of, cost = trial.candidate, tuned.costs.get(nearlabel.experiments.Line.of(trial.candidate))
+    return {
+        "method": of.method,
+        "n_neighbors": of.n_neighbors,
+        "scale": of.scale,
+        "search": of.search,
+        tuned.metric: trial.value,
+        "spread": _spread(trial),
+        "held_out": trial.held_out,
+        "fit_seconds": None if cost is None else cost.fit_seconds,
+        "predict_seconds": None if cost is None else cost.predict_seconds,
+        "n_bytes": None if cost is None else cost.n_bytes,
+    }
+
+
+# A sentence on whether neighbours are best for some data.
+
+_ALPHA = 0.05
+_LEAST_GAIN = 5e-5  # what four digits show
+_UNLIKE = "; folds train on fewer rows than leave-one-out, --cv 5 treats both in the same way"
+
+
+def verdict_of(tuned: nearlabel.experiments.Tuned, *, greater_is_better: bool) -> str:
+    """Return a sentence on the best method by neighbours and the best other one; empty unless there are both.
+
+    They are compared by the corrected t-test on the parts of the rows. A mixture contains both, so it belongs to
+    neither kind; if it is ahead of both, the sentence reports it.
+    """
+    best: dict[bool, nearlabel.experiments.Trial] = {}  # by whether it is by neighbours
+    for trial in tuned.trials:
+        if not _spec_of(trial).mixes_neighbors:
+            best.setdefault(_spec_of(trial).is_lazy, trial)
+    if len(best) < 2:
+        return ""
+    first, ahead = tuned.trials[0], next(iter(best.values()))  # in the order of the trials
+    sentence = _of_two(best[True], best[False], tuned, greater_is_better=greater_is_better)
+    gain = abs(first.value - ahead.value)
+    if first is ahead or gain < _LEAST_GAIN:
+        return sentence
+    mixture = f"A mixture of both, {first.candidate.method}, is the best"
+    return f"{sentence} {mixture}, {gain:.4f} ahead of {ahead.candidate.method}."
+
+
+def _of_two(
+    lazy: nearlabel.experiments.Trial,
+    other: nearlabel.experiments.Trial,
+    tuned: nearlabel.experiments.Tuned,
+    *,
+    greater_is_better: bool,
+) -> str:
+    """Return a sentence on the best trials of both kinds."""
+    gain = abs(lazy.value - other.value)
+    if gain < _LEAST_GAIN:
+        return f"Neighbours are as good as others here: {lazy.candidate.method} and {other.candidate.method}."
+    ahead, behind = (lazy, other) if tuned.trials.index(lazy) < tuned.trials.index(other) else (other, lazy)
+    metric = nearlabel.metrics.evaluation.title_of(tuned.metric)
+    by = f"{gain:.4f} {metric}, {_noise(ahead, behind, tuned.metric, greater_is_better)}"
+    if ahead is other:
+        return (
+            f"{other.candidate.method} is better here than the best neighbour method, {lazy.candidate.method}, by {by};"
+            " neighbours explain their predictions."
+        )
+    unlike = "" if lazy.held_out == other.held_out else _UNLIKE
+    return f"Neighbours are best here: {lazy.candidate.method} is ahead of {other.candidate.method} by {by}{unlike}."
+
+
+def _spec_of(trial: nearlabel.experiments.Trial) -> nearlabel.experiments.MethodSpec:
+    of = trial.candidate
+    return nearlabel.experiments.MethodSpec.of(of.method if of.method_object is None else of.method_object)
+
+
+def _noise(
+    ahead: nearlabel.experiments.Trial, behind: nearlabel.experiments.Trial, metric: str, greater_is_better: bool
+) -> str:
+    """Return whether one trial is better than another by more than noise."""
+    import numpy as np
+
+    values = np.array([ahead.values, behind.values]).T
+    pairs = nearlabel.comparison.PairedValues(
+        "", metric, ("ahead", "behind"), values, 1 / (len(values) - 1), greater_is_better
+    )
+    tests = nearlabel.comparison.paired_tests(pairs, "corrected-t")
+    if not tests or not np.isfinite(tests[0].p_value):
+        return f"which {len(values)} parts of the rows cannot distinguish from noise"
+    p_value, is_better = tests[0].p_value, tests[0].better == "ahead"
+    words = "significant" if p_value < _ALPHA and is_better else "not significant"
+    return f"{words} (p = {p_value:.2g}, corrected t-test on {len(values)} parts of the rows)"

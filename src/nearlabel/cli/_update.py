@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from scipy import sparse
-from sklearn.pipeline import Pipeline
-
-from nearlabel.cli import _changes, _console, _kept, _model
+import nearlabel
+from nearlabel.cli import _console, _model
+from nearlabel.cli._data import add_data_options
 from nearlabel.cli._matched_data import open_with_new_labels
-from nearlabel.models import updates
-from nearlabel.persistence import ModelCard, update_model
-from nearlabel.utils.types import Matrix
+from nearlabel.cli._model import add_model_argument
+
+if TYPE_CHECKING:
+    from nearlabel.utils.types import Matrix
+
+SUMMARY = "add training samples to a model"
+EXAMPLES = ("nearlabel update songs.skops new.csv --retune",)
+LOADS = ("models", "persistence")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_model_argument(parser)
+    add_data_options(parser, optional=True)
+    add_retune_option(parser)
+
+
+def add_retune_option(parser: argparse.ArgumentParser) -> None:
+    """Add --retune."""
+    parser.add_argument(
+        "--retune",
+        action="store_true",
+        help="select thresholds and a number of neighbours again; default: leave them unchanged; the card then marks"
+        " them as stale",
+    )
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -20,26 +41,26 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.data is None and not arguments.retune:
         raise ValueError("DATA or --retune must be given, got neither.")
     with _console.progress_bar("model"):
-        opened = _changes.open_updatable(arguments)
+        opened = _model.open_updatable(arguments)
     card = _added(arguments, opened) if arguments.data is not None else _retuned(arguments)
-    _changes.print_changes(card, opened.card, arguments.model)
+    _model.print_changes(card, opened.card, arguments.model)
 
 
-def _retuned(arguments: argparse.Namespace) -> ModelCard:
+def _retuned(arguments: argparse.Namespace) -> nearlabel.persistence.ModelCard:
     with _console.progress_bar("thresholds"):
-        return update_model(arguments.model, retune=True, trusted=arguments.trusted)
+        return nearlabel.persistence.update_model(arguments.model, retune=True, trusted=arguments.trusted)
 
 
-def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> ModelCard:
+def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> nearlabel.persistence.ModelCard:
     """Add the samples of DATA to the model in its file."""
     data, label_names = open_with_new_labels(arguments, opened.card.data, opened.feature_kinds)
-    keep = _kept.kept_in(arguments, opened.card.kept) or {}
+    keep = _model.kept_in(arguments, opened.card.kept) or {}
     missing = [name for name in opened.card.kept if name not in keep]
     blank = "which the model saves: it is blank for the added samples."
     _console.print_notes([f"DATA has no column {name!r}, {blank}" for name in missing])
     with _console.progress_bar(f"rows of {data.name}"), _model.asking(opened, arguments.data, data.X, first=0):
         notes = _of_steps_that_stay(opened.model, data.X)
-        card = update_model(
+        card = nearlabel.persistence.update_model(
             arguments.model,
             data.X,
             data.Y,
@@ -55,9 +76,12 @@ def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> ModelCard
 
 def _of_steps_that_stay(model: Any, X: Matrix) -> list[str]:
     """Return a note that steps before the method are not fitted again, and how many samples exceed the known ranges."""
+    from scipy import sparse
+    from sklearn.pipeline import Pipeline
+
     if not isinstance(model, Pipeline) or len(model) == 1:
         return []
-    search = updates.lazy_part(model).search_
+    search = nearlabel.models.updates.lazy_part(model).search_
     known, new = search.take(range(search.n_samples_fit_)), model[:-1].transform(X)
     told = f"Steps before the method are not fitted again: {', '.join(type(step).__name__ for step in model[:-1])}."
     if sparse.issparse(known) or sparse.issparse(new):

@@ -5,8 +5,21 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
+import nearlabel
 from nearlabel.cli import _console
-from nearlabel.persistence import Verification, verify
+from nearlabel.cli._console import FORMATS
+
+SUMMARY = "check files for damage"
+EXAMPLES = ("nearlabel verify results songs.skops", "nearlabel verify results --sweep")
+LOADS = ("persistence",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="stores, runs, models, data files, or folders of them")
+    parser.add_argument("--sweep", action="store_true", help="remove the files that killed processes left")
+    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+
 
 DAMAGED = 1
 _COLUMNS = ("severity", "path", "message")
@@ -16,7 +29,7 @@ _KINDS = {"store": "store", "run": "run", "model": "model", "data": "data file"}
 def main(arguments: argparse.Namespace) -> int:
     """Print what was checked and what was found; return the exit code."""
     with _console.progress_bar("files"):
-        found = verify(*arguments.paths, sweep=arguments.sweep)
+        found = nearlabel.persistence.verify(*arguments.paths, sweep=arguments.sweep)
     if arguments.format == "json":
         _console.print_json(found.to_dict())
     elif arguments.format == "csv":
@@ -27,7 +40,7 @@ def main(arguments: argparse.Namespace) -> int:
     return 0 if found.is_sound else DAMAGED
 
 
-def _print(found: Verification) -> None:
+def _print(found: nearlabel.persistence.Verification) -> None:
     for path, kind, is_sound in found.checked:
         _console.print_lines(f"{'sound' if is_sound else 'DAMAGED':8}{_KINDS[kind]:10}{path}")
     if found.findings:
@@ -40,7 +53,7 @@ def _print(found: Verification) -> None:
     _console.print_lines(_counted(found))
 
 
-def _counted(found: Verification) -> str:
+def _counted(found: nearlabel.persistence.Verification) -> str:
     kinds = Counter(finding.severity for finding in found.findings)
     damaged = sum(not of.is_sound for of in found.checked)
     parts = [f"{len(found.checked)} checked", f"{damaged} damaged", f"{kinds['leftover']} left over"]

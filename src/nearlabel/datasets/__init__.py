@@ -9,6 +9,7 @@ change it. `examine` reports problems of a data set that make neighbours worse, 
 column; `duplicate_groups` numbers equal rows.
 """
 
+from nearlabel.datasets import tables as tables  # functions of files for the command line
 from nearlabel.datasets._arff import read_meka, read_mulan
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._download import CatalogueEntry, CatalogueFile, cache_folder, catalogue

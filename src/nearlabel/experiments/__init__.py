@@ -1,5 +1,6 @@
 """Run experiments by plans, record the results, and summarise them."""
 
+from nearlabel.experiments import one_search as one_search  # for the command line
 from nearlabel.experiments._attempt import Candidate, Cost, LeftOut, Line, Trial
 from nearlabel.experiments._automatic import ChosenNeighbors, NeighborsChoice
 from nearlabel.experiments._folds import Problem, copied_rows, problem_digest, share_of_copies

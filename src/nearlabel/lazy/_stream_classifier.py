@@ -22,7 +22,7 @@ from nearlabel.lazy._streams import Drift, KeptRows, Prequential, Watch, f1_of_r
 from nearlabel.lazy._votes import Neighbors
 from nearlabel.metrics.counts import Comparison
 from nearlabel.models import explain, updates
-from nearlabel.models._explanation import Explanation
+from nearlabel.models.explanation import Explanation
 from nearlabel.models.updates import Arriving, Labelled, StaleThresholdsWarning, in_columns
 from nearlabel.utils.estimators import available_if
 from nearlabel.utils.problems import score

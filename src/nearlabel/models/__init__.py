@@ -4,6 +4,7 @@ The functions look through pipelines, parameter searches, thresholds and calibra
 `novelty_detector`, and those that add and remove samples, `partial_fit`, `forget` and `retune`.
 """
 
+from nearlabel.models import out_of_sample as out_of_sample  # for other rooms
 from nearlabel.models._classifiers import (
     MetaClassifier,
     MultilabelClassifier,
@@ -12,7 +13,7 @@ from nearlabel.models._classifiers import (
     WithOptionalProbabilities,
     WithProbabilities,
 )
-from nearlabel.models._unwrapped import explain, explains, novelty_detector, predict_labels
+from nearlabel.models.unwrapped import explain, explains, novelty_detector, predict_labels
 from nearlabel.models.updates import (
     can_be_updated,
     copy_to_update,

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.lazy import NLDD
 from nearlabel.lazy.double_distances import Pairs
-from nearlabel.models._unwrapped import unwrapped
+from nearlabel.models.unwrapped import unwrapped
 from nearlabel.plots._figure import (
     BLUE,
     GREEN,

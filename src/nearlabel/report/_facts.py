@@ -14,7 +14,7 @@ from nearlabel.audit import Audit, SuspectCell, audit, review
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import made_with
 from nearlabel.metrics.counts import Comparison, Counts
-from nearlabel.models._unwrapped import Unwrapped, unwrapped
+from nearlabel.models.unwrapped import Unwrapped, unwrapped
 from nearlabel.thresholds import CalibratedLabels
 from nearlabel.utils.arrays import cells_of
 from nearlabel.utils.estimators import as_label_scores

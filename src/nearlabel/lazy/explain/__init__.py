@@ -2,7 +2,7 @@
 
 from nearlabel.lazy.explain._explain import OtherRule, explain, explain_known_cells, explain_votes, make_explanation
 from nearlabel.lazy.explain._flips import Account, Evidence, bayes_account, share_nearer
-from nearlabel.models._explanation import Explanation
+from nearlabel.models.explanation import Explanation
 
 __all__ = [
     "Account",

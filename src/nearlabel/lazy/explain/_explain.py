@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.lazy import _engine
 from nearlabel.lazy._votes import Neighbors, Votes
 from nearlabel.lazy.explain._flips import FLIP, Account, Evidence, Trial, least_changes, share_nearer
-from nearlabel.models._explanation import Explanation
 from nearlabel.models.decision import cut
+from nearlabel.models.explanation import Explanation
 from nearlabel.models.out_of_sample import Answer, Needs
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.tables import labelset_columns

@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.models._explanation import Explanation
+from nearlabel.models.explanation import Explanation
 from nearlabel.neighbors import NoveltyDetector
 from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import MatrixLike
