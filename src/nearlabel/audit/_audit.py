@@ -26,7 +26,7 @@ from nearlabel.audit._scores import Cells, halfway_prior
 from nearlabel.lazy import LeftOut
 from nearlabel.neighbors.votes import occurrences, skewness
 from nearlabel.utils.arrays import cells_of
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice, check_integer
 

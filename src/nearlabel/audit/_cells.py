@@ -13,7 +13,7 @@ from nearlabel.audit._confidence import confident_sums, issues_of, row_quality, 
 from nearlabel.audit._model import Answer
 from nearlabel.audit._scores import Block, Cells, most_suspicious, prior_odds, self_confidence
 from nearlabel.neighbors import label_votes, vote_weights
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 

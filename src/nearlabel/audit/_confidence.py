@@ -8,7 +8,7 @@ import numpy as np
 
 from nearlabel.audit._scores import _BYTES_PER_CELL, _SLACK, self_confidence
 from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice
 

@@ -19,7 +19,7 @@ from nearlabel.lazy import LazyClassifier, LeftOut
 from nearlabel.models.decision import cut
 from nearlabel.thresholds import CalibratedLabels
 from nearlabel.utils.arrays import cells_of, row_blocks
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 

@@ -18,7 +18,7 @@ from nearlabel.cli._data import add_data_options, add_impute_option, add_kept_op
 from nearlabel.files.atomic_file import check_can_be_written, whole_file
 
 if TYPE_CHECKING:
-    from nearlabel.utils.partial_labels import PartialLabels
+    from nearlabel.utils.targets import PartialLabels
     from nearlabel.utils.types import FloatArray, Matrix
 
 SUMMARY = "find labels that are probably wrong, and correct them"
@@ -199,7 +199,7 @@ def _of_model(arguments: argparse.Namespace) -> _Audited:
 
 def _of_data(arguments: argparse.Namespace) -> _Audited:
     """Fit a method to DATA, and audit these."""
-    from nearlabel.utils.partial_labels import has_unknown
+    from nearlabel.utils.targets import has_unknown
 
     _check_method(arguments)
     kept = {name: ["" if cell is None else str(cell) for cell in cells] for name, cells in _kept_of(arguments).items()}
@@ -399,7 +399,7 @@ def _changes(data: nearlabel.datasets.Dataset, corrected: Matrix) -> Iterator[tu
     """Yield row, name of the label and new value, NaN for unknown, of each cell that changes."""
     from scipy import sparse
 
-    from nearlabel.utils.partial_labels import PartialLabels
+    from nearlabel.utils.targets import PartialLabels
 
     before, after = PartialLabels.of(data.Y, dtype=None), PartialLabels.of(corrected, dtype=None)
     differ = _differ(before.labels, after.labels) + _differ(_mask(before), _mask(after))

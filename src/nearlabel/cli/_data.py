@@ -351,7 +351,7 @@ def tell(data: nearlabel.datasets.Dataset) -> None:
     """Print how many labels are unknown, if some are."""
     import numpy as np
 
-    from nearlabel.utils.partial_labels import PartialLabels
+    from nearlabel.utils.targets import PartialLabels
 
     unknown = PartialLabels.of(data.Y, dtype=None).unknown
     if unknown is None:
@@ -368,7 +368,7 @@ def narrowed(methods: Mapping[str, Any], data: nearlabel.datasets.Dataset, *, by
 
     Named methods are never left out: they raise an error if they do not accept unknown labels.
     """
-    from nearlabel.utils.partial_labels import PartialLabels
+    from nearlabel.utils.targets import PartialLabels
 
     if not by_default or PartialLabels.of(data.Y, dtype=None).unknown is None:
         return dict(methods)

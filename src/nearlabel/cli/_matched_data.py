@@ -191,7 +191,7 @@ def _columns(Y: Matrix, positions: IntArray) -> Matrix:
     import numpy as np
     from scipy import sparse
 
-    from nearlabel.utils.partial_labels import PartialLabels
+    from nearlabel.utils.targets import PartialLabels
 
     absent = np.zeros((Y.shape[0], 1), dtype=Y.dtype)
     unknown = PartialLabels.of(Y, dtype=None).unknown
@@ -310,7 +310,7 @@ def scores_on(
     import numpy as np
 
     from nearlabel.utils.estimators import label_scores, response_method_of
-    from nearlabel.utils.partial_labels import PartialLabels
+    from nearlabel.utils.targets import PartialLabels
 
     truth = PartialLabels.of(test.Y).with_nan()
     labels = model.predict(test.X)

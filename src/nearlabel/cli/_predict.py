@@ -264,7 +264,7 @@ def _output(arguments: argparse.Namespace, layout: Layout) -> Iterator[Write]:
 
 def _truth(arguments: argparse.Namespace, model: _model.OpenModel) -> Matrix:
     """Return the label sets of DATA in the model's order of labels, with NaN for unknown labels."""
-    from nearlabel.utils.partial_labels import PartialLabels
+    from nearlabel.utils.targets import PartialLabels
 
     if arguments.id is not None:
         arguments.ignore = (*(arguments.ignore or ()), arguments.id)

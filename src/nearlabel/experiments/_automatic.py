@@ -21,9 +21,8 @@ from nearlabel.selection import NeighborsClassifierCV
 from nearlabel.selection._neighbors_classifier_cv import NUMBERS  # methods that it tries
 from nearlabel.selection._trials import spaces_of  # scalings that NeighborsClassifierCV tries
 from nearlabel.thresholds import CyclicAscent, GlobalCut, MicroFOptimum, SCut, ThresholdStrategy, strategy_for
-from nearlabel.utils.partial_labels import has_unknown
-from nearlabel.utils.targets import each_once
-from nearlabel.utils.validation import check_choice, check_integer
+from nearlabel.utils.targets import has_unknown
+from nearlabel.utils.validation import check_choice, check_integer, each_once
 
 _METHODS = {"mlmlm": "mlmlm:scale=none"}  # the candidate scales the features
 _METHODS_OF_KNOWN = ("brknn", "mlknn", "brknn:weights=distance")  # the methods of NeighborsClassifierCV without mlmlm

@@ -15,7 +15,7 @@ from sklearn.utils import check_array
 from nearlabel import __version__
 from nearlabel.datasets import Dataset, catalogue, duplicate_groups, fetch_dataset, load_dataset, load_multidigits
 from nearlabel.experiments._preparing import Columns
-from nearlabel.utils.partial_labels import PartialLabels, partial_labels_and_names
+from nearlabel.utils.targets import PartialLabels, partial_labels_and_names
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import first_not_finite, numbers_of, without_missing
 

@@ -26,7 +26,7 @@ from nearlabel.models.out_of_sample import largest_group, of_groups, rows_of, sp
 from nearlabel.rivals.clustering_trees import ClusteringTrees
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.utils.messages import without_advice
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 

@@ -43,10 +43,9 @@ from nearlabel.selection._stratified_folds import check_order
 from nearlabel.thresholds import CalibratedLabels, ThresholdStrategy, cross_val_scores
 from nearlabel.utils.estimators import label_scores, response_method_of
 from nearlabel.utils.messages import without_advice
-from nearlabel.utils.partial_labels import PartialLabels, has_unknown
-from nearlabel.utils.targets import each_once
+from nearlabel.utils.targets import PartialLabels, has_unknown
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, NeighborSearch
-from nearlabel.utils.validation import check_choice, check_integer
+from nearlabel.utils.validation import check_choice, check_integer, each_once
 
 
 @dataclass(frozen=True)

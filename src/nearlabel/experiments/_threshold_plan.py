@@ -26,9 +26,8 @@ from nearlabel.metrics import micro_f1
 from nearlabel.preprocessing import SCALES
 from nearlabel.preprocessing._feature_scaler import check_scale  # as in FeatureScaler
 from nearlabel.thresholds import FBR, MicroFOptimum, PillaiAscent, SCut, cross_val_scores
-from nearlabel.utils.targets import each_once
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive
+from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive, each_once
 
 
 class GaussianKernel(TransformerMixin, BaseEstimator):

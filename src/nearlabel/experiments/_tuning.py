@@ -30,8 +30,7 @@ from nearlabel.experiments._stages import SizeOf, Stages, Tuned, progress_of, tu
 from nearlabel.experiments._unknown_labels import check_takes_unknown
 from nearlabel.preprocessing import SCALES
 from nearlabel.utils.messages import Progress
-from nearlabel.utils.targets import each_once
-from nearlabel.utils.validation import check_choice, check_integer, check_positive
+from nearlabel.utils.validation import check_choice, check_integer, check_positive, each_once
 
 _SAMPLES_SHARE = 1 / 3  # share of a time limit
 _SAVED_EVERY = 5.0  # seconds

@@ -8,7 +8,7 @@ from typing import Any
 from nearlabel.experiments._method_names import METHODS
 from nearlabel.experiments._methods import MethodSpec
 from nearlabel.utils.messages import ParameterError
-from nearlabel.utils.partial_labels import has_unknown, n_unknown
+from nearlabel.utils.targets import has_unknown, n_unknown
 from nearlabel.utils.types import Matrix
 
 

@@ -16,7 +16,7 @@ from nearlabel.labels._label_sets import (
     _unknown_of_rows,
     _whole_rows,
 )
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, MatrixLike
 
 

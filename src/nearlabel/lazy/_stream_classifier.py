@@ -17,21 +17,20 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length
 
+from nearlabel.lazy._engine import Neighbors
 from nearlabel.lazy._mlknn import MLkNN
 from nearlabel.lazy._streams import Drift, KeptRows, Prequential, Watch, f1_of_rows
-from nearlabel.lazy._votes import Neighbors
 from nearlabel.metrics.counts import Comparison
 from nearlabel.models import explain, updates
 from nearlabel.models.explanation import Explanation
 from nearlabel.models.updates import Arriving, Labelled, StaleThresholdsWarning, in_columns
-from nearlabel.utils.estimators import available_if
-from nearlabel.utils.problems import score
+from nearlabel.utils.estimators import available_if, score
+from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import (
     LabelContainer,
     Target,
     as_label_matrix,
     check_target,
-    predict_labels,
     refusal_of_unknown,
     remember_target,
     with_multilabel_target,

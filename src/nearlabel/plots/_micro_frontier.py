@@ -21,7 +21,7 @@ from nearlabel.plots._figure import (
 )
 from nearlabel.thresholds import micro_pr_frontier
 from nearlabel.utils.estimators import label_scores, response_method_of
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, MatrixLike
 
 _EQUAL_F = "equal F"  # marks background lines, which are drawn once

@@ -9,7 +9,7 @@ import numpy as np
 from nearlabel.metrics import calibration_bins
 from nearlabel.plots._figure import GREY, Display, set_legend, set_line_styles, set_open_frame
 from nearlabel.utils.estimators import label_scores, response_method_of
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, MatrixLike
 
 _DIAGONAL = "diagonal"

@@ -18,8 +18,8 @@ from nearlabel.models.unwrapped import Unwrapped, unwrapped
 from nearlabel.thresholds import CalibratedLabels
 from nearlabel.utils.arrays import cells_of
 from nearlabel.utils.estimators import as_label_scores
-from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.tables import names_of_rows, row_name
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense
 

@@ -25,7 +25,7 @@ from nearlabel.report._facts import (
 )
 from nearlabel.thresholds import MicroPRFrontier, micro_pr_frontier
 from nearlabel.utils.estimators import label_scores
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix
 from nearlabel.utils.validation import check_integer
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nearlabel.metrics.counts import beta_terms
 from nearlabel.thresholds._cuts import Cuts, as_exact, first_largest_ratio, label_cuts
 from nearlabel.thresholds._strategy import ALL, ByThresholds, Objective, check_beta
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import IntArray
 from nearlabel.utils.validation import check_integer, check_positive
 

@@ -16,8 +16,8 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from nearlabel.utils.arrays import row_blocks, uneven_blocks
-from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.tables import frame_of_records, names_within
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, IntArray, Matrix, MatrixLike
 
 SEVERE, WARNING, NOTE = SEVERITIES = ("severe", "warning", "note")
