@@ -19,7 +19,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from types import ModuleType
 from typing import Any, NoReturn
@@ -147,8 +147,8 @@ def _unrecognized(words: Sequence[str]) -> str:
     return f"unrecognized arguments: {' '.join(words)}"
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
+def build_parser(asked: Container[str] = _COMMANDS) -> argparse.ArgumentParser:
+    """Return the parser of all commands; only those that are asked for get their arguments."""
     parser = _Parser(
         prog="nearlabel",
         description="Multi-label classification by nearest neighbours.",
@@ -166,7 +166,8 @@ def build_parser() -> argparse.ArgumentParser:
             epilog="\n  ".join([f"example{'s' if len(module.EXAMPLES) > 1 else ''}:", *module.EXAMPLES]),
             formatter_class=argparse.RawDescriptionHelpFormatter,  # keeps an example on one line, to be copied
         )
-        module.add_arguments(command)
+        if name in asked:
+            module.add_arguments(command)
         _add_common_options(command, default=argparse.SUPPRESS)
         command.set_defaults(command=name, parser=command)
     return parser
@@ -200,7 +201,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments; without a command, print the help."""
-    arguments, unknown = build_parser().parse_known_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    command = next((word for word in words if not word.startswith("-")), "")
+    arguments, unknown = build_parser({command}).parse_known_args(words)
     if unknown:
         arguments.parser.refuse(unknown)  # of the command, whose help page lists its options
     if arguments.command is None:
