@@ -19,8 +19,8 @@ from sklearn.utils.metaestimators import available_if as _available_if
 from sklearn.utils.validation import check_consistent_length, has_fit_parameter
 
 from nearlabel.utils.containers import missing, without_sparse_frame
-from nearlabel.utils.tags import tags_of
-from nearlabel.utils.targets import PartialLabels, objects_of
+from nearlabel.utils.tags import objects_of, tags_of
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import check_sample_weight
 

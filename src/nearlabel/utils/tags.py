@@ -110,3 +110,19 @@ def name_of_column(y: MatrixLike) -> NDArray[Any]:
     """Return the name of the only label of a one-dimensional y, as an array (1,): the name of a series, or else 0."""
     name = getattr(y, "name", None)
     return np.array([name]) if isinstance(name, str) and name else np.arange(1)
+
+
+def objects_of(y: MatrixLike) -> NDArray[Any] | None:
+    """Return the values or tags of a one-dimensional y, with None for masked ones; None if y is a matrix."""
+    if sparse.issparse(y) or isinstance(y, str | dict) or not isinstance(y, Iterable):
+        return None
+    if len(getattr(y, "shape", (0,))) != 1 or hasattr(y, "column_names"):
+        return None
+    if isinstance(y, np.ndarray) and y.dtype.kind != "O" and not np.ma.isMaskedArray(y):
+        return y
+    as_list = getattr(y, "to_pylist", getattr(y, "to_list", getattr(y, "tolist", None)))  # None where masked
+    values = list(y) if as_list is None else as_list()
+    rows = [value for value in values if isinstance(value, Collection) and not isinstance(value, str | bytes)]
+    if rows and tags_of(rows) is None:
+        return None
+    return np.fromiter(values, dtype=object, count=len(values))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +15,16 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
 from nearlabel.utils.containers import is_frame, missing, without_sparse_frame
-from nearlabel.utils.tags import SETS, UNKNOWN_HINT, as_column, classes_of, name_of_column, tag_matrix, tags_of
+from nearlabel.utils.tags import (
+    SETS,
+    UNKNOWN_HINT,
+    as_column,
+    classes_of,
+    name_of_column,
+    objects_of,
+    tag_matrix,
+    tags_of,
+)
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_rows, is_dask_array
 
@@ -482,22 +491,6 @@ def check_partial_target(
     labels[~unknown] = known.labels
     names = known.names if known.container.classes is None else name_of_column(y)
     return Target(labels, known.container, names), np.repeat(unknown[:, np.newaxis], labels.shape[1], axis=1)
-
-
-def objects_of(y: MatrixLike) -> NDArray[Any] | None:
-    """Return the values or tags of a one-dimensional y, with None for masked ones; None if y is a matrix."""
-    if sparse.issparse(y) or isinstance(y, str | dict) or not isinstance(y, Iterable):
-        return None
-    if len(getattr(y, "shape", (0,))) != 1 or hasattr(y, "column_names"):
-        return None
-    if isinstance(y, np.ndarray) and y.dtype.kind != "O" and not np.ma.isMaskedArray(y):
-        return y
-    as_list = getattr(y, "to_pylist", getattr(y, "to_list", getattr(y, "tolist", None)))  # None where masked
-    values = list(y) if as_list is None else as_list()
-    rows = [value for value in values if isinstance(value, Collection) and not isinstance(value, str | bytes)]
-    if rows and tags_of(rows) is None:
-        return None
-    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _matrix_target(y: MatrixLike, dtype: LabelType, *, may_know_nothing: bool) -> tuple[Target, Matrix | None]:
