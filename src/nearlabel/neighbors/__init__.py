@@ -2,18 +2,17 @@
 
 from nearlabel.neighbors._novelty import NoveltyDetector
 from nearlabel.neighbors._precomputed import NeighborGraph, PrecomputedNeighbors
-from nearlabel.neighbors._recall import recall
-from nearlabel.neighbors._transformer import TransformerNeighbors
-from nearlabel.neighbors._transformer import as_search as as_search
-from nearlabel.neighbors._transformer import clone_search as clone_search
-from nearlabel.neighbors._transformer import takes_missing_values as takes_missing_values
+from nearlabel.neighbors._searches import TransformerNeighbors, recall
+from nearlabel.neighbors._searches import as_search as as_search
+from nearlabel.neighbors._searches import clone_search as clone_search
+from nearlabel.neighbors._searches import takes_missing_values as takes_missing_values
 from nearlabel.neighbors.exact._candidates import drop_self as drop_self
-from nearlabel.neighbors.exact._kernels import kernel_level, kernel_levels
 from nearlabel.neighbors.exact._metrics import distance_named as distance_named
 from nearlabel.neighbors.exact._search import ExactNeighbors
 from nearlabel.neighbors.exact._search import as_float_rows as as_float_rows
 from nearlabel.neighbors.exact._segments import RESERVE as RESERVE
 from nearlabel.neighbors.exact._segments import TrainingLists as TrainingLists
+from nearlabel.neighbors.exact.kernels import kernel_level, kernel_levels
 from nearlabel.neighbors.optional._approximate import UsearchNeighbors
 from nearlabel.neighbors.optional._dask import DaskNeighbors
 from nearlabel.neighbors.optional._faiss import FaissHNSWNeighbors, FaissIVFNeighbors

@@ -17,14 +17,15 @@ from nearlabel.neighbors.exact._distances import (
     Distance,
     Euclidean,
     Manhattan,
+    Pairs,
     Rows,
     SquaredEuclidean,
     Tile,
     check_norms,
     inner_products,
+    sum_over_features,
 )
-from nearlabel.neighbors.exact._pairs import Pairs, as_float64, sum_over_features
-from nearlabel.utils.arrays import largest_size, row_blocks
+from nearlabel.utils.arrays import as_float64, largest_size, row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 

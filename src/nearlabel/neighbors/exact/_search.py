@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nearlabel.neighbors.exact._bounds_search import BoundsSearch, TreeSearch
 from nearlabel.neighbors.exact._candidates import find_duplicates
 from nearlabel.neighbors.exact._distances import Distance, PointDistance, TreeDistance, check_all, check_not_too_small
-from nearlabel.neighbors.exact._kernel_search import is_mapped, point_search
+from nearlabel.neighbors.exact._kernel_search import point_search
 from nearlabel.neighbors.exact._metrics import TAKEN_FROM_ROWS, distance_named, takes_missing_values
 from nearlabel.neighbors.exact._panels import MOST_FEATURES
 from nearlabel.neighbors.exact._segments import (
@@ -32,6 +32,7 @@ from nearlabel.neighbors.exact._segments import (
     without_some,
 )
 from nearlabel.neighbors.optional._device import MOST_FEATURES_OF_DEVICE, device_search
+from nearlabel.utils.arrays import is_mapped
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors, check_row_numbers, check_width
 
@@ -359,7 +360,7 @@ class ExactNeighbors(BaseEstimator):
                 f" Manhattan, got 'kd_tree' with metric={self.metric!r}."
             )
         if isinstance(distance, PointDistance) and rows.shape[1] <= MOST_FEATURES:
-            return point_search(rows, distance, self.n_jobs)
+            return point_search(rows, distance, BoundsSearch(rows, distance).write, self.n_jobs)
         return BoundsSearch(rows, distance)
 
     def _device_search_of(self, rows: Matrix, distance: Distance) -> Engine:
@@ -373,7 +374,8 @@ class ExactNeighbors(BaseEstimator):
             )
         if self.algorithm == "kd_tree":
             raise ValueError(f"device must be None for a tree, {given} algorithm='kd_tree'.")
-        return device_search(rows, distance, self.device, self.n_jobs)
+        fallback = BoundsSearch(rows, distance).write
+        return device_search(rows, distance, fallback, point_search, self.device, self.n_jobs)
 
     def _takes_tree(self, rows: Matrix) -> bool:
         """Return whether to use a tree: dense rows, and `algorithm` demands it or there are few features."""

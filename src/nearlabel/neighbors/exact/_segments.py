@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from nearlabel.neighbors.exact._bounds_search import keep_best
-from nearlabel.neighbors.exact._candidates import DuplicateRows, Result, drop_self
+from nearlabel.neighbors.exact._candidates import DuplicateRows, Result, drop_self, keep_best
 from nearlabel.neighbors.exact._distances import Distance, PointDistance, TreeDistance
 from nearlabel.utils.arrays import bytes_per_row, row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix

@@ -24,8 +24,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearlabel.neighbors.exact._candidates import drop_self
-from nearlabel.neighbors.exact._distances import minus_cosine
-from nearlabel.neighbors.exact._pairs import sum_over_features
+from nearlabel.neighbors.exact._distances import minus_cosine, sum_over_features
 from nearlabel.neighbors.exact._search import ExactNeighbors
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.naming import import_optional

@@ -33,6 +33,8 @@ _pointer, _int32, _int64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
 
 
 class SourceStructure(ctypes.Structure):
+    """The same structure of kernels/nearlabel_kernels.h."""
+
     _fields_ = (
         ("values", _pointer),
         ("is64", ctypes.c_uint8),
@@ -47,6 +49,8 @@ class SourceStructure(ctypes.Structure):
 
 
 class PointsStructure(ctypes.Structure):
+    """The same structure of kernels/nearlabel_kernels.h."""
+
     _fields_ = (
         ("packed", _pointer),
         ("n_points", _int64),
@@ -60,6 +64,8 @@ class PointsStructure(ctypes.Structure):
 
 
 class SparseRowsStructure(ctypes.Structure):
+    """The same structure of kernels/nearlabel_kernels.h."""
+
     _fields_ = (
         ("n_points", _int64),
         ("n_features", _int32),
@@ -79,6 +85,8 @@ class SparseRowsStructure(ctypes.Structure):
 
 
 class SparseQueriesStructure(ctypes.Structure):
+    """The same structure of kernels/nearlabel_kernels.h."""
+
     _fields_ = (
         ("n_points", _int64),
         ("starts", _pointer),
@@ -91,14 +99,20 @@ class SparseQueriesStructure(ctypes.Structure):
 
 
 class CsrStructure(ctypes.Structure):
+    """The same structure of kernels/nearlabel_kernels.h."""
+
     _fields_ = (("values", _pointer), ("features", _pointer), ("starts", _pointer))
 
 
 class StumpRunsStructure(ctypes.Structure):
+    """The same structure of kernels/nearlabel_kernels.h."""
+
     _fields_ = (("n_runs", _int64), ("starts", _pointer), ("rows", _pointer), ("has_threshold", _pointer))
 
 
 class ListsStructure(ctypes.Structure):
+    """The same structure of kernels/nearlabel_kernels.h."""
+
     _fields_ = (
         ("n_neighbors", _int32),
         ("capacity", _int32),
