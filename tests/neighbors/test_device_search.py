@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.exact._candidates import in_threads
-from nearlabel.neighbors.exact._metrics import distance_named
 from nearlabel.neighbors.exact._panel_search import PanelSearch
+from nearlabel.neighbors.exact._search import distance_named
 from nearlabel.neighbors.optional import _device
 from nearlabel.neighbors.optional._device import DevicePanels, DeviceSearch, eight_bits, eight_bits_up, growth
 from nearlabel.persistence._searches import SavedSearch

@@ -11,9 +11,9 @@ from scipy import sparse
 from nearlabel.neighbors import ExactNeighbors, kernel_level
 from nearlabel.neighbors.exact import _bounds_search, _panel_search, _panels
 from nearlabel.neighbors.exact._candidates import CandidateLists, find_duplicates, in_threads
-from nearlabel.neighbors.exact._metrics import distance_named
 from nearlabel.neighbors.exact._panels import DensePanels, SparsePanels
-from nearlabel.neighbors.exact._search import as_rows
+from nearlabel.neighbors.exact._search import distance_named
+from nearlabel.neighbors.exact._segments import as_rows
 
 N = 12_000  # three panels
 

@@ -183,6 +183,19 @@ def clone_search(search: Any) -> Any:
     return ExactNeighbors() if search is None else as_search(search)
 
 
+def checked_method(search: Any, name: str) -> Any:
+    """Return `_fit` or `_kneighbors` of a search, given "fit" or "kneighbors"; None if there is only the public method.
+
+    None, too, if a subclass or the object itself has its own public method, which must be called then.
+    """
+    for owner in (search, *type(search).__mro__):
+        if f"_{name}" in getattr(owner, "__dict__", ()):
+            return getattr(search, f"_{name}")
+        if name in getattr(owner, "__dict__", ()):
+            return None
+    return None
+
+
 def takes_missing_values(part: Any) -> bool:
     """Return whether a search, a transformer or a classifier declares to scikit-learn that X may contain NaN."""
     has_tags = not isinstance(part, type) and hasattr(part, "__sklearn_tags__")

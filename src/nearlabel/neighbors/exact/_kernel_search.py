@@ -154,7 +154,10 @@ class KernelLists:
             raise ValueError("rows, numbers, queries, places and own must be for each other and match in length.")
         if len(places) and not -1 <= places.min() <= places.max() < n_lists:
             raise ValueError(f"places must be below {n_lists}, got {places.max()}.")
-        pointers = [None if of is None else _int32_pointer(of) for of in (numbers, places, own)]
+        for of in (numbers, places, own):
+            if of is not None and (of.dtype != np.int32 or not of.flags.c_contiguous):
+                raise ValueError(f"numbers of rows must be contiguous int32, got {of.dtype}.")
+        pointers = [None if of is None else of.ctypes.data for of in (numbers, places, own)]
         lists = self.structure, None if of_rows is None else of_rows.structure
         kernel = library().nearlabel_offer if isinstance(rows, PackedPoints) else library().nearlabel_offer_sparse
         check_code(kernel(rows.level, rows.structure, pointers[0], queries.structure, *pointers[1:], *lists))
@@ -178,12 +181,6 @@ class KernelLists:
         query = np.repeat(np.arange(len(counts)), left.sum(axis=1))
         found = found[left]
         return Candidates(query, found["row"].astype(np.intp), found["lower"], np.zeros(len(query), dtype=np.float32))
-
-
-def _int32_pointer(numbers: Int32Array) -> int:
-    if numbers.dtype != np.int32 or not numbers.flags.c_contiguous:
-        raise ValueError(f"numbers of rows must be contiguous int32, got {numbers.dtype}.")
-    return int(numbers.ctypes.data)
 
 
 # Sparse points as the kernels take them (kernels/offer_sparse.cpp).

@@ -1,4 +1,4 @@
-"""Distances with a name: any metric of scipy, and those between rows with missing values."""
+"""More distances than `_distances.py` has: any metric of scipy, and those between rows with missing values."""
 
 from __future__ import annotations
 
@@ -13,13 +13,8 @@ from sklearn.metrics import pairwise_distances
 
 from nearlabel.neighbors.exact._distances import (
     SMALLEST_SQUARED,
-    Cosine,
-    Distance,
-    Euclidean,
-    Manhattan,
     Pairs,
     Rows,
-    SquaredEuclidean,
     Tile,
     check_norms,
     inner_products,
@@ -289,29 +284,3 @@ def _one_if_missing(difference: FloatArray, out: FloatArray | None = None) -> Fl
     missing = np.empty(difference.shape) if out is None else out
     np.copyto(missing, np.isnan(difference))
     return missing
-
-
-# The distances of the metrics' names.
-
-_ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
-_WITH_MISSING: dict[Any, Callable[[], Distance]] = {"heom": Heom, "nan_euclidean": NanEuclidean}
-_DISTANCES: dict[Any, Callable[[], Distance]] = {
-    "euclidean": Euclidean,
-    "sqeuclidean": SquaredEuclidean,
-    "cityblock": Manhattan,
-    "cosine": Cosine,
-    **_WITH_MISSING,
-}
-
-
-def distance_named(metric: str | Callable[..., float], params: dict[str, Any] | None) -> Distance:
-    """Return the distance of a metric, given by name or as a function of two rows."""
-    if not isinstance(metric, str) and not callable(metric):
-        raise TypeError(f"metric must be a name or a function of two rows, got {metric!r}.")
-    name = _ALIASES.get(metric, metric) if isinstance(metric, str) else metric
-    return AnyMetric(name, params or {}) if params or name not in _DISTANCES else _DISTANCES[name]()
-
-
-def takes_missing_values(metric: object) -> bool:
-    """Return whether NaN is a missing value to a metric; to all others it is an error."""
-    return isinstance(metric, str) and metric in _WITH_MISSING

@@ -284,7 +284,7 @@ class PanelSearch(ABC):
 
     def _lower_bounds_of(self, member: QueryPanel, numbers: Sequence[int]) -> FloatArray:
         """Return lower bounds on the squared distances to panels; those of the group are computed already."""
-        if all(number in member.group for number in numbers):
+        if set(member.group).issuperset(numbers):
             return member.lower[:, [number - member.group.start for number in numbers]]
         return self._lower_bounds(self._X, member.numbers, numbers)
 

@@ -343,9 +343,8 @@ def _clear_gap(values: FloatArray) -> float | None:
     return float(min(values[widest] + gaps[widest] / 2, np.nextafter(values[widest + 1], -np.inf)))
 
 
-def _slices(rows: IntArray) -> Iterator[IntArray]:
-    for block in row_blocks(len(rows), 1, PANEL_ROWS):
-        yield rows[block]
+def _slices(rows: IntArray) -> list[IntArray]:
+    return [rows[block] for block in row_blocks(len(rows), 1, PANEL_ROWS)]
 
 
 def filled_rows(n_rows: int) -> int:
@@ -372,8 +371,10 @@ def _filled(values: Any, length: int) -> Any:
 def _are_whole(X: Matrix) -> bool:
     """Return whether all values are whole numbers; where they are not, the first block mostly shows it."""
     values = X.data if sparse.issparse(X) else X
-    blocks = row_blocks(len(values), 8 * values[:1].size, _CACHED_BYTES)
-    return all(bool((values[block] == np.rint(values[block])).all()) for block in blocks)
+    for block in row_blocks(len(values), 8 * values[:1].size, _CACHED_BYTES):
+        if not (values[block] == np.rint(values[block])).all():
+            return False
+    return True
 
 
 class SparsePanels(_Bounded):
@@ -397,7 +398,7 @@ class SparsePanels(_Bounded):
         super().__init__(distance, int(np.diff(X.indptr).max(initial=0)), math.sqrt(most))
         if build and not self.whole:
             rows = rows[np.argsort(squares, kind="stable")]
-        self._leaves = list(_slices(rows))
+        self._leaves = _slices(rows)
         self.n_panels = len(self._leaves)
         self._panels = build(self._make, [(leaf,) for leaf in self._leaves]) if build else None
 

@@ -212,7 +212,7 @@ def kernel_levels() -> tuple[str, ...]:
     >>> kernel_levels()[-1]
     'off'
     """
-    return (*(name for name in level_numbers() if name != _FOR_TESTS), OFF)
+    return (*[name for name in level_numbers() if name != _FOR_TESTS], OFF)
 
 
 def kernel_in_use() -> str:
