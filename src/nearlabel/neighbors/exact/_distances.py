@@ -98,6 +98,11 @@ class Distance(Protocol):
         ...
 
 
+def refining(distance: Any, queries: Any, rows: Any) -> Callable[[IntArray, IntArray], FloatArray]:
+    """Return a function that gives the ranks of pairs of prepared queries and rows, for a `Tile`."""
+    return lambda query, row: np.asarray(distance.ranks(queries.values, rows.values, (query, row)))
+
+
 def inner_products(left: Matrix, right: Matrix) -> FloatArray:
     """Return the dense (n_left, n_right) matrix of inner products of two sets of rows of the same storage."""
     return as_dense(left @ right.T)
@@ -147,12 +152,14 @@ class SquaredEuclidean:
         rounding = rounding64(rows.values.shape[1])
         left = _with_column(-2.0 * queries.operands[:, :-1], np.ones(len(queries)))
         lower = inner_products(left, rows.operands)
-
-        def refine(query: IntArray, row: IntArray) -> FloatArray:
-            return self.ranks(queries.values, rows.values, (query, row))
-
         base = queries.norms * (1 - rounding) - _TINY
-        return Tile(lower, base, 2 * (rounding * queries.norms + _TINY), 2 * rounding * rows.norms, refine)
+        return Tile(
+            lower,
+            base,
+            2 * (rounding * queries.norms + _TINY),
+            2 * rounding * rows.norms,
+            refining(self, queries, rows),
+        )
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Return the rank: it is the distance."""
@@ -220,13 +227,9 @@ class Manhattan:
         rounding = rounding64(rows.values.shape[1])
         sums = manhattan_distances if sparse.issparse(rows.values) else partial(cdist, metric="cityblock")
         lower = sums(queries.operands, rows.operands)
-
-        def refine(query: IntArray, row: IntArray) -> FloatArray:
-            return self.ranks(queries.values, rows.values, (query, row))
-
         slack, row_slack = rounding * queries.norms + _TINY, rounding * rows.norms
         lower -= row_slack
-        return Tile(lower, -slack, 2 * slack, 2 * row_slack, refine)
+        return Tile(lower, -slack, 2 * slack, 2 * row_slack, refining(self, queries, rows))
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Return the rank: it is the distance."""

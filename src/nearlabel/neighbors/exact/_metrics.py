@@ -18,6 +18,7 @@ from nearlabel.neighbors.exact._distances import (
     Tile,
     check_norms,
     inner_products,
+    refining,
     sum_over_features,
 )
 from nearlabel.utils.arrays import as_float64, largest_size, row_blocks
@@ -195,12 +196,10 @@ class Heom:
         left = _beside(queries.known * queries.known, queries.gaps, 2.0 * queries.known, queries.gaps)
         right = _beside(rows.gaps, rows.known * rows.known, rows.known, rows.gaps)
         lower = rows.norms * (1 - error) - inner_products(left, right)
-
-        def refine(query: IntArray, row: IntArray) -> FloatArray:
-            return self.ranks(queries.values, rows.values, (query, row))
-
         base = queries.norms * (1 - error) - _TINY
-        return Tile(lower, base, 2 * (error * queries.norms + _TINY), 2 * error * rows.norms, refine)
+        return Tile(
+            lower, base, 2 * (error * queries.norms + _TINY), 2 * error * rows.norms, refining(self, queries, rows)
+        )
 
     def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
         """Sum the squared differences, and 1 for each feature that a row lacks."""
@@ -222,12 +221,8 @@ class NanEuclidean(Heom):
         lower += (queries.squares - error * queries.norms)[:, np.newaxis] + (rows.squares - error * rows.norms)
         common = inner_products(queries.gaps, rows.gaps) + (n_features - queries.n_gaps)[:, np.newaxis] - rows.n_gaps
         lower = _scaled_up(lower, common, n_features)
-
-        def refine(query: IntArray, row: IntArray) -> FloatArray:
-            return self.ranks(queries.values, rows.values, (query, row))
-
         slack, row_slack = 2 * n_features * error * queries.norms + _TINY, 2 * n_features * error * rows.norms
-        return Tile(lower, np.full(len(queries), -_TINY), slack, row_slack, refine)
+        return Tile(lower, np.full(len(queries), -_TINY), slack, row_slack, refining(self, queries, rows))
 
     def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
         """Sum the squared differences of known values, and scale the sum up by the share of them."""

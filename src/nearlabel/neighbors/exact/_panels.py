@@ -207,11 +207,7 @@ class DensePanels(_Bounded):
         Those out of bounds get a distance above every limit.
         """
         centred, squares, far = self._centred(X, centre)
-        squares[far] = FAR
-        block = np.empty((X.shape[1] + 2, len(centred)), dtype=np.float32)
-        np.multiply(centred.T, -2.0, out=block[:-2], casting="same_kind")
-        block[-2], block[-1] = 1.0, squares
-        return Operand(block, np.sqrt(np.where(far, 0.0, squares)).astype(np.float32))
+        return Operand(_factor(centred, np.where(far, FAR, squares)), _norms(squares, far))
 
     def _centred(self, X: Matrix, centre: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Return queries, centred and scaled, their squared norms, and which are out of bounds; these are zeros."""
@@ -227,10 +223,7 @@ class DensePanels(_Bounded):
         if centre is not panel.centre:
             return self.operand(self._X[panel.rows[rows]], centre)
         part = panel.block[rows]
-        block = np.empty(part.shape[::-1], dtype=np.float32)
-        np.multiply(part[:, :-2].T, -2.0, out=block[:-2])
-        block[-2], block[-1] = 1.0, part[:, -2]
-        return Operand(block, panel.norms[rows])
+        return Operand(_factor(part[:, :-2], part[:, -2]), panel.norms[rows])
 
     def squares(self, panel: Panel, operand: Operand, memory: Float32Array) -> Float32Array:
         """Return squared distances (rows of the panel, n_queries), in a part of `memory`, which has room for them.
@@ -305,13 +298,11 @@ class DensePanels(_Bounded):
         self, rows: IntArray, squares: FloatArray, centre: FloatArray, middle: FloatArray, radius: float
     ) -> Any:
         """Return a panel of rows in their order, given their scaled squared norms: the points, squares and ones."""
-        filled = filled_rows(len(rows))
-        block = np.zeros((filled, self._X.shape[1] + 2), dtype=np.float32)
+        block = _padded_block(squares, self._X.shape[1])
         for some, points in self._in_blocks(rows):
             block[some, :-2] = self._scaled(points - centre)
-        block[: len(rows), -2], block[len(rows) :, -2], block[:, -1] = squares, FAR, 1.0
-        norms = _filled(np.sqrt(squares), filled)
-        return Panel(len(rows), _filled(rows, filled), block, norms, centre, middle, radius)
+        norms = _filled(np.sqrt(squares), len(block))
+        return Panel(len(rows), _filled(rows, len(block)), block, norms, centre, middle, radius)
 
     def _middle(self, rows: IntArray) -> FloatArray:
         """Return the median of some rows. Any centre gives a right bound; outliers do not move this one."""
@@ -347,9 +338,23 @@ def _slices(rows: IntArray) -> list[IntArray]:
     return [rows[block] for block in row_blocks(len(rows), 1, PANEL_ROWS)]
 
 
-def filled_rows(n_rows: int) -> int:
-    """Return the next multiple of `RUN`."""
-    return -(-n_rows // RUN) * RUN
+def _factor(points: Any, squares: Any) -> Float32Array:
+    """Return [-2q, 1, |q|²] of queries, as columns."""
+    block = np.empty((points.shape[1] + 2, len(points)), dtype=np.float32)
+    np.multiply(points.T, -2.0, out=block[:-2], casting="same_kind")
+    block[-2], block[-1] = 1.0, squares
+    return block
+
+
+def _norms(squares: FloatArray, far: BoolArray) -> Float32Array:
+    return np.sqrt(np.where(far, 0.0, squares)).astype(np.float32)
+
+
+def _padded_block(squares: FloatArray, n_columns: int) -> Float32Array:
+    """Return [0, |r|², 1] of rows, up to a multiple of `RUN` by rows that are far from everything."""
+    block = np.zeros((-(-len(squares) // RUN) * RUN, n_columns + 2), dtype=np.float32)
+    block[: len(squares), -2], block[len(squares) :, -2], block[:, -1] = squares, FAR, 1.0
+    return block
 
 
 def _length(sides: FloatArray) -> float:
@@ -411,21 +416,14 @@ class SparsePanels(_Bounded):
         with np.errstate(over="ignore"):
             points, squares = self._scaled(self._distance.points(as_float64(X)))
         far = ~(squares <= LARGEST_QUERY**2)
-        points = _without_rows(points, far)
-        return self._operand(*self._split(points), np.where(far, FAR, squares), far)
+        head, tail = self._split(_without_rows(points, far))
+        return Operand((_factor(head, np.where(far, FAR, squares)), _tail_factor(tail)), _norms(squares, far))
 
     def operand_of(self, panel: Panel, rows: IntArray, centre: FloatArray) -> Operand:
         """Turn rows of a panel into queries."""
         head, tail = panel.block
         part = head[rows]
-        return self._operand(part[:, :-2], tail[rows], part[:, -2], np.zeros(len(part), dtype=bool))
-
-    def _operand(self, head: Float32Array, tail: CSR, squares: Any, far: BoolArray) -> Operand:
-        block = np.empty((head.shape[1] + 2, head.shape[0]), dtype=np.float32)
-        np.multiply(head.T, -2.0, out=block[:-2], casting="same_kind")
-        block[-2], block[-1] = 1.0, squares
-        norms = np.sqrt(np.where(far, 0.0, squares)).astype(np.float32)
-        return Operand((block, (tail * np.float32(-2)).T.tocsr()), norms)
+        return Operand((_factor(part[:, :-2], part[:, -2]), _tail_factor(tail[rows])), panel.norms[rows])
 
     def squares(self, panel: Panel, operand: Operand, memory: Float32Array) -> Float32Array:
         """Multiply the heads, then add the product of the tails."""
@@ -466,12 +464,14 @@ class SparsePanels(_Bounded):
     def _make(self, rows: IntArray) -> Panel:
         points, squares = self._scaled(self._points(rows))
         head, tail = self._split(points)
-        filled = filled_rows(len(rows))
-        block = np.zeros((filled, head.shape[1] + 2), dtype=np.float32)
+        block = _padded_block(squares, head.shape[1])
         block[: len(rows), :-2] = head
-        block[: len(rows), -2], block[len(rows) :, -2], block[:, -1] = squares, FAR, 1.0
-        norms = _filled(np.sqrt(squares), filled)
-        return Panel(len(rows), _filled(rows, filled), (block, tail), norms, self.centre, self.centre, np.inf)
+        norms = _filled(np.sqrt(squares), len(block))
+        return Panel(len(rows), _filled(rows, len(block)), (block, tail), norms, self.centre, self.centre, np.inf)
+
+
+def _tail_factor(tail: CSR) -> CSR:
+    return (tail * np.float32(-2)).T.tocsr()
 
 
 def _squared_norms(points: CSR) -> FloatArray:
