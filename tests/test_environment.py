@@ -8,7 +8,7 @@ import pytest
 import nearlabel
 from nearlabel.experiments import environment, made_with, show_versions
 from nearlabel.neighbors import kernel_level, kernel_levels
-from nearlabel.neighbors.exact import _kernels
+from nearlabel.neighbors.exact import kernels as _kernels
 from test_layers import OPTIONAL_HOME
 
 DISTRIBUTIONS = {"faiss": "faiss-cpu", "qdrant_client": "qdrant-client"}  # whose name is not that of the module

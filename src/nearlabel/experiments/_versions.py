@@ -9,7 +9,7 @@ import sys
 from functools import cache
 
 from nearlabel import __version__
-from nearlabel.neighbors.exact._kernels import kernel_in_use, kernel_levels, kernels_state  # as searches find them
+from nearlabel.neighbors.exact.kernels import kernel_in_use, kernel_levels, kernels_state  # as searches find them
 
 __all__ = ["environment", "made_with", "show_versions"]
 

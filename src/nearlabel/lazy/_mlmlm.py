@@ -21,9 +21,7 @@ from nearlabel.metrics import MetricLike, get_metric, score_all
 from nearlabel.models import WithProbabilities
 from nearlabel.models.decision import cut
 from nearlabel.neighbors import ExactNeighbors, NoveltyDetector
-from nearlabel.neighbors.exact._candidates import equal_rows  # one landmark for equal rows, as in the search
-from nearlabel.neighbors.exact._metrics import takes_missing_values
-from nearlabel.neighbors.exact.all_pairs import AllDistances
+from nearlabel.neighbors.exact.all_pairs import AllDistances, equal_rows, takes_missing_values
 from nearlabel.solvers.feature_scaling import FeatureScaling
 from nearlabel.utils.arrays import row_blocks, uneven_blocks
 from nearlabel.utils.tables import labelset_columns

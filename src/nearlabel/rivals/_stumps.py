@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nearlabel.neighbors.exact._kernels import StumpRuns, least_z  # one library has all kernels
+from nearlabel.neighbors.exact.kernels import StumpRuns, least_z  # one library has all kernels
 from nearlabel.utils.arrays import row_blocks, uneven_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 

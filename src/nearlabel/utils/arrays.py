@@ -41,6 +41,19 @@ def uneven_blocks(sizes: IntArray, budget: int = BLOCK_BYTES) -> Iterator[slice]
         start = stop
 
 
+def as_float64(rows: Matrix) -> Matrix:
+    """Return float64 rows, dense or CSR; a copy only where they are not."""
+    return rows.astype(np.float64, copy=False)
+
+
+def is_mapped(X: Matrix) -> bool:
+    """Return whether rows are mapped from a file."""
+    part = X.data if sparse.issparse(X) else X
+    while isinstance(part, np.ndarray) and not isinstance(part, np.memmap):
+        part = part.base
+    return isinstance(part, np.memmap)
+
+
 # Entries and cells of a dense or CSR matrix.
 
 

@@ -120,14 +120,6 @@ def listening(listener: Listener | None, clock: Listener | None = None) -> Itera
         _clock.reset(tokens[1])
 
 
-@contextmanager
-def part(start: float, end: float) -> Iterator[None]:
-    """Report the progress in the block as this part of the whole."""
-    whole = _listener.get()
-    with listening(None if whole is None else lambda share: whole(start + share * (end - start))):
-        yield
-
-
 def tell(share: float) -> None:
     """Report the finished share of the work."""
     listener = _listener.get()
@@ -142,10 +134,13 @@ def expect(seconds: float) -> None:
         clock(seconds)
 
 
-def counter(n_tasks: int) -> Callable[[], None]:
-    """Return a function to call after each of n tasks, from any thread."""
+def counter(n_tasks: int, start: float = 0.0, end: float = 1.0) -> Callable[[], None] | None:
+    """Return a function to call after each of n tasks, which are a part of the work; None if no one listens.
+
+    It may be called from any thread.
+    """
     listener, done = _listener.get(), count(1)
-    return (lambda: None) if listener is None else lambda: listener(next(done) / n_tasks)
+    return None if listener is None else lambda: listener(start + next(done) / n_tasks * (end - start))
 
 
 # Shortened names.
