@@ -22,7 +22,7 @@ from nearlabel.neighbors.exact._distances import (
     sum_over_features,
 )
 from nearlabel.utils.arrays import as_float64, largest_size, row_blocks
-from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.types import FloatArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 
