@@ -53,8 +53,8 @@ _OFFERED = {
     "persistence": "",
     "plots": "",
     "preprocessing": (
-        "ColorMoments FeatureScaler InformationGainSelector MChen MLROS MLRUS MLSMOTE MLTL MLeNN MRHC MRSP1 "
-        "MRSP2 MRSP3 MixedFeaturesEncoder REMEDIAL ResampledClassifier"
+        "FeatureScaler InformationGainSelector MChen MLSMOTE MRHC MRSP1 MRSP2 MRSP3 MixedFeaturesEncoder "
+        "ResampledClassifier"
     ),
     "report": "",
     "rivals": (

@@ -81,9 +81,7 @@ LEADERBOARD_METHODS = (
 )  # fmt: skip
 ESTIMATORS = ("svm", "svm-hinge", "svm-rbf", "knn", "logistic", "tree")
 SELECTIONS = ("igs", "ig")
-SAMPLERS = (
-    "mlros", "mlrus", "mlsmote", "mlenn", "mltl", "remedial", "mrhc", "mrsp1", "mrsp2", "mrsp3", "mchen",
-)  # fmt: skip
+SAMPLERS = ("mlsmote", "mrhc", "mrsp1", "mrsp2", "mrsp3", "mchen")
 THRESHOLDS = (
     "micro-f", "pillai", "macro-f", "fbr0", "fbr1", "global-f", "examples-f", "expected-f", "rcut", "pcut",
     "cardinality", "mcut", "risk",

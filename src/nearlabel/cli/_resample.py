@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from nearlabel.utils.types import IntArray, Matrix
 
 SUMMARY = "resample training data for rare labels"
-EXAMPLES = ("nearlabel resample songs.csv --labels-prefix mood_ --ignore id,title --sampler mlros --out resampled.csv",)
+EXAMPLES = (
+    "nearlabel resample songs.csv --labels-prefix mood_ --ignore id,title --sampler mlsmote --out resampled.csv",
+)
 LOADS = ("datasets", "experiments", "labels")
 
 
@@ -32,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sampler",
         required=True,
         metavar="NAME",
-        help=f"one of {', '.join(SAMPLERS)}, with options after colons (mlros:share=0.1, mlsmote:n_neighbors=3), or"
+        help=f"one of {', '.join(SAMPLERS)}, with options after colons (mlsmote:n_neighbors=3, mchen:share=0.1), or"
         " package.module:Class or ./file.py:Class, which executes the code of that module",
     )
     parser.add_argument(

@@ -10,20 +10,7 @@ from typing import Any
 
 from nearlabel.experiments._parts import from_text
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
-from nearlabel.preprocessing import (
-    MLROS,
-    MLRUS,
-    MLSMOTE,
-    MLTL,
-    MRHC,
-    MRSP1,
-    MRSP2,
-    MRSP3,
-    REMEDIAL,
-    InformationGainSelector,
-    MChen,
-    MLeNN,
-)
+from nearlabel.preprocessing import MLSMOTE, MRHC, MRSP1, MRSP2, MRSP3, InformationGainSelector, MChen
 from nearlabel.rivals import (
     BPMLL,
     HOMER,
@@ -149,12 +136,7 @@ SELECTIONS: Mapping[str, Any] = MappingProxyType(
 # Samplers change the training samples of each fit.
 SAMPLERS: Mapping[str, Any] = MappingProxyType(
     {
-        "mlros": MLROS,
-        "mlrus": MLRUS,
         "mlsmote": MLSMOTE,
-        "mlenn": MLeNN,
-        "mltl": MLTL,
-        "remedial": REMEDIAL,
         "mrhc": MRHC,
         "mrsp1": MRSP1,
         "mrsp2": MRSP2,
