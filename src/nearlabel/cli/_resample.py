@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import nearlabel
 from nearlabel.cli import _console, _data
-from nearlabel.cli._arguments import SAMPLERS
 from nearlabel.cli._console import FORMATS
 from nearlabel.cli._data import add_data_options
 from nearlabel.files.atomic_file import check_can_be_written, whole_file
+from nearlabel.utils.names import SAMPLERS
 
 if TYPE_CHECKING:
     from nearlabel.utils.types import IntArray, Matrix

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from nearlabel.experiments._method_names import _OF_SAMPLERS, METHODS, N_FOLDS, SAMPLERS, SELECTIONS, THRESHOLDS
+from nearlabel.experiments._method_names import METHODS, N_FOLDS, OF_SAMPLERS, SAMPLERS, SELECTIONS, THRESHOLDS
 from nearlabel.experiments._parts import Part, check_classifier, describe_object, from_text, hint
 from nearlabel.preprocessing import ResampledClassifier
 from nearlabel.rivals import NeighborInterpolation
@@ -116,7 +116,7 @@ def make_sampler(spec: str) -> Any:
 
 
 def _sampler_part(sampler: Any) -> Part:
-    part = Part.of("sampler", SAMPLERS, sampler, settable=_OF_SAMPLERS)
+    part = Part.of("sampler", SAMPLERS, sampler, settable=OF_SAMPLERS)
     _check_has("sampler", part.prototype, ("fit_resample",))
     return part
 

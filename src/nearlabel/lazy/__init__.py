@@ -17,20 +17,6 @@ from nearlabel.lazy._votes import Neighbors, Votes
 from nearlabel.lazy.explain import Explanation
 
 __all__ = [
-    "IBLR",
-    "MLMLM",
-    "NLDD",
-    "BRkNN",
-    "BRkNNa",
-    "BRkNNb",
-    "CMLkNN",
-    "DMLkNN",
-    "Drift",
-    "Explanation",
-    "LPkNN",
-    "MLkNN",
-    "Neighbors",
-    "NeighborsSweep",
-    "StreamClassifier",
-    "Votes",
-]
+    "IBLR", "MLMLM", "NLDD", "BRkNN", "BRkNNa", "BRkNNb", "CMLkNN", "DMLkNN", "Drift", "Explanation", "LPkNN", "MLkNN",
+    "Neighbors", "NeighborsSweep", "StreamClassifier", "Votes",
+]  # fmt: skip

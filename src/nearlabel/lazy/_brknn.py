@@ -11,10 +11,12 @@ from nearlabel.lazy._votes import Votes, has_majority
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.models.decision import at_least_one, top_labels
 from nearlabel.neighbors import Weights, check_weights
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, NeighborSearch
 from nearlabel.utils.validation import check_choice
 
 
+@registered("method", "brknn")
 class BRkNN(LazyClassifier):
     """Predict each label that most of the nearest neighbours have.
 
@@ -111,6 +113,7 @@ class BRkNN(LazyClassifier):
         return Account(rule=f"score {'>' if self.majority == 'strict' else '>='} 0.5", threshold=0.5)
 
 
+@registered("method", "brknn-a")
 class BRkNNa(LazyClassifier):
     """BRkNN that predicts the label of highest score if no label has a majority.
 
@@ -153,6 +156,7 @@ class BRkNNa(LazyClassifier):
         return Account(rule=rule, settings={"majority": majority}, threshold=0.5)
 
 
+@registered("method", "brknn-b")
 class BRkNNb(LazyClassifier):
     """Predict the [s] labels of highest share; s is the mean label-set size of the neighbours, [s] the nearest integer.
 

@@ -11,11 +11,13 @@ from sklearn.utils import check_random_state
 from nearlabel.lazy._classifier import LazyClassifier
 from nearlabel.lazy._votes import NeighborLabelSets, Votes
 from nearlabel.lazy.explain import Account, Evidence
+from nearlabel.utils.naming import registered
 from nearlabel.utils.tables import labelset_columns
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, NeighborSearch, Table
 from nearlabel.utils.validation import check_choice
 
 
+@registered("method", "lpknn")
 class LPkNN(LazyClassifier):
     """Predict the label set that most of the nearest neighbours have.
 

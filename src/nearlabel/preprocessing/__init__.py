@@ -12,21 +12,7 @@ from nearlabel.preprocessing._space_partitioning import MRSP1, MRSP2, MRSP3, MCh
 from nearlabel.preprocessing._stem_analyzer import StemAnalyzer
 
 __all__ = [
-    "MLSMOTE",
-    "MRHC",
-    "MRSP1",
-    "MRSP2",
-    "MRSP3",
-    "SCALES",
-    "FeatureScaler",
-    "InformationGainSelector",
-    "MChen",
-    "MixedFeaturesEncoder",
-    "Resampled",
-    "ResampledClassifier",
-    "Sampler",
-    "StemAnalyzer",
-    "document_frequency",
-    "information_gain",
-    "symmetrical_uncertainty",
-]
+    "MLSMOTE", "MRHC", "MRSP1", "MRSP2", "MRSP3", "SCALES", "FeatureScaler", "InformationGainSelector", "MChen",
+    "MixedFeaturesEncoder", "Resampled", "ResampledClassifier", "Sampler", "StemAnalyzer", "document_frequency",
+    "information_gain", "symmetrical_uncertainty",
+]  # fmt: skip

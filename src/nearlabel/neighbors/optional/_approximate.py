@@ -28,7 +28,7 @@ from nearlabel.neighbors.exact._distances import minus_cosine
 from nearlabel.neighbors.exact._pairs import sum_over_features
 from nearlabel.neighbors.exact._search import ExactNeighbors
 from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.naming import import_optional
+from nearlabel.utils.naming import import_optional, registered
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_choice, check_flag, check_integer, check_n_neighbors
 
@@ -229,6 +229,7 @@ def _blocks(n_rows: int, n_columns: int) -> list[slice]:
 # A search by usearch: a hierarchical graph.
 
 
+@registered("search", "usearch")
 class UsearchNeighbors(ApproximateNeighbors):
     """Find neighbours by walking over usearch's hierarchical graph (HNSW); some may be missed.
 
