@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import nearlabel
-from nearlabel import audit, comparison, experiments, papers, preprocessing, thresholds
+from nearlabel import audit, comparison, experiments, metrics, papers, preprocessing, thresholds
 from nearlabel.neighbors import VectorTable
 from nearlabel.thresholds import ThresholdStrategy, _risk_control
 from nearlabel.utils import names as present
@@ -36,14 +36,16 @@ A name keeps its place, which is its place in help pages, and new names come las
 OFFERED = {
 '''
 
-# What specifications name (nearlabel.utils.naming), and further values of arguments.
-_SPECIFIED = {
+# What specifications name, and further values of arguments.
+_SPECIFIED: dict[str, Any] = {
     "METHODS": experiments.METHODS,
     "NEIGHBOR_METHODS": experiments.NEIGHBOR_METHODS,
     "SELECTIONS": experiments.SELECTIONS,
     "SAMPLERS": experiments.SAMPLERS,
     "THRESHOLDS": experiments.THRESHOLDS,
     "SEARCHES": experiments.SEARCHES,
+    "CATALOGUE": metrics.CATALOGUE,
+    "METRICS_ON_REQUEST": metrics.METRICS_ON_REQUEST,
 }
 _VALUES = {
     "LEADERBOARD_METHODS": experiments.LEADERBOARD_METHODS,
@@ -59,7 +61,7 @@ _VALUES = {
     "LOSSES": audit.LOSSES,
     "PAPERS": papers.paper_names(),
 }
-_NOT_BUILT = {"SEARCHES"}  # from a file: searches are fitted again (decision 17)
+_BUILT = ("METHODS", "SELECTIONS", "SAMPLERS", "THRESHOLDS")  # from a file; searches are fitted again (decision 17)
 _NOT_AT_THE_TOP = ("comparison", "experiments", "models", "papers", "testing")
 _FUNCTIONS_AT_THE_TOP = {"experiments": ["show_versions"]}
 
@@ -80,13 +82,16 @@ def main() -> int:
 
 def written() -> Iterator[tuple[Path, str]]:
     """Yield each file with the text that it should have."""
-    offered = {room: list(_offered(room)) for room in nearlabel._OFFERED}
+    texts = {file: file.read_text(encoding="utf-8") for file in sorted(SOURCE.glob("*/**/__init__.py"))}
+    rooms = {file: imported(text) for file, text in texts.items() if _ALL.search(text)}
+    offered = {file.parent.name: _offered(file.parent.name, n) for file, n in rooms.items() if _is_public(file)}
     yield SOURCE / "utils" / "names.py", _names_file(offered)
     yield SOURCE / "__init__.pyi", _stub(offered)
-    for file in sorted(SOURCE.glob("*/**/__init__.py")):
-        text = file.read_text(encoding="utf-8")
-        if _ALL.search(text):
-            yield file, _ALL.sub(lambda _, text=text: _all_of(imported(text)), text)
+    yield from ((file, _ALL.sub(lambda _, n=n: _all_of(n), texts[file])) for file, n in rooms.items())
+
+
+def _is_public(file: Path) -> bool:
+    return file.parent.parent == SOURCE
 
 
 def imported(text: str) -> list[str]:
@@ -112,12 +117,12 @@ def _wrapped(words: Iterable[str], indent: str = "") -> str:
     return textwrap.indent("\n".join(lines), indent + "    ") + "\n" + indent
 
 
-def _offered(room: str) -> Iterator[str]:
-    """Yield what the top offers of a room."""
+def _offered(room: str, names: Iterable[str]) -> list[str]:
+    """Return what the top offers of the names of a room."""
+    if room in _NOT_AT_THE_TOP:
+        return _FUNCTIONS_AT_THE_TOP.get(room, [])
     module = importlib.import_module(f"nearlabel.{room}")
-    names = [] if room in _NOT_AT_THE_TOP else imported(Path(module.__file__).read_text(encoding="utf-8"))
-    yield from _FUNCTIONS_AT_THE_TOP.get(room, [])
-    yield from (name for name in sorted(names, key=str.lower) if _is_at_the_top(getattr(module, name)))
+    return [name for name in sorted(names, key=str.lower) if _is_at_the_top(getattr(module, name))]
 
 
 def _is_at_the_top(thing: Any) -> bool:
@@ -134,8 +139,7 @@ def _names_file(offered: Mapping[str, list[str]]) -> str:
     parts.append("\n# Further values of arguments, each declared in its room.\n")
     parts += [_assigned(name, values) for name, values in _VALUES.items()]
     parts.append("\n# Classes that these names make, which `load_model` builds from attributes.\n")
-    made = (known for name, known in _SPECIFIED.items() if name not in _NOT_BUILT and isinstance(known, Mapping))
-    parts.append(_assigned("BUILT", sorted({_path(make()) for known in made for make in known.values()})))
+    parts.append(_assigned("BUILT", sorted({_path(make()) for name in _BUILT for make in _SPECIFIED[name].values()})))
     return "".join(parts)
 
 

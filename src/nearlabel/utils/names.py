@@ -53,6 +53,15 @@ THRESHOLDS = (
     "cardinality", "mcut", "risk",
 )
 SEARCHES = ("exact", "faiss-ivf", "faiss-hnsw", "usearch")
+CATALOGUE = (
+    "hamming_loss", "subset_accuracy", "jaccard_examples", "precision_examples", "recall_examples", "f1_examples",
+    "f1_of_means", "micro_precision", "micro_recall", "micro_f1", "macro_precision", "macro_recall", "macro_f1",
+    "one_error", "coverage", "ranking_loss", "average_precision",
+)
+METRICS_ON_REQUEST = (
+    "fbeta_examples", "micro_fbeta", "macro_fbeta", "precision_at_k", "recall_at_k", "ndcg_at_k",
+    "propensity_scored_precision_at_k", "roc_auc", "mean_average_precision", "log_loss", "brier_score",
+)
 
 # Further values of arguments, each declared in its room.
 LEADERBOARD_METHODS = (
