@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import nearlabel
 from nearlabel.cli import _console, _data, _model
-from nearlabel.cli._arguments import SCALES, SEARCHES, columns
+from nearlabel.cli._arguments import columns
 from nearlabel.cli._console import FORMATS
 from nearlabel.cli._data import add_data_options, add_impute_option, add_kept_options, add_kind_options, print_severe
 from nearlabel.files.atomic_file import check_can_be_written, whole_file
+from nearlabel.utils.names import SCALES, SEARCHES
 
 if TYPE_CHECKING:
     from nearlabel.utils.targets import PartialLabels

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import nearlabel
 from nearlabel.cli import _console
-from nearlabel.cli._arguments import OVER, POST_HOC, TESTS, some_names
+from nearlabel.cli._arguments import some_names
 from nearlabel.cli._comparison import print_order
 from nearlabel.cli._console import FORMATS
 from nearlabel.utils.messages import warnings_as_notes
+from nearlabel.utils.names import OVER, POST_HOC, TESTS
 
 SUMMARY = "test which methods differ significantly"
 EXAMPLES = ("nearlabel compare results --test friedman --figure ranks.png",)

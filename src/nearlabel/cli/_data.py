@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import nearlabel
 from nearlabel.cli import _console, _streams
-from nearlabel.cli._arguments import IMPUTATIONS, columns
+from nearlabel.cli._arguments import columns
+from nearlabel.utils.names import IMPUTATIONS
 
 if TYPE_CHECKING:
     from nearlabel.utils.types import Matrix

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import nearlabel
 from nearlabel.cli import _comparison, _console
-from nearlabel.cli._arguments import NEIGHBOR_METHODS
 from nearlabel.cli._console import FORMATS
+from nearlabel.utils.names import NEIGHBOR_METHODS
 
 SUMMARY = "compare the neighbour methods on the embedded data set"
 EXAMPLES = ("nearlabel demo --out demo-output",)

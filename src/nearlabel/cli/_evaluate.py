@@ -10,20 +10,7 @@ from typing import Any
 
 import nearlabel
 from nearlabel.cli import _comparison, _console, _data, _matched_data
-from nearlabel.cli._arguments import (
-    ESTIMATORS,
-    METHODS,
-    NEIGHBOR_METHODS,
-    SAMPLERS,
-    SCALES,
-    SEARCHES,
-    SELECTIONS,
-    TESTS,
-    THRESHOLDS,
-    any_names,
-    numbers,
-    some_names,
-)
+from nearlabel.cli._arguments import any_names, numbers, some_names
 from nearlabel.cli._console import FORMATS
 from nearlabel.cli._data import (
     add_data_options,
@@ -36,6 +23,17 @@ from nearlabel.cli._data import (
 )
 from nearlabel.cli._matched_data import OF_TEST_ROWS, has_copies, print_share, split_copies
 from nearlabel.cli._scored import print_labels
+from nearlabel.utils.names import (
+    ESTIMATORS,
+    METHODS,
+    NEIGHBOR_METHODS,
+    SAMPLERS,
+    SCALES,
+    SEARCHES,
+    SELECTIONS,
+    TESTS,
+    THRESHOLDS,
+)
 
 SUMMARY = "compare methods on a data set by cross-validation"
 EXAMPLES = ("nearlabel evaluate emotions --methods mlknn,brknn-a --k 1-30 --scale minmax --out results",)

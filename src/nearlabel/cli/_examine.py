@@ -6,9 +6,9 @@ import argparse
 
 import nearlabel
 from nearlabel.cli import _console, _data, _matched_data
-from nearlabel.cli._arguments import SCALES, SEARCHES
 from nearlabel.cli._console import FORMATS
 from nearlabel.cli._data import add_data_options, add_impute_option, add_kind_options, mended, usual_scale
+from nearlabel.utils.names import SCALES, SEARCHES
 
 SUMMARY = "find problems in a data set that make neighbours worse"
 EXAMPLES = ("nearlabel examine yeast", "nearlabel examine songs.csv --labels-prefix mood_ --ignore id,title")

@@ -9,17 +9,7 @@ from typing import Any
 
 import nearlabel
 from nearlabel.cli import _console, _data, _matched_data, _model
-from nearlabel.cli._arguments import (
-    CALIBRATIONS,
-    LOO,
-    METHODS,
-    PROMISED_MEASURES,
-    SCALES,
-    SEARCHES,
-    THRESHOLDS,
-    folds_or_loo,
-    share,
-)
+from nearlabel.cli._arguments import LOO, folds_or_loo, share
 from nearlabel.cli._data import (
     add_data_options,
     add_groups_option,
@@ -33,6 +23,7 @@ from nearlabel.cli._data import (
 from nearlabel.cli._matched_data import has_copies
 from nearlabel.cli._model import add_file_options
 from nearlabel.cli._training import KeptModel, check_file
+from nearlabel.utils.names import CALIBRATIONS, METHODS, PROMISED_MEASURES, SCALES, SEARCHES, THRESHOLDS
 
 SUMMARY = "fit a model to a data set and save it"
 EXAMPLES = (

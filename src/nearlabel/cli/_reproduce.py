@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import nearlabel
 from nearlabel.cli import _console
-from nearlabel.cli._arguments import PAPERS
 from nearlabel.cli._comparison import curves
 from nearlabel.cli._console import PAGE_FORMATS
+from nearlabel.utils.names import PAPERS
 
 SUMMARY = "reproduce the tables of a paper"
 EXAMPLES = ("nearlabel reproduce zhang2007 --table 1",)

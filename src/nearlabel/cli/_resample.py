@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import nearlabel
 from nearlabel.cli import _console, _data
-from nearlabel.cli._arguments import SAMPLERS
 from nearlabel.cli._console import FORMATS
 from nearlabel.cli._data import add_data_options
 from nearlabel.files.atomic_file import check_can_be_written, whole_file
+from nearlabel.utils.names import SAMPLERS
 
 if TYPE_CHECKING:
     from nearlabel.utils.types import IntArray, Matrix
 
 SUMMARY = "resample training data for rare labels"
-EXAMPLES = ("nearlabel resample songs.csv --labels-prefix mood_ --ignore id,title --sampler mlros --out resampled.csv",)
+EXAMPLES = (
+    "nearlabel resample songs.csv --labels-prefix mood_ --ignore id,title --sampler mlsmote --out resampled.csv",
+)
 LOADS = ("datasets", "experiments", "labels")
 
 
@@ -32,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sampler",
         required=True,
         metavar="NAME",
-        help=f"one of {', '.join(SAMPLERS)}, with options after colons (mlros:share=0.1, mlsmote:n_neighbors=3), or"
+        help=f"one of {', '.join(SAMPLERS)}, with options after colons (mlsmote:n_neighbors=3, mchen:share=0.1), or"
         " package.module:Class or ./file.py:Class, which executes the code of that module",
     )
     parser.add_argument(

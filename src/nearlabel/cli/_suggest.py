@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import nearlabel
 from nearlabel.cli import _console, _model
-from nearlabel.cli._arguments import LOSSES, STRATEGIES
 from nearlabel.cli._console import FORMATS
 from nearlabel.cli._data import add_data_options
 from nearlabel.cli._model import add_model_argument
+from nearlabel.utils.names import LOSSES, STRATEGIES
 
 if TYPE_CHECKING:
     from nearlabel.utils.types import Matrix

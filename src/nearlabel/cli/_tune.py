@@ -15,17 +15,7 @@ from typing import Any
 
 import nearlabel
 from nearlabel.cli import _console, _data, _matched_data, _model
-from nearlabel.cli._arguments import (
-    LEADERBOARD_METHODS,
-    LOO,
-    METHODS,
-    SCALES,
-    SEARCHES,
-    THRESHOLDS,
-    folds_or_loo,
-    numbers,
-    some_names,
-)
+from nearlabel.cli._arguments import LOO, folds_or_loo, numbers, some_names
 from nearlabel.cli._console import FORMATS
 from nearlabel.cli._data import (
     add_data_options,
@@ -41,6 +31,7 @@ from nearlabel.cli._matched_data import OF_ROWS, are_told, has_copies, print_sha
 from nearlabel.cli._model import add_file_options
 from nearlabel.cli._training import KeptModel, check_file, with_thresholds
 from nearlabel.files.atomic_file import check_can_be_written
+from nearlabel.utils.names import LEADERBOARD_METHODS, METHODS, SCALES, SEARCHES, THRESHOLDS
 
 SUMMARY = "select the best of many models for a data set"
 EXAMPLES = (

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from nearlabel.experiments._method_names import _OF_SAMPLERS, METHODS, N_FOLDS, SAMPLERS, SELECTIONS, THRESHOLDS
+from nearlabel.experiments._method_names import METHODS, N_FOLDS, OF_SAMPLERS, SAMPLERS, SELECTIONS, THRESHOLDS
 from nearlabel.experiments._parts import Part, check_classifier, describe_object, from_text, hint
 from nearlabel.preprocessing import ResampledClassifier
 from nearlabel.rivals import NeighborInterpolation
@@ -77,9 +77,9 @@ def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearc
     MicroFOptimum(beta=2)
     >>> make_method("igs:factor=2+mlknn", 8)[0]
     InformationGainSelector(factor=2, random_state=0)
-    >>> make_method("mlros:share=0.1+mlknn", 8)
+    >>> make_method("mlsmote:n_neighbors=3+mlknn", 8)
     ResampledClassifier(estimator=MLkNN(n_neighbors=8),
-                        sampler=MLROS(random_state=0, share=0.1))
+                        sampler=MLSMOTE(n_neighbors=3, random_state=0))
     """
     return MethodSpec.of(spec).make(n_neighbors, search)
 
@@ -109,14 +109,14 @@ def make_sampler(spec: str) -> Any:
 
     Examples
     --------
-    >>> make_sampler("mlros:share=0.1")
-    MLROS(random_state=0, share=0.1)
+    >>> make_sampler("mlsmote:n_neighbors=3")
+    MLSMOTE(n_neighbors=3, random_state=0)
     """
     return _sampler_part(spec).make()
 
 
 def _sampler_part(sampler: Any) -> Part:
-    part = Part.of("sampler", SAMPLERS, sampler, settable=_OF_SAMPLERS)
+    part = Part.of("sampler", SAMPLERS, sampler, settable=OF_SAMPLERS)
     _check_has("sampler", part.prototype, ("fit_resample",))
     return part
 

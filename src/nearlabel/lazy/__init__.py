@@ -20,20 +20,6 @@ from nearlabel.lazy._sweep import NeighborsSweep
 from nearlabel.lazy.explain import Explanation
 
 __all__ = [
-    "IBLR",
-    "MLMLM",
-    "NLDD",
-    "BRkNN",
-    "BRkNNa",
-    "BRkNNb",
-    "CMLkNN",
-    "DMLkNN",
-    "Drift",
-    "Explanation",
-    "LPkNN",
-    "MLkNN",
-    "Neighbors",
-    "NeighborsSweep",
-    "StreamClassifier",
-    "Votes",
-]
+    "IBLR", "MLMLM", "NLDD", "BRkNN", "BRkNNa", "BRkNNb", "CMLkNN", "DMLkNN", "Drift", "Explanation", "LPkNN", "MLkNN",
+    "Neighbors", "NeighborsSweep", "StreamClassifier", "Votes",
+]  # fmt: skip

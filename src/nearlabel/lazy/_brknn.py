@@ -12,6 +12,7 @@ from nearlabel.lazy._engine import Votes, has_majority
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.models.decision import at_least_one, top_labels
 from nearlabel.neighbors import Weights, check_weights
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import check_choice
 
@@ -47,6 +48,7 @@ def fit_weighted(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLi
     return self._fit(X, y, sample_weight=sample_weight)
 
 
+@registered("method", "brknn")
 class BRkNN(LazyClassifier):
     """Predict each label that most of the nearest neighbours have.
 
@@ -143,6 +145,7 @@ class BRkNN(LazyClassifier):
         return Account(rule=f"score {'>' if self.majority == 'strict' else '>='} 0.5", threshold=0.5)
 
 
+@registered("method", "brknn-a")
 class BRkNNa(LazyClassifier):
     """BRkNN that predicts the label of highest score if no label has a majority.
 
@@ -185,6 +188,7 @@ class BRkNNa(LazyClassifier):
         return Account(rule=rule, settings={"majority": majority}, threshold=0.5)
 
 
+@registered("method", "brknn-b")
 class BRkNNb(LazyClassifier):
     """Predict the [s] labels of highest share; s is the mean label-set size of the neighbours, [s] the nearest integer.
 

@@ -18,12 +18,14 @@ from nearlabel.lazy._mlknn import Bayes, MLkNN, bayes
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.neighbors import label_votes
 from nearlabel.neighbors.votes import LEAST_ROWS
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch, Table
 from nearlabel.utils.validation import check_choice, check_flag, check_integer
 
 _ROUNDING = 1e-9  # a cosine of a label with itself may be a little above 1
 
 
+@registered("method", "cmlknn")
 class CMLkNN(MLkNN):
     """ML-kNN in which a neighbour's label set also votes for similar labels.
 

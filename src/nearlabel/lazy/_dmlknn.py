@@ -20,10 +20,12 @@ from nearlabel.models.out_of_sample import Needs
 from nearlabel.neighbors import Weights
 from nearlabel.utils.arrays import BLOCK_BYTES, row_blocks
 from nearlabel.utils.estimators import Shapes
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel.utils.validation import as_dense, check_choice, check_integer
 
 
+@registered("method", "dmlknn")
 class DMLkNN(MLkNN):
     """ML-kNN that counts only the training samples whose neighbours vote similarly for all labels.
 

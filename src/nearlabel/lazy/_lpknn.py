@@ -11,11 +11,13 @@ from sklearn.utils import check_random_state
 from nearlabel.lazy._classifier import LabelSetClassifier
 from nearlabel.lazy._engine import NeighborLabelSets, Votes
 from nearlabel.lazy.explain import Account, Evidence
+from nearlabel.utils.naming import registered
 from nearlabel.utils.tables import labelset_columns
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, NeighborSearch, Table
 from nearlabel.utils.validation import check_choice
 
 
+@registered("method", "lpknn")
 class LPkNN(LabelSetClassifier):
     """Predict the label set that most of the nearest neighbours have.
 

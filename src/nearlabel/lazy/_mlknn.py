@@ -14,10 +14,12 @@ from nearlabel.lazy._engine import Votes, whole_votes
 from nearlabel.lazy.explain import Account, Evidence, bayes_account
 from nearlabel.neighbors import Weights, check_weights
 from nearlabel.utils.estimators import Shapes
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel.utils.validation import check_positive
 
 
+@registered("method", "mlknn")
 class MLkNN(CountingClassifier):
     """Predict each label by Bayes' rule from the number of nearest neighbours that have it.
 

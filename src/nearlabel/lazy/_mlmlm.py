@@ -24,6 +24,7 @@ from nearlabel.neighbors import ExactNeighbors, NoveltyDetector
 from nearlabel.neighbors.exact.all_pairs import AllDistances, equal_rows, takes_missing_values
 from nearlabel.solvers.feature_scaling import FeatureScaling
 from nearlabel.utils.arrays import row_blocks, uneven_blocks
+from nearlabel.utils.naming import registered
 from nearlabel.utils.tables import labelset_columns
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice, check_groups, check_integer, check_positive
@@ -41,6 +42,7 @@ _RULE = (
 )
 
 
+@registered("method", "mlmlm")
 class MLMLM(WithProbabilities):
     """Predict by the training label sets, weighted by the inverse of their predicted distance to a power.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,29 @@ TrivialRule: TypeAlias = Literal["drop", "keep"]
 TIE_RULES = ("pessimistic", "optimistic", "low", "high", "average")
 TRIVIAL_RULES = ("drop", "keep")
 _ROUNDING = 1e-9  # probabilities of other libraries' classifiers may be this far outside [0, 1]
+
+
+class Declared(NamedTuple):
+    """What the catalogue has of a metric."""
+
+    function: Callable[..., float]
+    title: str
+    greater_is_better: bool
+    on_request: bool
+
+
+DECLARED: dict[str, Declared] = {}
+_Metric = TypeVar("_Metric", bound=Callable[..., float])
+
+
+def declared(title: str, *, greater_is_better: bool = True, on_request: bool = False) -> Callable[[_Metric], _Metric]:
+    """Declare a metric of predictions, if it has a parameter `y_pred`, or of scores, under the function's name."""
+
+    def declare(function: _Metric) -> _Metric:
+        DECLARED[function.__name__] = Declared(function, title, greater_is_better, on_request)
+        return function
+
+    return declare
 
 
 def is_sparse(matrix: Any) -> bool:

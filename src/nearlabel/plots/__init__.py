@@ -15,16 +15,7 @@ from nearlabel.plots._neighbors_curve import NeighborsCurveDisplay, NeighborsPan
 from nearlabel.plots._reliability import ReliabilityDisplay
 
 __all__ = [
-    "CoOccurrenceDisplay",
-    "CriticalDifferenceDisplay",
-    "DoubleDistancesDisplay",
-    "ExplanationDisplay",
-    "LabelCubeDisplay",
-    "MicroFrontierDisplay",
-    "NeighborsCurveDisplay",
-    "NeighborsPanelsDisplay",
-    "ReliabilityDisplay",
-    "check_figure_file",
-    "check_matplotlib",
-    "line_sample",
-]
+    "CoOccurrenceDisplay", "CriticalDifferenceDisplay", "DoubleDistancesDisplay", "ExplanationDisplay",
+    "LabelCubeDisplay", "MicroFrontierDisplay", "NeighborsCurveDisplay", "NeighborsPanelsDisplay", "ReliabilityDisplay",
+    "check_figure_file", "check_matplotlib", "line_sample",
+]  # fmt: skip

@@ -22,6 +22,7 @@ from nearlabel.preprocessing._information_gain import (
     _joint_scores,
     _label_subsets,
 )
+from nearlabel.utils.naming import registered
 from nearlabel.utils.targets import labels_and_names, require_labels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_flag, check_integer, check_positive, check_rows
@@ -75,6 +76,8 @@ def document_frequency(X: MatrixLike, y: object = None) -> IntArray:
     return np.asarray((X != 0).sum(axis=0), dtype=np.int64).ravel()
 
 
+@registered("selection", "igs")
+@registered("selection", "ig", symmetric=False)
 class InformationGainSelector(SelectorMixin, BaseEstimator):
     """Select the features whose score reaches a threshold, by default the mean score (Chaudhari and Sane 2016).
 

@@ -19,10 +19,12 @@ from nearlabel.solvers.label_probabilities import LabelProbabilities, chosen_cla
 from nearlabel.thresholds import PCut
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.estimators import params_of_samples
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_positive
 
 
+@registered("method", "br")
 class BinaryRelevance(MetaClassifier, WithOptionalProbabilities):
     """Predict each label with its own classifier.
 
@@ -120,6 +122,7 @@ class BinaryRelevance(MetaClassifier, WithOptionalProbabilities):
         return self._probabilities.decide(X)
 
 
+@registered("method", "smbr")
 class SMBR(BinaryRelevance):
     """Predict by binary relevance, then map to the nearest training label set in Hamming distance.
 
@@ -282,6 +285,7 @@ def _check_threshold(threshold: object) -> None:
 # Ensemble of binary relevance (Read, Pfahringer, Holmes and Frank, Machine Learning 2011).
 
 
+@registered("method", "ebr")
 class EnsembleOfBinaryRelevance(ResampledEnsemble):
     """Combine the votes of binary relevance models, each trained on a random subset of the samples (EBR).
 

@@ -20,12 +20,14 @@ from nearlabel.rivals._label_ranking import (
     with_virtual_label,
 )
 from nearlabel.utils.arrays import row_blocks
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive
 
 _LARGEST_INPUT, _LARGEST_RATE = 0.8, 0.05
 
 
+@registered("method", "bpmll")
 class BPMLL(WithDecisions):
     """Score labels with a neural network with one hidden layer, trained to rank a sample's labels above the others.
 

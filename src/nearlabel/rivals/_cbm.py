@@ -26,10 +26,12 @@ from nearlabel.rivals._label_mixtures import (
     sampled_labelsets,
 )
 from nearlabel.utils.arrays import check_feature_sizes, row_blocks
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import BoolArray, FloatArray, Matrix
 from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_positive
 
 
+@registered("method", "cbm")
 class ConditionalBernoulliMixture(WithProbabilities):
     """Predict the most probable label set under a mixture model with dependent labels.
 

@@ -16,10 +16,12 @@ from nearlabel.models import MetaClassifier, WithOptionalProbabilities
 from nearlabel.rivals._binary_relevance import ResampledEnsemble
 from nearlabel.solvers.label_probabilities import chosen_classifier, seeded_classifier
 from nearlabel.utils.estimators import label_scores
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 
+@registered("method", "cc")
 class ClassifierChain(MetaClassifier, WithOptionalProbabilities):
     """Predict one label after the other with binary classifiers that get the earlier labels as features.
 
@@ -175,6 +177,7 @@ def _beside(X: Matrix, labels: Any) -> Matrix:
 # Ensemble of classifier chains (Read, Pfahringer, Holmes and Frank, Machine Learning 2011).
 
 
+@registered("method", "ecc")
 class EnsembleOfClassifierChains(ResampledEnsemble):
     """Combine the votes of classifier chains, each with a random label order and a random subset of samples (ECC).
 

@@ -18,6 +18,7 @@ from nearlabel.models import MetaClassifier, WithOptionalProbabilities
 from nearlabel.rivals._binary_relevance import BinaryRelevance
 from nearlabel.solvers.label_probabilities import chosen_classifier, with_seed
 from nearlabel.utils.estimators import label_scores, params_of_samples, requiring_multilabel, response_method_of
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_integer
 
@@ -184,6 +185,20 @@ def _along_paths(node: Node, X: Matrix, above: FloatArray) -> Iterator[tuple[int
             yield from _along_paths(child, X, probability)
         else:
             yield int(child.labels[0]), probability
+
+
+@registered("method", "homer")
+def _of_single_label(
+    *,
+    estimator: Any = None,
+    n_clusters: int = 3,
+    max_iter: int = 20,
+    probability: bool = True,
+    random_state: Any = None,
+) -> HOMER:
+    """Return HOMER with binary relevance, so that `estimator` is a classifier of a single label here too."""
+    nodes = BinaryRelevance(estimator, probability=probability, random_state=random_state)
+    return HOMER(nodes, n_clusters=n_clusters, max_iter=max_iter, probability=probability, random_state=random_state)
 
 
 # A tree with labels as leaves, and the meta-labels of its nodes.

@@ -20,12 +20,14 @@ from nearlabel.models import MetaClassifier, WithOptionalProbabilities, WithProb
 from nearlabel.solvers.label_probabilities import Temperature, chosen_classifier, with_seed
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.estimators import RESPONSE_METHODS, response_method_of
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_choice, check_integer
 
 _MANY_CLASSES = "The number of unique classes is greater than 50%"  # scikit-learn takes that for a regression target
 
 
+@registered("method", "lp")
 class LabelPowerset(MetaClassifier, WithOptionalProbabilities):
     """Predict the whole label set with one multi-class classifier.
 
@@ -202,6 +204,7 @@ class _OnLabelSubsets(MetaClassifier, WithProbabilities):
         return np.where(voters > 0, votes / np.maximum(voters, 1), self._carried_by_all)
 
 
+@registered("method", "rakelo")
 class RAkELo(_OnLabelSubsets):
     """Predict labels by the votes of label powersets on overlapping random subsets of k labels.
 
@@ -314,6 +317,7 @@ class RAkELo(_OnLabelSubsets):
         return subsets
 
 
+@registered("method", "rakeld")
 class RAkELd(_OnLabelSubsets):
     """Predict labels by label powersets on a random partition of the labels into parts of k labels.
 

@@ -22,12 +22,14 @@ from nearlabel.rivals._label_ranking import (
 )
 from nearlabel.rivals._ranking_program import RankingProgram, solve
 from nearlabel.utils.arrays import row_blocks
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive
 
 _KERNELS = ("linear", "poly", "rbf")
 
 
+@registered("method", "ranksvm")
 class RankSVM(WithDecisions):
     """Score labels with a kernel machine that ranks a sample's labels above the others by a margin.
 

@@ -45,6 +45,7 @@ from nearlabel.neighbors.exact._segments import (
 )
 from nearlabel.neighbors.optional._device import MOST_FEATURES_OF_DEVICE, device_search
 from nearlabel.utils.arrays import is_mapped
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors, check_row_numbers, check_width
 
@@ -53,6 +54,7 @@ _SOME = 256  # rows, near whose centre others must be
 _JOINED_UP_TO = 8  # times as many rows as are added, or were removed: then a segment is built again
 
 
+@registered("search", "exact")
 class ExactNeighbors(BaseEstimator):
     """Find the exact nearest neighbours; equal distances are ordered by training index.
 

@@ -27,7 +27,7 @@ from nearlabel.neighbors.exact._candidates import drop_self
 from nearlabel.neighbors.exact._distances import Cosine, Rows, minus_cosine, sum_over_features
 from nearlabel.neighbors.exact._search import ExactNeighbors
 from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.naming import import_optional
+from nearlabel.utils.naming import import_optional, registered
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_choice, check_flag, check_integer, check_n_neighbors
 
@@ -215,6 +215,7 @@ def _blocks(n_rows: int, n_columns: int) -> list[slice]:
 # A search by usearch: a hierarchical graph.
 
 
+@registered("search", "usearch")
 class UsearchNeighbors(ApproximateNeighbors):
     """Find neighbours by walking over usearch's hierarchical graph (HNSW); some may be missed.
 
