@@ -85,12 +85,14 @@ def _cuts_of(scores: NDArray[Any], carriers: IntArray, known: Any, *, weights: A
     if highest == np.inf:  # reaches every threshold: the candidate just below it replaces the one above all scores
         at = np.append(at, at.dtype.type(np.inf))
     at = np.unique(at)[::-1]
-    place, own_place = (np.searchsorted(ascending, at, side="left") for ascending in (values, own))
+    place, own_place = np.searchsorted(values, at, side="left"), np.searchsorted(own, at, side="left")
     upper, lower = at, np.where(place > 0, values[np.maximum(place, 1) - 1].astype(np.float64), np.nan)
     predicted, hits = mass[-1] - mass[place], own_mass[-1] - own_mass[own_place]
     if highest < np.inf:  # the candidate above all scores
+        with np.errstate(over="ignore"):
+            above = np.nextafter(highest, np.inf)
         # A label without positives must not be predicted for a score above all training scores either.
-        upper = np.append(just_above(highest) if positives else np.inf, upper)
+        upper = np.append(above if positives else np.inf, upper)
         lower, predicted, hits = np.append(highest, lower), np.append(0, predicted), np.append(0, hits)
     return LabelCuts(upper, lower, predicted, hits, positives, n_rows)
 
