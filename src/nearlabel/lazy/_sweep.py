@@ -14,7 +14,7 @@ from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import LeavingOut
 from nearlabel.lazy._engine import Groups
 from nearlabel.metrics import MetricLike, get_metric
-from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
+from nearlabel.metrics.evaluation import Evaluation, metrics_of, needs_of
 from nearlabel.models.out_of_sample import Answer, Fold, Needs, join_answers
 from nearlabel.neighbors import RESERVE, clone_search
 from nearlabel.utils.targets import PartialLabels
@@ -259,11 +259,14 @@ class NeighborsSweep:
         dict of str to ndarray of shape (n_candidates,)
             "n_neighbors", and the values by the name of the metric.
         """
-        needed = {"prediction" if name == EMPTY_PREDICTIONS else get_metric(name).needs for name in metrics}
-        asked = self.answers(labels="prediction" in needed, scores="score" in needed)
-        rows = [(k, score_and_count(truth, *answer, metrics)) for k, truth, answer in asked]
-        columns = {name: np.array([values[name] for _, values in rows]) for name in rows[0][1]}
-        return {"n_neighbors": np.array([k for k, _ in rows]), **columns}
+        known = metrics_of(metrics)
+        needed = set(map(needs_of, known))
+        evaluation, rows = None, []
+        for _, truth, answer in self.answers(labels="prediction" in needed, scores="score" in needed):
+            evaluation = evaluation or Evaluation.of(truth, known)  # every number has the same true label sets
+            rows.append(evaluation.values(*answer))
+        columns = {name: np.array([values[name] for values in rows]) for name in rows[0]}
+        return {"n_neighbors": np.array(self.candidates), **columns}
 
     @staticmethod
     def best(table: Mapping[str, NDArray[Any]], metric: MetricLike = SCORING) -> int:

@@ -163,6 +163,11 @@ class Truth(NamedTuple):
             return cls(labels, unknown, weights, None, given)
         return cls(labels[rows], unknown[rows], None if weights is None else weights[rows], rows, given)
 
+    @classmethod
+    def known(cls, labels: Matrix) -> Truth:
+        """Return checked label sets of which all cells are known, without weights."""
+        return cls(labels, None, None, None, PartialLabels(labels, None))
+
     @property
     def shape(self) -> tuple[int, int]:
         """Return the shape of the given label sets; predictions and scores must have the same shape."""

@@ -87,7 +87,7 @@ class LeaveOneOut(_SharedSearch):
 
     def __init__(self, X: MatrixLike, y: Matrix, groups: IntArray | None = None) -> None:
         super().__init__(X, y)
-        self._groups = groups
+        self.groups = groups
 
     def by_groups(self, groups: IntArray) -> LeaveOneOut:
         """Return the same rows, with their known neighbours, predicted from the rows of other groups."""
@@ -105,7 +105,7 @@ class LeaveOneOut(_SharedSearch):
         ValueError
             If it has no leave-one-out predictions.
         """
-        return left_out_answer(estimator.fit(self.X, self.y, **params), self.y.shape[1], needs, self._groups)
+        return left_out_answer(estimator.fit(self.X, self.y, **params), self.y.shape[1], needs, self.groups)
 
 
 class Fold(_SharedSearch):

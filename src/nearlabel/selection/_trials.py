@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,13 +13,16 @@ from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
-from nearlabel.metrics import Metric, score_all
+from nearlabel.metrics import Metric
+from nearlabel.metrics.evaluation import Evaluation
+from nearlabel.metrics.inputs import check_predicted
 from nearlabel.models.out_of_sample import of_groups, splitter_of
 from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.utils.containers import are_words, columns_of, is_frame, kind_of
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, as_score_matrix
 
 N_PARTS = 5
 _MOST_FINALISTS, _BYTES_OF_FINALISTS = 8, 2**28
@@ -33,8 +37,8 @@ class Trial(NamedTuple):
         The candidate in words: "method", "scale", "metric", "n_neighbors".
     candidate : object
         The candidate.
-    place : tuple of int
-        Among equal values the trial with the lowest place wins.
+    rank : tuple
+        The trial with the lowest rank wins: it begins with the loss, infinite if the metric is undefined.
     value : float
         The metric, with the best thresholds.
     strategy : ThresholdStrategy
@@ -43,7 +47,7 @@ class Trial(NamedTuple):
 
     names: dict[str, Any]
     candidate: Any
-    place: tuple[int, ...]
+    rank: tuple[Any, ...]
     value: float
     strategy: ThresholdStrategy
 
@@ -54,7 +58,7 @@ class Trials:
     Parameters
     ----------
     labels : ndarray or CSR of shape (n_samples, n_labels)
-        True label sets.
+        True label sets, checked; all cells are known.
     metric : Metric
         The metric to optimise.
     strategy : ThresholdStrategy
@@ -70,20 +74,31 @@ class Trials:
 
     def __init__(self, labels: Matrix, metric: Metric, strategy: ThresholdStrategy) -> None:
         self._labels, self._metric, self._strategy = labels, metric, strategy
-        self._finalists: list[tuple[Trial, FloatArray]] = []
+        self._evaluation = Evaluation.of(labels, [metric])
+        self._sign = 1 if metric.greater_is_better else -1
+        self._is_ours = strategy._is_ours
+        self._is_reached = strategy._reaches(metric)
+        self._finalists: list[tuple[tuple[Any, ...], Trial, FloatArray]] = []
         self._most = max(1, min(_MOST_FINALISTS, _BYTES_OF_FINALISTS // (8 * labels.shape[0] * labels.shape[1])))
         self.all: list[Trial] = []
         self.best_model: Any = None
+        if self._is_ours:
+            strategy._check_parameters()
 
     def offer(
         self, names: dict[str, Any], candidate: Any, place: tuple[int, ...], model: Any, scores: FloatArray
     ) -> None:
-        """Find the best thresholds for a model's scores (n_samples, n_labels), and store the value that they reach."""
-        strategy, value = self._tuned(scores, slice(None))
-        trial = Trial(names, candidate, place, value, strategy)
+        """Find the best thresholds for a model's scores (n_samples, n_labels), and store the value that they reach.
+
+        Among equal values the trial with the lowest place wins.
+        """
+        strategy, value = self._tuned(as_score_matrix(scores), slice(None))
+        loss = -self._sign * value if np.isfinite(value) else np.inf
+        trial = Trial(names, candidate, (loss, *place), value, strategy)
         self.all.append(trial)
         if np.isfinite(value):
-            self._finalists = sorted([*self._finalists, (trial, scores)], key=lambda pair: self._rank(pair[0]))
+            self._finalists.append((trial.rank, trial, scores))
+            self._finalists.sort(key=itemgetter(0))
             del self._finalists[self._most :]
             self.best_model = model if self.best is trial else self.best_model
 
@@ -100,7 +115,7 @@ class Trials:
             raise ValueError(
                 f"scoring must be a metric that these label sets define, got {self._metric.name!r}, which is not."
             )
-        return self._finalists[0][0]
+        return self._finalists[0][1]
 
     def crossfit(self, groups: IntArray | None = None) -> float:
         """Return the value if each of five parts is decided by a choice among the best few on the other parts."""
@@ -112,37 +127,38 @@ class Trials:
         scored = np.empty(self._labels.shape)
         splitter = splitter_of(N_PARTS, n_samples, 0, groups)
         for others, part in splitter.split(np.zeros((n_samples, 1)), **of_groups(groups)):
-            tuned = [self._tuned(scores, others) for _, scores in self._finalists]
-            gains = np.array([self._gain(value) for _, value in tuned])
+            tuned = [self._tuned(scores, others) for *_, scores in self._finalists]
+            gains = self._sign * np.array([value for _, value in tuned])
             best = int(np.where(np.isnan(gains), -np.inf, gains).argmax())
-            scored[part] = self._finalists[best][1][part]
-            decided[part] = as_dense(tuned[best][0].predict(scored[part]))
-        return metric_of(self._metric, self._labels, decided, scored)
+            scored[part] = self._finalists[best][2][part]
+            decided[part] = as_dense(self._decided(tuned[best][0], scored[part]))
+        return self._evaluation.of_checked(decided, scored)[self._metric.name]
 
     def table(self) -> dict[str, NDArray[Any]]:
         """Return the trials as columns, in the order of trying."""
-        ranked = sorted(range(len(self.all)), key=lambda number: self._rank(self.all[number]))
-        rank = np.empty(len(ranked), dtype=np.intp)
-        rank[ranked] = np.arange(1, len(ranked) + 1)
+        ranks = [trial.rank for trial in self.all]
+        rank = np.empty(len(ranks), dtype=np.intp)
+        rank[sorted(range(len(ranks)), key=ranks.__getitem__)] = np.arange(1, len(ranks) + 1)
         columns = {name: np.array([trial.names[name] or 0 for trial in self.all]) for name in self.all[0].names}
         return {**columns, "score": np.array([trial.value for trial in self.all]), "rank": rank}
 
     def _tuned(self, scores: FloatArray, rows: Any) -> tuple[ThresholdStrategy, float]:
-        """Return thresholds found on some rows, and the value that they reach there."""
-        labels, scores = self._labels[rows], scores[rows]
-        strategy = clone(self._strategy).fit(scores, labels)
-        return strategy, metric_of(self._metric, labels, strategy.predict(scores), scores)
+        """Return thresholds found on some rows of checked scores, and the value that they reach there."""
+        strategy, scores = clone(self._strategy), scores[rows]
+        if self._is_ours:
+            strategy._fit_checked(scores, PartialLabels(self._labels[rows], None), None)
+        else:
+            strategy.fit(scores, self._labels[rows])
+        if self._is_reached:
+            return strategy, strategy.objective_
+        evaluation = self._evaluation if isinstance(rows, slice) else self._evaluation.rows(rows)
+        return strategy, evaluation.of_checked(self._decided(strategy, scores), scores)[self._metric.name]
 
-    def _gain(self, value: float) -> float:
-        return value if self._metric.greater_is_better else -value
-
-    def _rank(self, trial: Trial) -> tuple[Any, ...]:
-        return (-self._gain(trial.value) if np.isfinite(trial.value) else np.inf, *trial.place)
-
-
-def metric_of(metric: Metric, truth: Matrix, predicted: Matrix, scores: FloatArray) -> float:
-    """Return a metric of predicted label sets or of scores, whichever it needs."""
-    return float(score_all(truth, predicted, scores, [metric])[metric.name])
+    def _decided(self, strategy: ThresholdStrategy, scores: FloatArray) -> Matrix:
+        """Return the label sets of checked scores."""
+        if self._is_ours:
+            return strategy._decide(scores)
+        return check_predicted(strategy.predict(scores), (scores.shape[0], scores.shape[1]))
 
 
 # The ways to compute distances that a choice tries: the transformation of features, and the metric.
