@@ -26,7 +26,7 @@ OPTIONAL_HOME = {
     "distributed": "neighbors/optional/_dask_cluster.py",
     "matplotlib": "plots/_figure.py",
     "openpyxl": "datasets/_excel_file.py",
-    "pooch": "datasets/_download.py",
+    "pooch": "datasets/_fetch.py",
     "pyarrow": ("datasets/_arrow.py", "neighbors/optional/_lance_table.py"),
     "rich": "cli/_console.py",
     "shtab": "cli/_completion.py",

@@ -17,8 +17,14 @@ from typing import IO, Any
 
 from nearlabel.datasets._arrow import array_of
 from nearlabel.datasets._table_file import Batch, check_filled, named_columns
-from nearlabel.files.archives import check_unpacked_size
-from nearlabel.files.untrusted import ALLOWED_RATIO, damage_named, open_regular, unpacked_limit, unpacks_to_more
+from nearlabel.files.untrusted import (
+    ALLOWED_RATIO,
+    check_unpacked_size,
+    damage_named,
+    open_regular,
+    unpacked_limit,
+    unpacks_to_more,
+)
 from nearlabel.utils.naming import import_optional
 
 _BATCH_CELLS = 2**17

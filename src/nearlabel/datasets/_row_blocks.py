@@ -22,8 +22,7 @@ from nearlabel.datasets._numeric_columns import FeatureColumns, FeatureKind, mis
 from nearlabel.datasets._svmlight import svmlight_rows
 from nearlabel.datasets._table import POINT, open_table
 from nearlabel.datasets._table_file import TableFile, did_you_mean, require_columns
-from nearlabel.files.archives import open_npz
-from nearlabel.files.untrusted import damage_named
+from nearlabel.files.untrusted import damage_named, open_npz
 from nearlabel.utils.arrays import BLOCK_BYTES
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_flag, check_integer

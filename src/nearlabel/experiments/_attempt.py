@@ -19,9 +19,9 @@ from nearlabel.experiments._methods import MethodSpec
 from nearlabel.experiments._preparing import Columns, preparation
 from nearlabel.experiments._searches import make_search
 from nearlabel.experiments._unknown_labels import check_takes_unknown
-from nearlabel.files.archives import open_npz
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.files.check_sums import with_sum, without_sum
+from nearlabel.files.untrusted import open_npz
 from nearlabel.thresholds import CalibratedLabels, TunedThresholdsClassifierCV
 
 
