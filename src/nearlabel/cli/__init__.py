@@ -25,58 +25,14 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from nearlabel import __version__
-from nearlabel.cli import (
-    _audit,
-    _card,
-    _compare,
-    _completion,
-    _console,
-    _demo,
-    _describe,
-    _evaluate,
-    _examine,
-    _explain,
-    _fit,
-    _forget,
-    _predict,
-    _report,
-    _reproduce,
-    _resample,
-    _streams,
-    _suggest,
-    _tune,
-    _update,
-    _verify,
-    _versions,
-)
-from nearlabel.cli._streams import message_of, usable_streams
+from nearlabel.cli import _console, _streams
 
 # In the order of the help page.
-_COMMANDS = {
-    command.__name__.rpartition("._")[2]: command
-    for command in (
-        _describe,
-        _examine,
-        _audit,
-        _evaluate,
-        _resample,
-        _compare,
-        _fit,
-        _tune,
-        _predict,
-        _explain,
-        _suggest,
-        _update,
-        _forget,
-        _verify,
-        _card,
-        _report,
-        _demo,
-        _reproduce,
-        _versions,
-        _completion,
-    )
-}
+_NAMES = (
+    "describe", "examine", "audit", "evaluate", "resample", "compare", "fit", "tune", "predict", "explain", "suggest",
+    "update", "forget", "verify", "card", "report", "demo", "reproduce", "versions", "completion",
+)  # fmt: skip
+_COMMANDS = {name: importlib.import_module(f"nearlabel.cli._{name}") for name in _NAMES}
 
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -185,7 +141,7 @@ def _add_common_options(parser: argparse.ArgumentParser, *, default: object) -> 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    with usable_streams():
+    with _streams.usable_streams():
         try:
             arguments = _parsed(argv)
         except BrokenPipeError:  # a broken pipe: the reader of a help page has ended
@@ -227,7 +183,7 @@ def _run(arguments: argparse.Namespace) -> int:
         resumes = getattr(arguments, "out", None) is not None
         return _fail("interrupted." + (" The same command resumes." if resumes else ""), 130)
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        message = _streams.without_folder(message_of(error, arguments), arguments)
+        message = _streams.without_folder(_streams.message_of(error, arguments), arguments)
         return _fail(message, 2, debug=arguments.debug)
     except Exception as error:  # noqa: BLE001 - bugs, too, are reported in one line
         hint = "Hint: --debug shows the traceback."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import datetime as dt
 import json
@@ -26,6 +27,11 @@ FORMATS = ("table", "json", "csv")
 PAGE_FORMATS = (*FORMATS, "markdown")  # of commands whose output is a page of documentation
 _OF_RICH = ("table", "text")
 _QUIET = ContextVar("_QUIET", default=False)
+
+
+def add_format_option(parser: argparse.ArgumentParser) -> None:
+    """Add --format, for commands that print tables."""
+    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
 
 
 def check_format(name: str) -> None:

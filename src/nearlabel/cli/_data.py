@@ -9,16 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import nearlabel
 from nearlabel.cli import _console, _streams
 from nearlabel.cli._arguments import columns
 from nearlabel.utils.names import IMPUTATIONS
-
-if TYPE_CHECKING:
-    from nearlabel.utils.types import Matrix
-
 
 EMBEDDED = "multidigits"
 DUPLICATES = "duplicates"
@@ -87,7 +83,6 @@ def add_groups_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--groups",
         metavar=f"COLUMN|{DUPLICATES}",
-        default=None,
         help="hold out the rows of a group together: rows with the same value in this column (not used as a feature),"
         f" or with {DUPLICATES} identical rows; default: no groups",
     )
@@ -108,7 +103,6 @@ def add_test_data_option(parser: argparse.ArgumentParser, *, used: str) -> None:
     parser.add_argument(
         TEST_DATA,
         metavar="DATA",
-        default=None,
         help=f"another file or data set, with the features and labels of DATA, {used}; default: none",
     )
 
@@ -226,6 +220,18 @@ def check_file(data: str) -> None:
         raise ValueError(f"{data} must be a file that can be read twice, got a pipe. {hint}")
 
 
+def check_number(option: str, number: int) -> None:
+    """Refuse a number below 1."""
+    from nearlabel.utils.validation import check_integer
+
+    check_integer(option, number, low=1)
+
+
+def changed(arguments: argparse.Namespace, **options: Any) -> argparse.Namespace:
+    """Return the arguments with some options changed."""
+    return argparse.Namespace(**vars(arguments) | options)
+
+
 def check_other_file(file: Path, others: Iterable[Path | None], option: str, names: str) -> None:
     """Refuse to write a file where another one of the command is, or will be."""
     for other in filter(None, others):
@@ -258,11 +264,14 @@ def usual_scale(arguments: argparse.Namespace) -> str:
     return "minmax" if is_mixed(arguments) else "none"
 
 
+def steps_of(model: Any) -> list[Any]:
+    """Return the steps of a pipeline, or the model itself as the only one."""
+    return [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+
+
 def encoder_of(model: Any) -> nearlabel.preprocessing.MixedFeaturesEncoder | None:
     """Return the encoder at the beginning of a model; None if it takes numbers."""
-    from sklearn.pipeline import Pipeline
-
-    first = model[0] if isinstance(model, Pipeline) else None
+    first = steps_of(model)[0]
     return first if isinstance(first, nearlabel.preprocessing.MixedFeaturesEncoder) else None
 
 
@@ -327,7 +336,7 @@ def check_finite(name: str, data: nearlabel.datasets.Dataset, *, imputes: bool) 
     raise ValueError(f"{problem}{count}.{hint}")
 
 
-def not_finite(data: str, X: Matrix, feature_names: Sequence[str], *, first: int = 0) -> str | None:
+def not_finite(data: str, X: Any, feature_names: Sequence[str], *, first: int = 0) -> str | None:
     """Return an error message for the first value that is not finite; None if all are finite.
 
     `first` is the number of the first row of X in DATA.
@@ -369,9 +378,9 @@ def narrowed(methods: Mapping[str, Any], data: nearlabel.datasets.Dataset, *, by
 
     Named methods are never left out: they raise an error if they do not accept unknown labels.
     """
-    from nearlabel.utils.targets import PartialLabels
+    from nearlabel.utils.targets import has_unknown
 
-    if not by_default or PartialLabels.of(data.Y, dtype=None).unknown is None:
+    if not by_default or not has_unknown(data.Y):
         return dict(methods)
     taking = {name: method for name, method in methods.items() if nearlabel.experiments.takes_unknown(method)}
     if not taking:

@@ -7,15 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import nearlabel
 from nearlabel.cli import _console, _data
-from nearlabel.cli._data import TEST_DATA, options_of_kinds
-
-if TYPE_CHECKING:
-    from nearlabel.utils.types import IntArray, Matrix
-
 
 _MOST_NAMED = 5
 
@@ -38,7 +33,7 @@ def with_columns_of(
     """
     _data.check_file(arguments.data)
     of_names = dict(zip(model.feature_names or (), kinds, strict=False))
-    arguments = argparse.Namespace(**vars(arguments) | options_of_kinds(of_names))
+    arguments = _data.changed(arguments, **_data.options_of_kinds(of_names))
     says_labels = any(getattr(arguments, option) is not None for option in ("labels", "labels_prefix", "labels_column"))
     features, labels = model.feature_names, model.label_names
     if (
@@ -57,7 +52,7 @@ def with_columns_of(
         ignore=arguments.ignore or (),
         kinds=of_names,
     )
-    return argparse.Namespace(**vars(arguments) | found)
+    return _data.changed(arguments, **found)
 
 
 def match_to(
@@ -178,7 +173,7 @@ def _check_labels(lacking: Sequence[str], names: Sequence[str], known: Sequence[
         raise ValueError(f"DATA must have {expected}, got {_some(known)}. {hint}")
 
 
-def _positions(names: Sequence[str], among: Sequence[str]) -> IntArray:
+def _positions(names: Sequence[str], among: Sequence[str]) -> Any:
     """Return the position of each name, -1 if it is missing."""
     import numpy as np
 
@@ -186,7 +181,7 @@ def _positions(names: Sequence[str], among: Sequence[str]) -> IntArray:
     return np.array([where.get(name, -1) for name in names], dtype=np.intp)
 
 
-def _columns(Y: Matrix, positions: IntArray) -> Matrix:
+def _columns(Y: Any, positions: Any) -> Any:
     """Return columns of Y; -1 is a tag that no row has, which is appended: unknown where other tags are, else 0."""
     import numpy as np
     from scipy import sparse
@@ -256,7 +251,7 @@ def _of_test_data(arguments: argparse.Namespace, training: nearlabel.datasets.Da
     Columns that are ignored, saved or used as groups in the training data may be missing.
     """
     data = arguments.test_data
-    arguments = argparse.Namespace(**vars(arguments) | {"data": data, "groups": None})
+    arguments = _data.changed(arguments, data=data, groups=None)
     known = nearlabel.datasets.tables.column_names_of(Path(data)) if _data.is_file(data) else None
     names = training.feature_names
     if known is None or (
@@ -265,7 +260,7 @@ def _of_test_data(arguments: argparse.Namespace, training: nearlabel.datasets.Da
         return arguments
     features = {*names, *(name.rpartition("[")[0] for name in names)}  # embedding[0] is in the column embedding
     others = tuple(name for name in known if name not in features and not _data.is_label(arguments, name))
-    return argparse.Namespace(**vars(arguments) | {"ignore": others or None})
+    return _data.changed(arguments, ignore=others or None)
 
 
 def _names_of(training: nearlabel.datasets.Dataset) -> nearlabel.persistence.DataSummary:
@@ -284,7 +279,7 @@ def _told_of_test_data() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        told = str(error).replace("DATA", TEST_DATA, 1).replace("the model", "the training data")
+        told = str(error).replace("DATA", _data.TEST_DATA, 1).replace("the model", "the training data")
         raise ValueError(told) from error
 
 

@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import nearlabel
-from nearlabel.cli import _console
-from nearlabel.cli._comparison import curves
-from nearlabel.cli._console import PAGE_FORMATS
+from nearlabel.cli import _comparison, _console
 from nearlabel.utils.names import PAPERS
 
 SUMMARY = "reproduce the tables of a paper"
@@ -52,16 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             default=[],
             help="meaning of a name in your own .toml file, such as mine=./mine.py:Mine; repeatable",
         )
-    parser.add_argument(
-        "--out", type=Path, default=None, help="folder for records and figures; the same command resumes"
-    )
+    parser.add_argument("--out", type=Path, help="folder for records and figures; the same command resumes")
     parser.add_argument(
         "--quick",
         action="store_true",
         help="less than two minutes: fewer folds, data sets or methods; the first line lists what is left out",
     )
     parser.add_argument("--jobs", type=int, default=1, help="number of processes; default: 1")
-    parser.add_argument("--format", choices=PAGE_FORMATS, default="table", help="default: table")
+    parser.add_argument("--format", choices=_console.PAGE_FORMATS, default="table", help="default: table")
 
 
 def _named_object(text: str) -> tuple[str, str]:
@@ -179,7 +175,7 @@ def _display(
     if isinstance(figure, nearlabel.papers.DistancePairs):
         return nearlabel.plots.DoubleDistancesDisplay(figure.dx, figure.dy, figure.loss, marks=figure.marks)
     return nearlabel.plots.NeighborsPanelsDisplay(
-        {nearlabel.metrics.evaluation.title_of(figure.metric): curves(figure.series)}
+        {nearlabel.metrics.evaluation.title_of(figure.metric): _comparison.curves(figure.series)}
     )
 
 

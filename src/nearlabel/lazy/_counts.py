@@ -111,7 +111,7 @@ def _count_block(units: Units, own: Matrix, votes: Matrix, n_neighbors: int) -> 
     return np.stack([units.whole * rows - carried, carried])
 
 
-def _blocks(units: Units, n_rows: int, n_neighbors: int, n_more: int = 0) -> Iterator[slice]:
+def _blocks(units: Units, n_rows: int, n_neighbors: int, n_more: int = 0) -> Iterable[slice]:
     """Yield blocks of rows whose votes, or `n_more` numbers a row, fit the memory budget.
 
     CSR votes fit if each neighbour carries up to 64 labels.

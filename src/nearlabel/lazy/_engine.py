@@ -260,7 +260,7 @@ def _in_order(labels: Matrix, rows: IntArray) -> Matrix:
     return labels if (np.diff(rows) > 0).all() else labels[np.argsort(rows)]
 
 
-def blocks(rule: Any, neighbors: Neighbors, n_more: int = 0) -> Iterator[slice]:
+def blocks(rule: Any, neighbors: Neighbors, n_more: int = 0) -> Iterable[slice]:
     """Yield blocks of queries whose neighbours, votes and scores, and `n_more` numbers, fit the memory budget."""
     if not (sparse.issparse(rule._labels) and _takes_csr(rule)):
         return row_blocks(len(neighbors.indices), rule._bytes_per_query)

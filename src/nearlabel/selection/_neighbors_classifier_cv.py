@@ -414,7 +414,7 @@ def _values(methods: Any) -> list[Any]:
 
 
 def _shares_fit(method: Any) -> bool:
-    """Return whether one fit serves all numbers of neighbours: a lazy classifier whose `fit` no user's class replaces."""
+    """Return whether one fit serves all numbers of neighbours: a lazy classifier with our own `fit`."""
     return isinstance(method, LazyClassifier) and type(method).__module__.startswith("nearlabel.")
 
 
