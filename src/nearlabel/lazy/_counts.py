@@ -6,7 +6,7 @@ membership in CML-kNN. Units are added as whole numbers, so a row can be taken o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -303,6 +303,7 @@ class LeavingOut:
             of = _ranges(ends[group], ends[group + 1])
             place = np.repeat(np.arange(len(rows)), ends[group + 1] - ends[group])
             m = self.groups.members[of] if events is None else events[of]
+            chunks: Iterable[slice]
             if sparse.issparse(self.own):
                 chunks = uneven_blocks(64 * (1 + np.diff(self.votes.indptr)[m]))
             else:
