@@ -20,9 +20,9 @@ from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 __all__ = [
-    *("AllDistances", "Distance", "Euclidean", "Rows", "SquaredDistances", "Tile", "as_float_rows"),
-    *("check_not_too_small", "distance_named", "equal_rows", "stored_alike", "takes_missing_values"),
-]
+    "AllDistances", "Distance", "Euclidean", "Rows", "SquaredDistances", "Tile", "as_float_rows",
+    "check_not_too_small", "distance_named", "equal_rows", "stored_alike", "takes_missing_values",
+]  # fmt: skip
 
 _PRECISE_ENOUGH = 1e-9  # relative width of the bounds on a distance; they are for the worst rounding
 
