@@ -152,14 +152,8 @@ class SquaredEuclidean:
         rounding = rounding64(rows.values.shape[1])
         left = _with_column(-2.0 * queries.operands[:, :-1], np.ones(len(queries)))
         lower = inner_products(left, rows.operands)
-        base = queries.norms * (1 - rounding) - _TINY
-        return Tile(
-            lower,
-            base,
-            2 * (rounding * queries.norms + _TINY),
-            2 * rounding * rows.norms,
-            refining(self, queries, rows),
-        )
+        base, slack = queries.norms * (1 - rounding) - _TINY, 2 * (rounding * queries.norms + _TINY)
+        return Tile(lower, base, slack, 2 * rounding * rows.norms, refining(self, queries, rows))
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Return the rank: it is the distance."""

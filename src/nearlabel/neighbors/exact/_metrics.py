@@ -196,10 +196,8 @@ class Heom:
         left = _beside(queries.known * queries.known, queries.gaps, 2.0 * queries.known, queries.gaps)
         right = _beside(rows.gaps, rows.known * rows.known, rows.known, rows.gaps)
         lower = rows.norms * (1 - error) - inner_products(left, right)
-        base = queries.norms * (1 - error) - _TINY
-        return Tile(
-            lower, base, 2 * (error * queries.norms + _TINY), 2 * error * rows.norms, refining(self, queries, rows)
-        )
+        base, slack = queries.norms * (1 - error) - _TINY, 2 * (error * queries.norms + _TINY)
+        return Tile(lower, base, slack, 2 * error * rows.norms, refining(self, queries, rows))
 
     def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
         """Sum the squared differences, and 1 for each feature that a row lacks."""

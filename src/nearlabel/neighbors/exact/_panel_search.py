@@ -179,8 +179,7 @@ class PanelSearch(ABC):
         """Return lower bounds on the squared distances of rows of X to panels; zero where panels have no balls."""
         if not self._panels.bounded:
             return np.broadcast_to(0.0, (len(rows), len(panels)))
-        bounds: FloatArray = self._panels.lower_bounds(X[rows], panels)
-        return bounds
+        return np.asarray(self._panels.lower_bounds(X[rows], panels))
 
     def _search_tile(
         self, X: Matrix, numbers: IntArray, lower: FloatArray, result: Result, drop_self: bool
@@ -194,13 +193,12 @@ class PanelSearch(ABC):
         n_neighbors = min(result.ranks.shape[1], len(self._pointed) - drop_self)
         lists = self._new_lists(len(numbers), n_neighbors, exact=whole)
         tile = self._tile(rows, numbers if drop_self else None, lists)
-        n_panels = lower.shape[1]
         in_order = whole or not self._panels.bounded
         first = np.full(len(numbers), -1) if in_order else lower.argmin(axis=1)
         for number in np.unique(first[first >= 0]):
             self._compare_tile(tile, number, first == number)
         lists.panel_seen()
-        for number in range(n_panels) if in_order else np.argsort(lower.mean(axis=0), kind="stable"):
+        for number in range(lower.shape[1]) if in_order else np.argsort(lower.mean(axis=0), kind="stable"):
             takes = (lists.limit >= lower[:, number]) & (first != number)
             if takes.any():
                 self._compare_tile(tile, number, takes)
@@ -230,7 +228,7 @@ class PanelSearch(ABC):
 
     def _search_alone(self, number: int, group: range, result: Result) -> IntArray:
         """Search for the neighbours of the rows of a panel in all panels, its own first if they have no order."""
-        panels = range(self._panels.n_panels)
+        panels = list(range(self._panels.n_panels))
         if not self._panels.whole:
             panels = [number, *panels[:number], *panels[number + 1 :]]
         return self._finish(self._query_panel(number, group, result), panels, result)
@@ -259,8 +257,7 @@ class PanelSearch(ABC):
 
     def _compare_with(self, member: QueryPanel, numbers: Sequence[int]) -> None:
         """Find candidates in some panels for the rows of one panel."""
-        lower = self._lower_bounds_of(member, numbers)
-        for number, bound in zip(numbers, lower.T, strict=True):
+        for number, bound in zip(numbers, self._lower_bounds_of(member, numbers).T, strict=True):
             takes = member.lists.limit >= bound
             if takes.any():
                 self._compare_rows(member, number, takes)
@@ -312,11 +309,10 @@ class PanelSearch(ABC):
         if not answered.all():
             found = found.select(answered[found.query])
         ranks = self._panels.as_ranks(found.square) if lists.exact else self._ranks(rows, found)
-        query, row = found.query, found.row
         if len(self._blank):
-            query, row, ranks = self._with_blank(found, ranks, np.flatnonzero(answered), result)
+            found, ranks = self._with_blank(found, ranks, np.flatnonzero(answered), result)
         result.ranks[numbers[answered]], result.indices[numbers[answered]] = first_of_each(
-            query, row, ranks, answered, result.ranks.shape[1]
+            found.query, found.row, ranks, answered, result.ranks.shape[1]
         )
         return np.asarray(numbers[unresolved])
 
@@ -325,14 +321,14 @@ class PanelSearch(ABC):
 
     def _with_blank(
         self, found: Candidates, ranks: FloatArray, queries: IntArray, result: Result
-    ) -> tuple[IntArray, IntArray, FloatArray]:
+    ) -> tuple[Candidates, FloatArray]:
         """Add the rows without a point, of rank 1, to the candidates. Only the first k of them can be neighbours."""
         first = self._blank[: result.ranks.shape[1]]
         query = np.concatenate([found.query, np.repeat(queries, len(first))])
         row = np.concatenate([found.row, np.tile(first, len(queries))])
         ranks = np.concatenate([ranks, np.ones(len(first) * len(queries))])
         order = np.argsort(query, kind="stable")
-        return query[order], row[order], ranks[order]
+        return found._replace(query=query[order], row=row[order]), ranks[order]
 
 
 def most_candidates(k: int) -> int:

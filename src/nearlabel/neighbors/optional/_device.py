@@ -22,7 +22,7 @@ term, and once more where the sum is normalised: at most 2n times, for blocks of
 
 ε = 2g + 2^-20 and i = C - |x|²/2, the slack N A + R B + C exceeds both errors, that of the rests and that of the sum,
 g (|qb| |xb| + N A + R B + 1.01 |i|), as |qb| |xb| ≤ (|q| + |qr|) (|x| + |xr|) and g < 1/2. So the exact number is
-between s minus twice the slack and s. `absolute` is derived in `_float32_candidates.py`: underflow, also where a device
+between s minus twice the slack and s. `absolute` is derived in `_panels.py`: underflow, also where a device
 flushes it to zero, and the noise of the rank. Norms are raised by more than their own rounding. Rounding i to float32,
 and centring, squares and ranks in float64, cost less than the 16 terms that n has too many, except for the part of
 |q|², which is in the *blur*.
