@@ -45,6 +45,7 @@ from nearlabel.neighbors import (
     TrainingLists,
     Weights,
     check_neighbor_indices,
+    checked_method,
     clone_search,
     takes_missing_values,
 )
@@ -146,7 +147,7 @@ class LazyClassifier(MultilabelClassifier):
         labels = labels if sparse.issparse(labels) else _kept(labels)
         self._remember_labels(labels)
         self.search_ = clone_search(self.search)
-        self.search_.fit(X)
+        (checked_method(self.search_, "fit") or self.search_.fit)(X)
         self._learn_rows(X, labels)
         self._cells = None if unknown is None else KnownCells(X, unknown)
         if sweep is not None:  # see `NeighborsSweep.left_out`
@@ -227,10 +228,22 @@ class LazyClassifier(MultilabelClassifier):
         return tags
 
     def _ask_search(self, X: Matrix | None, n_neighbors: int, n_reserved: int = 0) -> tuple[FloatArray, IntArray]:
-        """Query the search for the neighbours of X, or of the training samples, and check the result.
+        """Query the search for the neighbours of X, or of the training samples; warn if they distinguish nothing.
 
-        The last `n_reserved` neighbours of each training sample are a reserve that is not checked here.
+        The last `n_reserved` neighbours of each training sample are a reserve, at which no warning looks.
         """
+        kneighbors = checked_method(self.search_, "kneighbors")
+        if kneighbors is not None:
+            distances, indices = kneighbors(X, n_neighbors)
+        else:
+            distances, indices = self._ask_any_search(X, n_neighbors)
+        if X is None:
+            looked_at = slice(0, n_neighbors - n_reserved)
+            warn_of_useless(distances[:, looked_at], indices[:, looked_at])
+        return distances, indices
+
+    def _ask_any_search(self, X: Matrix | None, n_neighbors: int) -> tuple[FloatArray, IntArray]:
+        """Query a search that may be a user's own, and check the result."""
         distances, indices = self.search_.kneighbors(X, n_neighbors)
         n_queries = self._n_samples if X is None else X.shape[0]
         if np.shape(indices) != (n_queries, n_neighbors) or np.shape(distances) != np.shape(indices):
@@ -239,9 +252,6 @@ class LazyClassifier(MultilabelClassifier):
                 f" got {np.shape(distances)} and {np.shape(indices)} from {self.search_!r}."
             )
         check_neighbor_indices(indices, self._n_samples)
-        if X is None:
-            looked_at = slice(0, n_neighbors - n_reserved)
-            warn_of_useless(distances[:, looked_at], indices[:, looked_at])
         return distances, indices
 
     def _training_neighbors(self, n_neighbors: int) -> Neighbors:
