@@ -103,6 +103,7 @@ Progress = Callable[[int, int], None]  # called with the numbers of finished and
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 _clock: ContextVar[Listener | None] = ContextVar("clock", default=None)
+current_listener = _listener.get  # None: no one listens
 
 
 @contextmanager
@@ -134,13 +135,10 @@ def expect(seconds: float) -> None:
         clock(seconds)
 
 
-def counter(n_tasks: int, start: float = 0.0, end: float = 1.0) -> Callable[[], None] | None:
-    """Return a function to call after each of n tasks, which are a part of the work; None if no one listens.
-
-    It may be called from any thread.
-    """
-    listener, done = _listener.get(), count(1)
-    return None if listener is None else lambda: listener(start + next(done) / n_tasks * (end - start))
+def counter(listener: Listener, n_tasks: int, start: float, end: float) -> Callable[[], None]:
+    """Return a function to call after each of n tasks, from any thread, which are this part of the work."""
+    done = count(1)
+    return lambda: listener(start + next(done) / n_tasks * (end - start))
 
 
 # Shortened names.

@@ -16,7 +16,7 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.messages import counter
+from nearlabel.utils.messages import counter, current_listener
 from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
 
 _TIES_AT_MOST = 4  # candidates in one panel, as a multiple of the neighbours; above it exact ties are dropped at once
@@ -456,7 +456,8 @@ def in_threads(
     of its `share`, from where to where, of the whole work is done; None: nothing.
     """
     tasks = list(arguments)
-    one_is_done = None if share is None else counter(len(tasks), *share)
+    listener = None if share is None else current_listener()
+    one_is_done = None if share is None or listener is None else counter(listener, len(tasks), *share)
 
     def do(task: tuple[Any, ...]) -> Any:
         result = work(*task)

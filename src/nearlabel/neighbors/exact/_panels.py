@@ -148,6 +148,18 @@ class _Bounded:
         self.n_terms, self._relative = n_terms, rounding(n_terms)
         self.absolute = min(_UNDERFLOW + distance.noise(n_terms, self._exponent), _MOST_NOISE)
 
+    def _set_leaves(self, leaves: list[IntArray], build: Build | None) -> None:
+        """Take the rows of each panel, and build the panels."""
+        self._leaves, self.n_panels = leaves, len(leaves)
+        self._panels = build(self._make, [(leaf,) for leaf in leaves]) if build else None
+
+    def panel(self, number: int) -> Any:
+        """Return a panel from memory, or build it."""
+        return self._make(self._leaves[number]) if self._panels is None else self._panels[number]
+
+    def _make(self, rows: IntArray) -> Any:
+        raise NotImplementedError
+
     def error(self, norms: Float32Array, others: Float32Array) -> Float32Array:
         """Return the bound on the error of squared distances of points of these norms.
 
@@ -186,20 +198,15 @@ class DensePanels(_Bounded):
         reach = _length(np.maximum(high - self.centre, self.centre - low))
         self.whole = self.whole and 4 * reach * reach < _EXACT_BELOW
         super().__init__(distance, n_features, reach)
-        self._leaves = list(self._compact(rows, distance.coordinates(X)) if build and not self.whole else _slices(rows))
-        self.n_panels = len(self._leaves)
-        self.bounded = build is not None and not self.whole and self.n_panels > 1
-        self._panels = build(self._make, [(leaf, self.bounded) for leaf in self._leaves]) if build else None
+        leaves = list(self._compact(rows, distance.coordinates(X)) if build and not self.whole else _slices(rows))
+        self.bounded = build is not None and not self.whole and len(leaves) > 1
+        self._set_leaves(leaves, build)
         self._middles = np.array([panel.middle - self.centre for panel in self._panels or ()])
         self._radii = np.array([panel.radius for panel in self._panels or ()])
 
     def _most_rows(self) -> int:
         """Return the most rows of a panel."""
         return PANEL_ROWS
-
-    def panel(self, number: int) -> Any:
-        """Return a panel from memory, or build it."""
-        return self._make(self._leaves[number], compact=False) if self._panels is None else self._panels[number]
 
     def operand(self, X: Matrix, centre: FloatArray) -> Operand:
         """Centre and scale queries (n_queries, n_features), as a factor for the panels of a centre.
@@ -280,10 +287,10 @@ class DensePanels(_Bounded):
         yield from self._compact(rows[near], coordinate)
         yield from self._compact(rows[~near], coordinate)
 
-    def _make(self, rows: IntArray, compact: bool) -> Any:
+    def _make(self, rows: IntArray) -> Any:
         centre, middle, radius = self.centre, self.centre, np.inf
         squares = self._squared_distances(rows, centre)
-        if compact:
+        if self.bounded:
             middle = self._middle(rows)
             around = self._squared_distances(rows, middle)
             radius = float(np.sqrt(around.max())) * (1 + 1e-6)
@@ -403,13 +410,7 @@ class SparsePanels(_Bounded):
         super().__init__(distance, int(np.diff(X.indptr).max(initial=0)), math.sqrt(most))
         if build and not self.whole:
             rows = rows[np.argsort(squares, kind="stable")]
-        self._leaves = _slices(rows)
-        self.n_panels = len(self._leaves)
-        self._panels = build(self._make, [(leaf,) for leaf in self._leaves]) if build else None
-
-    def panel(self, number: int) -> Any:
-        """Return a panel from memory, or build it."""
-        return self._make(self._leaves[number]) if self._panels is None else self._panels[number]
+        self._set_leaves(_slices(rows), build)
 
     def operand(self, X: Matrix, centre: FloatArray) -> Operand:
         """Scale queries; give those out of bounds a distance above every limit."""
