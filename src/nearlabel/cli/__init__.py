@@ -25,58 +25,17 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from nearlabel import __version__
-from nearlabel.cli import (
-    _audit,
-    _card,
-    _compare,
-    _completion,
-    _console,
-    _demo,
-    _describe,
-    _evaluate,
-    _examine,
-    _explain,
-    _fit,
-    _forget,
-    _predict,
-    _report,
-    _reproduce,
-    _resample,
-    _streams,
-    _suggest,
-    _tune,
-    _update,
-    _verify,
-    _versions,
-)
+from nearlabel.cli import _console, _streams
 from nearlabel.cli._streams import message_of, usable_streams
 
-# In the order of the help page.
+# The files of the commands, in the order of the help page.
 _COMMANDS = {
-    command.__name__.rpartition("._")[2]: command
-    for command in (
-        _describe,
-        _examine,
-        _audit,
-        _evaluate,
-        _resample,
-        _compare,
-        _fit,
-        _tune,
-        _predict,
-        _explain,
-        _suggest,
-        _update,
-        _forget,
-        _verify,
-        _card,
-        _report,
-        _demo,
-        _reproduce,
-        _versions,
-        _completion,
+    name: importlib.import_module(f"nearlabel.cli._{name}")
+    for name in (
+        "describe", "examine", "audit", "evaluate", "resample", "compare", "fit", "tune", "predict", "explain",
+        "suggest", "update", "forget", "verify", "card", "report", "demo", "reproduce", "versions", "completion",
     )
-}
+}  # fmt: skip
 
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
