@@ -26,7 +26,7 @@ from nearlabel.utils import names as present
 SOURCE = Path(nearlabel.__file__).parent
 _ALL = re.compile(r"^__all__ = \[.*?\](?:  # fmt: skip)?\n", re.MULTILINE | re.DOTALL)
 
-_HEAD = '''"""The library's names, for what must not load it; written by `make names`.
+_HEAD = '''"""The library's names, where they are read without loading it; written by `make names`.
 
 A name keeps its place, which is its place in help pages, and new names come last: move a line to change the order.
 """

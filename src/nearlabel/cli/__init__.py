@@ -27,12 +27,14 @@ from typing import Any, NoReturn
 from nearlabel import __version__
 from nearlabel.cli import _console, _streams
 
-# In the order of the help page.
-_NAMES = (
-    "describe", "examine", "audit", "evaluate", "resample", "compare", "fit", "tune", "predict", "explain", "suggest",
-    "update", "forget", "verify", "card", "report", "demo", "reproduce", "versions", "completion",
-)  # fmt: skip
-_COMMANDS = {name: importlib.import_module(f"nearlabel.cli._{name}") for name in _NAMES}
+# The files of the commands, in the order of the help page.
+_COMMANDS = {
+    name: importlib.import_module(f"nearlabel.cli._{name}")
+    for name in (
+        "describe", "examine", "audit", "evaluate", "resample", "compare", "fit", "tune", "predict", "explain",
+        "suggest", "update", "forget", "verify", "card", "report", "demo", "reproduce", "versions", "completion",
+    )
+}  # fmt: skip
 
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 

@@ -1,4 +1,4 @@
-"""The library's names, for what must not load it; written by `make names`.
+"""The library's names, where they are read without loading it; written by `make names`.
 
 A name keeps its place, which is its place in help pages, and new names come last: move a line to change the order.
 """
