@@ -9,14 +9,13 @@ import os
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from nearlabel.datasets._arrow import array_of
-from nearlabel.datasets._table_file import Batch, check_filled, named_columns
+from nearlabel.datasets._table_file import Batch, array_of, check_filled, located, named_columns
 from nearlabel.files.untrusted import (
     ALLOWED_RATIO,
     check_unpacked_size,
@@ -73,7 +72,7 @@ class ExcelFile:
                 check_filled(self.path, n_rows * len(self._names), n_values)
                 texts = ([self._text(cells[place]) for _, cells, _ in some] for place in places)
                 columns = {name: array_of(column, "text") for name, column in zip(names, texts, strict=True)}
-                yield Batch(len(some), columns, some[-1][2], _locator([number for number, _, _ in some]))
+                yield Batch(len(some), columns, some[-1][2], located("row", [number for number, _, _ in some]))
 
     def width(self, name: str) -> int:
         """Raise TypeError: no cell is a list of numbers."""
@@ -151,10 +150,6 @@ def _without_tail(cells: Sequence[Any]) -> Sequence[Any]:
     """Return the cells up to the last that is not empty."""
     last = next((place for place in range(len(cells), 0, -1) if cells[place - 1] not in (None, "")), 0)
     return cells[:last]
-
-
-def _locator(numbers: Sequence[int]) -> Callable[[int], str]:
-    return lambda row: f"row {numbers[row]}"
 
 
 # Check that the rows of an Excel sheet ascend, before openpyxl reads them: it drops those that do not, in silence.
