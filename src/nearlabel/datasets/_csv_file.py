@@ -24,6 +24,7 @@ from nearlabel.datasets._table_file import (
     Column,
     CsvParser,
     Kind,
+    TableFile,
     array_of,
     check_filled,
     columns_by_name,
@@ -45,13 +46,11 @@ _END = "\0end"  # a line behind the last one
 _Rows: TypeAlias = Generator[tuple[int, list[str]], None, None]
 
 
-class CsvFile:
+class CsvFile(TableFile):
     """The rows of a CSV file; cells end in a comma, or a semicolon where the header has no comma, or a tab in ``.tsv``.
 
     A first column without a name, in which pandas and R write the index, is left out.
     """
-
-    n_rows = None
 
     def __init__(self, path: Path, decimal: str = ".", max_unpacked_bytes: int | None = None) -> None:
         self.path = path
@@ -59,13 +58,13 @@ class CsvFile:
         self.decimal = decimal
         self.delimiter = _delimiter(path, max_unpacked_bytes)
         self._names, header, self.header_lines = _read_header(path, self.delimiter, max_unpacked_bytes)
-        self._places = {name: place for place, name in enumerate(self._names)}
+        self.places = {name: place for place, name in enumerate(self._names)}
         self._least_block = min(_ROWS_A_BLOCK * len(header), _LARGEST_BLOCK)
         self.columns = named_columns(path, self._names)
 
     def batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield the cells as text, an empty one as null."""
-        places = [self._places[name] for name in names]
+        places = [self.places[name] for name in names]
         parser = CsvParser(len(self._names), places, self.delimiter)
         with Lines(self.path, self._limit) as lines:
             for first_line, block in self._whole_rows(lines):
@@ -76,11 +75,6 @@ class CsvFile:
                     raise malformed(self.path, first_line, f"rows from here on must be CSV, got: {error}") from error
                 columns = dict(zip(names, arrays, strict=True))
                 yield Batch(len(arrays[0]), columns, lines.share_read, self._locator(first_line, block))
-
-    @property
-    def places(self) -> dict[str, int]:
-        """The place of each column in a row."""
-        return self._places
 
     def raw_rows(self, lines: Lines) -> Generator[tuple[bytes, list[str]], None, None]:
         """Yield the text of each row behind the header, with blank lines before it, and its cells as Latin-1.
@@ -99,10 +93,6 @@ class CsvFile:
                 yield b"".join(read), cells
                 read.clear()
         yield b"".join(read), []
-
-    def width(self, name: str) -> int:
-        """Raise TypeError: no cell is a list of numbers."""
-        raise TypeError(f"column {name!r} of {self.path} must contain lists of numbers, got text.")
 
     def _whole_rows(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
         """Yield (number of the first line, whole rows) behind the header."""
@@ -254,13 +244,11 @@ _Type: TypeAlias = Literal["bool", "int", "float", "text"]
 _TYPES: dict[type, _Type] = {bool: "bool", int: "int", float: "float", str: "text"}
 
 
-class JsonLinesFile:
+class JsonLinesFile(TableFile):
     """The rows of a file of JSON lines. A name that a line lacks is a missing value there, as null is.
 
     A first reading finds the names and the types of their values: no line declares them for the others.
     """
-
-    decimal = "."
 
     def __init__(self, path: Path, max_unpacked_bytes: int | None = None) -> None:
         self.path = path

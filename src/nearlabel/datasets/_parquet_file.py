@@ -11,7 +11,7 @@ import numpy as np
 
 from nearlabel.datasets import _parquet_rows as parquet_rows
 from nearlabel.datasets._parquet_rows import allowed_bytes, batches_of, column_of, facts_in, facts_of, too_much
-from nearlabel.datasets._table_file import EXTRA, READING, Batch, Column, Kind, columns_by_name, kind_of, located, plain
+from nearlabel.datasets._table_file import Batch, Column, Kind, TableFile, columns_by_name, kind_of, located, plain
 from nearlabel.files.untrusted import check_regular, damage_named, open_regular, output_of
 from nearlabel.utils.naming import import_optional
 
@@ -21,14 +21,12 @@ _BATCH_BYTES = 2**20
 _LEAST_ROWS, _MOST_ROWS = 2**8, 2**16  # of a batch: the cost of a batch grows with the number of columns
 
 
-class ParquetFile:
+class ParquetFile(TableFile):
     """The rows of a Parquet file; the index of a pandas data frame is no feature.
 
     `largest` is how many bytes the columns that are read may take, a cell at least 8; None: 512 MiB, or 1000 times the
     file if that is more. `isolate` reads in a child process, which may crash.
     """
-
-    decimal = "."
 
     def __init__(self, path: Path, *, largest: int | None = None, isolate: bool = False) -> None:
         self.path = path
@@ -124,9 +122,9 @@ def _each(path: Path, batches: Iterator[Any]) -> Iterator[Any]:
 
 def _pyarrow() -> Any:
     """Return pyarrow with the parts that read Parquet."""
-    import_optional("pyarrow.compute", extra=EXTRA, purpose=READING)
-    import_optional("pyarrow.parquet", extra=EXTRA, purpose=READING)
-    return import_optional("pyarrow", extra=EXTRA, purpose=READING)
+    import_optional("pyarrow.compute", extra="tables", purpose="Reading tables")
+    import_optional("pyarrow.parquet", extra="tables", purpose="Reading tables")
+    return import_optional("pyarrow", extra="tables", purpose="Reading tables")
 
 
 class ParquetWriter:
@@ -136,8 +134,8 @@ class ParquetWriter:
     """
 
     def __init__(self, path: Path, kinds: Mapping[str, Kind]) -> None:
-        self._arrow = import_optional("pyarrow", extra=EXTRA, purpose="Writing tables")
-        self._parquet = import_optional("pyarrow.parquet", extra=EXTRA, purpose="Writing tables")
+        self._arrow = import_optional("pyarrow", extra="tables", purpose="Writing tables")
+        self._parquet = import_optional("pyarrow.parquet", extra="tables", purpose="Writing tables")
         self._path, self._kinds = path, kinds
         self._file: Any = None
 
@@ -166,7 +164,7 @@ class ParquetWriter:
 
 def copy_parquet(path: Path, place: Path, edits: Mapping[str, Mapping[int, Callable[[Any], Any]]]) -> None:
     """Write a copy of a Parquet file, group by group, in which functions have changed cells by column and row."""
-    parquet = import_optional("pyarrow.parquet", extra=EXTRA, purpose="Writing tables")
+    parquet = import_optional("pyarrow.parquet", extra="tables", purpose="Writing tables")
     with open_regular(path) as source:
         with damage_named(path, _WHOLE):
             file = parquet.ParquetFile(source, pre_buffer=False)
@@ -188,7 +186,7 @@ def copy_parquet(path: Path, place: Path, edits: Mapping[str, Mapping[int, Calla
 
 def _with_edited(table: Any, name: str, edits: Mapping[int, Callable[[Any], Any]]) -> Any:
     """Return a table in which some cells of a column were changed; the type of the column stays."""
-    arrow = import_optional("pyarrow", extra=EXTRA, purpose="Writing tables")
+    arrow = import_optional("pyarrow", extra="tables", purpose="Writing tables")
     place = table.schema.get_field_index(name)
     field = table.schema.field(place)
     values = table.column(place).to_pylist()

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from nearlabel.datasets._lines import BYTE_ORDER_MARK
 from nearlabel.utils.naming import import_optional
@@ -53,29 +53,21 @@ class Batch(NamedTuple):
     locate: Callable[[int], str]
 
 
-class TableFile(Protocol):
+class TableFile:
     """A file with named columns, which can be read several times."""
 
     path: Path
-    decimal: str  # the decimal separator of numbers in text
-
-    @property
-    def columns(self) -> Mapping[str, Column]:
-        """The columns by name, in the order of the file."""
-        ...
-
-    @property
-    def n_rows(self) -> int | None:
-        """Number of rows, None if unknown before reading."""
-        ...
+    columns: Mapping[str, Column]  # by name, in the order of the file
+    n_rows: int | None = None  # None if unknown before reading
+    decimal: str = "."  # the decimal separator of numbers in text
 
     def batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield all rows of some columns."""
-        ...
+        raise NotImplementedError
 
     def width(self, name: str) -> int:
         """Return how many numbers a cell of a column of lists contains."""
-        ...
+        raise NotImplementedError
 
 
 def located(unit: str, numbers: Sequence[int]) -> Callable[[int], str]:
@@ -149,13 +141,11 @@ def shortened(value: object) -> str:
 
 # Arrays of pyarrow.
 
-EXTRA, READING = "tables", "Reading tables"
-
 
 def pyarrow() -> Any:
     """Return pyarrow with its functions."""
-    import_optional("pyarrow.compute", extra=EXTRA, purpose=READING)
-    return import_optional("pyarrow", extra=EXTRA, purpose=READING)
+    import_optional("pyarrow.compute", extra="tables", purpose="Reading tables")
+    return import_optional("pyarrow", extra="tables", purpose="Reading tables")
 
 
 class CsvParser:
@@ -163,7 +153,7 @@ class CsvParser:
 
     def __init__(self, n_columns: int, wanted: list[int], delimiter: str) -> None:
         self._arrow = pyarrow()
-        self._csv = import_optional("pyarrow.csv", extra=EXTRA, purpose=READING)
+        self._csv = import_optional("pyarrow.csv", extra="tables", purpose="Reading tables")
         self._names = [str(column) for column in range(n_columns)]  # unlike those of the header they are distinct
         names = [str(column) for column in wanted]
         self._parsing = self._csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)

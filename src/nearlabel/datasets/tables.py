@@ -231,11 +231,7 @@ def _read_svmlight(path: Path) -> None:
             pass
 
 
-def _read_npz(path: Path) -> None:
-    read_npz(path)
-
-
-_WHOLE_READERS: dict[str, Callable[[Path], None]] = {"arff": _read_arff, "npz": _read_npz, "svmlight": _read_svmlight}
+_WHOLE_READERS: dict[str, Callable[[Path], object]] = {"arff": _read_arff, "npz": read_npz, "svmlight": _read_svmlight}
 
 
 # Read a file and detect its format.
