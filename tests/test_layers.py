@@ -27,7 +27,7 @@ OPTIONAL_HOME = {
     "matplotlib": "plots/_figure.py",
     "openpyxl": "datasets/_excel_file.py",
     "pooch": "datasets/_fetch.py",
-    "pyarrow": ("datasets/_arrow.py", "neighbors/optional/_lance_table.py"),
+    "pyarrow": ("datasets/_parquet_file.py", "datasets/_table_file.py", "neighbors/optional/_lance_table.py"),
     "rich": "cli/_console.py",
     "shtab": "cli/_completion.py",
     "skops": "persistence/_archive.py",

@@ -17,7 +17,6 @@ from nearlabel.datasets._arff import (
     read_mulan,
 )
 from nearlabel.datasets._arff_parts import CellReader, Header, read_header
-from nearlabel.datasets._arrow import ParquetWriter
 from nearlabel.datasets._dataset import Dataset, check_as_frame
 from nearlabel.datasets._label_columns import TagColumn, guess_separator
 from nearlabel.datasets._lines import (
@@ -34,6 +33,7 @@ from nearlabel.datasets._nominal import CodedColumns, FeatureMatch, Nominal, att
 from nearlabel.datasets._npz import matrix_of, names_of, read_npz
 from nearlabel.datasets._numbered_names import NumberedNames, are_numbered
 from nearlabel.datasets._numeric_columns import FeatureColumns
+from nearlabel.datasets._parquet_file import ParquetWriter
 from nearlabel.datasets._svmlight import read_svmlight, svmlight_rows
 from nearlabel.datasets._table import (
     POINT,
@@ -179,29 +179,11 @@ _NAMES: dict[Format, Callable[[Path], tuple[str, ...] | None]] = {
 # Read a data file of any format from the first byte to the last, whatever its columns mean.
 
 __all__ = [
-    "SEPARATOR",
-    "FeatureMatch",
-    "Kind",
-    "NumberedNames",
-    "ParquetWriter",
-    "are_numbered",
-    "attribute_of",
-    "check_has_format",
-    "check_same_format",
-    "column_names_of",
-    "columns_of_model",
-    "copy_with_labels",
-    "did_you_mean",
-    "feature_names_of",
-    "guess_separator_of",
-    "locate_row",
-    "name_of_data",
-    "names_data",
-    "read_columns",
-    "read_whole",
-    "shortened",
-    "suffix_of_content",
-]
+    "SEPARATOR", "FeatureMatch", "Kind", "NumberedNames", "ParquetWriter", "are_numbered", "attribute_of",
+    "check_has_format", "check_same_format", "column_names_of", "columns_of_model", "copy_with_labels", "did_you_mean",
+    "feature_names_of", "guess_separator_of", "locate_row", "name_of_data", "names_data", "read_columns", "read_whole",
+    "shortened", "suffix_of_content",
+]  # fmt: skip
 
 
 def check_has_format(path: Path) -> None:
@@ -249,11 +231,7 @@ def _read_svmlight(path: Path) -> None:
             pass
 
 
-def _read_npz(path: Path) -> None:
-    read_npz(path)
-
-
-_WHOLE_READERS: dict[str, Callable[[Path], None]] = {"arff": _read_arff, "npz": _read_npz, "svmlight": _read_svmlight}
+_WHOLE_READERS: dict[str, Callable[[Path], object]] = {"arff": _read_arff, "npz": read_npz, "svmlight": _read_svmlight}
 
 
 # Read a file and detect its format.

@@ -30,7 +30,7 @@ from nearlabel.files.atomic_file import locked, new_partial, write_errors_named
 from nearlabel.files.check_sums import BLOCK_BYTES
 from nearlabel.files.growing_files import FACTS_FILE, ArrayName, GrowingArray, GrowingRows, StoreFacts, map_array
 from nearlabel.files.row_files import checked_csr
-from nearlabel.utils.arrays import bytes_per_row, row_blocks
+from nearlabel.utils.arrays import bytes_per_row, canonical, row_blocks
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_row_numbers
 
@@ -362,21 +362,13 @@ def _blocks_of(X: MatrixLike) -> Iterator[Matrix]:
         parts = X if _is_made_of_blocks(X) else [X]
     for part in parts:
         block = check_array(part, accept_sparse="csr", ensure_all_finite=False, ensure_min_samples=0)
-        yield _canonical(block) if sparse.issparse(block) else block
+        yield canonical(sparse.csr_array(block)) if sparse.issparse(block) else block
 
 
 def _is_made_of_blocks(X: Any) -> bool:
     if isinstance(X, list | tuple):
         return any(getattr(part, "ndim", 0) == 2 for part in X)
     return isinstance(X, Iterable) and not hasattr(X, "shape") and not hasattr(X, "__array__")
-
-
-def _canonical(X: Any) -> Any:
-    rows = sparse.csr_array(X)
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
 
 
 def _write(folder: Path, blocks: Iterator[Matrix], dtype: DTypeLike | None, generation: int = 0) -> None:

@@ -75,6 +75,14 @@ def entry_rows(stored: CSR) -> IntArray:
     return np.repeat(np.arange(stored.shape[0]), np.diff(stored.indptr))
 
 
+def canonical(stored: Any) -> Any:
+    """Return a sparse matrix whose entries are sorted, each once; that of the caller is not changed."""
+    if not stored.has_canonical_format:
+        stored = stored.copy()
+        stored.sum_duplicates()
+    return stored
+
+
 # Limits of the size of features for methods that sum their squares and products.
 
 # Measured: LinearSVC and LogisticRegression(solver="liblinear"), both based on liblinear, do not terminate if a feature
