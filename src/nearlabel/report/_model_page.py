@@ -6,20 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nearlabel.report import _sections
 from nearlabel.report._audit_page import suspects
-from nearlabel.report._sections import (
-    CO_OCCURRENCE_NOTE,
-    co_occurrence_table,
-    confusion_section,
-    data_figures,
-    draw_co_occurrence,
-    draw_label_curve,
-    draw_precision_recall,
-    draw_reliability,
-    examination_section,
-    shown_environments,
-    wrong_section,
-)
 from nearlabel.report._tables import (
     Column,
     Markup,
@@ -55,16 +43,16 @@ def model_sections(facts: Facts) -> list[tuple[str, Markup]]:
     """Return the headings and contents of the page."""
     return [
         ("Labels", _labels(facts)),
-        ("Most wrong samples", wrong_section(facts["wrong"], left_out=facts["left_out"], seen=facts["seen"])),
-        ("Confusion between labels", confusion_section(facts["confusions"])),
+        ("Most wrong samples", _sections.wrong_section(facts["wrong"], left_out=facts["left_out"], seen=facts["seen"])),
+        ("Confusion between labels", _sections.confusion_section(facts["confusions"])),
         ("Precision and recall of labels", _label_curves(facts["label_curves"])),
         *([("Predictions to check", _doubtful(facts["doubtful"]))] if facts["doubtful"] else []),
         ("Metrics", _metrics(facts)),
         ("Calibration", _calibration(facts["calibration"])),
         ("Thresholds", _frontier(facts["frontier"])),
         *([("Label co-occurrence", _co_occurrence(facts))] if len(facts["co_occurrence"]["names"]) > 1 else []),
-        ("Data", data_figures(facts["data"])),
-        ("Findings in the data", examination_section(facts["examination"])),
+        ("Data", _sections.data_figures(facts["data"])),
+        ("Findings in the data", _sections.examination_section(facts["examination"])),
         *([] if facts["suspects"] is None else [("Suspicious labels", _suspects(facts["suspects"]))]),
         ("Explorer", _explorer(facts["explorer"], seen=facts["seen"])),
         ("Model", _card(facts["card"], facts["made_with"])),
@@ -181,7 +169,7 @@ def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
         *([("Saved columns of training samples", ", ".join(card["kept"]))] if card.get("kept") else []),
         *_changes(card.get("changes")),
         ("Versions", libraries),
-        ("Figures made with", shown_environments(made_with)),
+        ("Figures made with", _sections.shown_environments(made_with)),
     ]
     remarks = notes([card["notes"]] if card["notes"] else [])
     return join(facts_list(pairs), remarks, more(f"{len(card['parameters'])} parameters", parameters))
@@ -280,7 +268,7 @@ def _label_curve(curve: Facts) -> Markup:
     ]
     numbers = table([Column("figure", numeric=False), Column("value")], pairs, f"Figures of {curve['name']}")
     words = f"Average precision {shown(curve['average_precision'])}, share of samples {shown(curve['share'])}."
-    return figure(curve["name"], draw_label_curve(curve), numbers, words)
+    return figure(curve["name"], _sections.draw_label_curve(curve), numbers, words)
 
 
 def _calibration(calibration: Facts | None) -> Markup:
@@ -296,7 +284,7 @@ def _calibration(calibration: Facts | None) -> Markup:
         " Above the diagonal the probabilities are too low, below it too high; the larger a dot, the more pairs."
     )
     numbers = table(columns, rows, "Probabilities in ten bins")
-    return figure("Reliability, micro-averaged", draw_reliability(calibration), numbers, words)
+    return figure("Reliability, micro-averaged", _sections.draw_reliability(calibration), numbers, words)
 
 
 def _frontier(frontier: Facts | None) -> Markup:
@@ -312,15 +300,17 @@ def _frontier(frontier: Facts | None) -> Markup:
         " The best thresholds are those of the largest F1 on these samples, hence optimistic."
     )
     numbers = table(columns, points, "Two points of the figure")
-    return figure("Micro-averaged precision and recall", draw_precision_recall(frontier), numbers, words)
+    return figure("Micro-averaged precision and recall", _sections.draw_precision_recall(frontier), numbers, words)
 
 
 def _co_occurrence(facts: Facts) -> Markup:
     pairs = facts["co_occurrence"]
     count = len(pairs["names"])
     of = f"The {count} most frequent of {facts['n_labels']:,} labels. " if count < facts["n_labels"] else ""
-    words = of + CO_OCCURRENCE_NOTE
-    return figure("Labels that occur together", draw_co_occurrence(pairs), co_occurrence_table(pairs), words)
+    words = of + _sections.CO_OCCURRENCE_NOTE
+    return figure(
+        "Labels that occur together", _sections.draw_co_occurrence(pairs), _sections.co_occurrence_table(pairs), words
+    )
 
 
 def _explorer(explorer: Facts, *, seen: bool) -> Markup:

@@ -16,8 +16,7 @@ from nearlabel.experiments._record_lines import Record
 from nearlabel.experiments.records import read_made_with, read_plan, run_folders
 from nearlabel.metrics import CATALOGUE
 from nearlabel.metrics.evaluation import title_of
-from nearlabel.report._examination import examination_of_run
-from nearlabel.report._facts import finite, labelset_facts
+from nearlabel.report._facts import examination_of_run, finite, labelset_facts
 from nearlabel.utils.messages import warnings_as_notes
 from nearlabel.utils.types import Matrix
 

@@ -7,17 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nearlabel.plots import line_sample
-from nearlabel.report._sections import (
-    CO_OCCURRENCE_NOTE,
-    Curves,
-    co_occurrence_table,
-    data_figures,
-    draw_co_occurrence,
-    draw_curves,
-    draw_mean_ranks,
-    examination_section,
-    shown_environments,
-)
+from nearlabel.report import _sections
 from nearlabel.report._tables import (
     Column,
     Markup,
@@ -166,7 +156,7 @@ def _settings(facts: Facts) -> Markup:
             ("Missing features", ", ".join(imputed) or None),
             ("Features scaled", ", ".join(scales)),
             ("nearlabel", ", ".join(versions)),
-            ("Made with", shown_environments(facts["made_with"])),
+            ("Made with", _sections.shown_environments(facts["made_with"])),
         ]
     )
 
@@ -185,16 +175,25 @@ def _data(dataset: Facts) -> Markup:
     labels = table(
         [Column("label", numeric=False), Column("samples")], rows, "Samples of each label", filtered="labels"
     )
-    parts = [data_figures(dataset["data"]), more(f"{len(rows):,} labels", labels)]
+    parts = [_sections.data_figures(dataset["data"]), more(f"{len(rows):,} labels", labels)]
     pairs = dataset["co_occurrence"]
     if len(pairs["names"]) > 1:
-        drawn = figure("Label co-occurrence", draw_co_occurrence(pairs), co_occurrence_table(pairs), CO_OCCURRENCE_NOTE)
+        drawn = figure(
+            "Label co-occurrence",
+            _sections.draw_co_occurrence(pairs),
+            _sections.co_occurrence_table(pairs),
+            _sections.CO_OCCURRENCE_NOTE,
+        )
         parts.append(more("Label co-occurrence", drawn))
     return join(*parts)
 
 
 def _findings(dataset: Facts) -> Markup:
-    return notes([dataset["why_no_data"]]) if dataset["data"] is None else examination_section(dataset["examination"])
+    return (
+        notes([dataset["why_no_data"]])
+        if dataset["data"] is None
+        else _sections.examination_section(dataset["examination"])
+    )
 
 
 def _arrow(metric: Facts) -> str:
@@ -288,7 +287,9 @@ def _differences(ranked: Sequence[Facts]) -> Markup:
 def _ranks(test: Facts) -> Markup:
     rows = sorted(test["mean_ranks"].items(), key=lambda item: item[1])
     numbers = table([Column("method", numeric=False), Column("mean rank")], rows, f"Mean ranks, {test['title']}")
-    return figure(test["title"], draw_mean_ranks(test), numbers, f"{test['n_pairs']} data sets. {_friedman(test)}")
+    return figure(
+        test["title"], _sections.draw_mean_ranks(test), numbers, f"{test['n_pairs']} data sets. {_friedman(test)}"
+    )
 
 
 def _friedman(test: Facts) -> str:
@@ -307,12 +308,14 @@ def _curves(facts: Facts, dataset: Facts) -> Markup:
     return join(notes([words]), _legend(methods, facts["methods"]), element("div", *drawn, class_="grid"))
 
 
-def _curve(metric: Facts, curves: Curves, order: Sequence[str]) -> Markup:
+def _curve(metric: Facts, curves: _sections.Curves, order: Sequence[str]) -> Markup:
     title = f"{metric['title']}{_arrow(metric)}"
-    return figure(title, draw_curves(curves, order, title), _numbers_over_k(curves, title), _hidden_lines(curves))
+    return figure(
+        title, _sections.draw_curves(curves, order, title), _numbers_over_k(curves, title), _hidden_lines(curves)
+    )
 
 
-def _hidden_lines(curves: Curves) -> str:
+def _hidden_lines(curves: _sections.Curves) -> str:
     """Return the methods with equal values, whose lines coincide: only the last one is visible."""
     methods_of: dict[tuple[Any, ...], list[str]] = {}
     for method, line in curves.items():
@@ -321,7 +324,7 @@ def _hidden_lines(curves: Curves) -> str:
     return f"The same values, hence one line: {' '.join(same)}" if same else ""
 
 
-def _curves_of(dataset: Facts, metric: str) -> Curves:
+def _curves_of(dataset: Facts, metric: str) -> _sections.Curves:
     curves: dict[str, list[tuple[int, float, float | None]]] = {}
     for cell in dataset["cells"]:
         if cell["metric"] == metric and isinstance(cell["n_neighbors"], int):
@@ -329,7 +332,7 @@ def _curves_of(dataset: Facts, metric: str) -> Curves:
     return {method: sorted(line, key=lambda point: point[0]) for method, line in curves.items()}
 
 
-def _numbers_over_k(curves: Curves, title: str) -> Markup:
+def _numbers_over_k(curves: _sections.Curves, title: str) -> Markup:
     numbers = sorted({k for line in curves.values() for k, _, _ in line})
     values = {method: {k: value for k, value, _ in line} for method, line in curves.items()}
     columns = [Column("k", numeric=False), *(Column(method) for method in curves)]
