@@ -29,20 +29,7 @@ from nearlabel.comparison._significance import (
 )
 
 __all__ = [
-    "ComparedRow",
-    "Comparison",
-    "FriedmanTest",
-    "Order",
-    "OverlappingFoldsWarning",
-    "PairedTest",
-    "PairedValues",
-    "Relation",
-    "RowComparison",
-    "compare",
-    "compare_rows",
-    "friedman_test",
-    "order_methods",
-    "paired_tests",
-    "paired_values",
-    "read_results",
-]
+    "ComparedRow", "Comparison", "FriedmanTest", "Order", "OverlappingFoldsWarning", "PairedTest", "PairedValues",
+    "Relation", "RowComparison", "compare", "compare_rows", "friedman_test", "order_methods", "paired_tests",
+    "paired_values", "read_results",
+]  # fmt: skip

@@ -11,16 +11,6 @@ from nearlabel.papers._printed_order import PrintedRelation, PrintedScore, Ranke
 from nearlabel.papers._printed_table import DistancePairs, LabelCube, PrintedCell, Reproduction
 
 __all__ = [
-    "Curve",
-    "DistancePairs",
-    "LabelCube",
-    "Paper",
-    "PrintedCell",
-    "PrintedRelation",
-    "PrintedScore",
-    "RankedMetric",
-    "Ranking",
-    "ReproducedOrder",
-    "Reproduction",
-    "paper_names",
-]
+    "Curve", "DistancePairs", "LabelCube", "Paper", "PrintedCell", "PrintedRelation", "PrintedScore", "RankedMetric",
+    "Ranking", "ReproducedOrder", "Reproduction", "paper_names",
+]  # fmt: skip

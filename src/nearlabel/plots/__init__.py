@@ -14,16 +14,7 @@ from nearlabel.plots._neighbors_curve import NeighborsCurveDisplay, NeighborsPan
 from nearlabel.plots._scores import MicroFrontierDisplay, ReliabilityDisplay
 
 __all__ = [
-    "CoOccurrenceDisplay",
-    "CriticalDifferenceDisplay",
-    "DoubleDistancesDisplay",
-    "ExplanationDisplay",
-    "LabelCubeDisplay",
-    "MicroFrontierDisplay",
-    "NeighborsCurveDisplay",
-    "NeighborsPanelsDisplay",
-    "ReliabilityDisplay",
-    "check_figure_file",
-    "check_matplotlib",
-    "line_sample",
-]
+    "CoOccurrenceDisplay", "CriticalDifferenceDisplay", "DoubleDistancesDisplay", "ExplanationDisplay",
+    "LabelCubeDisplay", "MicroFrontierDisplay", "NeighborsCurveDisplay", "NeighborsPanelsDisplay", "ReliabilityDisplay",
+    "check_figure_file", "check_matplotlib", "line_sample",
+]  # fmt: skip

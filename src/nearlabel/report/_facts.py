@@ -27,6 +27,9 @@ from nearlabel.utils.tables import names_of_rows, row_name
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense
 
+_OF_CELL = (
+    "row", "name", "given", "suggested", "probability", "is_issue", "disagreement", "n_lists", "n_righted", "n_wronged",
+)  # fmt: skip
 _MOST_ROWS_OF_A_GROUP = 20  # maximum of near copies
 _MOST_ROWS, _MOST_CELLS = 20_000, 10  # maximum for the page of a model, which has other content too
 
@@ -95,11 +98,7 @@ def audit_facts(
         "cells": [cell_facts(cell, "" if ids is None else str(ids[cell.row])) for cell in found.cells],
         "rows": found.to_records("rows"),
         "conflicts": [
-            {
-                **one,
-                **{name: one[name][:_MOST_ROWS_OF_A_GROUP] for name in ("rows", "names")},
-                "n_rows": len(one["rows"]),
-            }
+            one | {name: one[name][:_MOST_ROWS_OF_A_GROUP] for name in ("rows", "names")} | {"n_rows": len(one["rows"])}
             for one in found.to_records("conflicts")
         ],
         "label_pairs": found.to_records("label_pairs"),
@@ -130,23 +129,12 @@ def cell_facts(cell: SuspectCell, row_id: str = "") -> dict[str, Any]:
     """Return a suspicious cell with its neighbours, and how many of them contradict it."""
     known = [one.value for one in cell.neighbors if one.value is not None]
     return {
-        "row": cell.row,
-        "name": cell.name,
+        **{name: getattr(cell, name) for name in _OF_CELL},
         "id": row_id,
         "label": str(cell.label_name),
-        "given": cell.given,
-        "suggested": cell.suggested,
-        "probability": cell.probability,
-        "is_issue": cell.is_issue,
         "n_against": sum(value != cell.given for value in known),
         "n_known": len(known),
-        "disagreement": cell.disagreement,
-        "n_lists": cell.n_lists,
-        "n_righted": cell.n_righted,
-        "n_wronged": cell.n_wronged,
-        "neighbors": [
-            {"row": one.row, "name": one.name, "distance": one.distance, "value": one.value} for one in cell.neighbors
-        ],
+        "neighbors": [asdict(one) for one in cell.neighbors],
     }
 
 
@@ -256,9 +244,8 @@ def _curve(compared: Comparison, scores: FloatArray, label: int, label_names: Se
     true, of_label = _column(compared.true, label)[known], scores[known, label]
     precision, recall, _ = precision_recall_curve(true, of_label)
     shown = np.unique(np.linspace(0, len(recall) - 1, _MOST_POINTS).round().astype(np.intp))[::-1]
-    hits, predicted, support = (
-        int(count[label]) for count in (compared.per_label.hits, compared.per_label.predicted, compared.per_label.true)
-    )
+    counts = compared.per_label
+    hits, predicted, support = (int(count[label]) for count in (counts.hits, counts.predicted, counts.true))
     return {
         "name": str(label_names[label]),
         "recall": recall[shown].tolist(),

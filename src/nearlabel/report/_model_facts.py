@@ -107,7 +107,7 @@ def model_facts(
     frontier = None if scores is None or not of_labels["co_occurrence"]["names"] else micro_pr_frontier(scores, Y)
     compared = compare_all(Y, predicted)
     errors = Errors(compared)
-    n_features, figures = int(data.X.shape[1]), of_labels["figures"]
+    n_features, figures, fitted_to = int(data.X.shape[1]), of_labels["figures"], data if seen else training
     return {
         "kind": "model",
         "card": dict(card),
@@ -128,7 +128,9 @@ def model_facts(
         "notes": [],
         "examination": _facts.examination_of_model(model, data, training, seen=seen),
         "doubtful": None if seen else _facts.doubtful_predictions(model, data, own),
-        "suspects": _suspects(model, data if seen else training, data.label_names, kept),
+        "suspects": None
+        if fitted_to is None
+        else _facts.suspicious_labels(model, fitted_to.Y.shape[0], data.label_names, kept),
         "explorer": explorer_facts(model, data, decided, given, training, n_rows, kept=kept, own=own),
     }
 
@@ -139,13 +141,6 @@ def _headline(compared: Comparison) -> dict[str, Any]:
     exact = (each.hits == each.true) & (each.hits == each.predicted)
     n_exact = int(exact.sum()) if compared.unknown is None else None
     return _facts.headline_facts(compared.per_label, compared.in_total, n_exact)
-
-
-def _suspects(
-    model: Any, training: Dataset | None, label_names: Sequence[str], kept: Mapping[str, Sequence[str]]
-) -> dict[str, Any] | None:
-    """Return the suspicious labels of the training samples, if these are available."""
-    return None if training is None else _facts.suspicious_labels(model, training.Y.shape[0], label_names, kept)
 
 
 def _answers(model: Any, X: Matrix, n_labels: int) -> tuple[Matrix, FloatArray | None, str]:

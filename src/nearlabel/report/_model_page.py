@@ -10,6 +10,7 @@ from nearlabel.report import _sections
 from nearlabel.report._audit_page import suspects
 from nearlabel.report._tables import (
     Column,
+    Facts,
     Markup,
     element,
     facts_list,
@@ -20,9 +21,8 @@ from nearlabel.report._tables import (
     shown,
     shown_threshold,
     table,
+    texts,
 )
-
-Facts = Mapping[str, Any]
 
 _SEEN = "The model was fitted to these samples"
 _AROUND = re.compile(r"(?:Pipeline|TunedThresholdsClassifierCV|FixedThresholdsClassifier|CalibratedLabels)\((.*)\)")
@@ -155,11 +155,7 @@ def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
     data = card["data"]
     known = [(name, data[name]) for name in ("rows", "features", "labels", "cardinality", "density")]
     libraries = ", ".join(f"{library} {version}" for library, version in card["versions"].items())
-    parameters = table(
-        [Column("parameter", numeric=False), Column("value", numeric=False)],
-        list(card["parameters"].items()),
-        "Parameters",
-    )
+    parameters = table(texts("parameter", "value"), list(card["parameters"].items()), "Parameters")
     pairs = [
         ("Method", card["method"]),
         ("Saved", card["created"]),
@@ -188,15 +184,10 @@ def _doubtful(found: Sequence[Facts]) -> Markup:
         "The samples with the largest expected numbers of wrong labels, by the model's own probabilities."
         " nearlabel suggest MODEL POOL --for review lists more, also unlabelled samples."
     )
-    columns = [Column("sample", numeric=False), Column("predicted", numeric=False), Column("wrong labels expected")]
-    columns.append(Column("most uncertain labels, and the probability that they are wrong", numeric=False))
+    columns = [*texts("sample", "predicted"), Column("wrong labels expected")]
+    columns += texts("most uncertain labels, and the probability that they are wrong")
     rows = [
-        (
-            one["name"],
-            ", ".join(one["predicted"]) or "no label",
-            one["expected"],
-            "; ".join(map(_doubt, one["doubts"])),
-        )
+        (one["name"], ", ".join(one["predicted"]) or "no label", one["expected"], "; ".join(map(_doubt, one["doubts"])))
         for one in found
     ]
     told = table(columns, rows, "Predictions with the largest expected loss, worst first")
@@ -213,7 +204,7 @@ def _doubt(doubt: Facts) -> str:
 def _metrics(facts: Facts) -> Markup:
     recorded = any(one["at_training"] is not None for one in facts["metrics"])
     keys = {"value": "value"} | ({"at_training": "at training time"} if recorded else {})
-    columns = [Column("metric", numeric=False), *map(Column, keys.values())]
+    columns = [*texts("metric"), *map(Column, keys.values())]
     rows = [
         (f"{one['title']} {'↑' if one['greater_is_better'] else '↓'}", *(one[key] for key in keys))
         for one in facts["metrics"]
@@ -230,13 +221,10 @@ def _labels(facts: Facts) -> Markup:
         "threshold": "threshold", "best_threshold": "best threshold",
     }  # fmt: skip
     used = [key for key in keys if any(one[key] is not None for one in labels)]
-    columns = [Column("label", numeric=False)]
+    columns = texts("label")
     columns += [Column(keys[key], show=shown_threshold if "threshold" in key else shown) for key in used]
     rows = [(one["name"], *(one[key] for key in used)) for one in labels]
-    remarks = [
-        "The label with the lowest F1 is first.",
-        "– means 0/0: a label that is never predicted has no precision.",
-    ]
+    remarks = ["The label with the lowest F1 is first. – means 0/0: a label that is never predicted has no precision."]
     if "best_threshold" in used:
         remarks.append("The best thresholds are those of the largest micro-averaged F1 on these samples.")
     if len(labels) < facts["n_labels"]:
@@ -266,7 +254,7 @@ def _label_curve(curve: Facts) -> Markup:
         ("recall of the model", curve["recall_of_model"]),
         ("F1 of the model", curve["f1"]),
     ]
-    numbers = table([Column("figure", numeric=False), Column("value")], pairs, f"Figures of {curve['name']}")
+    numbers = table([*texts("figure"), Column("value")], pairs, f"Figures of {curve['name']}")
     words = f"Average precision {shown(curve['average_precision'])}, share of samples {shown(curve['share'])}."
     return figure(curve["name"], _sections.draw_label_curve(curve), numbers, words)
 
@@ -274,7 +262,7 @@ def _label_curve(curve: Facts) -> Markup:
 def _calibration(calibration: Facts | None) -> Markup:
     if calibration is None:
         return notes(["The model has no probabilities."])
-    columns = [Column("probability", numeric=False), Column("pairs"), Column("mean probability"), Column("share true")]
+    columns = [*texts("probability"), Column("pairs"), Column("mean probability"), Column("share true")]
     rows = [
         (f"{one['low']:.1f} to {one['high']:.1f}", one["count"], one["mean_score"], one["true_share"])
         for one in calibration["bins"]
@@ -292,7 +280,7 @@ def _frontier(frontier: Facts | None) -> Markup:
         return notes(["The model has no scores, or no label occurs in the data."])
     names = {"model": "the model's decisions", "best": "best thresholds for these samples"}
     points = [(names[key], *(frontier[key][name] for name in ("precision", "recall", "f1"))) for key in names]
-    columns = [Column("point", numeric=False), Column("micro precision"), Column("micro recall"), Column("micro F1")]
+    columns = [*texts("point"), Column("micro precision"), Column("micro recall"), Column("micro F1")]
     drawn, count = len(frontier["recall"]), frontier["n_points"]
     points_of_line = f"all {count:,} points" if drawn == count else f"{drawn:,} of the {count:,} points"
     words = (

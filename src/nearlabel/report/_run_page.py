@@ -10,6 +10,7 @@ from nearlabel.plots import line_sample
 from nearlabel.report import _sections
 from nearlabel.report._tables import (
     Column,
+    Facts,
     Markup,
     element,
     facts_list,
@@ -20,9 +21,8 @@ from nearlabel.report._tables import (
     shown,
     shown_range,
     table,
+    texts,
 )
-
-Facts = Mapping[str, Any]
 
 _OVER = {"folds": "folds", "datasets": "data sets"}
 _MOST_HEADLINES = 6
@@ -109,13 +109,11 @@ def _significance(facts: Facts, dataset: str, metric: Facts, better: str, worse:
 
 def _of_several(ranked: Mapping[str, Sequence[tuple[str, float]]], metric: Facts) -> str:
     """Return the method that is best on most data sets; methods with the same value are all best."""
-    wins = Counter(
-        method for methods in ranked.values() for method, value in methods if value == methods[0][1]
-    ).most_common()
-    names = [method for method, count in wins if count == wins[0][1]]
-    have = "has" if len(names) == 1 else "have"
-    each = "" if len(names) == 1 else " each"
-    return f"{' and '.join(names)} {have} the best {metric['title']} on {wins[0][1]} of {len(ranked)} data sets{each}."
+    wins = Counter(method for methods in ranked.values() for method, value in methods if value == methods[0][1])
+    most = max(wins.values())
+    names = [method for method, count in wins.items() if count == most]
+    have, each = ("has", "") if len(names) == 1 else ("have", " each")
+    return f"{' and '.join(names)} {have} the best {metric['title']} on {most} of {len(ranked)} data sets{each}."
 
 
 def run_sections(facts: Facts) -> list[tuple[str, Markup]]:
@@ -123,9 +121,8 @@ def run_sections(facts: Facts) -> list[tuple[str, Markup]]:
     datasets = facts["datasets"]
     several = len(datasets) > 1
     parts = [(f"Comparison on {one['name']}" if several else "Comparison", _comparison(facts, one)) for one in datasets]
-    parts += (
-        [("Order of the methods", join(*(_order(facts, test) for test in facts["tests"])))] if facts["tests"] else []
-    )
+    orders = [_order(facts, test) for test in facts["tests"]]
+    parts += [("Order of the methods", join(*orders))] if orders else []
     ranked = [one for test in facts["tests"] for one in test["friedman"]]
     parts += [("Critical differences", _differences(ranked))] if ranked else []
     parts += [
@@ -172,9 +169,7 @@ def _data(dataset: Facts) -> Markup:
     if dataset["data"] is None:
         return notes([dataset["why_no_data"]])
     rows = [(one["name"], one["support"]) for one in dataset["labels"]]
-    labels = table(
-        [Column("label", numeric=False), Column("samples")], rows, "Samples of each label", filtered="labels"
-    )
+    labels = table([*texts("label"), Column("samples")], rows, "Samples of each label", filtered="labels")
     parts = [_sections.data_figures(dataset["data"]), more(f"{len(rows):,} labels", labels)]
     pairs = dataset["co_occurrence"]
     if len(pairs["names"]) > 1:
@@ -225,7 +220,7 @@ def _at_best_k(facts: Facts, dataset: Facts) -> Markup:
 
 def _metric_table(facts: Facts, dataset: Facts, values: Mapping[tuple[str, str], float], caption: str) -> Markup:
     metrics = [one for one in facts["metrics"] if any(name == one["name"] for _, name in values)]
-    columns = [Column("method", numeric=False)]
+    columns = texts("method")
     best = {one["name"]: one["greater_is_better"] if dataset["comparable"] else None for one in metrics}
     columns += [Column(f"{one['title']}{_arrow(one)}", best=best[one["name"]]) for one in metrics]
     methods = [method for method in facts["methods"] if any(name == method for name, _ in values)]
@@ -250,7 +245,7 @@ def _order(facts: Facts, test: Facts) -> Markup:
         return notes([f"No method is significantly better than another: {named}.", *test["notes"]])
     titles = {one["name"]: one["title"] for one in facts["metrics"]}
     metrics = list(test["by_metric"])
-    columns = [Column("method", numeric=False), Column("total", show=_signed)]
+    columns = [*texts("method"), Column("total", show=_signed)]
     columns += [Column(titles[metric], show=_signed) for metric in metrics]
     rows = [
         (method, total, *(test["by_metric"][metric][method] for metric in metrics))
@@ -268,9 +263,13 @@ def _signed(value: float | str | None) -> str:
 
 
 def _relations(titles: Mapping[str, str], test: Facts) -> Markup:
-    words = [Column(name, numeric=False) for name in ("metric", "better", "worse", "data set")]
     difference = "difference of mean ranks" if test["friedman"] else "difference"
-    columns = [*words, Column(difference), Column("p"), Column(_OVER[test["over"]])]
+    columns = [
+        *texts("metric", "better", "worse", "data set"),
+        Column(difference),
+        Column("p"),
+        Column(_OVER[test["over"]]),
+    ]
     rows = [
         (titles[one["metric"]], one["better"], one["worse"], one["dataset"], one["difference"], one["p_value"],
          one["n_pairs"])
@@ -286,7 +285,7 @@ def _differences(ranked: Sequence[Facts]) -> Markup:
 
 def _ranks(test: Facts) -> Markup:
     rows = sorted(test["mean_ranks"].items(), key=lambda item: item[1])
-    numbers = table([Column("method", numeric=False), Column("mean rank")], rows, f"Mean ranks, {test['title']}")
+    numbers = table([*texts("method"), Column("mean rank")], rows, f"Mean ranks, {test['title']}")
     return figure(
         test["title"], _sections.draw_mean_ranks(test), numbers, f"{test['n_pairs']} data sets. {_friedman(test)}"
     )
@@ -335,7 +334,7 @@ def _curves_of(dataset: Facts, metric: str) -> _sections.Curves:
 def _numbers_over_k(curves: _sections.Curves, title: str) -> Markup:
     numbers = sorted({k for line in curves.values() for k, _, _ in line})
     values = {method: {k: value for k, value, _ in line} for method, line in curves.items()}
-    columns = [Column("k", numeric=False), *(Column(method) for method in curves)]
+    columns = [*texts("k"), *map(Column, curves)]
     return table(columns, [(str(k), *(values[m].get(k) for m in curves)) for k in numbers], f"{title} over k")
 
 

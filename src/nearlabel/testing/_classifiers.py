@@ -21,6 +21,15 @@ from nearlabel.utils.naming import import_optional
 from nearlabel.utils.types import Matrix
 from nearlabel.utils.validation import as_dense
 
+__all__ = [
+    "MULTILABEL_CHECKS", "check_bad_input_is_refused", "check_constructor_only_stores",
+    "check_container_of_labels_is_kept", "check_data_frames", "check_each_query_is_answered_by_itself",
+    "check_fit_forgets", "check_labels_permute_with_columns", "check_labels_with_one_class_are_constant",
+    "check_left_out_answers_follow_labels", "check_multilabel_estimator", "check_one_dimensional_target",
+    "check_predict_changes_nothing", "check_predictions_are_label_sets", "check_scikit_learn_tools",
+    "check_scores_are_one_array", "check_sparse_equals_dense", "check_updates_equal_fits", "expected_failed_checks",
+]  # fmt: skip
+
 # Checks with few samples, and their numbers of samples.
 _SAMPLES_OF_CHECKS = {
     "check_classifiers_one_label": 10,
@@ -345,23 +354,12 @@ _PREDICTION_SCORERS = (
 _SCORE_SCORERS = ("average_precision", "roc_auc")
 
 MULTILABEL_CHECKS: tuple[Check, ...] = (
-    check_constructor_only_stores,
-    check_scores_are_one_array,
-    check_predictions_are_label_sets,
-    check_container_of_labels_is_kept,
-    check_sparse_equals_dense,
-    check_labels_with_one_class_are_constant,
-    check_labels_permute_with_columns,
-    check_each_query_is_answered_by_itself,
-    check_predict_changes_nothing,
-    check_fit_forgets,
-    check_updates_equal_fits,
-    check_left_out_answers_follow_labels,
-    check_one_dimensional_target,
-    check_data_frames,
-    check_scikit_learn_tools,
-    check_bad_input_is_refused,
-)
+    check_constructor_only_stores, check_scores_are_one_array, check_predictions_are_label_sets,
+    check_container_of_labels_is_kept, check_sparse_equals_dense, check_labels_with_one_class_are_constant,
+    check_labels_permute_with_columns, check_each_query_is_answered_by_itself, check_predict_changes_nothing,
+    check_fit_forgets, check_updates_equal_fits, check_left_out_answers_follow_labels, check_one_dimensional_target,
+    check_data_frames, check_scikit_learn_tools, check_bad_input_is_refused,
+)  # fmt: skip
 
 
 def _scores(estimator: Any, X: Matrix) -> Any:
