@@ -35,7 +35,7 @@ def test_versions_are_those_installed():
 
 def test_what_is_not_installed_is_said(monkeypatch):
     """Not left out."""
-    monkeypatch.setattr("nearlabel.experiments._versions._OTHERS", ("no-such-library",))
+    monkeypatch.setattr("nearlabel.experiments._run._OTHERS", ("no-such-library",))
     assert environment()["Libraries"]["no-such-library"] == "not installed"
 
 

@@ -251,12 +251,9 @@ def _mean_scores(data: nearlabel.datasets.Dataset, *models: Any) -> FloatArray:
     """Return the mean of the leave-one-out probabilities."""
     import numpy as np
 
-    found = [
-        nearlabel.models.out_of_sample.left_out_answer(
-            model, data.Y.shape[1], nearlabel.models.out_of_sample.Needs(labels=False)
-        ).scores
-        for model in models
-    ]
+    answers = nearlabel.models.out_of_sample
+    needs, n_labels = answers.Needs(labels=False), data.Y.shape[1]
+    found = [answers.left_out_answer(model, n_labels, needs).scores for model in models]
     return np.asarray(sum(found) / len(found))
 
 
@@ -374,13 +371,11 @@ def _check_out(arguments: argparse.Namespace) -> None:
     """Refuse a file that cannot or must not be written, or would have another format, before anything is read."""
     file = arguments.file
     _data.check_file(arguments.data)
-    is_table = (
-        _data.is_file(arguments.data) and nearlabel.datasets.tables.column_names_of(Path(arguments.data)) is not None
-    )
-    if is_table and file.suffix.lower() != _ARRAYS:
+    names = _data.column_names(arguments.data)
+    if file.suffix.lower() != _ARRAYS:
+        if names is None:
+            raise ValueError(f"--out must end in {_ARRAYS} for {arguments.data}, got {file.name!r}.")
         nearlabel.datasets.tables.check_same_format(Path(arguments.data), file)
-    elif file.suffix.lower() != _ARRAYS:
-        raise ValueError(f"--out must end in {_ARRAYS} for {arguments.data}, got {file.name!r}.")
     check_can_be_written(file, name="--out")
     _data.check_other_file(file, [arguments.apply], "--out", "the corrections")
     if file.exists() and not arguments.force:

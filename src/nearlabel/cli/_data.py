@@ -162,11 +162,9 @@ def _found(data: str, options: dict[str, Any], subset: str) -> nearlabel.dataset
     if options:
         option = _PARAMETERS[next(iter(options))].replace("_", "-")
         raise ValueError(f"--{option} must go with a file, got the data set {data!r}. Hint: its labels are known.")
-    return (
-        nearlabel.datasets.load_multidigits()
-        if data == EMBEDDED
-        else nearlabel.datasets.fetch_dataset(data, subset=subset)
-    )
+    if data == EMBEDDED:
+        return nearlabel.datasets.load_multidigits()
+    return nearlabel.datasets.fetch_dataset(data, subset=subset)
 
 
 def _with_separator(data: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -182,6 +180,11 @@ def _with_separator(data: str, options: dict[str, Any]) -> dict[str, Any]:
     return options | {"labels_separator": guess}
 
 
+def column_names(data: str) -> Sequence[str] | None:
+    """Return the names of the columns of DATA; None if it is not a table."""
+    return nearlabel.datasets.tables.column_names_of(Path(data)) if is_file(data) else None
+
+
 def separator_of(arguments: argparse.Namespace) -> str:
     """Return the separator of the tags in a column of a table, given or guessed."""
     guess = arguments.labels_separator or nearlabel.datasets.tables.guess_separator_of(
@@ -192,11 +195,10 @@ def separator_of(arguments: argparse.Namespace) -> str:
 
 def feature_names(arguments: argparse.Namespace, id_column: str | None) -> tuple[str, ...] | None:
     """Return the names of the features of a file; None for svmlight, whose rows name features by number."""
-    others = [*(arguments.labels or ()), *(arguments.ignore or ()), arguments.labels_column, id_column]
+    named = [*(arguments.labels or ()), *(arguments.ignore or ()), arguments.labels_column, id_column]
+    others = [name for name in named if name is not None]
     return nearlabel.datasets.tables.feature_names_of(
-        Path(arguments.data),
-        labels_prefix=arguments.labels_prefix,
-        others=[name for name in others if name is not None],
+        Path(arguments.data), labels_prefix=arguments.labels_prefix, others=others
     )
 
 
@@ -409,9 +411,8 @@ def print_severe(
     hidden = {*_REFUSED, *mended(scales, searches), *(() if by_neighbors else _OF_DISTANCES)}
     if data.groups is not None:
         hidden.add("duplicates")  # or the user has better groups
-    severe = [
-        finding for finding in nearlabel.datasets.examine(data, search=False).severe if finding.kind not in hidden
-    ]
+    found = nearlabel.datasets.examine(data, search=False).severe
+    severe = [finding for finding in found if finding.kind not in hidden]
     _console.print_notes(f"{data.name}: {finding.sentence} Remedy: {finding.remedy}" for finding in severe)
 
 

@@ -312,7 +312,7 @@ def open_kept(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
     if not asked:
         return {}
     _data.check_file(arguments.data)
-    known = nearlabel.datasets.tables.column_names_of(Path(arguments.data)) if _data.is_file(arguments.data) else None
+    known = _data.column_names(arguments.data)
     option = next(iter(asked.values()))
     if known is None:
         raise ValueError(
@@ -327,7 +327,7 @@ def open_kept(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
 
 def kept_in(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, list[str]] | None:
     """Return the columns of DATA that have the names of a model's saved columns, as texts; None if there is none."""
-    known = nearlabel.datasets.tables.column_names_of(Path(arguments.data)) if _data.is_file(arguments.data) else None
+    known = _data.column_names(arguments.data)
     there = {name: "--show" for name in names if name in (known or ())}
     if not there:
         return None

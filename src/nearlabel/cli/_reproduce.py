@@ -7,10 +7,10 @@ import datetime as dt
 import json
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
 
 import nearlabel
 from nearlabel.cli import _comparison, _console
@@ -67,6 +67,10 @@ def _named_object(text: str) -> tuple[str, str]:
         raise argparse.ArgumentTypeError(f"must be NAME=WHAT, as in mine=./mine.py:Mine, got {text!r}")
     return name, what
 
+
+# Text, since the help page loads no room.
+Figure: TypeAlias = "nearlabel.papers.Curve | nearlabel.papers.LabelCube | nearlabel.papers.DistancePairs"
+Part: TypeAlias = "Figure | nearlabel.papers.Reproduction | nearlabel.papers.ReproducedOrder | nearlabel.papers.Ranking"
 
 _TITLE_WIDTH = 70  # letters of a line above a figure
 # The columns of CSV, each once: of cells, of rankings and of orders.
@@ -160,14 +164,12 @@ def _columns() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*_KINDS, *of_cells, *_OF_RANKINGS, *of_orders)))
 
 
-def _draw(
-    figure: nearlabel.papers.Curve | nearlabel.papers.LabelCube | nearlabel.papers.DistancePairs, file: Path
-) -> None:
+def _draw(figure: Figure, file: Path) -> None:
     _display(figure).write(file, title="\n".join(textwrap.wrap(figure.title, _TITLE_WIDTH)))
 
 
 def _display(
-    figure: nearlabel.papers.Curve | nearlabel.papers.LabelCube | nearlabel.papers.DistancePairs,
+    figure: Figure,
 ) -> nearlabel.plots.LabelCubeDisplay | nearlabel.plots.DoubleDistancesDisplay | nearlabel.plots.NeighborsPanelsDisplay:
     """Return a figure in the form in which it is drawn."""
     if isinstance(figure, nearlabel.papers.LabelCube):
@@ -182,27 +184,9 @@ def _display(
 # Print reproduced tables, orders, rankings and figures of a paper: on the screen, or as Markdown.
 
 _COLUMNS_OF_TABLE = (
-    "data set",
-    "label set",
-    "method",
-    "k",
-    "metric",
-    "printed",
-    "ours",
-    "difference",
-    "ours, other reading",
-)
+    "data set", "label set", "method", "k", "metric", "printed", "ours", "difference", "ours, other reading",
+)  # fmt: skip
 _N_NAMES = 5  # the columns before the numbers
-
-if TYPE_CHECKING:
-    Part: TypeAlias = (
-        nearlabel.papers.Reproduction
-        | nearlabel.papers.ReproducedOrder
-        | nearlabel.papers.Ranking
-        | nearlabel.papers.Curve
-        | nearlabel.papers.LabelCube
-        | nearlabel.papers.DistancePairs
-    )
 
 
 def print_origin(page: _console.Page, paper: nearlabel.papers.Paper, arguments: Sequence[str]) -> None:
@@ -219,21 +203,19 @@ def print_origin(page: _console.Page, paper: nearlabel.papers.Paper, arguments: 
 
 def print_part(page: _console.Page, part: Part) -> None:
     """Print a table, an order, a ranking or a figure, then its notes."""
-    if isinstance(part, nearlabel.papers.Reproduction):
-        _print_table(page, part)
-    elif isinstance(part, nearlabel.papers.ReproducedOrder):
-        _print_order(page, part)
-    elif isinstance(part, nearlabel.papers.Ranking):
-        _print_ranking(page, part)
-    elif isinstance(part, nearlabel.papers.LabelCube):
-        _print_cube(page, part)
-    elif isinstance(part, nearlabel.papers.DistancePairs):
-        _print_pairs(page, part)
-    else:
-        _print_figure(page, part)
+    papers = nearlabel.papers
+    printers: dict[type, Callable[[_console.Page, Any], None]] = {
+        papers.Reproduction: _print_table,
+        papers.ReproducedOrder: _print_order,
+        papers.Ranking: _print_ranking,
+        papers.Curve: _print_figure,
+        papers.LabelCube: _print_cube,
+        papers.DistancePairs: _print_pairs,
+    }
+    printers[type(part)](page, part)
     for note in part.notes:
         page.print_text(f"Note: {note}")
-    if not isinstance(part, nearlabel.papers.Curve | nearlabel.papers.LabelCube | nearlabel.papers.DistancePairs):
+    if not isinstance(part, papers.Curve | papers.LabelCube | papers.DistancePairs):
         page.print_text("")
 
 

@@ -289,16 +289,8 @@ def print_leaderboard(tuned: nearlabel.experiments.Tuned, data: nearlabel.datase
         best.setdefault(nearlabel.experiments.Line.of(trial.candidate), trial)
     thresholds = _common_thresholds(best)
     rows = [_row(line, trial, tuned, thresholds) for line, trial in list(best.items())[:_SHOWN]]
-    columns = (
-        "method",
-        "features",
-        "k",
-        nearlabel.metrics.evaluation.title_of(tuned.metric),
-        "±",
-        "fit s",
-        "pred. s",
-        "MB",
-    )
+    value = nearlabel.metrics.evaluation.title_of(tuned.metric)
+    columns = ("method", "features", "k", value, "±", "fit s", "pred. s", "MB")
     _console.print_table(_title(tuned, data, thresholds), columns, rows, left=2)
     if len(best) > _SHOWN:
         _console.print_text(f"... and {len(best) - _SHOWN} more lines: --format csv has all.")

@@ -18,7 +18,7 @@ from nearlabel.experiments._parts import ESTIMATORS
 from nearlabel.experiments._plan import Plan
 from nearlabel.experiments._preparing import IMPUTATIONS, make_preparation
 from nearlabel.experiments._record_lines import Record
-from nearlabel.experiments._run import run
+from nearlabel.experiments._run import environment, made_with, run, show_versions
 from nearlabel.experiments._search_plan import SearchCost, SearchPlan, search_costs
 from nearlabel.experiments._searches import SEARCHES, make_search, usual_search
 from nearlabel.experiments._stages import Tuned
@@ -26,7 +26,6 @@ from nearlabel.experiments._summary import Cell, summarise, summarise_labels
 from nearlabel.experiments._threshold_plan import ThresholdPlan
 from nearlabel.experiments._tuning import Tuning
 from nearlabel.experiments._unknown_labels import takes_unknown
-from nearlabel.experiments._versions import environment, made_with, show_versions
 from nearlabel.experiments.records import read_records
 from nearlabel.utils.messages import Progress
 

@@ -12,17 +12,8 @@ from nearlabel.datasets import Dataset
 from nearlabel.experiments import made_with
 from nearlabel.metrics import CATALOGUE, calibration_bins, score_all
 from nearlabel.metrics.counts import Comparison, Counts
+from nearlabel.report import _facts
 from nearlabel.report._error_facts import Errors, compare_all, explorer_facts, label_confusions, wrong_samples
-from nearlabel.report._examination import examination_of_model
-from nearlabel.report._facts import (
-    doubtful_predictions,
-    finite,
-    headline_facts,
-    label_curves,
-    labelset_facts,
-    left_out_predictions,
-    suspicious_labels,
-)
 from nearlabel.thresholds import MicroPRFrontier, micro_pr_frontier
 from nearlabel.utils.estimators import label_scores
 from nearlabel.utils.targets import PartialLabels
@@ -108,15 +99,15 @@ def model_facts(
     kept = {} if kept is None else kept
     own = (kept if seen else {}) if kept_of_data is None else kept_of_data
     _check_kept("kept" if kept_of_data is None else "kept_of_data", own, Y.shape[0])
-    of_labels = labelset_facts(Y, data.label_names)
+    of_labels = _facts.labelset_facts(Y, data.label_names)
     decided, given, method = _answers(model, data.X, Y.shape[1])
     _check_labels(decided, Y)
-    left_out = left_out_predictions(model, Y.shape) if seen else None
+    left_out = _facts.left_out_predictions(model, Y.shape) if seen else None
     predicted, scores = (decided, given) if left_out is None else left_out
     frontier = None if scores is None or not of_labels["co_occurrence"]["names"] else micro_pr_frontier(scores, Y)
     compared = compare_all(Y, predicted)
     errors = Errors(compared)
-    n_features, figures = int(data.X.shape[1]), of_labels["figures"]
+    n_features, figures, fitted_to = int(data.X.shape[1]), of_labels["figures"], data if seen else training
     return {
         "kind": "model",
         "card": dict(card),
@@ -130,14 +121,16 @@ def model_facts(
         "n_labels": int(Y.shape[1]),
         "wrong": wrong_samples(errors, scores, model, data.X, data.label_names, own=own, kept=kept, seen=seen),
         "confusions": label_confusions(errors, data.label_names),
-        "label_curves": label_curves(compared, scores, data.label_names),
+        "label_curves": _facts.label_curves(compared, scores, data.label_names),
         "calibration": _calibration(scores, Y) if scores is not None and method == "predict_proba" else None,
         "frontier": None if frontier is None else _frontier(frontier, compared.in_total),
         "co_occurrence": of_labels["co_occurrence"],
         "notes": [],
-        "examination": examination_of_model(model, data, training, seen=seen),
-        "doubtful": None if seen else doubtful_predictions(model, data, own),
-        "suspects": _suspects(model, data if seen else training, data.label_names, kept),
+        "examination": _facts.examination_of_model(model, data, training, seen=seen),
+        "doubtful": None if seen else _facts.doubtful_predictions(model, data, own),
+        "suspects": None
+        if fitted_to is None
+        else _facts.suspicious_labels(model, fitted_to.Y.shape[0], data.label_names, kept),
         "explorer": explorer_facts(model, data, decided, given, training, n_rows, kept=kept, own=own),
     }
 
@@ -147,14 +140,7 @@ def _headline(compared: Comparison) -> dict[str, Any]:
     each = compared.per_example
     exact = (each.hits == each.true) & (each.hits == each.predicted)
     n_exact = int(exact.sum()) if compared.unknown is None else None
-    return headline_facts(compared.per_label, compared.in_total, n_exact)
-
-
-def _suspects(
-    model: Any, training: Dataset | None, label_names: Sequence[str], kept: Mapping[str, Sequence[str]]
-) -> dict[str, Any] | None:
-    """Return the suspicious labels of the training samples, if these are available."""
-    return None if training is None else suspicious_labels(model, training.Y.shape[0], label_names, kept)
+    return _facts.headline_facts(compared.per_label, compared.in_total, n_exact)
 
 
 def _answers(model: Any, X: Matrix, n_labels: int) -> tuple[Matrix, FloatArray | None, str]:
@@ -187,7 +173,7 @@ def _metrics(Y: Matrix, predicted: Matrix, scores: FloatArray | None, card: Mapp
             "name": name,
             "title": CATALOGUE[name].title,
             "greater_is_better": CATALOGUE[name].greater_is_better,
-            "value": finite(value),
+            "value": _facts.finite(value),
             "at_training": card["scores"].get(name),
         }
         for name, value in values.items()
@@ -232,8 +218,8 @@ def _calibration(scores: FloatArray, Y: Matrix) -> dict[str, Any]:
     bins = calibration_bins(Y, scores)
     columns = zip(bins.edges, bins.edges[1:], bins.counts, bins.mean_probability, bins.true_share, strict=False)
     each = [
-        {"low": float(low), "high": float(high), "count": int(count), "mean_score": finite(float(mean)),
-         "true_share": finite(float(share))}
+        {"low": float(low), "high": float(high), "count": int(count), "mean_score": _facts.finite(float(mean)),
+         "true_share": _facts.finite(float(share))}
         for low, high, count, mean, share in columns
     ]  # fmt: skip
     return {"bins": each, "error": bins.error}
