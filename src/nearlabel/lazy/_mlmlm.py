@@ -157,9 +157,7 @@ class MLMLM(WithProbabilities):
         self.scoring = scoring
         self.random_state = random_state
 
-    def _learn(
-        self, X: Matrix, labels: Matrix, left_out: Callable[[FloatArray | None], None] | None = None
-    ) -> None:
+    def _learn(self, X: Matrix, labels: Matrix, left_out: Callable[[FloatArray | None], None] | None = None) -> None:
         """Learn; `left_out` takes the leave-one-out scores that choosing the power needs, or None if of some rows."""
         random = check_random_state(self.random_state)
         scaling = FeatureScaling.by_range(X) if self.scale == "minmax" else FeatureScaling(None)

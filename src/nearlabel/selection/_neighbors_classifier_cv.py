@@ -427,7 +427,7 @@ def _left_out_scores(model: Any, left_out: LeaveOneOut) -> FloatArray:
 
 
 def _shares_fit(method: Any) -> bool:
-    """Return whether one fit serves all numbers of neighbours: a lazy classifier whose `fit` no user's class replaces."""
+    """Return whether one fit serves all numbers of neighbours: a lazy classifier, unless a user's class."""
     return isinstance(method, LazyClassifier) and type(method).__module__.startswith("nearlabel.")
 
 

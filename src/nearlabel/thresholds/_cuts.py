@@ -21,7 +21,7 @@ from scipy import sparse
 
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.types import FloatArray, IntArray
 from nearlabel.utils.validation import as_dense
 
 _TILE_ROWS = 256
