@@ -302,7 +302,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         if not _takes_search(method.get_params(deep=False)):
             model = _in_space(method, space, None, None)
-            yield None, model, left_out.answer(model, Needs(labels=False)).scores
+            yield None, model, _left_out_scores(model, left_out)
             return
         n_more = largest_group(left_out.groups)
         known = left_out.neighbors(ExactNeighbors(metric=space.metric), numbers[-1] + n_more, space.metric)
@@ -314,7 +314,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return
         for k in numbers:
             model = _in_space(method, space, k, known)
-            yield k, model, left_out.answer(model, Needs(labels=False)).scores
+            yield k, model, _left_out_scores(model, left_out)
 
     def _methods(self, space: Space) -> dict[str, Any]:
         if isinstance(self.methods, str):
@@ -413,8 +413,16 @@ def _values(methods: Any) -> list[Any]:
     return list(methods.values()) if isinstance(methods, Mapping) else list(methods)
 
 
+def _left_out_scores(model: Any, left_out: LeaveOneOut) -> FloatArray:
+    """Fit a model, and return its leave-one-out scores."""
+    if type(model) is MLMLM and left_out.groups is None:
+        return model._fit_left_out(left_out.X, left_out.y)
+    scores: FloatArray = left_out.answer(model, Needs(labels=False)).scores
+    return scores
+
+
 def _shares_fit(method: Any) -> bool:
-    """Return whether one fit serves all numbers of neighbours: a lazy classifier with our own `fit`."""
+    """Return whether one fit serves all numbers of neighbours: a lazy classifier, unless a user's class."""
     return isinstance(method, LazyClassifier) and type(method).__module__.startswith("nearlabel.")
 
 

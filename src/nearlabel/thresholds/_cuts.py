@@ -84,7 +84,8 @@ def _cuts_of(scores: NDArray[Any], carriers: IntArray, known: Any, *, weights: A
     at = values if every else own
     if highest == np.inf:  # reaches every threshold: the candidate just below it replaces the one above all scores
         at = np.append(at, at.dtype.type(np.inf))
-    at = np.unique(at)[::-1]
+    is_last = np.concatenate((at[1:] != at[:-1], [True]))[: len(at)]
+    at = at[is_last][::-1]
     place, own_place = np.searchsorted(values, at, side="left"), np.searchsorted(own, at, side="left")
     upper, lower = at, np.where(place > 0, values[np.maximum(place, 1) - 1].astype(np.float64), np.nan)
     predicted, hits = mass[-1] - mass[place], own_mass[-1] - own_mass[own_place]
@@ -92,8 +93,9 @@ def _cuts_of(scores: NDArray[Any], carriers: IntArray, known: Any, *, weights: A
         with np.errstate(over="ignore"):
             above = np.nextafter(highest, np.inf)
         # A label without positives must not be predicted for a score above all training scores either.
-        upper = np.append(above if positives else np.inf, upper)
-        lower, predicted, hits = np.append(highest, lower), np.append(0, predicted), np.append(0, hits)
+        upper = np.concatenate(([above if positives else np.inf], upper))
+        lower = np.concatenate(([highest], lower))
+        predicted, hits = np.concatenate(([0], predicted)), np.concatenate(([0], hits))
     return LabelCuts(upper, lower, predicted, hits, positives, n_rows)
 
 

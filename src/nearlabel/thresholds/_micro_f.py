@@ -89,9 +89,10 @@ class MicroFOptimum(ByThresholds):
     def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
         cuts = Cuts.of(label_cuts(scores, truth, weights))
         gains, costs, constant = micro_f_terms(cuts, self.beta)
+        largest = [np.maximum.reduceat(terms, cuts.start[:-1]).sum().item() for terms in (gains, costs)]
+        a, b = as_exact(gains, costs, factor=2 * int(max(largest[0], constant + largest[1])))
         reached, cost, self.n_iter_ = 0, 1, 0
         while True:
-            a, b = as_exact(gains, costs, factor=2 * max(reached, cost))
             chosen = cuts.best_of_each_label(a * cost - reached * b)  # the largest a - λ b, where λ = reached / cost
             new, new_cost = gains[chosen].sum().item(), constant + costs[chosen].sum().item()
             self.n_iter_ += 1

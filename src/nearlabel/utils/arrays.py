@@ -17,10 +17,10 @@ from nearlabel.utils.validation import as_dense
 BLOCK_BYTES = 64 * 2**20  # bytes of one temporary array of a block
 
 
-def row_blocks(n_rows: int, bytes_per_row: int, budget: int = BLOCK_BYTES) -> list[slice]:
+def row_blocks(n_rows: int, bytes_per_row: int, budget: int = BLOCK_BYTES) -> Iterator[slice]:
     """Return slices that cover ``range(n_rows)``, each of at least one row and at most `budget` bytes."""
     size = max(1, budget // max(1, bytes_per_row))
-    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+    return iter([slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)])
 
 
 def bytes_per_row(X: Matrix) -> int:
