@@ -28,8 +28,7 @@ from nearlabel.metrics.catalogue import needs_propensities
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, PER_LABEL, PER_ROW, WITHOUT_COPIES, score_and_count
 from nearlabel.models.decision import cut
 from nearlabel.models.out_of_sample import largest_group, of_groups, splitter_of
-from nearlabel.preprocessing import SCALES
-from nearlabel.preprocessing._feature_scaler import check_scale  # as in FeatureScaler
+from nearlabel.preprocessing import SCALES, check_scale
 from nearlabel.selection import IterativeStratifiedKFold
 from nearlabel.selection._stratified_folds import check_order
 from nearlabel.thresholds import CalibratedLabels, ThresholdStrategy, cross_val_scores

@@ -23,8 +23,7 @@ from nearlabel.experiments._record_lines import Record
 from nearlabel.experiments._unknown_labels import check_takes_unknown
 from nearlabel.lazy import BRkNN
 from nearlabel.metrics import micro_f1
-from nearlabel.preprocessing import SCALES
-from nearlabel.preprocessing._feature_scaler import check_scale  # as in FeatureScaler
+from nearlabel.preprocessing import SCALES, check_scale
 from nearlabel.thresholds import FBR, MicroFOptimum, PillaiAscent, SCut, cross_val_scores
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive, each_once

@@ -44,7 +44,7 @@ from nearlabel.neighbors import (
     RESERVE,
     TrainingLists,
     Weights,
-    check_neighbor_indices,
+    ask_search,
     checked_method,
     clone_search,
     takes_missing_values,
@@ -232,26 +232,10 @@ class LazyClassifier(MultilabelClassifier):
 
         The last `n_reserved` neighbours of each training sample are a reserve, at which no warning looks.
         """
-        kneighbors = checked_method(self.search_, "kneighbors")
-        if kneighbors is not None:
-            distances, indices = kneighbors(X, n_neighbors)
-        else:
-            distances, indices = self._ask_any_search(X, n_neighbors)
+        distances, indices = ask_search(self.search_, X, n_neighbors, self._n_samples)
         if X is None:
             looked_at = slice(0, n_neighbors - n_reserved)
             warn_of_useless(distances[:, looked_at], indices[:, looked_at])
-        return distances, indices
-
-    def _ask_any_search(self, X: Matrix | None, n_neighbors: int) -> tuple[FloatArray, IntArray]:
-        """Query a search that may be a user's own, and check the result."""
-        distances, indices = self.search_.kneighbors(X, n_neighbors)
-        n_queries = self._n_samples if X is None else X.shape[0]
-        if np.shape(indices) != (n_queries, n_neighbors) or np.shape(distances) != np.shape(indices):
-            raise ValueError(
-                f"search must return arrays of shape {(n_queries, n_neighbors)},"
-                f" got {np.shape(distances)} and {np.shape(indices)} from {self.search_!r}."
-            )
-        check_neighbor_indices(indices, self._n_samples)
         return distances, indices
 
     def _training_neighbors(self, n_neighbors: int) -> Neighbors:

@@ -11,6 +11,7 @@ from nearlabel.neighbors._novelty import NoveltyDetector
 from nearlabel.neighbors._precomputed import NeighborGraph, PrecomputedNeighbors
 from nearlabel.neighbors._searches import TransformerNeighbors, recall
 from nearlabel.neighbors._searches import as_search as as_search
+from nearlabel.neighbors._searches import ask_search as ask_search
 from nearlabel.neighbors._searches import checked_method as checked_method
 from nearlabel.neighbors._searches import clone_search as clone_search
 from nearlabel.neighbors._searches import takes_missing_values as takes_missing_values

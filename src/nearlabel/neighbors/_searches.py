@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.neighbors._precomputed import PrecomputedNeighbors, read_graph
 from nearlabel.neighbors.exact._candidates import drop_self
 from nearlabel.neighbors.exact._search import ExactNeighbors
+from nearlabel.neighbors.votes import check_neighbor_indices
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_flag, check_integer, check_n_neighbors
 
@@ -194,6 +195,26 @@ def checked_method(search: Any, name: str) -> Any:
         if name in getattr(owner, "__dict__", ()):
             return None
     return None
+
+
+def ask_search(search: Any, X: Matrix | None, n_neighbors: int, n_samples: int) -> tuple[FloatArray, IntArray]:
+    """Query any search for the neighbours of checked queries, or of its `n_samples` training samples.
+
+    The result of a search that may be a user's own is checked.
+    """
+    trusted = checked_method(search, "kneighbors")
+    if trusted is not None:
+        known: tuple[FloatArray, IntArray] = trusted(X, n_neighbors)
+        return known
+    distances, indices = search.kneighbors(X, n_neighbors)
+    n_queries = n_samples if X is None else X.shape[0]
+    if np.shape(indices) != (n_queries, n_neighbors) or np.shape(distances) != np.shape(indices):
+        raise ValueError(
+            f"search must return arrays of shape {(n_queries, n_neighbors)},"
+            f" got {np.shape(distances)} and {np.shape(indices)} from {search!r}."
+        )
+    check_neighbor_indices(indices, n_samples)
+    return distances, indices
 
 
 def takes_missing_values(part: Any) -> bool:

@@ -83,6 +83,17 @@ def canonical(stored: Any) -> Any:
     return stored
 
 
+def groups_of_labels(unknown: Matrix) -> list[tuple[IntArray, IntArray]]:
+    """Return the labels that are unknown in the same rows, and those rows, by the first label of each group."""
+    columns = sparse.csc_array(unknown)
+    columns.sort_indices()
+    groups: dict[bytes, list[int]] = {}
+    hidden = np.split(columns.indices, columns.indptr[1:-1])
+    for label, rows in enumerate(hidden):
+        groups.setdefault(rows.tobytes(), []).append(label)
+    return [(np.array(labels), hidden[labels[0]]) for labels in groups.values()]
+
+
 # Limits of the size of features for methods that sum their squares and products.
 
 # Measured: LinearSVC and LogisticRegression(solver="liblinear"), both based on liblinear, do not terminate if a feature

@@ -25,7 +25,7 @@ from nearlabel.utils.tags import (
     tag_matrix,
     tags_of,
 )
-from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
+from nearlabel.utils.types import CSR, FloatArray, LabelSets, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_rows, is_dask_array
 
 _SETS_HINT = (
@@ -359,17 +359,6 @@ def n_unknown(Y: Matrix) -> int:
     """Return the number of unknown cells."""
     values = Y.data if sparse.issparse(Y) else Y
     return int(np.isnan(values).sum()) if values.dtype.kind == "f" else 0
-
-
-def groups_of_labels(unknown: Matrix) -> list[tuple[IntArray, IntArray]]:
-    """Return the labels that are unknown in the same rows, and those rows, by the first label of each group."""
-    columns = sparse.csc_array(unknown)
-    columns.sort_indices()
-    groups: dict[bytes, list[int]] = {}
-    hidden = np.split(columns.indices, columns.indptr[1:-1])
-    for label, rows in enumerate(hidden):
-        groups.setdefault(rows.tobytes(), []).append(label)
-    return [(np.array(labels), hidden[labels[0]]) for labels in groups.values()]
 
 
 def partial_labels_and_names(y: MatrixLike, *, name: str = "y") -> tuple[PartialLabels, NDArray[Any]]:
