@@ -452,8 +452,8 @@ def in_threads(
 ) -> list[Any]:
     """Return the results of `work` for each tuple of arguments, in their order.
 
-    `n_jobs` is joblib's; None is as many threads as the linear algebra library would use. A listener is told how much
-    of its `share`, from where to where, of the whole work is done; None: nothing.
+    `n_jobs` is joblib's; None is as many threads as the linear algebra library would use. A listener gets the finished
+    part of the whole work, of which this is the `share` from where to where; None: nothing.
     """
     tasks = list(arguments)
     listener = None if share is None else current_listener()

@@ -40,9 +40,8 @@ class AnyMetric:
         """The least size of the largest value; 0 where no power is taken of it."""
         if self._metric == "minkowski":
             p = self._params.get("p", 2)
-            is_power = (
-                isinstance(p, int | float | np.number) and 1 <= p < np.inf
-            )  # cdist rejects others, except for the largest difference
+            # cdist rejects others, except for the largest difference
+            is_power = isinstance(p, int | float | np.number) and 1 <= p < np.inf
             return float(2.0 ** (-_LOGARITHM_OF_POWERS / p)) if is_power else 0.0
         return 2.0 ** (-_LOGARITHM_OF_POWERS / 4) if self._is_of_fourth_powers else 0.0
 

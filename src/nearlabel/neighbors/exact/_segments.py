@@ -210,10 +210,8 @@ def as_float_rows(X: Matrix) -> Matrix:
 
 _FEW = 4  # new samples, to which all distances are summed, since a search would cost more
 _BYTES_AT_A_TIME = 2**22  # of rows, which are copied where some between them were removed
-_FIRST, _GROWTH = (
-    2,
-    8,
-)  # new samples to search for, and how many times as many where all that are found are within reach
+# New samples to search for, and how many times as many where all that are found are within reach.
+_FIRST, _GROWTH = 2, 8
 
 
 Search: TypeAlias = Callable[[Matrix, int], Result]  # ranks and indices of the k rows nearest to queries

@@ -306,9 +306,8 @@ class UsearchNeighbors(ApproximateNeighbors):
 
     def _find(self, queries: NDArray[np.float32], n: int) -> IntArray:
         self._index.expansion_search = self.ef_search  # as for faiss, set_params takes effect after fit
-        pair = (
-            queries if len(queries) > 1 else np.vstack([queries, queries])
-        )  # for one query usearch returns another type
+        # For one query usearch returns another type.
+        pair = queries if len(queries) > 1 else np.vstack([queries, queries])
         matches = self._index.search(pair, n, threads=effective_n_jobs(self.n_jobs))
         found = np.asarray(matches.keys).astype(np.intp)
         found[np.arange(n) >= np.asarray(matches.counts)[:, np.newaxis]] = -1
