@@ -148,10 +148,8 @@ def _answers(audited: _cells.AuditedModel, left_out: LeftOut, scores: FloatArray
 
 def _checked_names(names: Any, given: PartialLabels) -> list[Any]:
     """Return names of the labels as a list; numbers as Python's."""
-    known, n_labels = (
-        list(np.asarray(names, dtype=object).tolist() if isinstance(names, np.ndarray) else names),
-        given.labels.shape[1],
-    )
+    n_labels = given.labels.shape[1]
+    known = list(np.asarray(names, dtype=object).tolist() if isinstance(names, np.ndarray) else names)
     if len(known) != n_labels:
         raise ValueError(f"label_names must be {n_labels} names, one for each label, got {len(known)}.")
     return known
@@ -188,41 +186,19 @@ class Describing:
 
     def cells(self, effects: Sequence[tuple[int, int]]) -> tuple[SuspectCell, ...]:
         """Return the suspicious cells; the effects of correcting are known for the first of them."""
-        cells, n_unknown = self.look.cells, len(self.look.cells.rows) - len(effects)
-        given = cells_of(self.given.labels, cells.rows, cells.labels)
-        columns = (
-            cells.rows,
-            cells.labels,
-            given,
-            np.where(given, cells.confidence, 1.0 - cells.confidence),
-            cells.quality,
-            cells.disagreement,
-            cells_of(self.look.issues, cells.rows, cells.labels) != 0,
-            self.n_lists[cells.rows],
-        )
+        cells = self.look.cells
+        at, n_unknown = (cells.rows, cells.labels), len(cells.rows) - len(effects)
+        given, issues = cells_of(self.given.labels, *at), cells_of(self.look.issues, *at) != 0
+        probability = np.where(given, cells.confidence, 1.0 - cells.confidence)
+        columns = (*at, given, probability, cells.quality, cells.disagreement, issues, self.n_lists[cells.rows])
         values = zip(*(column.tolist() for column in columns), strict=True)
         all_effects: list[tuple[int | None, int | None]] = [*effects, *[(None, None)] * n_unknown]
-        found = zip(values, self._neighbors_of(cells), all_effects, strict=True)
-        return tuple(self._cell(cell, neighbors, effect) for cell, neighbors, effect in found)
-
-    def _cell(
-        self, cell: tuple[Any, ...], neighbors: tuple[Neighbor, ...], effect: tuple[int | None, int | None]
-    ) -> SuspectCell:
-        row, label, given, probability, quality, disagreement, is_issue, n_lists = cell
-        return SuspectCell(
-            row=row,
-            label=label,
-            label_name=self.names[label],
-            given=given,
-            probability=probability,
-            quality=quality,
-            disagreement=disagreement,
-            is_issue=is_issue,
-            neighbors=neighbors,
-            n_lists=n_lists,
-            n_righted=effect[0],
-            n_wronged=effect[1],
-        )
+        found = []
+        for cell, neighbors, effect in zip(values, self._neighbors_of(cells), all_effects, strict=True):
+            row, label, value, p, quality, disagreement, is_issue, n_lists = cell
+            figures = value, p, quality, disagreement, is_issue
+            found.append(SuspectCell(row, label, self.names[label], *figures, neighbors, n_lists, *effect))
+        return tuple(found)
 
     def _neighbors_of(self, cells: Cells) -> list[tuple[Neighbor, ...]]:
         """Return the neighbours of the row of each cell, with their values of its label."""
@@ -245,9 +221,8 @@ class Describing:
         missed, added = (_of_row(part, row) for part in (self.look.missed, self.look.added))
         predicted = np.union1d(np.setdiff1d(given, missed), added)
         issues = _of_row(self.look.issues, row)
-        return SuspectRow(
-            row, quality, self._named(given), self._named(predicted), self._named(issues), int(self.n_lists[row])
-        )
+        has, without, flagged = (self._named(labels) for labels in (given, predicted, issues))
+        return SuspectRow(row, quality, has, without, flagged, int(self.n_lists[row]))
 
     def conflict(self, found: _cells.ConflictingRows) -> Conflict:
         """Return rows that are nearly equal, with names of labels."""

@@ -231,9 +231,8 @@ def look_at_cells(
 
     cells = most_suspicious(blocks(), n_cells, prior=prior)
     quality, issues, missed, added = zip(*parts, strict=True)
-    return Look(
-        cells, np.concatenate(quality), *(sparse.vstack(some, format="csr") for some in (issues, missed, added))
-    )
+    stacked = (sparse.vstack(some, format="csr") for some in (issues, missed, added))
+    return Look(cells, np.concatenate(quality), *stacked)
 
 
 def _thresholds(answers: Iterable[Answer], given: PartialLabels) -> FloatArray:
@@ -411,20 +410,9 @@ def _counted(kind: str, first: CSR, second: CSR, n_pairs: int, n_examples: int) 
     expected = frequency[0][pairs.row] * frequency[1][pairs.col] / n_rows
     often = np.flatnonzero((pairs.data >= _FEWEST) & (pairs.data > expected))
     order = often[np.lexsort((pairs.col[often], pairs.row[often], (expected - pairs.data)[often]))][:n_pairs]
-    return [
-        PairOfLabels(
-            kind,
-            (int(pairs.row[at]), int(pairs.col[at])),
-            int(pairs.data[at]),
-            float(expected[at]),
-            _common(one, int(pairs.row[at]), two, int(pairs.col[at]))[:n_examples],
-        )
-        for at in order
-    ]
-
-
-def _common(one: sparse.csc_array, first: int, two: sparse.csc_array, second: int) -> IntArray:
-    rows: IntArray = np.intersect1d(
-        one.indices[one.indptr[first] : one.indptr[first + 1]], two.indices[two.indptr[second] : two.indptr[second + 1]]
-    )
-    return rows
+    found = []
+    for at in order:
+        i, j = int(pairs.row[at]), int(pairs.col[at])
+        rows = np.intersect1d(one[:, [i]].indices, two[:, [j]].indices)[:n_examples]
+        found.append(PairOfLabels(kind, (i, j), int(pairs.data[at]), float(expected[at]), rows))
+    return found

@@ -30,6 +30,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _data.add_kept_options(parser)
     _data.add_kind_options(parser)
     _model.add_file_options(parser, required=True)
+    _add_method_options(parser)
+    parser.add_argument(
+        "--metric",
+        default="micro_f1",
+        metavar="NAME",
+        help="metric used to select: one of the catalogue, or package.module:function; default: micro_f1",
+    )
+    parser.add_argument(
+        "--validate",
+        type=_folds_loo_or_none,
+        default="loo",
+        metavar="{loo,N,none}",
+        help="how to evaluate the model and select k of a named method: leave-one-out (five folds for methods that do"
+        " not support it), N shuffled folds, or not at all; default: loo",
+    )
+    _add_guarantee_options(parser)
+    parser.set_defaults(format="table", check=_check)  # the format of the output
+
+
+def _add_method_options(parser: argparse.ArgumentParser) -> None:
+    """Add the method, its parameters, the preparation of features, and the samples that go together."""
     parser.add_argument(
         "--method",
         default=AUTO,
@@ -73,22 +94,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how to calibrate the probabilities of a named method, for each label, on held-out samples; default: no"
         " calibration",
     )
-    parser.add_argument(
-        "--metric",
-        default="micro_f1",
-        metavar="NAME",
-        help="metric used to select: one of the catalogue, or package.module:function; default: micro_f1",
-    )
-    parser.add_argument(
-        "--validate",
-        type=_folds_loo_or_none,
-        default="loo",
-        metavar="{loo,N,none}",
-        help="how to evaluate the model and select k of a named method: leave-one-out (five folds for methods that do"
-        " not support it), N shuffled folds, or not at all; default: loo",
-    )
-    _add_guarantee_options(parser)
-    parser.set_defaults(format="table", check=_check)  # the format of the output
 
 
 def _add_guarantee_options(parser: argparse.ArgumentParser) -> None:

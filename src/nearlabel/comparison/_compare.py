@@ -454,18 +454,13 @@ def _compared(
             # With a NaN, neither method is better.
             for better, worse in ((0, 1), (1, 0)):
                 if sign * values[better] > sign * values[worse]:
+                    unknown = first["unknown"][place] if "unknown" in first else []
+                    sets = first["true"][place], predicted[better], predicted[worse], unknown
+                    labels, of_better, of_worse, not_known = (_names(first, one) for one in sets)
                     yield ComparedRow(
-                        *fold,
-                        row=first["row"][place],
-                        better=methods[better],
-                        worse=methods[worse],
-                        labels=_names(first, first["true"][place]),
-                        of_better=_names(first, predicted[better]),
-                        of_worse=_names(first, predicted[worse]),
-                        unknown=_names(first, first["unknown"][place] if "unknown" in first else []),
-                        value_of_better=values[better],
-                        value_of_worse=values[worse],
-                    )
+                        *fold, first["row"][place], methods[better], methods[worse],
+                        labels, of_better, of_worse, not_known, values[better], values[worse],
+                    )  # fmt: skip
 
 
 def _names(table: _Table, labels: Iterable[int]) -> tuple[str, ...]:

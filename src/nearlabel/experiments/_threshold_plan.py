@@ -55,16 +55,9 @@ CLASSIFIERS: Mapping[str, Callable[[ThresholdPlan], Any]] = MappingProxyType(
 )
 
 METRICS = (
-    "validation_micro_f1",
-    "test_micro_f1",
-    "test_micro_f1_first_scan",
-    "test_micro_f1_fbr0",
-    "test_micro_f1_fbr1",
-    "test_micro_f1_per_label",
-    "n_scans",
-    "n_evaluated",
-    "evaluated_share",
-)
+    "validation_micro_f1", "test_micro_f1", "test_micro_f1_first_scan", "test_micro_f1_fbr0", "test_micro_f1_fbr1",
+    "test_micro_f1_per_label", "n_scans", "n_evaluated", "evaluated_share",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -209,12 +209,8 @@ def statistics_of(data: Dataset, test: Dataset | None = None) -> dict[str, float
     if test is None:
         return statistics
     share = frequencies(data.Y) / data.Y.shape[0]
-    return (
-        statistics
-        | {"lowest_frequency": float(share.min()), "highest_frequency": float(share.max())}
-        | _statistics_of_part("training", data.Y)
-        | _statistics_of_part("test", test.Y)
-    )
+    statistics |= {"lowest_frequency": float(share.min()), "highest_frequency": float(share.max())}
+    return statistics | _statistics_of_part("training", data.Y) | _statistics_of_part("test", test.Y)
 
 
 def _statistics_of_part(part: str, Y: Matrix) -> dict[str, float]:
@@ -351,15 +347,9 @@ class DistancePairs:
 def label_cube(paper: str, number: str, facts: Mapping[str, Any]) -> LabelCube:
     """Return the figure of a section [cubes.N], with the distances."""
     p, labelsets = np.array(facts["probabilities"]), np.array(facts["labelsets"])
-    return LabelCube(
-        paper,
-        number,
-        facts["title"],
-        tuple(facts.get("notes", ())),
-        tuple(p.tolist()),
-        tuple(map(tuple, labelsets.tolist())),
-        tuple(np.sqrt(((labelsets - p) ** 2).sum(axis=1)).tolist()),
-    )
+    distances = np.sqrt(((labelsets - p) ** 2).sum(axis=1))
+    drawn = tuple(p.tolist()), tuple(map(tuple, labelsets.tolist())), tuple(distances.tolist())
+    return LabelCube(paper, number, facts["title"], tuple(facts.get("notes", ())), *drawn)
 
 
 def distance_pairs(paper: str, number: str, facts: Mapping[str, Any], data: Dataset) -> DistancePairs:
@@ -374,16 +364,7 @@ def distance_pairs(paper: str, number: str, facts: Mapping[str, Any], data: Data
     candidates = double_distances(ExactNeighbors(), scaling(data.X[T1]), data.Y[T1])
     pairs = candidates.of_rows(scaling(data.X[[query]]), probabilities)
     loss = np.asarray(abs(data.Y[T1] - data.Y[[query] * len(T1)]).sum(axis=1)).reshape(-1)
-    return DistancePairs(
-        paper,
-        number,
-        facts["title"],
-        tuple(facts.get("notes", ())),
-        data.name,
-        int(query),
-        tuple(T1.tolist()),
-        tuple(pairs.dx.tolist()),
-        tuple(pairs.dy.tolist()),
-        tuple(loss.tolist()),
-        {name: pairs.place_of_first(weights) for name, weights in _MARKS.items()},
-    )
+    rows, dx, dy, losses = (tuple(column.tolist()) for column in (T1, pairs.dx, pairs.dy, loss))
+    marks = {name: pairs.place_of_first(weights) for name, weights in _MARKS.items()}
+    notes = tuple(facts.get("notes", ()))
+    return DistancePairs(paper, number, facts["title"], notes, data.name, int(query), rows, dx, dy, losses, marks)

@@ -90,12 +90,9 @@ class CriticalDifferenceDisplay(_figure.Display):
             Not drawn yet.
         """
         ranked = "data sets" if test.dataset == "all" else f"folds of {test.dataset}"
-        return cls(
-            test.mean_ranks,
-            test.not_different(alpha),
-            critical_difference=test.critical_difference if test.post_hoc == "nemenyi" else None,
-            title=f"{title_of(test.metric)}: mean ranks over {test.n_pairs} {ranked}",
-        )
+        critical = test.critical_difference if test.post_hoc == "nemenyi" else None
+        title = f"{title_of(test.metric)}: mean ranks over {test.n_pairs} {ranked}"
+        return cls(test.mean_ranks, test.not_different(alpha), critical_difference=critical, title=title)
 
     @classmethod
     def from_test(cls, test: FriedmanTest, *, alpha: float = 0.05, ax: Any = None) -> Self:
@@ -158,17 +155,9 @@ def _draw_method(ax: Any, method: str, rank: float, depth: float, end: float, *,
     """Draw a line from the rank down to the method's name."""
     name = shortened(method, _LONGEST)
     ax.plot([rank, rank, end], [0, depth, depth], color=_figure.INK, linewidth=0.6, clip_on=False)
-    ax.annotate(
-        f"{name} ({rank:.2f})" if left else f"({rank:.2f}) {name}",
-        (end, depth),
-        xytext=(-3 if left else 3, 0),
-        textcoords="offset points",
-        ha="right" if left else "left",
-        va="center",
-        fontsize=9,
-        annotation_clip=False,
-        parse_math=False,
-    )
+    words, side, shift = (f"{name} ({rank:.2f})", "right", -3) if left else (f"({rank:.2f}) {name}", "left", 3)
+    look = {"fontsize": 9, "annotation_clip": False, "parse_math": False}
+    ax.annotate(words, (end, depth), (shift, 0), textcoords="offset points", ha=side, va="center", **look)
 
 
 def _draw_bars(ax: Any, mean_ranks: Mapping[str, float], alike: Sequence[Sequence[str]], overhang: float) -> None:

@@ -201,19 +201,9 @@ def _draw_chips(ax: Any, line: int, names: Sequence[Any], predicted: set[Any]) -
 def _write(ax: Any, place: Mapping[str, Any], offset: int, text: str, colour: str, *, boxed: bool) -> Any:
     """Write text to the right of a position."""
     box = {"boxstyle": "round,pad=0.25", "facecolor": _figure.PAPER, "edgecolor": colour, "linewidth": 0.8}
-    return ax.annotate(
-        text,
-        **place,
-        xytext=(offset, 0),
-        textcoords="offset points",
-        va="center",
-        ha="left",
-        fontsize=7,
-        color=colour,
-        bbox=box if boxed else None,
-        annotation_clip=False,
-        parse_math=False,
-    )
+    look = {"va": "center", "ha": "left", "fontsize": 7, "annotation_clip": False, "parse_math": False, **place}
+    where = {"xytext": (offset, 0), "textcoords": "offset points"}
+    return ax.annotate(text, color=colour, bbox=box if boxed else None, **look, **where)
 
 
 def _draw_labels(ax: Any, labels: Sequence[Mapping[str, Any]]) -> None:

@@ -396,13 +396,11 @@ class NeighborsPanelsDisplay(_figure.DisplayInSeveralAxes):
         methods = list(dict.fromkeys(record["method"] for record in with_k))
         has_value = dict.fromkeys(record["metric"] for record in with_k if record["value"] is not None)
         chosen = list(has_value) if metrics is None else metrics
-        panels = {
-            words_of(m): [
-                NeighborsCurveDisplay(**means_of(known, m, method, dataset), name=method) for method in methods
-            ]
-            for m in chosen
-        }
-        return cls(panels).plot(ax)
+
+        def curve(metric: str, method: str) -> NeighborsCurveDisplay:
+            return NeighborsCurveDisplay(**means_of(known, metric, method, dataset), name=method)
+
+        return cls({words_of(metric): [curve(metric, method) for method in methods] for metric in chosen}).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         n_rows, n_columns = self._shape()

@@ -192,17 +192,8 @@ def _draw_equal_f(ax: Any) -> None:
         least = f / (2 - f)  # the recall at which a precision of 1 has this F1
         recall = least + (1 - least) * np.linspace(0, 1, 60) ** 2
         ax.plot(recall, f * recall / (2 * recall - f), color=_figure.GREY, linewidth=0.6, zorder=0, gid=_EQUAL_F)
-        ax.annotate(
-            f"F = {f}",
-            (1.0, f / (2 - f)),
-            fontsize=7,
-            color=_figure.INK,
-            alpha=0.7,
-            xytext=(2, 0),
-            textcoords="offset points",
-            va="center",
-            annotation_clip=False,
-        )
+        look = {"fontsize": 7, "color": _figure.INK, "alpha": 0.7, "va": "center", "annotation_clip": False}
+        ax.annotate(f"F = {f}", (1.0, f / (2 - f)), (2, 0), textcoords="offset points", **look)
 
 
 # Reliability diagram: shares of true labels over predicted probabilities.
