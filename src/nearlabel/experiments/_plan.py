@@ -13,33 +13,24 @@ from scipy import sparse
 from sklearn.base import clone
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._folds import (
-    Fold,
-    Problem,
-    check_matrices,
-    description,
-    given_fold,
-    groups_of_copies,
-    have_copies,
-)
-from nearlabel.experiments._method_names import N_FOLDS
-from nearlabel.experiments._methods import MethodSpec, sharing_a_fit
-from nearlabel.experiments._metrics import direction_of, read_metrics, skipped_on
-from nearlabel.experiments._parts import Part, by_name, describe_object, described
-from nearlabel.experiments._preparing import Columns, check_impute, prepared
+from nearlabel.experiments._folds import Fold, description, given_fold
 from nearlabel.experiments._record_lines import Record
-from nearlabel.experiments._searches import Finder, make_search, usual_search
 from nearlabel.experiments._summary import table_of_fold
-from nearlabel.experiments._unknown_labels import check_takes_unknown
 from nearlabel.metrics import CATALOGUE, Metric, label_propensities
 from nearlabel.metrics.catalogue import needs_propensities
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, PER_LABEL, PER_ROW, WITHOUT_COPIES, score_and_count
 from nearlabel.models.decision import cut
 from nearlabel.models.out_of_sample import largest_group, of_groups, splitter_of
 from nearlabel.preprocessing import SCALES
-from nearlabel.preprocessing._feature_scaler import check_scale  # as in FeatureScaler
 from nearlabel.selection import IterativeStratifiedKFold
 from nearlabel.selection._stratified_folds import check_order
+from nearlabel.selection.data import Problem, check_matrices, groups_of_copies, have_copies
+from nearlabel.selection.method_names import N_FOLDS
+from nearlabel.selection.methods import MethodSpec, check_takes_unknown, sharing_a_fit
+from nearlabel.selection.named_metrics import direction_of, read_metrics, skipped_on
+from nearlabel.selection.parts import Part, by_name, describe_object, described
+from nearlabel.selection.preparing import Columns, check_impute, check_scale, prepared
+from nearlabel.selection.searches import Finder, make_search, usual_search
 from nearlabel.thresholds import CalibratedLabels, ThresholdStrategy, cross_val_scores
 from nearlabel.utils.estimators import label_scores, response_method_of
 from nearlabel.utils.messages import without_advice
@@ -248,7 +239,9 @@ class Plan:
 
     def settings(self, fold: Fold) -> Iterator[Record]:
         """Yield the records of a fold in order, without values."""
-        told = {name: direction_of(metric) | skipped_on(metric, fold) for name, metric in self._metrics.items()}
+        told = {
+            name: direction_of(metric) | skipped_on(metric, fold.Y[fold.test]) for name, metric in self._metrics.items()
+        }
         for method, spec in self._specs.items():
             for k in self._numbers(spec):
                 for name, of_metric in told.items():

@@ -12,10 +12,11 @@ from typing import Any, Protocol
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from nearlabel.experiments._folds import Fold, Problem, as_problems
+from nearlabel.experiments._folds import Fold, as_problems
 from nearlabel.experiments._record_lines import Record
 from nearlabel.experiments._versions import made_with
 from nearlabel.experiments.records import RecordFolder
+from nearlabel.selection.data import Problem
 from nearlabel.utils.messages import Progress, expect, kept_warnings
 
 

@@ -8,7 +8,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from nearlabel.experiments._parts import from_text
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.preprocessing import (
     MLROS,
@@ -43,6 +42,7 @@ from nearlabel.rivals import (
     RandomForestPCT,
     RankSVM,
 )
+from nearlabel.selection.parts import from_text
 from nearlabel.thresholds import (
     FBR,
     CyclicAscent,

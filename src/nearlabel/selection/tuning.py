@@ -18,17 +18,17 @@ import numpy as np
 
 from nearlabel import __version__
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._attempt import EXACT, Attempt, Step, read_attempt, write_attempt
-from nearlabel.experiments._folds import as_dataset, check_matrices, problem_digest
-from nearlabel.experiments._grid import LOO, Fitting, Grid, Samples, drawn
-from nearlabel.experiments._method_names import LEADERBOARD_METHODS
-from nearlabel.experiments._metrics import read_metric
-from nearlabel.experiments._parts import by_name, describe_object
-from nearlabel.experiments._preparing import check_impute
-from nearlabel.experiments._searches import check_searches, make_search
-from nearlabel.experiments._stages import SizeOf, Stages, Tuned, progress_of, tuned_of
-from nearlabel.experiments._unknown_labels import check_takes_unknown
 from nearlabel.preprocessing import SCALES
+from nearlabel.selection._grid import LOO, Fitting, Grid, Samples, drawn
+from nearlabel.selection.candidates import EXACT, Attempt, Step, read_attempt, write_attempt
+from nearlabel.selection.data import as_dataset, check_matrices, problem_digest
+from nearlabel.selection.method_names import LEADERBOARD_METHODS
+from nearlabel.selection.methods import check_takes_unknown
+from nearlabel.selection.named_metrics import read_metric
+from nearlabel.selection.parts import by_name, describe_object
+from nearlabel.selection.preparing import check_impute
+from nearlabel.selection.searches import check_searches, make_search
+from nearlabel.selection.stages import SizeOf, Stages, Tuned, progress_of, tuned_of
 from nearlabel.utils.messages import Progress
 from nearlabel.utils.targets import each_once
 from nearlabel.utils.validation import check_choice, check_integer, check_positive

@@ -12,18 +12,18 @@ from scipy import sparse
 from sklearn.base import clone
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._attempt import EXACT, Candidate, Line
-from nearlabel.experiments._folds import groups_of_copies, have_copies, in_small_groups
-from nearlabel.experiments._method_names import N_FOLDS
-from nearlabel.experiments._methods import MethodSpec, sharing_a_fit
-from nearlabel.experiments._parts import Part
-from nearlabel.experiments._preparing import Columns, preparation, prepared_by
-from nearlabel.experiments._searches import make_search
 from nearlabel.lazy import MLMLM
 from nearlabel.models import out_of_sample
 from nearlabel.models.decision import cut
 from nearlabel.models.out_of_sample import largest_group, of_groups, rows_of, splitter_of
 from nearlabel.rivals.clustering_trees import ClusteringTrees
+from nearlabel.selection.candidates import EXACT, Candidate, Line
+from nearlabel.selection.data import groups_of_copies, have_copies, in_small_groups
+from nearlabel.selection.method_names import N_FOLDS
+from nearlabel.selection.methods import MethodSpec, sharing_a_fit
+from nearlabel.selection.parts import Part
+from nearlabel.selection.preparing import Columns, preparation, prepared_by
+from nearlabel.selection.searches import make_search
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.utils.messages import without_advice
 from nearlabel.utils.partial_labels import PartialLabels

@@ -9,7 +9,6 @@ from typing import Any
 
 from sklearn.base import clone
 
-from nearlabel.experiments._parts import Part, check_search
 from nearlabel.neighbors import (
     ExactNeighbors,
     FaissHNSWNeighbors,
@@ -17,6 +16,7 @@ from nearlabel.neighbors import (
     PrecomputedNeighbors,
     UsearchNeighbors,
 )
+from nearlabel.selection.parts import Part, check_search
 from nearlabel.utils.types import Matrix, NeighborSearch
 
 SEARCHES: Mapping[str, Any] = MappingProxyType(

@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nearlabel.experiments._attempt import Attempt, Candidate, Chosen, Cost, LeftOut, Line, Step, Trial, make_untuned
-from nearlabel.experiments._grid import LOO, Fitting, Grid, Samples, drawn, parts_of
-from nearlabel.experiments._methods import MethodSpec
-from nearlabel.experiments._parts import describe_object
 from nearlabel.metrics import CATALOGUE, Metric, score_all
 from nearlabel.metrics.evaluation import named_without_copies
+from nearlabel.selection._grid import LOO, Fitting, Grid, Samples, drawn, parts_of
+from nearlabel.selection.candidates import Attempt, Candidate, Chosen, Cost, LeftOut, Line, Step, Trial, make_untuned
+from nearlabel.selection.methods import MethodSpec
+from nearlabel.selection.parts import describe_object
 from nearlabel.utils.messages import without_advice
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense
