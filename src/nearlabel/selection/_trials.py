@@ -105,9 +105,8 @@ class Trials:
             If the metric is undefined for all.
         """
         if not self._finalists:
-            raise ValueError(
-                f"scoring must be a metric that these label sets define, got {self._criterion.metric.name!r}, which is not."
-            )
+            name = self._criterion.metric.name
+            raise ValueError(f"scoring must be a metric that these label sets define, got {name!r}, which is not.")
         return self._finalists[0][1]
 
     def crossfit(self, groups: IntArray | None = None) -> float:

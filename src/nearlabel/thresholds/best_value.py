@@ -37,7 +37,7 @@ class BestThresholds:
             strategy._check_parameters()
 
     def tuned(self, scores: FloatArray, rows: Any = None) -> tuple[ThresholdStrategy, float]:
-        """Return thresholds found on all or some rows of checked scores (n_samples, n_labels), and their value there."""
+        """Return thresholds found on some rows of checked scores (n_samples, n_labels), and their value there."""
         strategy, truth = clone(self._strategy), self._truth
         if rows is not None:
             scores, truth = scores[rows], truth.rows(rows)
@@ -58,7 +58,7 @@ class BestThresholds:
         return check_predicted(strategy.predict(scores), (scores.shape[0], scores.shape[1]))
 
     def value(self, decided: Matrix, scores: FloatArray, truth: PartialLabels | None = None) -> float:
-        """Return the metric of checked label sets and scores of all samples, or of others with these true label sets."""
+        """Return the metric of checked label sets and scores: of all samples, or of others whose truth is given."""
         evaluation = self._evaluation
         if truth is not None:
             evaluation = Evaluation.of(truth.with_nan(), [self._metric])
