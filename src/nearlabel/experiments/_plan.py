@@ -14,15 +14,8 @@ from sklearn.base import clone
 
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import _folds
-from nearlabel.experiments._method_names import N_FOLDS
-from nearlabel.experiments._methods import MethodSpec, sharing_a_fit
-from nearlabel.experiments._metrics import direction_of, read_metrics, skipped_on
-from nearlabel.experiments._parts import Part, by_name, describe_object, described
-from nearlabel.experiments._preparing import Columns, check_impute, prepared
 from nearlabel.experiments._record_lines import Record
-from nearlabel.experiments._searches import Finder, make_search, usual_search
 from nearlabel.experiments._summary import table_of_fold
-from nearlabel.experiments._unknown_labels import check_takes_unknown
 from nearlabel.metrics import CATALOGUE, Metric, label_propensities
 from nearlabel.metrics.catalogue import needs_propensities
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, PER_LABEL, PER_ROW, WITHOUT_COPIES, score_and_count
@@ -31,6 +24,13 @@ from nearlabel.models.out_of_sample import largest_group, of_groups, splitter_of
 from nearlabel.preprocessing import SCALES, check_scale
 from nearlabel.selection import IterativeStratifiedKFold
 from nearlabel.selection._stratified_folds import check_order
+from nearlabel.selection.data import Problem, check_matrices, groups_of_copies, have_copies
+from nearlabel.selection.method_names import N_FOLDS
+from nearlabel.selection.methods import MethodSpec, check_takes_unknown, sharing_a_fit
+from nearlabel.selection.named_metrics import direction_of, read_metrics, skipped_on
+from nearlabel.selection.parts import Part, by_name, describe_object, described
+from nearlabel.selection.preparing import Columns, check_impute, prepared
+from nearlabel.selection.searches import Finder, make_search, usual_search
 from nearlabel.thresholds import CalibratedLabels, ThresholdStrategy, cross_val_scores
 from nearlabel.utils.estimators import label_scores, response_method_of
 from nearlabel.utils.messages import without_advice
@@ -143,7 +143,7 @@ class Plan:
         check_impute(self.impute)
         self._metrics  # noqa: B018 - raises an error unless it is a metric
 
-    def folds(self, problems: Mapping[str, _folds.Problem]) -> Iterator[_folds.Fold]:
+    def folds(self, problems: Mapping[str, Problem]) -> Iterator[_folds.Fold]:
         """Yield every fold of every problem, in a fixed order.
 
         Raises
@@ -154,7 +154,7 @@ class Plan:
         """
         for name, problem in problems.items():
             folds = [_folds.given_fold(name, *problem)] if isinstance(problem, tuple) else self._shuffled(name, problem)
-            _folds.check_matrices(name, folds[0].X, folds[0].Y, impute=self.impute)
+            check_matrices(name, folds[0].X, folds[0].Y, impute=self.impute)
             training = folds[0].training if isinstance(problem, tuple) else slice(None)
             check_takes_unknown(name, folds[0].Y[training], self._specs)
             check_scale(self.scale, folds[0].columns.kinds)
@@ -164,9 +164,9 @@ class Plan:
 
     def _with_copies(self, folds: Sequence[_folds.Fold]) -> Iterator[_folds.Fold]:
         """Yield the folds of one problem, with the test samples that equal a training sample."""
-        groups = _folds.groups_of_copies(folds[0].X)
+        groups = groups_of_copies(folds[0].X)
         for fold in folds:
-            yield fold._replace(copied=_folds.have_copies(groups, fold.training, fold.test))
+            yield fold._replace(copied=have_copies(groups, fold.training, fold.test))
 
     @cached_property
     def _specs(self) -> dict[str, MethodSpec]:
@@ -224,7 +224,7 @@ class Plan:
         splits: Iterator[tuple[IntArray, IntArray]] = splitter.split(problem.Y, problem.Y, **of_groups(problem.groups))
         return splits
 
-    def describe(self, problems: Mapping[str, _folds.Problem]) -> dict[str, Any]:
+    def describe(self, problems: Mapping[str, Problem]) -> dict[str, Any]:
         """Return the inputs that determine the records: plan, library version and a digest of each problem."""
         settings = {field.name: getattr(self, field.name) for field in fields(self)}
         names = {"methods": list(self.methods), "metrics": list(self.metrics)}
@@ -240,7 +240,9 @@ class Plan:
 
     def settings(self, fold: _folds.Fold) -> Iterator[Record]:
         """Yield the records of a fold in order, without values."""
-        told = {name: direction_of(metric) | skipped_on(metric, fold) for name, metric in self._metrics.items()}
+        told = {
+            name: direction_of(metric) | skipped_on(metric, fold.Y[fold.test]) for name, metric in self._metrics.items()
+        }
         for method, spec in self._specs.items():
             for k in self._numbers(spec):
                 for name, of_metric in told.items():

@@ -17,10 +17,11 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from nearlabel import __version__
-from nearlabel.experiments._folds import Fold, Problem, as_problems
+from nearlabel.experiments._folds import Fold, as_problems
 from nearlabel.experiments._record_lines import Record
 from nearlabel.experiments.records import RecordFolder
 from nearlabel.neighbors.exact.kernels import kernel_in_use, kernel_levels, kernels_state  # as searches find them
+from nearlabel.selection.data import Problem
 from nearlabel.utils.messages import Progress, expect, kept_warnings
 
 

@@ -21,6 +21,7 @@ from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import Evaluation
 from nearlabel.models import WithProbabilities
 from nearlabel.models.decision import cut
+from nearlabel.models.selector import Criterion
 from nearlabel.neighbors import ExactNeighbors, NoveltyDetector
 from nearlabel.neighbors.exact.all_pairs import AllDistances, equal_rows, takes_missing_values
 from nearlabel.solvers.feature_scaling import FeatureScaling
@@ -209,18 +210,13 @@ class MLMLM(WithProbabilities):
         evaluation, n_chosen = Evaluation.of(truth, [get_metric(self.scoring)]), int(truth.sum())
         powers = POWERS if self.power == AUTO else (float(self.power),)
         values = [_value(evaluation, self._shares(candidates, power), n_chosen) for power in powers]
-        self.power_ = powers[self._best(values)]
+        self.power_ = powers[Criterion(get_metric(self.scoring)).first_best(values) or 0]  # 0: of an undefined metric
         scores = self._shares(candidates, self.power_)
         self.threshold_ = _cut_of_as_many(scores, n_chosen)
         self.cv_results_ = {}
         if self.power == AUTO:
             self.cv_results_ = {"power": np.array(powers), get_metric(self.scoring).name: np.array(values)}
         return scores if len(judged) == n_samples else None
-
-    def _best(self, values: list[float]) -> int:
-        """Return the first of the best values; the first of all if the metric is undefined."""
-        signed = np.array(values) if get_metric(self.scoring).greater_is_better else -np.array(values)
-        return 0 if np.isnan(signed).all() else int(np.nanargmax(signed))
 
     def _fit_left_out(self, X: MatrixLike, y: MatrixLike) -> FloatArray:
         """Fit, and return the leave-one-out scores, which the fit computes too."""

@@ -16,6 +16,7 @@ from nearlabel.lazy._engine import Groups
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import Evaluation, metrics_of, needs_of
 from nearlabel.models.out_of_sample import Answer, Fold, Needs, join_answers
+from nearlabel.models.selector import Criterion
 from nearlabel.neighbors import RESERVE, clone_search
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import IntArray, Matrix
@@ -245,6 +246,40 @@ class NeighborsSweep:
         for k in self.candidates:
             yield AnswerOfK(k, *self._ask(k, Needs(labels, scores)))
 
+    def answer(self, n_neighbors: int) -> Answer:
+        """Return the predictions for one number of neighbours, at most the largest candidate.
+
+        Parameters
+        ----------
+        n_neighbors : int
+            Any number, not only a candidate.
+
+        Returns
+        -------
+        Answer
+            Label sets, in the form of those of `loo_predict`, and scores.
+        """
+        labels, scores = self._ask(n_neighbors, Needs())[1]
+        return Answer(self.classifier._container.wrap(labels), scores)
+
+    @staticmethod
+    def serves(method: Any) -> bool:
+        """Return whether `left_out` replaces the fits of a method with each number of neighbours.
+
+        Parameters
+        ----------
+        method : classifier
+            Any classifier.
+
+        Returns
+        -------
+        bool
+            True for our lazy classifiers with leave-one-out predictions that draw no random numbers; a user's class may
+            have public methods of its own.
+        """
+        is_ours = type(method).__module__.startswith("nearlabel.lazy.") and hasattr(method, "counts_rows")
+        return is_ours and hasattr(method, "loo_predict") and not hasattr(method, "random_state")
+
     def table(self, metrics: Sequence[MetricLike] = (SCORING,)) -> dict[str, NDArray[Any]]:
         """Return the value of each metric for each number of neighbours.
 
@@ -289,10 +324,10 @@ class NeighborsSweep:
             If the metric is undefined for all numbers.
         """
         known = get_metric(metric)
-        values = table[known.name]
-        if np.isnan(values).all():
+        best = Criterion(known).first_best(table[known.name])
+        if best is None:
             raise ValueError(f"scoring must be a metric that is defined for these label sets, got {known.name!r}.")
-        return int(table["n_neighbors"][np.nanargmax(values if known.greater_is_better else -values)])
+        return int(table["n_neighbors"][best])
 
     def fit_best(
         self, metrics: Sequence[MetricLike] = (SCORING,), value: Callable[[Matrix, Matrix], float] | None = None

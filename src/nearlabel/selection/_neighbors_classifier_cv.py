@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
@@ -16,11 +15,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import Tags, check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.lazy import MLMLM, BRkNN, Explanation, LazyClassifier, MLkNN, NeighborsSweep
+from nearlabel.lazy import MLMLM, BRkNN, Explanation, MLkNN, NeighborsSweep
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import Evaluation
 from nearlabel.models import explain
 from nearlabel.models.out_of_sample import LeaveOneOut, Needs, largest_group, of_groups, rows_of, splits_of, splitter_of
+from nearlabel.models.selector import Budget
 from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
 from nearlabel.selection._trials import Space, Trials, fresh, is_mixed, spaces_of
 from nearlabel.thresholds import FixedThresholdsClassifier, ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
@@ -266,12 +266,12 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         trials = Trials(labels, get_metric(self.scoring), strategy)
         spaces = spaces_of(X, self.scales, self.metrics)
         numbers = self._numbers(labels.shape[0], groups)
-        deadline = np.inf if self.time_limit is None else time.monotonic() + self.time_limit
+        budget = Budget(self.time_limit)
         self.timed_out_ = False
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UselessNeighborsWarning)  # the best candidate warns when it is fitted
             for place, order, name, method, space, left_out in self._lines(spaces, X, labels, groups):
-                if trials.all and time.monotonic() > deadline:
+                if trials.all and budget.is_spent:
                     self.timed_out_ = True
                     break
                 for k, model, scores in self._sized(method, space, numbers, left_out):
@@ -306,7 +306,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return
         n_more = largest_group(left_out.groups)
         known = left_out.neighbors(ExactNeighbors(metric=space.metric), numbers[-1] + n_more, space.metric)
-        if _shares_fit(method) and numbers[-1] <= left_out.y.shape[0] - n_more - method._asks_for_training_rows:
+        most = left_out.y.shape[0] - n_more - getattr(method, "_asks_for_training_rows", 0)
+        if NeighborsSweep.serves(method) and numbers[-1] <= most:
             model = _in_space(method, space, numbers[-1], known)
             sweep = NeighborsSweep.left_out(model, left_out.X, left_out.y, numbers, groups=left_out.groups)
             for k, _, answer in sweep.answers(labels=False):
@@ -419,11 +420,6 @@ def _left_out_scores(model: Any, left_out: LeaveOneOut) -> FloatArray:
         return model._fit_left_out(left_out.X, left_out.y)
     scores: FloatArray = left_out.answer(model, Needs(labels=False)).scores
     return scores
-
-
-def _shares_fit(method: Any) -> bool:
-    """Return whether one fit serves all numbers of neighbours: a lazy classifier, unless a user's class."""
-    return isinstance(method, LazyClassifier) and type(method).__module__.startswith("nearlabel.")
 
 
 def _takes_search(parameters: Mapping[str, Any]) -> bool:

@@ -14,13 +14,12 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from nearlabel.metrics import Metric
-from nearlabel.metrics.evaluation import Evaluation
-from nearlabel.metrics.inputs import check_predicted
 from nearlabel.models.out_of_sample import of_groups, splitter_of
+from nearlabel.models.selector import Criterion
 from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
 from nearlabel.thresholds import ThresholdStrategy
+from nearlabel.thresholds.best_value import BestThresholds
 from nearlabel.utils.containers import are_words, columns_of, is_frame, kind_of
-from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, as_score_matrix
 
@@ -73,17 +72,12 @@ class Trials:
     """
 
     def __init__(self, labels: Matrix, metric: Metric, strategy: ThresholdStrategy) -> None:
-        self._labels, self._metric, self._strategy = labels, metric, strategy
-        self._evaluation = Evaluation.of(labels, [metric])
-        self._sign = 1 if metric.greater_is_better else -1
-        self._is_ours = strategy._is_ours
-        self._is_reached = strategy._reaches(metric)
+        self._labels, self._criterion = labels, Criterion(metric)
+        self._thresholds = BestThresholds(labels, metric, strategy)
         self._finalists: list[tuple[tuple[Any, ...], Trial, FloatArray]] = []
         self._most = max(1, min(_MOST_FINALISTS, _BYTES_OF_FINALISTS // (8 * labels.shape[0] * labels.shape[1])))
         self.all: list[Trial] = []
         self.best_model: Any = None
-        if self._is_ours:
-            strategy._check_parameters()
 
     def offer(
         self, names: dict[str, Any], candidate: Any, place: tuple[int, ...], model: Any, scores: FloatArray
@@ -92,9 +86,8 @@ class Trials:
 
         Among equal values the trial with the lowest place wins.
         """
-        strategy, value = self._tuned(as_score_matrix(scores), slice(None))
-        loss = -self._sign * value if np.isfinite(value) else np.inf
-        trial = Trial(names, candidate, (loss, *place), value, strategy)
+        strategy, value = self._thresholds.tuned(as_score_matrix(scores))
+        trial = Trial(names, candidate, (self._criterion.loss(value), *place), value, strategy)
         self.all.append(trial)
         if np.isfinite(value):
             self._finalists.append((trial.rank, trial, scores))
@@ -112,9 +105,8 @@ class Trials:
             If the metric is undefined for all.
         """
         if not self._finalists:
-            raise ValueError(
-                f"scoring must be a metric that these label sets define, got {self._metric.name!r}, which is not."
-            )
+            name = self._criterion.metric.name
+            raise ValueError(f"scoring must be a metric that these label sets define, got {name!r}, which is not.")
         return self._finalists[0][1]
 
     def crossfit(self, groups: IntArray | None = None) -> float:
@@ -127,12 +119,11 @@ class Trials:
         scored = np.empty(self._labels.shape)
         splitter = splitter_of(N_PARTS, n_samples, 0, groups)
         for others, part in splitter.split(np.zeros((n_samples, 1)), **of_groups(groups)):
-            tuned = [self._tuned(scores, others) for *_, scores in self._finalists]
-            gains = self._sign * np.array([value for _, value in tuned])
-            best = int(np.where(np.isnan(gains), -np.inf, gains).argmax())
+            tuned = [self._thresholds.tuned(scores, others) for *_, scores in self._finalists]
+            best = self._criterion.first_best([value for _, value in tuned]) or 0
             scored[part] = self._finalists[best][2][part]
-            decided[part] = as_dense(self._decided(tuned[best][0], scored[part]))
-        return self._evaluation.of_checked(decided, scored)[self._metric.name]
+            decided[part] = as_dense(self._thresholds.decided(tuned[best][0], scored[part]))
+        return self._thresholds.value(decided, scored)
 
     def table(self) -> dict[str, NDArray[Any]]:
         """Return the trials as columns, in the order of trying."""
@@ -141,24 +132,6 @@ class Trials:
         rank[sorted(range(len(ranks)), key=ranks.__getitem__)] = np.arange(1, len(ranks) + 1)
         columns = {name: np.array([trial.names[name] or 0 for trial in self.all]) for name in self.all[0].names}
         return {**columns, "score": np.array([trial.value for trial in self.all]), "rank": rank}
-
-    def _tuned(self, scores: FloatArray, rows: Any) -> tuple[ThresholdStrategy, float]:
-        """Return thresholds found on some rows of checked scores, and the value that they reach there."""
-        strategy, scores = clone(self._strategy), scores[rows]
-        if self._is_ours:
-            strategy._fit_checked(scores, PartialLabels(self._labels[rows], None), None)
-        else:
-            strategy.fit(scores, self._labels[rows])
-        if self._is_reached:
-            return strategy, strategy.objective_
-        evaluation = self._evaluation if isinstance(rows, slice) else self._evaluation.rows(rows)
-        return strategy, evaluation.of_checked(self._decided(strategy, scores), scores)[self._metric.name]
-
-    def _decided(self, strategy: ThresholdStrategy, scores: FloatArray) -> Matrix:
-        """Return the label sets of checked scores."""
-        if self._is_ours:
-            return strategy._decide(scores)
-        return check_predicted(strategy.predict(scores), (scores.shape[0], scores.shape[1]))
 
 
 # The ways to compute distances that a choice tries: the transformation of features, and the metric.
