@@ -8,9 +8,10 @@ import pytest
 
 from nearlabel.cli._tune import verdict_of
 from nearlabel.datasets import load_multidigits, write_npz
-from nearlabel.experiments import LEADERBOARD_METHODS, Candidate, Trial, Tuned, Tuning, _stages, _tuning
-from nearlabel.experiments._attempt import Attempt
+from nearlabel.experiments import LEADERBOARD_METHODS, Candidate, Trial, Tuned, Tuning
 from nearlabel.persistence import load_model, read_card
+from nearlabel.selection import stages, tuning
+from nearlabel.selection.candidates import Attempt
 
 CSV = ("--labels-column", "tags", "--ignore", "id")
 QUICK = ("--k", "1-4", "--methods", "brknn,mlknn", "--scales", "none,standard", "--search", "exact")
@@ -154,7 +155,7 @@ def test_the_best_is_saved_later(nearlabel, table, tmp_path, monkeypatch):
     command = ("tune", path, *CSV, "--methods", "brknn,rfpct:n_estimators=3", "--k", 3, "--state", state)
     first = nearlabel(*command, "--metric", "hamming_loss")
     assert "the same command with --out best.skops saves the best model without trying again" in first.out
-    monkeypatch.setattr(_stages, "_trials", None)  # would fail
+    monkeypatch.setattr(stages, "_trials", None)  # would fail
     again = nearlabel(*command, "--metric", "hamming_loss", "--out", out)
     assert (again.code, again.err) == (0, "")
     assert again.out.startswith(first.out[: first.out.index("Hint: ")])
@@ -170,7 +171,7 @@ def test_a_time_limit(nearlabel, table, monkeypatch):
         assert 0 < seconds < 50
         yield from list(zip(range(2), make_items(tuning, data, Attempt()), strict=False))[1][1:]
 
-    monkeypatch.setattr(_tuning, "items_within", two_steps)
+    monkeypatch.setattr(tuning, "items_within", two_steps)
     options = ("--methods", "brknn,mlknn", "--k", "3", "--scales", "none", "--search", "exact", "--time-limit", "50")
     answer = nearlabel("tune", path, *CSV, *options)
     assert "fruit: 1 models; each line with its best k" in answer.out

@@ -9,9 +9,9 @@ from scipy import sparse
 from nearlabel.comparison import paired_values
 from nearlabel.datasets import Dataset, duplicate_groups
 from nearlabel.experiments import Plan, Tuning, copied_rows, make_method, run, share_of_copies
-from nearlabel.experiments import _folds as copies
-from nearlabel.experiments._folds import groups_of_copies, in_small_groups
-from nearlabel.experiments._grid import parts_of
+from nearlabel.selection import data as copies
+from nearlabel.selection._grid import parts_of
+from nearlabel.selection.data import groups_of_copies, in_small_groups
 
 END = "_without_copies"
 METRICS = ("micro_f1", "average_precision", "empty_predictions")

@@ -9,10 +9,10 @@ from sklearn.pipeline import make_pipeline
 
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import IMPUTATIONS, Candidate, Plan, SearchPlan, Tuning, run
-from nearlabel.experiments._preparing import imputed
 from nearlabel.lazy import MLkNN
 from nearlabel.metrics import micro_f1
 from nearlabel.preprocessing import FeatureScaler
+from nearlabel.selection.preparing import imputed
 
 
 @pytest.fixture

@@ -10,11 +10,12 @@ from joblib import Parallel, delayed
 from scipy import sparse
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import LEADERBOARD_METHODS, Candidate, Line, MethodSpec, Tuning, _stages
-from nearlabel.experiments import _tuning as module
-from nearlabel.experiments._grid import drawn
-from nearlabel.experiments._tuning import items_within
+from nearlabel.experiments import LEADERBOARD_METHODS, Candidate, Line, MethodSpec, Tuning
 from nearlabel.files.check_sums import with_sum, without_sum
+from nearlabel.selection import stages
+from nearlabel.selection import tuning as module
+from nearlabel.selection._grid import drawn
+from nearlabel.selection.tuning import items_within
 
 OF_ITSELF = "the same as with scaling none, as the method divides features by their ranges"
 
@@ -104,7 +105,7 @@ def test_nothing_is_tried_twice(tmp_path, monkeypatch):
     again = Tuning(**options).run(data, state=state, progress=lambda *pair: seen.append(pair))
     assert (again.trials, again.scores, again.measured) == (whole.trials, whole.scores, whole.measured)
     assert seen == [(3, 6), (4, 6), (5, 6), (6, 6)]
-    monkeypatch.setattr(_stages, "_trials", None)  # would fail
+    monkeypatch.setattr(stages, "_trials", None)  # would fail
     assert Tuning(**options).run(data, state=state).scores == whole.scores
 
 

@@ -10,10 +10,10 @@ from sklearn.pipeline import make_pipeline
 
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Candidate, Plan, ThresholdPlan, Tuning, make_preparation, run
-from nearlabel.experiments._preparing import scale_features
 from nearlabel.lazy import BRkNN
 from nearlabel.metrics import micro_f1
 from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
+from nearlabel.selection.preparing import scale_features
 from nearlabel.utils.validation import as_dense
 
 

@@ -9,10 +9,10 @@ from sklearn.pipeline import Pipeline
 
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Candidate, Tuning, make_method
-from nearlabel.experiments._methods import MethodSpec
 from nearlabel.metrics import CATALOGUE, score_all
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.preprocessing import FeatureScaler
+from nearlabel.selection.methods import MethodSpec
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.utils.estimators import label_scores, response_method_of
 

@@ -4,8 +4,8 @@ import pytest
 from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from nearlabel.experiments._preparing import scale_features
 from nearlabel.preprocessing import SCALES, FeatureScaler
+from nearlabel.selection.preparing import scale_features
 
 
 @pytest.fixture

@@ -1,10 +1,18 @@
 """Run experiments by plans, record the results, and summarise them."""
 
 from nearlabel.experiments import one_search as one_search  # for the command line
-from nearlabel.experiments._attempt import Candidate, Cost, LeftOut, Line, Trial
-from nearlabel.experiments._automatic import ChosenNeighbors, NeighborsChoice
-from nearlabel.experiments._folds import Problem, copied_rows, problem_digest, share_of_copies
-from nearlabel.experiments._method_names import (
+from nearlabel.experiments._folds import copied_rows, share_of_copies
+from nearlabel.experiments._plan import Plan
+from nearlabel.experiments._record_lines import Record
+from nearlabel.experiments._run import environment, made_with, run, show_versions
+from nearlabel.experiments._search_plan import SearchCost, SearchPlan, search_costs
+from nearlabel.experiments._summary import Cell, summarise, summarise_labels
+from nearlabel.experiments._threshold_plan import ThresholdPlan
+from nearlabel.experiments.records import read_records
+from nearlabel.selection.automatic import ChosenNeighbors, NeighborsChoice
+from nearlabel.selection.candidates import Candidate, Cost, LeftOut, Line, Trial
+from nearlabel.selection.data import Problem, problem_digest
+from nearlabel.selection.method_names import (
     LEADERBOARD_METHODS,
     METHODS,
     NEIGHBOR_METHODS,
@@ -12,22 +20,13 @@ from nearlabel.experiments._method_names import (
     SELECTIONS,
     THRESHOLDS,
 )
-from nearlabel.experiments._methods import MethodSpec, make_method, make_sampler
-from nearlabel.experiments._metrics import make_metric
-from nearlabel.experiments._parts import ESTIMATORS
-from nearlabel.experiments._plan import Plan
-from nearlabel.experiments._preparing import IMPUTATIONS, make_preparation
-from nearlabel.experiments._record_lines import Record
-from nearlabel.experiments._run import run
-from nearlabel.experiments._search_plan import SearchCost, SearchPlan, search_costs
-from nearlabel.experiments._searches import SEARCHES, make_search, usual_search
-from nearlabel.experiments._stages import Tuned
-from nearlabel.experiments._summary import Cell, summarise, summarise_labels
-from nearlabel.experiments._threshold_plan import ThresholdPlan
-from nearlabel.experiments._tuning import Tuning
-from nearlabel.experiments._unknown_labels import takes_unknown
-from nearlabel.experiments._versions import environment, made_with, show_versions
-from nearlabel.experiments.records import read_records
+from nearlabel.selection.methods import MethodSpec, make_method, make_sampler, takes_unknown
+from nearlabel.selection.named_metrics import make_metric
+from nearlabel.selection.parts import ESTIMATORS
+from nearlabel.selection.preparing import IMPUTATIONS, make_preparation
+from nearlabel.selection.searches import SEARCHES, make_search, usual_search
+from nearlabel.selection.stages import Tuned
+from nearlabel.selection.tuning import Tuning
 from nearlabel.utils.messages import Progress
 
 __all__ = [

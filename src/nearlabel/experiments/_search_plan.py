@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from nearlabel.experiments._folds import Fold, Problem
-from nearlabel.experiments._parts import by_name, describe_object, described
+from nearlabel.experiments._folds import Fold
 from nearlabel.experiments._plan import Plan
 from nearlabel.experiments._record_lines import Record
-from nearlabel.experiments._searches import Finder, check_searches, exact_search_for, make_search
 from nearlabel.experiments._summary import Cell, summarise
 from nearlabel.neighbors import ExactNeighbors
+from nearlabel.selection.data import Problem
+from nearlabel.selection.parts import by_name, describe_object, described
+from nearlabel.selection.searches import Finder, check_searches, exact_search_for, make_search
 from nearlabel.utils.types import FloatArray, IntArray
 
 # Metrics of a search, in addition to the metrics of a plan.
@@ -210,16 +211,6 @@ def _cost(
     dataset, method, n_neighbors, metric = key
     true, found = cells[exact], cells[search]
     seconds = dataset, method, None, SECONDS
-    return SearchCost(
-        dataset,
-        method,
-        search,
-        n_neighbors,
-        metric,
-        exact=true[key],
-        value=found[key],
-        difference=found[key] - true[key],
-        recall=found[dataset, method, n_neighbors, RECALL],
-        exact_seconds=true[seconds],
-        seconds=found[seconds],
-    )
+    recall = found[dataset, method, n_neighbors, RECALL]
+    values = true[key], found[key], found[key] - true[key], recall, true[seconds], found[seconds]
+    return SearchCost(dataset, method, search, n_neighbors, metric, *values)

@@ -17,18 +17,17 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
-from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, given_fold, stacked
-from nearlabel.experiments._preparing import prepared
+from nearlabel.experiments._folds import Fold, description, given_fold, stacked
 from nearlabel.experiments._record_lines import Record
-from nearlabel.experiments._unknown_labels import check_takes_unknown
 from nearlabel.lazy import BRkNN
 from nearlabel.metrics import micro_f1
-from nearlabel.preprocessing import SCALES
-from nearlabel.preprocessing._feature_scaler import check_scale  # as in FeatureScaler
+from nearlabel.preprocessing import SCALES, check_scale
+from nearlabel.selection.data import Problem, check_matrices
+from nearlabel.selection.methods import check_takes_unknown
+from nearlabel.selection.preparing import prepared
 from nearlabel.thresholds import FBR, MicroFOptimum, PillaiAscent, SCut, cross_val_scores
-from nearlabel.utils.targets import each_once
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive
+from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive, each_once
 
 
 class GaussianKernel(TransformerMixin, BaseEstimator):
@@ -57,16 +56,9 @@ CLASSIFIERS: Mapping[str, Callable[[ThresholdPlan], Any]] = MappingProxyType(
 )
 
 METRICS = (
-    "validation_micro_f1",
-    "test_micro_f1",
-    "test_micro_f1_first_scan",
-    "test_micro_f1_fbr0",
-    "test_micro_f1_fbr1",
-    "test_micro_f1_per_label",
-    "n_scans",
-    "n_evaluated",
-    "evaluated_share",
-)
+    "validation_micro_f1", "test_micro_f1", "test_micro_f1_first_scan", "test_micro_f1_fbr0", "test_micro_f1_fbr1",
+    "test_micro_f1_per_label", "n_scans", "n_evaluated", "evaluated_share",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

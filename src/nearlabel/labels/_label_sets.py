@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.targets import as_label_matrix
+from nearlabel.utils.targets import PartialLabels, as_label_matrix
 from nearlabel.utils.types import FloatArray, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import check_integer
 
@@ -112,7 +111,7 @@ def distinct_labelsets(y: MatrixLike) -> tuple[Matrix, NDArray[np.int64], NDArra
     first = {key: row for row, key in reversed(list(enumerate(keys)))}
     order = sorted(first)
     rank = {key: position for position, key in enumerate(order)}
-    inverse = np.fromiter((rank[key] for key in keys), dtype=np.int64, count=len(keys))
+    inverse = np.array([rank[key] for key in keys], dtype=np.int64)
     counts = np.bincount(inverse, minlength=len(order)).astype(np.int64)
     return labels[[first[key] for key in order]].astype(np.int64), inverse, counts
 

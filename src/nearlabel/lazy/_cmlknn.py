@@ -13,8 +13,8 @@ from sklearn.utils import check_array
 
 from nearlabel.labels import coupled_similarity
 from nearlabel.lazy._counts import Units
+from nearlabel.lazy._engine import Neighbors, Votes
 from nearlabel.lazy._mlknn import Bayes, MLkNN, bayes
-from nearlabel.lazy._votes import Neighbors, Votes
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.neighbors import label_votes
 from nearlabel.neighbors.votes import LEAST_ROWS

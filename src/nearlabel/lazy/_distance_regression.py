@@ -98,13 +98,14 @@ class DistanceRegression:
         """Return the distances (n_rows, n_labelsets) that a fit without the row's group predicts for each row."""
         predicted, between = rows.distances @ self._coefficients, self.between(rows.labelset)
         halves = self._halves(rows.distances.T)
-        for group, leaving in zip(rows.groups, rows.leaving, strict=True):
-            own, landmarks = halves[:, group], self._half[:, leaving]
-            lever, crossed = own.T @ own, own.T @ landmarks
-            with self._solvable():
+        with self._solvable():
+            for group, leaving in zip(rows.groups, rows.leaving, strict=True):
+                own, landmarks = halves[:, group], self._half[:, leaving]
+                lever, crossed = own.T @ own, own.T @ landmarks
                 kept, gone = _without(lever, crossed, landmarks.T @ landmarks)
-            predicted[group] = kept @ predicted[group] - gone @ self._coefficients[leaving]
-            predicted[group] -= (kept @ lever - gone @ crossed.T) @ between[group]  # the targets lose these rows, too
+                predicted[group] = kept @ predicted[group] - gone @ self._coefficients[leaving]
+                # The targets lose these rows, too.
+                predicted[group] -= (kept @ lever - gone @ crossed.T) @ between[group]
         return np.abs(predicted)
 
     def predict_press(self, rows: LeftOut) -> FloatArray:

@@ -11,9 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.lazy import _engine
-from nearlabel.lazy._counts import Groups, LeavingOut
+from nearlabel.lazy._counts import LeavingOut
+from nearlabel.lazy._engine import Groups, Votes
 from nearlabel.lazy._mlknn import Bayes, MLkNN, bayes
-from nearlabel.lazy._votes import Votes
 from nearlabel.lazy.explain import Account, Evidence, bayes_account
 from nearlabel.metrics import micro_f1
 from nearlabel.models.out_of_sample import Needs

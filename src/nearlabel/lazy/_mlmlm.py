@@ -17,13 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy._distance_regression import DistanceRegression, LeftOut
 from nearlabel.lazy.explain import Account, Explanation, OtherRule, explain, make_explanation, share_nearer
-from nearlabel.metrics import MetricLike, get_metric, score_all
+from nearlabel.metrics import MetricLike, get_metric
+from nearlabel.metrics.evaluation import Evaluation
 from nearlabel.models import WithProbabilities
 from nearlabel.models.decision import cut
+from nearlabel.models.selector import Criterion
 from nearlabel.neighbors import ExactNeighbors, NoveltyDetector
-from nearlabel.neighbors.exact._candidates import equal_rows  # one landmark for equal rows, as in the search
-from nearlabel.neighbors.exact._metrics import takes_missing_values
-from nearlabel.neighbors.exact.all_pairs import AllDistances
+from nearlabel.neighbors.exact.all_pairs import AllDistances, equal_rows, takes_missing_values
 from nearlabel.solvers.feature_scaling import FeatureScaling
 from nearlabel.utils.arrays import row_blocks, uneven_blocks
 from nearlabel.utils.naming import registered
@@ -158,7 +158,8 @@ class MLMLM(WithProbabilities):
         self.scoring = scoring
         self.random_state = random_state
 
-    def _learn(self, X: Matrix, labels: Matrix) -> None:
+    def _learn(self, X: Matrix, labels: Matrix, left_out: Callable[[FloatArray | None], None] | None = None) -> None:
+        """Learn; `left_out` takes the leave-one-out scores that choosing the power needs, or None if of some rows."""
         random = check_random_state(self.random_state)
         scaling = FeatureScaling.by_range(X) if self.scale == "minmax" else FeatureScaling(None)
         self._rows, self._scaling = scaling(X), scaling
@@ -169,7 +170,9 @@ class MLMLM(WithProbabilities):
         self._regression = DistanceRegression(self.labelsets_, self.ridge_)
         blocks = row_blocks(labels.shape[0], 32 * len(self.landmarks_))
         self._regression.fit((self._to_landmarks(self._rows[block]), self._labelset_of[block]) for block in blocks)
-        self._choose_power(labels, random)
+        scores = self._choose_power(labels, random)
+        if left_out is not None:
+            left_out(scores)
 
     def _choose_landmarks(self, random: RandomState) -> None:
         equal = equal_rows(self._rows)
@@ -193,34 +196,33 @@ class MLMLM(WithProbabilities):
         quantile = np.quantile(apart, _RIDGE_QUANTILE, method="hazen") if len(apart) else 0.0
         return float(np.maximum(least, quantile))
 
-    def _choose_power(self, labels: Matrix, random: RandomState) -> None:
-        """Choose power and threshold by the scores of rows that are left out."""
+    def _choose_power(self, labels: Matrix, random: RandomState) -> FloatArray | None:
+        """Choose power and threshold by the scores of rows that are left out; return them if they are of all rows."""
         n_samples, n_judged = labels.shape[0], max(1, _MOST_CELLS // len(self._frequency))
         if n_samples == 1:
             self.power_, self.threshold_, self.cv_results_ = POWERS[0], 0.5, {}
-            return
+            return None
         judged = np.arange(n_samples)
         if n_judged < n_samples:
             judged = np.sort(random.permutation(n_samples)[:n_judged])
         parts = [candidates for _, candidates in self._left_out(np.split(judged, len(judged)))]
         candidates, truth = Candidates.joined(parts), as_dense(labels[judged])
+        evaluation, n_chosen = Evaluation.of(truth, [get_metric(self.scoring)]), int(truth.sum())
         powers = POWERS if self.power == AUTO else (float(self.power),)
-        values = [self._value(truth, self._shares(candidates, power)) for power in powers]
-        self.power_ = powers[self._best(values)]
-        self.threshold_ = _cut_of_as_many(self._shares(candidates, self.power_), int(truth.sum()))
+        values = [_value(evaluation, self._shares(candidates, power), n_chosen) for power in powers]
+        self.power_ = powers[Criterion(get_metric(self.scoring)).first_best(values) or 0]  # 0: of an undefined metric
+        scores = self._shares(candidates, self.power_)
+        self.threshold_ = _cut_of_as_many(scores, n_chosen)
         self.cv_results_ = {}
         if self.power == AUTO:
             self.cv_results_ = {"power": np.array(powers), get_metric(self.scoring).name: np.array(values)}
+        return scores if len(judged) == n_samples else None
 
-    def _value(self, truth: Matrix, scores: FloatArray) -> float:
-        metric = get_metric(self.scoring)
-        chosen = cut(scores, _cut_of_as_many(scores, int(truth.sum())), strict=True)
-        return score_all(truth, chosen, scores, [metric])[metric.name]
-
-    def _best(self, values: list[float]) -> int:
-        """Return the first of the best values; the first of all if the metric is undefined."""
-        signed = np.array(values) if get_metric(self.scoring).greater_is_better else -np.array(values)
-        return 0 if np.isnan(signed).all() else int(np.nanargmax(signed))
+    def _fit_left_out(self, X: MatrixLike, y: MatrixLike) -> FloatArray:
+        """Fit, and return the leave-one-out scores, which the fit computes too."""
+        known: list[FloatArray | None] = []
+        self._fit(X, y, left_out=known.append)
+        return self._left_out_scores(None) if known[0] is None else known[0]
 
     def _score(self, X: Matrix) -> FloatArray:
         return np.vstack([scores for _, _, scores in self._answers(X)])
@@ -437,6 +439,13 @@ class Candidates(NamedTuple):
         """Return the share of each label set in the weights of its query, ``counts / distances**power``."""
         weights = self.counts * np.exp(power * self.closeness)
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def _value(evaluation: Evaluation, scores: FloatArray, n_chosen: int) -> float:
+    """Return the metric of scores, or of the labels of the n largest ones."""
+    chosen = cut(scores, _cut_of_as_many(scores, n_chosen), strict=True)
+    (value,) = evaluation.values(chosen, scores).values()
+    return value
 
 
 def _cut_of_as_many(scores: FloatArray, n_chosen: int) -> float:

@@ -11,12 +11,14 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from nearlabel.lazy import _engine
-from nearlabel.lazy._counts import Groups, LeavingOut
+from nearlabel.lazy._counts import LeavingOut
+from nearlabel.lazy._engine import Groups
 from nearlabel.metrics import MetricLike, get_metric
-from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
+from nearlabel.metrics.evaluation import Evaluation, metrics_of, needs_of
 from nearlabel.models.out_of_sample import Answer, Fold, Needs, join_answers
+from nearlabel.models.selector import Criterion
 from nearlabel.neighbors import RESERVE, clone_search
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_groups, check_integer
 
@@ -194,7 +196,8 @@ class NeighborsSweep:
         if classifier._cells is not None:
             return cls._of_known_cells(classifier, labels, numbers, groups)
         training = classifier._training_neighbors(numbers[-1] + groups.largest - 1)
-        units, others = classifier._units(), groups.others_of(training, numbers[-1])
+        others = groups.others_of(training, numbers[-1])
+        units: Any = classifier._units() if classifier.counts_rows else None
 
         def use(k: int, counts: IntArray | None = None) -> None:
             classifier._use_neighbors(k, X, training.nearest(k + one_more + RESERVE), counts)
@@ -243,6 +246,40 @@ class NeighborsSweep:
         for k in self.candidates:
             yield AnswerOfK(k, *self._ask(k, Needs(labels, scores)))
 
+    def answer(self, n_neighbors: int) -> Answer:
+        """Return the predictions for one number of neighbours, at most the largest candidate.
+
+        Parameters
+        ----------
+        n_neighbors : int
+            Any number, not only a candidate.
+
+        Returns
+        -------
+        Answer
+            Label sets, in the form of those of `loo_predict`, and scores.
+        """
+        labels, scores = self._ask(n_neighbors, Needs())[1]
+        return Answer(self.classifier._container.wrap(labels), scores)
+
+    @staticmethod
+    def serves(method: Any) -> bool:
+        """Return whether `left_out` replaces the fits of a method with each number of neighbours.
+
+        Parameters
+        ----------
+        method : classifier
+            Any classifier.
+
+        Returns
+        -------
+        bool
+            True for our lazy classifiers with leave-one-out predictions that draw no random numbers; a user's class may
+            have public methods of its own.
+        """
+        is_ours = type(method).__module__.startswith("nearlabel.lazy.") and hasattr(method, "counts_rows")
+        return is_ours and hasattr(method, "loo_predict") and not hasattr(method, "random_state")
+
     def table(self, metrics: Sequence[MetricLike] = (SCORING,)) -> dict[str, NDArray[Any]]:
         """Return the value of each metric for each number of neighbours.
 
@@ -257,11 +294,14 @@ class NeighborsSweep:
         dict of str to ndarray of shape (n_candidates,)
             "n_neighbors", and the values by the name of the metric.
         """
-        needed = {"prediction" if name == EMPTY_PREDICTIONS else get_metric(name).needs for name in metrics}
-        asked = self.answers(labels="prediction" in needed, scores="score" in needed)
-        rows = [(k, score_and_count(truth, *answer, metrics)) for k, truth, answer in asked]
-        columns = {name: np.array([values[name] for _, values in rows]) for name in rows[0][1]}
-        return {"n_neighbors": np.array([k for k, _ in rows]), **columns}
+        known = metrics_of(metrics)
+        needed = set(map(needs_of, known))
+        evaluation, rows = None, []
+        for _, truth, answer in self.answers(labels="prediction" in needed, scores="score" in needed):
+            evaluation = evaluation or Evaluation.of(truth, known)  # every number has the same true label sets
+            rows.append(evaluation.values(*answer))
+        columns = {name: np.array([values[name] for values in rows]) for name in rows[0]}
+        return {"n_neighbors": np.array(self.candidates), **columns}
 
     @staticmethod
     def best(table: Mapping[str, NDArray[Any]], metric: MetricLike = SCORING) -> int:
@@ -284,10 +324,10 @@ class NeighborsSweep:
             If the metric is undefined for all numbers.
         """
         known = get_metric(metric)
-        values = table[known.name]
-        if np.isnan(values).all():
+        best = Criterion(known).first_best(table[known.name])
+        if best is None:
             raise ValueError(f"scoring must be a metric that is defined for these label sets, got {known.name!r}.")
-        return int(table["n_neighbors"][np.nanargmax(values if known.greater_is_better else -values)])
+        return int(table["n_neighbors"][best])
 
     def fit_best(
         self, metrics: Sequence[MetricLike] = (SCORING,), value: Callable[[Matrix, Matrix], float] | None = None

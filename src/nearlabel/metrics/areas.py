@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from nearlabel.metrics._ranks import absent_columns, line_blocks
 from nearlabel.metrics.counts import mean
 from nearlabel.metrics.inputs import Truth, check_weights, declared, dense_rows, is_sparse
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
@@ -70,16 +70,15 @@ class Comparison:
         """Return the counts of each column."""
         if self.weights is None:
             return self._plain_counts(axis=0)
-        hits, predicted, true = (
-            self.weights @ matrix for matrix in (self.true * self.predicted, self.predicted, self.true)
-        )
+        matrices = (self.true * self.predicted, self.predicted, self.true)
+        hits, predicted, true = [self.weights @ matrix for matrix in matrices]
         return Counts(hits, predicted, true, size=known_weight(self.weights, self.unknown))
 
     @cached_property
     def in_total(self) -> Counts:
         """Return the counts of the whole matrix as one group."""
         groups = self.per_example if self.weights is None else self.per_label
-        hits, predicted, true = (np.sum(count, keepdims=True) for count in groups[:3])
+        hits, predicted, true = [np.sum(count, keepdims=True) for count in groups[:3]]
         size = groups.size * len(groups.true) if self.unknown is None else groups.size.sum()
         return Counts(hits, predicted, true, size)
 
@@ -170,6 +169,7 @@ def beta_squared(beta: float) -> Fraction:
     return simple if abs(simple - exactly) <= exactly * Fraction(1, 10**15) else exactly
 
 
+@lru_cache
 def beta_terms(beta: float) -> tuple[Any, int]:
     """Return q and r of beta² = q / r: whole numbers if they are small, so that equal values of F stay equal."""
     q, r = beta_squared(beta).as_integer_ratio()
@@ -195,8 +195,8 @@ class MeanRatio:
         counts: Counts = getattr(comparison, self.groups)
         # The counts of labels and of the whole matrix are weighted already.
         weights = comparison.weights if self.groups == "per_example" else None
-        values = (of_known(ratio, counts, zero_division) for ratio in self.ratios)
-        return self.combine(*(_mean_of_defined(each, weights) for each in values))
+        values = [of_known(ratio, counts, zero_division) for ratio in self.ratios]
+        return self.combine(*[_mean_of_defined(each, weights) for each in values])
 
 
 def of_known(ratio: Ratio, counts: Counts, zero_division: float) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,7 +37,7 @@ from nearlabel.metrics.inputs import (
 )
 from nearlabel.metrics.probabilities import losses_of_labels
 from nearlabel.utils.targets import label_names_of
-from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.types import FloatArray, LabelType, Matrix, MatrixLike
 
 EMPTY_PREDICTIONS = "empty_predictions"  # the share of samples without predicted labels: neither good nor bad
 PER_LABEL = "per_label"  # in place of a metric's name: marks a table of all labels, without a value
@@ -128,48 +128,115 @@ def score_all(
     {'subset_accuracy': 0.5, 'jaccard_examples': 0.75}
     """
     given = {"prediction": y_pred is not None, "score": y_score is not None}
-    chosen = _chosen(metrics, given)
-    # A byte type is enough for ratios of counts; other metrics, such as a user's, may sum products.
-    dtype = None if all(metric.name in MEAN_RATIOS for metric in chosen) else np.int64
-    truth = Truth.of(y_true, sample_weight, dtype=dtype)
-    second: dict[str, Any] = {}  # the inputs of the metrics, by their kind
-    shared: dict[str, Any] = {}  # the counts and ranks behind the metrics of the catalogue
-    if any(metric.needs == "prediction" for metric in chosen):
-        second["prediction"] = check_predicted(y_pred, truth.shape, dtype=dtype)
-        shared["prediction"] = compare_checked(truth, second["prediction"])
-    if any(metric.needs == "score" for metric in chosen):
-        second["score"] = check_scores(y_score, truth.shape)
-        shared["score"] = _ranks.rank_checked(truth, truth.blank(second["score"]), ties)
-    true = truth.given.with_nan()
+    evaluation = Evaluation.of(y_true, _chosen(metrics, given), sample_weight)
+    return evaluation.values(
+        y_pred, y_score, zero_division=zero_division, ties=ties, trivial=trivial, propensities=propensities
+    )
 
-    rules = {"zero_division": zero_division, "ties": ties, "trivial": trivial, "propensities": propensities}
 
-    def value_of(metric: Metric) -> float:
-        if metric.name in MEAN_RATIOS:
-            return MEAN_RATIOS[metric.name].of(shared["prediction"], zero_division)
-        if metric.name in _FROM_RANKING:
-            return _FROM_RANKING[metric.name](shared["score"], trivial)
-        return metric(true, second[metric.needs], sample_weight=sample_weight, **options_left_open(metric, rules))
+class Evaluation(NamedTuple):
+    """Metrics with true label sets, which are checked once for any number of predictions.
 
-    return {metric.name: value_of(metric) for metric in chosen}
+    `values` is the door for predictions that were passed by the user or made by a user's class, `of_checked` the one
+    for our own. Among the metrics may be "empty_predictions".
+    """
+
+    metrics: Sequence[Metric | str]
+    truth: Truth
+    dtype: LabelType | None  # of label sets, as in `as_label_matrix`
+    sample_weight: Any = None  # as the user passed it
+
+    @classmethod
+    def of(cls, y_true: MatrixLike, metrics: Sequence[Metric | str], sample_weight: Any = None) -> Self:
+        """Check true label sets and weights."""
+        # A byte type is enough for ratios of counts; other metrics, such as a user's, may sum products.
+        dtype = None if set(map(_name_of, metrics)) <= {*MEAN_RATIOS, EMPTY_PREDICTIONS} else np.int64
+        return cls(metrics, Truth.of(y_true, sample_weight, dtype=dtype), dtype, sample_weight)
+
+    def rows(self, some: Any) -> Self:
+        """Return the same metrics for some samples of label sets without unknown cells and weights."""
+        return self._replace(truth=Truth.known(self.truth.labels[some]))
+
+    def values(self, y_pred: MatrixLike | None, y_score: MatrixLike | None, **rules: Any) -> dict[str, float]:
+        """Check predictions, and return the values by name, in the order of the metrics; rules are of `score_all`."""
+        needs = set(map(needs_of, self.metrics))
+        predicted = check_predicted(y_pred, self.truth.shape, dtype=self.dtype) if "prediction" in needs else None
+        scores = check_scores(y_score, self.truth.shape) if "score" in needs else None
+        return self.of_checked(predicted, scores, **rules)
+
+    def of_checked(
+        self,
+        predicted: Matrix | None,
+        scores: Matrix | None,
+        *,
+        zero_division: float = 0.0,
+        ties: TieRule = "pessimistic",
+        trivial: TrivialRule = "drop",
+        propensities: ArrayLike | None = None,
+    ) -> dict[str, float]:
+        """Return the values of checked predictions; what no metric needs may be None."""
+        rules = {"zero_division": zero_division, "ties": ties, "trivial": trivial, "propensities": propensities}
+        truth, values, second = self.truth, {}, {"prediction": predicted, "score": scores}
+        needs = set(map(needs_of, self.metrics))
+        counts: Any = compare_checked(truth, predicted) if "prediction" in needs else None
+        ranks: Any = _ranks.rank_checked(truth, truth.blank(scores), ties) if "score" in needs else None
+        for metric in self.metrics:
+            if isinstance(metric, str):
+                values[metric] = _share_of_empty(predicted, self.sample_weight)
+            elif metric.name in MEAN_RATIOS:
+                values[metric.name] = MEAN_RATIOS[metric.name].of(counts, zero_division)
+            elif metric.name in _FROM_RANKING:
+                values[metric.name] = _FROM_RANKING[metric.name](ranks, trivial)
+            else:
+                options = options_left_open(metric, rules)
+                given = truth.given.with_nan(), second[metric.needs]
+                values[metric.name] = metric(*given, sample_weight=self.sample_weight, **options)
+        return values
+
+
+def needs_of(metric: Metric | str) -> str:
+    """Return what a metric, or "empty_predictions", is computed from: "prediction" or "score"."""
+    return "prediction" if isinstance(metric, str) else metric.needs
+
+
+def _name_of(metric: Metric | str) -> str:
+    return metric if isinstance(metric, str) else metric.name
+
+
+def _share_of_empty(predicted: Any, sample_weight: Any) -> float:
+    is_empty = np.asarray(predicted.sum(axis=1)) == 0
+    return mean(is_empty, check_weights(sample_weight, len(is_empty)))
 
 
 def _chosen(metrics: Iterable[MetricLike] | None, given: dict[str, bool]) -> list[Metric]:
     if isinstance(metrics, str):
         raise ValueError(f"metrics must be a list of names, got {metrics!r}. Hint: [{metrics!r}].")
-    if not any(given.values()):
+    if not (given["prediction"] or given["score"]):
         raise ValueError("y_pred or y_score must be given, got neither.")
     if metrics is None:
         return [metric for metric in CATALOGUE.values() if given[metric.needs]]
-    chosen = [get_metric(name) for name in metrics]
-    by_name: dict[str, Metric] = {}
+    chosen = _distinct(metrics)
     for metric in chosen:
-        if by_name.setdefault(metric.name, metric) != metric:
-            raise ValueError(f"metrics must have distinct names, got two different ones named {metric.name!r}.")
         if not given[metric.needs]:
             argument = "y_pred" if metric.needs == "prediction" else "y_score"
             raise ValueError(f"{argument} must be given for {metric.name}, got None.")
     return chosen
+
+
+def _distinct(metrics: Iterable[MetricLike]) -> list[Metric]:
+    """Return the metrics; raise ValueError if two different ones have the same name."""
+    chosen = [get_metric(metric) for metric in metrics]
+    by_name: dict[str, Metric] = {}
+    for metric in chosen:
+        if by_name.setdefault(metric.name, metric) != metric:
+            raise ValueError(f"metrics must have distinct names, got two different ones named {metric.name!r}.")
+    return chosen
+
+
+def metrics_of(metrics: Sequence[MetricLike]) -> list[Metric | str]:
+    """Return the metrics for an `Evaluation`, "empty_predictions" unchanged."""
+    others = iter(_distinct(metric for metric in metrics if metric != EMPTY_PREDICTIONS))
+    return [EMPTY_PREDICTIONS if metric == EMPTY_PREDICTIONS else next(others) for metric in metrics]
 
 
 def skipped_lines(
@@ -214,13 +281,8 @@ def score_and_count(
     sample_weight: ArrayLike | None = None,
 ) -> dict[str, float]:
     """Return the result of `score_all`, with "empty_predictions" if it is requested, in the order of the metrics."""
-    others = [metric for metric in metrics if metric != EMPTY_PREDICTIONS]
-    values = score_all(truth, predicted, scores, others, propensities=propensities, sample_weight=sample_weight)
-    if EMPTY_PREDICTIONS in metrics and predicted is not None:
-        is_empty = np.asarray(predicted.sum(axis=1)) == 0
-        values[EMPTY_PREDICTIONS] = mean(is_empty, check_weights(sample_weight, len(is_empty)))
-    names = [EMPTY_PREDICTIONS if metric == EMPTY_PREDICTIONS else get_metric(metric).name for metric in metrics]
-    return {name: values[name] for name in names}
+    evaluation = Evaluation.of(truth, metrics_of(metrics), sample_weight)
+    return evaluation.values(predicted, scores, propensities=propensities)
 
 
 # A table of metrics for each label, to see the labels behind a mean over labels.

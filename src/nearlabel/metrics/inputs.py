@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.targets import as_label_matrix
+from nearlabel.utils.targets import PartialLabels, as_label_matrix
 from nearlabel.utils.types import FloatArray, IntArray, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice, check_sample_weight
 
@@ -163,6 +162,11 @@ class Truth(NamedTuple):
         if len(rows) == labels.shape[0]:
             return cls(labels, unknown, weights, None, given)
         return cls(labels[rows], unknown[rows], None if weights is None else weights[rows], rows, given)
+
+    @classmethod
+    def known(cls, labels: Matrix) -> Truth:
+        """Return checked label sets of which all cells are known, without weights."""
+        return cls(labels, None, None, None, PartialLabels(labels, None))
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,6 +1,8 @@
 """Features and samples before a method: mixed columns, scaling, terms of texts, selection of features, resampling."""
 
 from nearlabel.preprocessing._feature_scaler import SCALES, FeatureScaler
+from nearlabel.preprocessing._feature_scaler import are_categories as are_categories  # for other rooms
+from nearlabel.preprocessing._feature_scaler import check_scale as check_scale
 from nearlabel.preprocessing._feature_selection import InformationGainSelector, document_frequency
 from nearlabel.preprocessing._information_gain import information_gain, symmetrical_uncertainty
 from nearlabel.preprocessing._mixed_features import MixedFeaturesEncoder

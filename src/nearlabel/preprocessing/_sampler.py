@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from nearlabel.models.out_of_sample import rows_of
 from nearlabel.utils.containers import columns_of, is_frame, is_sparse_frame
-from nearlabel.utils.problems import check_partial_target
-from nearlabel.utils.targets import Target, names_of_labels, refusal_of_unknown, require_labels, tags_of
+from nearlabel.utils.tags import names_of_labels, tags_of
+from nearlabel.utils.targets import Target, check_partial_target, refusal_of_unknown, require_labels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_rows, is_dask_array
 

@@ -14,8 +14,8 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from nearlabel.models import MetaClassifier, WithOptionalProbabilities
-from nearlabel.rivals._binary_relevance import BinaryRelevance
+from nearlabel.models import WithOptionalProbabilities
+from nearlabel.rivals._binary_relevance import AroundClassifier, BinaryRelevance
 from nearlabel.solvers.label_probabilities import chosen_classifier, with_seed
 from nearlabel.utils.estimators import label_scores, params_of_samples, requiring_multilabel, response_method_of
 from nearlabel.utils.naming import registered
@@ -23,7 +23,7 @@ from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_integer
 
 
-class HOMER(MetaClassifier, WithOptionalProbabilities):
+class HOMER(AroundClassifier, WithOptionalProbabilities):
     """Predict groups of labels first, then the labels within the predicted groups, along a tree.
 
     The leaves of the tree are the labels. Balanced k-means on the columns of y splits the labels of a node among its
@@ -115,10 +115,9 @@ class HOMER(MetaClassifier, WithOptionalProbabilities):
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         check_integer("n_clusters", self.n_clusters, low=2)
         check_integer("max_iter", self.max_iter, low=1)
-        check_random_state(self.random_state)
+        super()._check_parameters()
 
     def _base_estimator(self) -> Any:
         return chosen_classifier(self.estimator, BinaryRelevance)
@@ -228,13 +227,11 @@ def label_tree(
         return Node(labels, [Node(label, []) for label in labels[:, np.newaxis]])
     clusters = balanced_clusters(*_points(columns[:, labels], weights), n_clusters, max_iter, random)
     groups = [labels[cluster] for cluster in clusters]
-    return Node(
-        labels,
-        [
-            Node(group, []) if len(group) == 1 else label_tree(group, columns, weights, n_clusters, max_iter, random)
-            for group in groups
-        ],
-    )
+    children = [
+        Node(group, []) if len(group) == 1 else label_tree(group, columns, weights, n_clusters, max_iter, random)
+        for group in groups
+    ]
+    return Node(labels, children)
 
 
 def meta_labels(children: list[Node], columns: CSR) -> CSR:

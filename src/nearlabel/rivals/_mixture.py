@@ -20,15 +20,10 @@ from nearlabel.metrics import MetricLike, get_metric, score_all
 from nearlabel.models.out_of_sample import Needs, left_out_answer, of_groups, prefit_answer, splits_of, splitter_of
 from nearlabel.thresholds import ThresholdStrategy, strategy_for
 from nearlabel.thresholds._cross_val import Scorer, score_folds  # parts are fitted and scored in the same way
-from nearlabel.utils.estimators import as_label_scores
-from nearlabel.utils.problems import score
-from nearlabel.utils.targets import (
-    LabelContainer,
-    check_target,
-    predict_labels,
-    remember_target,
-    with_multilabel_target,
-)
+from nearlabel.thresholds.best_value import BestThresholds
+from nearlabel.utils.estimators import as_label_scores, score
+from nearlabel.utils.tags import predict_labels
+from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice, check_groups
 
@@ -150,8 +145,8 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         self.cv_results_ = {}
         if isinstance(given, str):
             metric = get_metric(self.scoring)
-            search = WeightSearch(lambda weights: self._value(self._mean(terms, weights), labels), len(terms))
-            sign = 1 if metric.greater_is_better else -1
+            best, sign = BestThresholds(labels, metric, self._new_strategy()), 1 if metric.greater_is_better else -1
+            search = WeightSearch(lambda weights: sign * best.tuned(self._mean(terms, weights))[1], len(terms))
             self.cv_results_ = {"weights": search.weights, metric.name: sign * search.values}
             given = search.best if given == AUTO else self._weights_per_label(terms, labels, search.best)
         self.weights_ = given
@@ -161,11 +156,6 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         self.__dict__.pop("thresholds_", None)
         if hasattr(self.strategy_, "thresholds_"):
             self.thresholds_ = self.strategy_.thresholds_
-
-    def _value(self, mixed: FloatArray, labels: Matrix) -> float:
-        """Return the metric of the mixture with its best thresholds, with the sign that makes larger values better."""
-        reached = self._reached(self._new_strategy().fit(mixed, labels), mixed, labels)
-        return reached if get_metric(self.scoring).greater_is_better else -reached
 
     def _reached(self, strategy: ThresholdStrategy, mixed: FloatArray, labels: Matrix) -> float:
         metric = get_metric(self.scoring)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
@@ -16,21 +15,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import Tags, check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.lazy import MLMLM, BRkNN, Explanation, MLkNN
+from nearlabel.lazy import MLMLM, BRkNN, Explanation, MLkNN, NeighborsSweep
 from nearlabel.metrics import MetricLike, get_metric
+from nearlabel.metrics.evaluation import Evaluation
 from nearlabel.models import explain
 from nearlabel.models.out_of_sample import LeaveOneOut, Needs, largest_group, of_groups, rows_of, splits_of, splitter_of
+from nearlabel.models.selector import Budget
 from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
-from nearlabel.selection._trials import Space, Trials, fresh, is_mixed, metric_of, spaces_of
+from nearlabel.selection._trials import Space, Trials, fresh, is_mixed, spaces_of
 from nearlabel.thresholds import FixedThresholdsClassifier, ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
-from nearlabel.utils.problems import score
-from nearlabel.utils.targets import (
-    LabelContainer,
-    check_target,
-    predict_labels,
-    remember_target,
-    with_multilabel_target,
-)
+from nearlabel.utils.estimators import score
+from nearlabel.utils.tags import predict_labels
+from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_groups, check_integer, check_positive, check_rows
 
@@ -270,40 +266,56 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         trials = Trials(labels, get_metric(self.scoring), strategy)
         spaces = spaces_of(X, self.scales, self.metrics)
         numbers = self._numbers(labels.shape[0], groups)
-        deadline = np.inf if self.time_limit is None else time.monotonic() + self.time_limit
+        budget = Budget(self.time_limit)
         self.timed_out_ = False
-        for place, space in enumerate(spaces):
-            if self.timed_out_:
-                break
-            rows = X
-            for step in fresh(space):
-                rows = step.fit_transform(rows, labels)
-            left_out = LeaveOneOut(rows, labels, groups)
-            for order, (name, method) in enumerate(self._methods(space).items()):
-                if trials.all and time.monotonic() > deadline:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UselessNeighborsWarning)  # the best candidate warns when it is fitted
+            for place, order, name, method, space, left_out in self._lines(spaces, X, labels, groups):
+                if trials.all and budget.is_spent:
                     self.timed_out_ = True
                     break
-                for k, model in self._sized(method, space, numbers, left_out, largest_group(groups)):
+                for k, model, scores in self._sized(method, space, numbers, left_out):
                     names = {"method": name, "scale": space.scale, "metric": space.metric, "n_neighbors": k}
-                    with warnings.catch_warnings():  # the best candidate warns when it is fitted
-                        warnings.simplefilter("ignore", UselessNeighborsWarning)
-                        scores = np.asarray(left_out.answer(model, Needs(labels=False)).scores)
                     trials.offer(names, (space, method), (order, place, -(k or 0)), model, scores)
         self.cv_results_ = trials.table()
         self.n_candidates_ = len(trials.all)
         return trials
 
+    def _lines(
+        self, spaces: Sequence[Space], X: MatrixLike, labels: Matrix, groups: IntArray | None
+    ) -> Iterator[tuple[int, int, str, Any, Space, LeaveOneOut]]:
+        """Yield each space with each method: their places, the method and its name, and the prepared samples."""
+        for place, space in enumerate(spaces):
+            rows = X
+            for step in fresh(space):
+                rows = step.fit_transform(rows, labels)
+            left_out = LeaveOneOut(rows, labels, groups)
+            for order, (name, method) in enumerate(self._methods(space).items()):
+                yield place, order, name, method, space, left_out
+
     def _sized(
-        self, method: Any, space: Space, numbers: Sequence[int], left_out: LeaveOneOut, n_more: int
-    ) -> Iterator[tuple[int | None, Any]]:
-        """Yield a method with each number of neighbours, which share a search; or unchanged."""
-        parameters = method.get_params(deep=False)
-        if not _takes_search(parameters):
-            yield None, _in_space(method, space, None, None)
+        self, method: Any, space: Space, numbers: Sequence[int], left_out: LeaveOneOut
+    ) -> Iterator[tuple[int | None, Any, FloatArray]]:
+        """Yield numbers of neighbours, a model fitted with each, and its scores; one fit for a method without numbers.
+
+        All methods share a search, and all numbers a fit where the method is a lazy classifier.
+        """
+        if not _takes_search(method.get_params(deep=False)):
+            model = _in_space(method, space, None, None)
+            yield None, model, _left_out_scores(model, left_out)
             return
+        n_more = largest_group(left_out.groups)
         known = left_out.neighbors(ExactNeighbors(metric=space.metric), numbers[-1] + n_more, space.metric)
+        most = left_out.y.shape[0] - n_more - getattr(method, "_asks_for_training_rows", 0)
+        if NeighborsSweep.serves(method) and numbers[-1] <= most:
+            model = _in_space(method, space, numbers[-1], known)
+            sweep = NeighborsSweep.left_out(model, left_out.X, left_out.y, numbers, groups=left_out.groups)
+            for k, _, answer in sweep.answers(labels=False):
+                yield k, model, answer.scores
+            return
         for k in numbers:
-            yield k, _in_space(method, space, k, known)
+            model = _in_space(method, space, k, known)
+            yield k, model, _left_out_scores(model, left_out)
 
     def _methods(self, space: Space) -> dict[str, Any]:
         if isinstance(self.methods, str):
@@ -366,7 +378,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             model.fit(rows_of(X, others), labels[others], None if groups is None else groups[others])
             predicted[part] = as_dense(model.best_estimator_.predict(rows_of(X, part)))
             scores[part] = model.best_estimator_.predict_proba(rows_of(X, part))
-        return metric_of(get_metric(self.scoring), labels, predicted, scores)
+        metric = get_metric(self.scoring)
+        return Evaluation.of(labels, [metric]).of_checked(predicted, scores)[metric.name]
 
     def _check_parameters(self) -> None:
         get_metric(self.scoring)
@@ -399,6 +412,14 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 def _values(methods: Any) -> list[Any]:
     return list(methods.values()) if isinstance(methods, Mapping) else list(methods)
+
+
+def _left_out_scores(model: Any, left_out: LeaveOneOut) -> FloatArray:
+    """Fit a model, and return its leave-one-out scores."""
+    if type(model) is MLMLM and left_out.groups is None:
+        return model._fit_left_out(left_out.X, left_out.y)
+    scores: FloatArray = left_out.answer(model, Needs(labels=False)).scores
+    return scores
 
 
 def _takes_search(parameters: Mapping[str, Any]) -> bool:

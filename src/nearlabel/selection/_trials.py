@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,13 +13,15 @@ from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
-from nearlabel.metrics import Metric, score_all
+from nearlabel.metrics import Metric
 from nearlabel.models.out_of_sample import of_groups, splitter_of
+from nearlabel.models.selector import Criterion
 from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
 from nearlabel.thresholds import ThresholdStrategy
+from nearlabel.thresholds.best_value import BestThresholds
 from nearlabel.utils.containers import are_words, columns_of, is_frame, kind_of
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, as_score_matrix
 
 N_PARTS = 5
 _MOST_FINALISTS, _BYTES_OF_FINALISTS = 8, 2**28
@@ -33,8 +36,8 @@ class Trial(NamedTuple):
         The candidate in words: "method", "scale", "metric", "n_neighbors".
     candidate : object
         The candidate.
-    place : tuple of int
-        Among equal values the trial with the lowest place wins.
+    rank : tuple
+        The trial with the lowest rank wins: it begins with the loss, infinite if the metric is undefined.
     value : float
         The metric, with the best thresholds.
     strategy : ThresholdStrategy
@@ -43,7 +46,7 @@ class Trial(NamedTuple):
 
     names: dict[str, Any]
     candidate: Any
-    place: tuple[int, ...]
+    rank: tuple[Any, ...]
     value: float
     strategy: ThresholdStrategy
 
@@ -54,7 +57,7 @@ class Trials:
     Parameters
     ----------
     labels : ndarray or CSR of shape (n_samples, n_labels)
-        True label sets.
+        True label sets, checked; all cells are known.
     metric : Metric
         The metric to optimise.
     strategy : ThresholdStrategy
@@ -69,8 +72,9 @@ class Trials:
     """
 
     def __init__(self, labels: Matrix, metric: Metric, strategy: ThresholdStrategy) -> None:
-        self._labels, self._metric, self._strategy = labels, metric, strategy
-        self._finalists: list[tuple[Trial, FloatArray]] = []
+        self._labels, self._criterion = labels, Criterion(metric)
+        self._thresholds = BestThresholds(labels, metric, strategy)
+        self._finalists: list[tuple[tuple[Any, ...], Trial, FloatArray]] = []
         self._most = max(1, min(_MOST_FINALISTS, _BYTES_OF_FINALISTS // (8 * labels.shape[0] * labels.shape[1])))
         self.all: list[Trial] = []
         self.best_model: Any = None
@@ -78,12 +82,16 @@ class Trials:
     def offer(
         self, names: dict[str, Any], candidate: Any, place: tuple[int, ...], model: Any, scores: FloatArray
     ) -> None:
-        """Find the best thresholds for a model's scores (n_samples, n_labels), and store the value that they reach."""
-        strategy, value = self._tuned(scores, slice(None))
-        trial = Trial(names, candidate, place, value, strategy)
+        """Find the best thresholds for a model's scores (n_samples, n_labels), and store the value that they reach.
+
+        Among equal values the trial with the lowest place wins.
+        """
+        strategy, value = self._thresholds.tuned(as_score_matrix(scores))
+        trial = Trial(names, candidate, (self._criterion.loss(value), *place), value, strategy)
         self.all.append(trial)
         if np.isfinite(value):
-            self._finalists = sorted([*self._finalists, (trial, scores)], key=lambda pair: self._rank(pair[0]))
+            self._finalists.append((trial.rank, trial, scores))
+            self._finalists.sort(key=itemgetter(0))
             del self._finalists[self._most :]
             self.best_model = model if self.best is trial else self.best_model
 
@@ -97,10 +105,9 @@ class Trials:
             If the metric is undefined for all.
         """
         if not self._finalists:
-            raise ValueError(
-                f"scoring must be a metric that these label sets define, got {self._metric.name!r}, which is not."
-            )
-        return self._finalists[0][0]
+            name = self._criterion.metric.name
+            raise ValueError(f"scoring must be a metric that these label sets define, got {name!r}, which is not.")
+        return self._finalists[0][1]
 
     def crossfit(self, groups: IntArray | None = None) -> float:
         """Return the value if each of five parts is decided by a choice among the best few on the other parts."""
@@ -112,37 +119,19 @@ class Trials:
         scored = np.empty(self._labels.shape)
         splitter = splitter_of(N_PARTS, n_samples, 0, groups)
         for others, part in splitter.split(np.zeros((n_samples, 1)), **of_groups(groups)):
-            tuned = [self._tuned(scores, others) for _, scores in self._finalists]
-            gains = np.array([self._gain(value) for _, value in tuned])
-            best = int(np.where(np.isnan(gains), -np.inf, gains).argmax())
-            scored[part] = self._finalists[best][1][part]
-            decided[part] = as_dense(tuned[best][0].predict(scored[part]))
-        return metric_of(self._metric, self._labels, decided, scored)
+            tuned = [self._thresholds.tuned(scores, others) for *_, scores in self._finalists]
+            best = self._criterion.first_best([value for _, value in tuned]) or 0
+            scored[part] = self._finalists[best][2][part]
+            decided[part] = as_dense(self._thresholds.decided(tuned[best][0], scored[part]))
+        return self._thresholds.value(decided, scored)
 
     def table(self) -> dict[str, NDArray[Any]]:
         """Return the trials as columns, in the order of trying."""
-        ranked = sorted(range(len(self.all)), key=lambda number: self._rank(self.all[number]))
-        rank = np.empty(len(ranked), dtype=np.intp)
-        rank[ranked] = np.arange(1, len(ranked) + 1)
+        ranks = [trial.rank for trial in self.all]
+        rank = np.empty(len(ranks), dtype=np.intp)
+        rank[sorted(range(len(ranks)), key=ranks.__getitem__)] = np.arange(1, len(ranks) + 1)
         columns = {name: np.array([trial.names[name] or 0 for trial in self.all]) for name in self.all[0].names}
         return {**columns, "score": np.array([trial.value for trial in self.all]), "rank": rank}
-
-    def _tuned(self, scores: FloatArray, rows: Any) -> tuple[ThresholdStrategy, float]:
-        """Return thresholds found on some rows, and the value that they reach there."""
-        labels, scores = self._labels[rows], scores[rows]
-        strategy = clone(self._strategy).fit(scores, labels)
-        return strategy, metric_of(self._metric, labels, strategy.predict(scores), scores)
-
-    def _gain(self, value: float) -> float:
-        return value if self._metric.greater_is_better else -value
-
-    def _rank(self, trial: Trial) -> tuple[Any, ...]:
-        return (-self._gain(trial.value) if np.isfinite(trial.value) else np.inf, *trial.place)
-
-
-def metric_of(metric: Metric, truth: Matrix, predicted: Matrix, scores: FloatArray) -> float:
-    """Return a metric of predicted label sets or of scores, whichever it needs."""
-    return float(score_all(truth, predicted, scores, [metric])[metric.name])
 
 
 # The ways to compute distances that a choice tries: the transformation of features, and the metric.

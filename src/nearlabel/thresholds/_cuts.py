@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import repeat
+from functools import partial
+from itertools import chain, repeat
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,8 +20,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.targets import PartialLabels
+from nearlabel.utils.types import FloatArray, IntArray
 from nearlabel.utils.validation import as_dense
 
 _TILE_ROWS = 256
@@ -29,17 +30,23 @@ _TILE_ROWS = 256
 class LabelCuts(NamedTuple):
     """Candidates of one label, fewest predicted samples first; counts are sums of weights if samples have weights."""
 
-    thresholds: FloatArray  # samples with scores of at least this are predicted
+    upper: FloatArray  # the lowest score that reaches the threshold
+    lower: FloatArray  # the next lower score, which does not; NaN if there is none
     predicted: NDArray[Any]  # predicted samples
     hits: NDArray[Any]  # predicted positive samples
     positives: Any  # positive samples
     n_rows: Any  # samples in which the label is known
 
+    @property
+    def thresholds(self) -> FloatArray:
+        """Samples with scores of at least this are predicted."""
+        return between(self.upper, self.lower)
+
 
 def label_cuts(
     scores: NDArray[Any], truth: PartialLabels, weights: Any = None, *, every: bool = False
 ) -> Iterator[LabelCuts]:
-    """Yield the candidates of each label; for a label without known cells, the one that predicts no samples.
+    """Return the candidates of each label in turn; for a label without known cells, the one that predicts no samples.
 
     Parameters
     ----------
@@ -53,67 +60,49 @@ def label_cuts(
         Whether to return every candidate, not only those that can be best for a metric that increases with hits and
         decreases with predicted samples.
     """
-    for (of_label, carriers), known in zip(_columns(scores, truth.labels), _known_rows(truth), strict=True):
-        yield _cuts_of(of_label, carriers, known, weights, every=every)
+    by_label = sparse.csc_array(truth.labels)
+    carriers = [by_label.indices[a:b] for a, b in zip(by_label.indptr[:-1], by_label.indptr[1:], strict=True)]
+    # Columns are read by blocks, each at once.
+    blocks = row_blocks(scores.shape[1], scores.shape[0] * scores.itemsize)
+    columns = chain.from_iterable(_transposed(scores[:, block]) for block in blocks)
+    return map(partial(_cuts_of, weights=weights, every=every), columns, carriers, _known_rows(truth))
 
 
-def _cuts_of(scores: NDArray[Any], carriers: IntArray, known: Any, weights: Any, *, every: bool) -> LabelCuts:
-    n_rows, all_scores = _some_rows(scores, weights, known)
-    _, carried = _some_rows(scores, weights, carriers)
-    highest = np.float64(all_scores.values[-1]) if len(all_scores.values) else -np.inf
+def _cuts_of(scores: NDArray[Any], carriers: IntArray, known: Any, *, weights: Any, every: bool) -> LabelCuts:
+    """Return the candidates of one label from its scores (n_samples,), its positive and its known samples."""
+    positives: Any
+    if weights is None:
+        values, own = np.sort(scores[known]), np.sort(scores[carriers])
+        mass, own_mass = np.arange(len(values) + 1), np.arange(len(own) + 1)
+        positives, n_rows = len(own), len(values)
+    else:
+        values, mass = _weighed(scores[known], weights[known])
+        own, own_mass = _weighed(scores[carriers], weights[carriers])
+        positives, n_rows = own_mass[-1], weights[known].sum()
+    highest = np.float64(values[-1]) if len(values) else np.float64(-np.inf)
 
-    at = all_scores.values if every else carried.values
+    at = values if every else own
     if highest == np.inf:  # reaches every threshold: the candidate just below it replaces the one above all scores
         at = np.append(at, at.dtype.type(np.inf))
-    at = np.unique(at)[::-1]
-    none = np.zeros(int(highest < np.inf), dtype=np.int64)  # the counts of the candidate above all scores
-    # A label without positives must not be predicted for a score above all training scores either.
-    above = np.full(len(none), just_above(highest) if carried.total else np.inf)
-    return LabelCuts(
-        np.concatenate([above, between(at, all_scores.highest_below(at))]),
-        np.concatenate([none, all_scores.weight_from(at)]),
-        np.concatenate([none, carried.weight_from(at)]),
-        carried.total,
-        n_rows,
-    )
+    is_last = np.concatenate((at[1:] != at[:-1], [True]))[: len(at)]
+    at = at[is_last][::-1]
+    place, own_place = np.searchsorted(values, at, side="left"), np.searchsorted(own, at, side="left")
+    upper, lower = at, np.where(place > 0, values[np.maximum(place, 1) - 1].astype(np.float64), np.nan)
+    predicted, hits = mass[-1] - mass[place], own_mass[-1] - own_mass[own_place]
+    if highest < np.inf:  # the candidate above all scores
+        with np.errstate(over="ignore"):
+            above = np.nextafter(highest, np.inf)
+        # A label without positives must not be predicted for a score above all training scores either.
+        upper = np.concatenate(([above if positives else np.inf], upper))
+        lower = np.concatenate(([highest], lower))
+        predicted, hits = np.concatenate(([0], predicted)), np.concatenate(([0], hits))
+    return LabelCuts(upper, lower, predicted, hits, positives, n_rows)
 
 
-def _some_rows(scores: NDArray[Any], weights: Any, rows: Any) -> tuple[Any, _Ordered]:
-    """Return the number, or weight, of some samples, and their scores."""
-    values = scores[rows]
-    if weights is None:
-        return len(values), _Ordered.of(values, None)
-    return weights[rows].sum(), _Ordered.of(values, weights[rows])
-
-
-@dataclass(frozen=True)
-class _Ordered:
-    """Scores in ascending order, and the weight before each position."""
-
-    values: NDArray[Any]
-    mass: NDArray[Any] | None  # (n + 1,) weight of the scores before each position; None: their number
-
-    @classmethod
-    def of(cls, values: NDArray[Any], weights: Any) -> Self:
-        if weights is None:
-            return cls(np.sort(values), None)
-        order = np.argsort(values, kind="stable")
-        return cls(values[order], np.concatenate([[0], np.cumsum(weights[order])]))
-
-    @property
-    def total(self) -> Any:
-        return len(self.values) if self.mass is None else self.mass[-1]
-
-    def weight_from(self, at: NDArray[Any]) -> NDArray[Any]:
-        """Return the weight of the scores that are at least `at`."""
-        place = np.searchsorted(self.values, at, side="left")
-        weight: NDArray[Any] = self.total - (place if self.mass is None else self.mass[place])
-        return weight
-
-    def highest_below(self, at: NDArray[Any]) -> FloatArray:
-        """Return the highest score below `at`; NaN where there is none."""
-        place = np.searchsorted(self.values, at, side="left")
-        return np.where(place > 0, self.values[np.maximum(place, 1) - 1].astype(np.float64), np.nan)
+def _weighed(scores: NDArray[Any], weights: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return scores in ascending order, and the weight of the scores before each position, (n + 1,)."""
+    order = np.argsort(scores, kind="stable")
+    return scores[order], np.concatenate([[0], np.cumsum(weights[order])])
 
 
 def just_above(score: Any) -> Any:
@@ -135,22 +124,12 @@ def between(upper: NDArray[Any], lower: FloatArray) -> FloatArray:
 
 
 def _known_rows(truth: PartialLabels) -> Iterator[Any]:
-    """Yield the samples in which each label is known: a mask (n_samples,), or all."""
+    """Return for each label the samples in which it is known: a mask (n_samples,), or all."""
     unknown = truth.unknown
     if unknown is None:
-        yield from repeat(slice(None), truth.labels.shape[1])
-        return
+        return repeat(slice(None), truth.labels.shape[1])
     by_label = sparse.csc_array(unknown) if sparse.issparse(unknown) else unknown
-    for label in range(unknown.shape[1]):
-        yield ~as_dense(by_label[:, [label]])[:, 0]
-
-
-def _columns(scores: NDArray[Any], labels: Matrix) -> Iterator[tuple[NDArray[Any], IntArray]]:
-    """Yield the scores and the positive samples of each label, by blocks of columns, which are read at once."""
-    by_label = sparse.csc_array(labels)
-    carriers = [by_label.indices[a:b] for a, b in zip(by_label.indptr[:-1], by_label.indptr[1:], strict=True)]
-    for block in row_blocks(scores.shape[1], scores.shape[0] * scores.itemsize):
-        yield from zip(_transposed(scores[:, block]), carriers[block], strict=True)
+    return (~as_dense(by_label[:, [label]])[:, 0] for label in range(unknown.shape[1]))
 
 
 def _transposed(matrix: NDArray[Any]) -> NDArray[Any]:
@@ -175,11 +154,10 @@ class Cuts:
     @classmethod
     def of(cls, cuts: Iterable[LabelCuts]) -> Self:
         """Join the candidates of the labels."""
-        thresholds, predicted, hits, positives, _ = zip(*cuts, strict=True)
-        start = np.concatenate([[0], np.cumsum([len(part) for part in thresholds])])
-        return cls(
-            start, np.concatenate(thresholds), np.concatenate(predicted), np.concatenate(hits), np.array(positives)
-        )
+        upper, lower, predicted, hits, positives, _ = zip(*cuts, strict=True)
+        start = np.concatenate([[0], np.cumsum([len(part) for part in upper])])
+        thresholds = between(np.concatenate(upper), np.concatenate(lower))
+        return cls(start, thresholds, np.concatenate(predicted), np.concatenate(hits), np.array(positives))
 
     def best_of_each_label(self, gain: NDArray[Any]) -> IntArray:
         """Return, for each label, the candidate with the largest gain; ties go to the fewest predicted samples."""
@@ -195,8 +173,8 @@ _LARGEST = 2**62
 
 def as_exact(*arrays: NDArray[Any], factor: int) -> tuple[NDArray[Any], ...]:
     """Return integer arrays that can be multiplied by `factor` without overflow: Python's integers if need be."""
-    largest = max((abs(int(array.max(initial=0))) for array in arrays if array.dtype.kind in "iu"), default=0)
-    if largest * abs(factor) < _LARGEST or any(array.dtype.kind == "f" for array in arrays):
+    largest = max([abs(int(array.max(initial=0))) for array in arrays if array.dtype.kind in "iu"], default=0)
+    if largest * abs(factor) < _LARGEST or "f" in [array.dtype.kind for array in arrays]:
         return arrays
     return tuple(array.astype(object) for array in arrays)
 

@@ -18,7 +18,7 @@ from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._per_label import SCut
 from nearlabel.thresholds._strategy import OF_EXAMPLES, OF_LABELS, ByThresholds, Objective, ThresholdStrategy
 from nearlabel.utils.naming import registered
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_integer
 

@@ -14,7 +14,7 @@ from nearlabel.models.decision import top_labels
 from nearlabel.thresholds._strategy import OF_EXAMPLES, Objective, ThresholdStrategy, check_beta, checked_scores
 from nearlabel.utils.arrays import BLOCK_BYTES
 from nearlabel.utils.naming import registered
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 
 

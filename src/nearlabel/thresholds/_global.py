@@ -17,7 +17,7 @@ from nearlabel.thresholds._cuts import between, just_above
 from nearlabel.thresholds._strategy import ALL, ByThresholds, Objective
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.naming import registered
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 
 EQUAL = 1e-12  # values that differ by less count as equal: sums of thousands of quotients are not exact

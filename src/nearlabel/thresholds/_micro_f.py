@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearlabel.metrics import CATALOGUE, Metric
 from nearlabel.metrics.counts import beta_terms
 from nearlabel.thresholds._cuts import Cuts, as_exact, first_largest_ratio, label_cuts
 from nearlabel.thresholds._strategy import ALL, ByThresholds, Objective, check_beta
 from nearlabel.utils.naming import registered
-from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.types import IntArray
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.validation import check_integer, check_positive
 
 
@@ -83,12 +83,17 @@ class MicroFOptimum(ByThresholds):
     def _objective(self) -> Objective:
         return Objective.given("micro_fbeta", self.beta, ALL)
 
+    def _reaches(self, metric: Metric) -> bool:
+        return metric is CATALOGUE["micro_f1"] and self.beta == 1
+
     def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
         cuts = Cuts.of(label_cuts(scores, truth, weights))
         gains, costs, constant = micro_f_terms(cuts, self.beta)
+        largest = [np.maximum.reduceat(terms, cuts.start[:-1]).sum().item() for terms in (gains, costs)]
+        a, b = as_exact(gains, costs, factor=2 * int(max(largest[0], constant + largest[1])))
         reached, cost, self.n_iter_ = 0, 1, 0
         while True:
-            chosen = _best_cuts(cuts, gains, costs, reached, cost)
+            chosen = cuts.best_of_each_label(a * cost - reached * b)  # the largest a - λ b, where λ = reached / cost
             new, new_cost = gains[chosen].sum().item(), constant + costs[chosen].sum().item()
             self.n_iter_ += 1
             if not new * cost > reached * new_cost:
@@ -96,12 +101,6 @@ class MicroFOptimum(ByThresholds):
             reached, cost = new, new_cost
         self.thresholds_ = cuts.thresholds[chosen]
         self.objective_ = reached / cost
-
-
-def _best_cuts(cuts: Cuts, gains: NDArray[Any], costs: NDArray[Any], reached: Any, cost: Any) -> IntArray:
-    """Return, for each label, the threshold of largest a - λ b, where λ = reached / cost."""
-    gains, costs = as_exact(gains, costs, factor=2 * max(reached, cost))
-    return cuts.best_of_each_label(gains * cost - reached * costs)
 
 
 def micro_f_terms(cuts: Cuts, beta: float) -> tuple[NDArray[Any], NDArray[Any], Any]:

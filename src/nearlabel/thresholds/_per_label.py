@@ -20,7 +20,7 @@ from nearlabel.thresholds._cuts import label_cuts
 from nearlabel.thresholds._global import first_largest
 from nearlabel.thresholds._strategy import OF_LABELS, ByThresholds, Objective, check_beta, label_counts
 from nearlabel.utils.naming import registered
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray
 from nearlabel.utils.validation import check_integer, check_positive
 

@@ -23,7 +23,7 @@ from nearlabel.thresholds._risk_bounds import (
 from nearlabel.thresholds._strategy import ByThresholds, checked_scores
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.naming import registered
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_share
 

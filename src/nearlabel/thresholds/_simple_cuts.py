@@ -15,7 +15,7 @@ from nearlabel.thresholds._global import first_largest, values_at
 from nearlabel.thresholds._strategy import ALL, ByThresholds, Objective, ThresholdStrategy
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.naming import registered
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray
 from nearlabel.utils.validation import as_dense, check_integer, check_positive
 

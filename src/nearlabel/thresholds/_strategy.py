@@ -20,7 +20,7 @@ from nearlabel.metrics.counts import MEAN_RATIOS, Comparison, Counts, Grouping, 
 from nearlabel.metrics.inputs import check_weights as scaled_weights
 from nearlabel.metrics.inputs import rows_with_known_cells
 from nearlabel.models.decision import cut
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_score_matrix, check_positive
 
@@ -66,6 +66,8 @@ class ThresholdStrategy(BaseEstimator, ABC):
         """
         self._check_parameters()
         return self._fit_checked(*checked_rows(scores, y, sample_weight))
+
+    # The doors for checked data: `_fit_checked`, `_decide` and `_reached` in place of `fit`, `predict` and `score`.
 
     def _fit_checked(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> Self:
         """Learn from the result of `checked_rows`."""
@@ -117,6 +119,15 @@ class ThresholdStrategy(BaseEstimator, ABC):
         """
         matrix, truth = checked_pair(scores, y)
         return self._reached(truth, self.predict(matrix), check_weights(sample_weight, truth.labels))
+
+    def _reaches(self, metric: Metric) -> bool:
+        """Return whether `objective_`, without weights, is the value of this metric to the bit."""
+        return False
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether our code may use the doors for checked data; a user's class may have public methods of its own."""
+        return type(self).__module__.startswith("nearlabel.")
 
     def _reached(self, truth: PartialLabels, predicted: NDArray[Any], weights: Any) -> float:
         objective = self._objective()
@@ -185,7 +196,13 @@ def checked_rows(scores: MatrixLike, y: MatrixLike, sample_weight: Any) -> tuple
 
     Their scores do not become thresholds.
     """
-    matrix, truth = checked_pair(scores, y)
+    return counted_rows(*checked_pair(scores, y), sample_weight)
+
+
+def counted_rows(
+    matrix: NDArray[Any], truth: PartialLabels, sample_weight: Any
+) -> tuple[NDArray[Any], PartialLabels, Any]:
+    """Return the result of `checked_rows` for checked scores and label sets."""
     weights = check_weights(sample_weight, truth.labels)
     counted = rows_with_known_cells(truth, weights)
     if len(counted) == len(matrix):

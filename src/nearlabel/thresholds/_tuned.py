@@ -16,7 +16,7 @@ from nearlabel.thresholds._cross_val import HoldsRowsOut, rows_of_params
 from nearlabel.thresholds._fixed import WithThresholds
 from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._risk_control import RiskControl, lower_first
-from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights
+from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights, checked_scores, counted_rows
 from nearlabel.thresholds._updates import (
     as_given,
     can_be_updated,
@@ -27,7 +27,7 @@ from nearlabel.thresholds._updates import (
     warn_if_stale,
 )
 from nearlabel.utils.estimators import available_if
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 
 _MOST_FOLDS_JUDGED = 100  # each is one more run of the strategy
@@ -179,8 +179,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         held_out = self._score_rows(estimator, X, y, routed, groups, refit=self.refit)
         self._can_promise = held_out.unseen and groups is None
         folds = _Folds(held_out.rows, held_out.scores, y, routed.strategy.fit)
-        scores, labels, weights = folds.pooled()
-        self.strategy_ = self._new_strategy().fit(scores, labels, **weights)
+        self.strategy_ = folds.learnt(self._new_strategy())
         as_given(self.estimator_)
         self._take_from(self.strategy_, "thresholds_", "objective_")
         self.thresholds_stale_ = False
@@ -237,20 +236,22 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
 
 
 class _Folds:
-    """Scores of the validation samples of each fold."""
+    """Scores of the validation samples of each fold, and strategies that learn from them."""
 
     def __init__(self, rows: list[IntArray], scores: list[NDArray[Any]], y: Matrix, params: dict[str, Any]) -> None:
         self.rows = np.concatenate(rows)
         self.fold = np.repeat(np.arange(len(rows)), [len(part) for part in rows])
-        self.scores = scores[0] if len(scores) == 1 else np.vstack(scores)
+        self.scores = checked_scores(scores[0] if len(scores) == 1 else np.vstack(scores))
         self.truth = PartialLabels.of(y)
         self.params = params
 
-    def pooled(self, places: Any = slice(None)) -> tuple[NDArray[Any], Matrix, dict[str, Any]]:
-        """Return scores, label sets and metadata of all scored samples or of some of them."""
-        rows = self.rows[places]
-        params = rows_of_params(self.params, rows, self.truth.labels.shape[0])
-        return self.scores[places], self.truth.rows(rows).with_nan(), params
+    def learnt(self, strategy: ThresholdStrategy, places: Any = slice(None)) -> ThresholdStrategy:
+        """Fit a strategy to all scored samples or to some of them."""
+        if self._are_checked_for(strategy):
+            strategy._check_parameters()
+            return strategy._fit_checked(*counted_rows(*self._pooled(places)))
+        scores, truth, _ = self._pooled(places)
+        return strategy.fit(scores, truth.with_nan(), **self._params(places))
 
     def judged(self, strategy: ThresholdStrategy) -> dict[str, Any]:
         """Return the metric on each fold, with thresholds tuned on the other folds."""
@@ -264,22 +265,38 @@ class _Folds:
             others = ~np.isin(self.rows, self.rows[judged])
             if not (self._counts(judged) and self._counts(others)):
                 return {}
-            scores, labels, params = self.pooled(others)
-            one.fit(scores, labels, **params)
-            predicted[judged] = one.predict(self.scores[judged])
-            scores, labels, params = self.pooled(judged)
-            reached[fold] = one.score(scores, labels, **params)
-        _, labels, params = self.pooled()
-        weights = check_weights(params.get("sample_weight"), labels)
+            self.learnt(one, others)
+            predicted[judged], reached[fold] = self._decided(one, judged)
+        _, truth, sample_weight = self._pooled(slice(None))
+        weights = check_weights(sample_weight, truth.labels)
         results: dict[str, Any] = {
             "test_objective": reached,
             "mean_test_objective": float(reached.mean()),
             "std_test_objective": float(reached.std()),
-            "pooled_test_objective": tuned[0]._reached(self.truth.rows(self.rows), predicted, weights),
+            "pooled_test_objective": tuned[0]._reached(truth, predicted, weights),
         }
         if hasattr(tuned[0], "thresholds_"):
             results["thresholds"] = np.stack([one.thresholds_ for one in tuned])
         return results
+
+    def _decided(self, strategy: ThresholdStrategy, places: Any) -> tuple[NDArray[Any], float]:
+        """Return the label sets of some samples by a fitted strategy, and the value that they reach."""
+        scores, truth, sample_weight = self._pooled(places)
+        if self._are_checked_for(strategy):
+            predicted = strategy._decide(scores)
+            return predicted, strategy._reached(truth, predicted, check_weights(sample_weight, truth.labels))
+        return strategy.predict(scores), strategy.score(scores, truth.with_nan(), **self._params(places))
+
+    def _are_checked_for(self, strategy: ThresholdStrategy) -> bool:
+        """Return whether a strategy takes checked data; a user's class may have methods and metadata of its own."""
+        return strategy._is_ours and set(self.params) <= {"sample_weight"}
+
+    def _pooled(self, places: Any) -> tuple[NDArray[Any], PartialLabels, Any]:
+        """Return scores, label sets and weights of some of the scored samples."""
+        return self.scores[places], self.truth.rows(self.rows[places]), self._params(places).get("sample_weight")
+
+    def _params(self, places: Any = slice(None)) -> dict[str, Any]:
+        return rows_of_params(self.params, self.rows[places], self.truth.labels.shape[0])
 
     def _counts(self, places: Any) -> bool:
         """Return whether some sample has weight and a known cell."""

@@ -14,9 +14,9 @@ from nearlabel.models.out_of_sample import Needs, left_out_answer
 from nearlabel.models.updates import Arriving, Labelled, StaleThresholdsWarning
 from nearlabel.thresholds._cross_val import OneClass
 from nearlabel.thresholds._strategy import ThresholdStrategy
-from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.targets import Target, remember_target
+from nearlabel.utils.targets import PartialLabels, Target, remember_target
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_score_matrix
 
 
 def can_be_updated(classifier: Any) -> bool:
@@ -193,7 +193,12 @@ class ReachedWith:
 
     def __call__(self, labels: Matrix, scores: FloatArray) -> float:
         """Return the value for true label sets and scores (n_samples, n_labels)."""
-        strategy: Any = clone(self.strategy).fit(scores, labels)
+        strategy: Any = clone(self.strategy)
+        if strategy._is_ours and labels.dtype.kind in "iu":  # no cell is unknown
+            strategy._check_parameters()
+            strategy._fit_checked(as_score_matrix(scores), PartialLabels(labels, None), None)
+        else:
+            strategy.fit(scores, labels)
         return float(strategy._objective().sign * strategy.objective_)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 # Each room declares what it has when it is loaded.
 from nearlabel import lazy, preprocessing, rivals, thresholds  # noqa: F401
-from nearlabel.experiments._parts import from_text
 from nearlabel.rivals import BinaryRelevance, NeighborInterpolation
+from nearlabel.selection.parts import from_text
 from nearlabel.utils import names
 from nearlabel.utils.naming import named, registered
 

@@ -10,12 +10,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nearlabel.experiments._attempt import Attempt, Candidate, Chosen, Cost, LeftOut, Line, Step, Trial, make_untuned
-from nearlabel.experiments._grid import LOO, Fitting, Grid, Samples, drawn, parts_of
-from nearlabel.experiments._methods import MethodSpec
-from nearlabel.experiments._parts import describe_object
 from nearlabel.metrics import CATALOGUE, Metric, score_all
 from nearlabel.metrics.evaluation import named_without_copies
+from nearlabel.models.selector import Budget, Criterion
+from nearlabel.selection._grid import LOO, Fitting, Grid, Samples, drawn, parts_of
+from nearlabel.selection.candidates import Attempt, Candidate, Chosen, Cost, LeftOut, Line, Step, Trial, make_untuned
+from nearlabel.selection.methods import MethodSpec
+from nearlabel.selection.parts import describe_object
 from nearlabel.utils.messages import without_advice
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense
@@ -71,19 +72,19 @@ class Stages:
     def _steps_on_sample(self, samples: Samples, n_rows: int, attempt: Attempt) -> Iterator[Step]:
         """Yield the results on some rows, until the time limit."""
         some = Samples.of(drawn(samples.data, n_rows), self.grid.cv, without_copies=samples.copies is not None)
-        stop = time.monotonic() + self.sample_seconds
+        budget = Budget(self.sample_seconds)
         fittings = [fitting for fitting in self.grid.fittings(some) if not fitting.copy_of]
         for step in self._steps_on(some, fittings, attempt):
             yield step._replace(on_sample=True)
-            if time.monotonic() > stop:
+            if budget.is_spent:
                 return
 
     def _best_first(self, trials: Iterable[Trial]) -> list[Line]:
         """Return the lines of trials, ordered by their best trial."""
-        least: dict[Line, float] = {}
+        criterion, least = Criterion(self.metric), dict[Line, float]()
         for trial in trials:
             line = Line.of(trial.candidate)
-            least[line] = min(least.get(line, np.inf), loss_of(self.metric, trial.value))
+            least[line] = min(least.get(line, np.inf), criterion.loss(trial.value))
         return sorted(least, key=lambda line: least[line])
 
     def _worse_half(self, order: Sequence[Line]) -> list[Line]:
@@ -110,7 +111,7 @@ class Stages:
                     yield Step(trials, choice.chosen)
             if size_of is not None and not attempt.costs.keys() >= set(fitting.lines):
                 own = [trial for trial in attempt.trials if Line.of(trial.candidate) in fitting.lines]
-                best = min(own, key=lambda trial: loss_of(self.metric, trial.value)).candidate
+                best = min(own, key=lambda trial: Criterion(self.metric).loss(trial.value)).candidate
                 yield Step(costs=dict.fromkeys(fitting.lines, _cost(best, samples, size_of)))
 
     def _better_scaling(self, fitting: Fitting, attempt: Attempt) -> str:
@@ -185,7 +186,7 @@ class Choice:
     """
 
     def __init__(self, Y: Matrix, parts: Sequence[IntArray], metric: Metric, chosen: Chosen | None = None) -> None:
-        self.Y, self.parts, self._metric = Y, parts, metric
+        self.Y, self.parts, self._metric, self._criterion = Y, parts, metric, Criterion(metric)
         self._others = [np.delete(np.arange(Y.shape[0]), part) for part in parts]
         self.chosen = Chosen.none(len(parts)) if chosen is None else chosen
 
@@ -193,12 +194,12 @@ class Choice:
         """Add the predictions of a candidate for all samples; return the metric on all samples and on each part."""
         losses, answers = list(self.chosen.losses), list(self.chosen.answers)
         for number, (part, others) in enumerate(zip(self.parts, self._others, strict=True)):
-            loss = loss_of(self._metric, self._value(labels, scores, others))
+            loss = self._criterion.loss(self._value(labels, scores, others))
             if answers[number] is None or loss < losses[number]:
                 losses[number], answers[number] = loss, (labels[part], scores[part])
         value = self._value(labels, scores)
         least, best = self.chosen.least, self.chosen.best
-        if (loss := loss_of(self._metric, value)) < least:
+        if (loss := self._criterion.loss(value)) < least:
             least, best = loss, (labels, scores)
         self.chosen = Chosen(tuple(losses), tuple(answers), least, best)
         return value, tuple(self._value(labels, scores, part) for part in self.parts)
@@ -217,13 +218,6 @@ class Choice:
 
     def _value(self, labels: Any, scores: Any, rows: Any = slice(None)) -> float:
         return float(score_all(self.Y[rows], labels[rows], scores[rows], [self._metric])[self._metric.name])
-
-
-def loss_of(metric: Metric, value: float) -> float:
-    """Return a loss, which is smaller for better values of a metric, and infinite if the metric is undefined."""
-    if not np.isfinite(value):
-        return np.inf
-    return -value if metric.greater_is_better else value
 
 
 # The results of a tuning: the trials, best first, and the nested cross-validation scores of the selection.
@@ -272,7 +266,7 @@ def tuned_of(
     defined = [trial for trial in attempt.trials if np.isfinite(trial.value)]
     if not defined:
         raise ValueError(f"metric must be defined on the samples, got {metric.name}. Hint: micro_f1 always is.")
-    best_first = sorted(defined, key=lambda trial: loss_of(metric, trial.value))
+    best_first = sorted(defined, key=lambda trial: Criterion(metric).loss(trial.value))
     choice = Choice(samples.Y, samples.parts, metric, attempt.chosen)
     scores = choice.scores()
     if samples.copies is not None:

@@ -12,21 +12,21 @@ from scipy import sparse
 from sklearn.base import clone
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._attempt import EXACT, Candidate, Line
-from nearlabel.experiments._folds import groups_of_copies, have_copies, in_small_groups
-from nearlabel.experiments._method_names import N_FOLDS
-from nearlabel.experiments._methods import MethodSpec, sharing_a_fit
-from nearlabel.experiments._parts import Part
-from nearlabel.experiments._preparing import Columns, preparation, prepared_by
-from nearlabel.experiments._searches import make_search
-from nearlabel.lazy import MLMLM
+from nearlabel.lazy import MLMLM, NeighborsSweep
 from nearlabel.models import out_of_sample
 from nearlabel.models.decision import cut
 from nearlabel.models.out_of_sample import largest_group, of_groups, rows_of, splitter_of
 from nearlabel.rivals.clustering_trees import ClusteringTrees
+from nearlabel.selection.candidates import EXACT, Candidate, Line
+from nearlabel.selection.data import groups_of_copies, have_copies, in_small_groups
+from nearlabel.selection.method_names import N_FOLDS
+from nearlabel.selection.methods import MethodSpec, sharing_a_fit
+from nearlabel.selection.parts import Part
+from nearlabel.selection.preparing import Columns, preparation, prepared_by
+from nearlabel.selection.searches import make_search
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.utils.messages import without_advice
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels, has_unknown
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
@@ -234,6 +234,7 @@ class LeaveOneOut:
         self.name = "leave-one-out" if groups is None else "leave-one-group-out"
         self.most_neighbors = Y.shape[0] - 1 - out_of_sample.largest_group(groups)
         self._to_find = n_neighbors + out_of_sample.largest_group(groups)
+        self._sweeps: dict[tuple[Part, str], NeighborsSweep] = {}
 
     @property
     def prepared(self) -> Matrix:
@@ -254,7 +255,24 @@ class LeaveOneOut:
     def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
         """Return the method's own leave-one-out label sets and scores."""
         known = _neighbors(self._rows, spec, search, search_name, self._to_find)
-        return _dense_answer(self._rows, spec.classifier(n_neighbors, known))
+        if n_neighbors is None or not self._is_swept(spec):
+            return _dense_answer(self._rows, spec.classifier(n_neighbors, known))
+        with without_advice():
+            labels, scores = self._sweep(spec, known, search_name).answer(n_neighbors)
+        return Answer(as_dense(labels), scores)
+
+    def _is_swept(self, spec: MethodSpec) -> bool:
+        """Return whether one fit of the method serves all numbers of neighbours."""
+        return spec.sampler is None and NeighborsSweep.serves(spec.method.prototype) and not has_unknown(self._Y)
+
+    def _sweep(self, spec: MethodSpec, known: Any, search_name: str) -> NeighborsSweep:
+        """Return the predictions of a method for all numbers of neighbours."""
+        key = spec.method, search_name
+        if key not in self._sweeps:
+            most = min(known.n_neighbors_known - largest_group(self._groups), self.most_neighbors)
+            model, (X, Y) = spec.classifier(None, known), (self._rows.X, self._rows.y)
+            self._sweeps[key] = NeighborsSweep.left_out(model, X, Y, [most], groups=self._groups)
+        return self._sweeps[key]
 
     def without_copies(self, copies: IntArray) -> tuple[LeaveOneOut, BoolArray]:
         """Return the same with the copies of each sample left out too, using the neighbours already found."""

@@ -17,10 +17,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from nearlabel.experiments._method_names import METHODS, N_FOLDS, OF_SAMPLERS, SAMPLERS, SELECTIONS, THRESHOLDS
-from nearlabel.experiments._parts import Part, check_classifier, describe_object, from_text, hint
 from nearlabel.preprocessing import ResampledClassifier
 from nearlabel.rivals import NeighborInterpolation
+from nearlabel.selection.method_names import METHODS, N_FOLDS, OF_SAMPLERS, SAMPLERS, SELECTIONS, THRESHOLDS
+from nearlabel.selection.parts import Part, check_classifier, describe_object, from_text, hint
 from nearlabel.thresholds import (
     CALIBRATIONS,
     CalibratedLabels,
@@ -28,8 +28,10 @@ from nearlabel.thresholds import (
     ThresholdStrategy,
     TunedThresholdsClassifierCV,
 )
+from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.naming import import_object, split_import
-from nearlabel.utils.types import NeighborSearch
+from nearlabel.utils.targets import has_unknown, n_unknown
+from nearlabel.utils.types import Matrix, NeighborSearch
 from nearlabel.utils.validation import check_choice
 
 
@@ -383,3 +385,48 @@ def _check_has(what: str, thing: Any, methods: Iterable[str]) -> None:
     for name in methods:
         if not hasattr(thing, name):
             raise TypeError(f"{what} must be an estimator with {name}, got {thing!r} of type {type(thing).__name__}.")
+
+
+# Which methods support label sets with unknown cells: checked before any work is done.
+
+
+def takes_unknown(method: Any) -> bool:
+    """Return whether a method of a plan can learn from the known cells of label sets with unknown cells.
+
+    Parameters
+    ----------
+    method : str, estimator or MethodSpec
+        A method as `make_method` accepts it.
+
+    Returns
+    -------
+    bool
+        True or False, independent of thresholds, which are all tuned on known cells.
+
+    Raises
+    ------
+    ValueError, TypeError, ImportError
+        As `make_method`.
+
+    Examples
+    --------
+    >>> from nearlabel.experiments import takes_unknown
+    >>> takes_unknown("lpknn")
+    False
+    """
+    spec = MethodSpec.of(method)
+    parts = [part for part in (spec.selection, spec.sampler, spec.method) if part is not None]
+    return all(getattr(part.prototype, "_takes_unknown", False) for part in parts)
+
+
+def check_takes_unknown(name: str, Y: Matrix, methods: Mapping[str, Any]) -> None:
+    """Raise ValueError if training label sets have unknown cells and some method does not support them."""
+    if not has_unknown(Y):
+        return
+    refusing = [method for method, spec in methods.items() if not takes_unknown(spec)]
+    if refusing:
+        some = ", ".join(refusing[:5]) + (f" and {len(refusing) - 5} more" if len(refusing) > 5 else "")
+        taking = [method for method in METHODS if takes_unknown(method)]
+        hint = f" Hint: {', '.join(taking)} do." if taking else ""
+        problem = f"support unknown labels, of which {name} has {n_unknown(Y)}, got {some}.{hint}"
+        raise ParameterError("{methods} must {problem}", {"methods": None}, {"problem": problem})

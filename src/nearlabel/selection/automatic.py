@@ -7,23 +7,21 @@ from math import nan
 from typing import Any, NamedTuple
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._attempt import EXACT, Candidate
-from nearlabel.experiments._folds import as_dataset, check_matrices
-from nearlabel.experiments._method_names import THRESHOLDS
-from nearlabel.experiments._methods import MethodSpec
-from nearlabel.experiments._metrics import read_metric
-from nearlabel.experiments._preparing import Columns, check_impute, make_preparation
-from nearlabel.experiments._tuning import Tuning
-from nearlabel.experiments._unknown_labels import check_takes_unknown
 from nearlabel.models.out_of_sample import largest_group
 from nearlabel.preprocessing import SCALES
 from nearlabel.selection import NeighborsClassifierCV
 from nearlabel.selection._neighbors_classifier_cv import NUMBERS  # methods that it tries
 from nearlabel.selection._trials import spaces_of  # scalings that NeighborsClassifierCV tries
+from nearlabel.selection.candidates import EXACT, Candidate
+from nearlabel.selection.data import as_dataset, check_matrices
+from nearlabel.selection.method_names import THRESHOLDS
+from nearlabel.selection.methods import MethodSpec, check_takes_unknown
+from nearlabel.selection.named_metrics import read_metric
+from nearlabel.selection.preparing import Columns, check_impute, make_preparation
+from nearlabel.selection.tuning import Tuning
 from nearlabel.thresholds import CyclicAscent, GlobalCut, MicroFOptimum, SCut, ThresholdStrategy, strategy_for
-from nearlabel.utils.partial_labels import has_unknown
-from nearlabel.utils.targets import each_once
-from nearlabel.utils.validation import check_choice, check_integer
+from nearlabel.utils.targets import has_unknown
+from nearlabel.utils.validation import check_choice, check_integer, each_once
 
 _METHODS = {"mlmlm": "mlmlm:scale=none"}  # the candidate scales the features
 _METHODS_OF_KNOWN = ("brknn", "mlknn", "brknn:weights=distance")  # the methods of NeighborsClassifierCV without mlmlm

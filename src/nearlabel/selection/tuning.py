@@ -18,20 +18,20 @@ import numpy as np
 
 from nearlabel import __version__
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._attempt import EXACT, Attempt, Step, read_attempt, write_attempt
-from nearlabel.experiments._folds import as_dataset, check_matrices, problem_digest
-from nearlabel.experiments._grid import LOO, Fitting, Grid, Samples, drawn
-from nearlabel.experiments._method_names import LEADERBOARD_METHODS
-from nearlabel.experiments._metrics import read_metric
-from nearlabel.experiments._parts import by_name, describe_object
-from nearlabel.experiments._preparing import check_impute
-from nearlabel.experiments._searches import check_searches, make_search
-from nearlabel.experiments._stages import SizeOf, Stages, Tuned, progress_of, tuned_of
-from nearlabel.experiments._unknown_labels import check_takes_unknown
+from nearlabel.models.selector import Budget
 from nearlabel.preprocessing import SCALES
+from nearlabel.selection._grid import LOO, Fitting, Grid, Samples, drawn
+from nearlabel.selection.candidates import EXACT, Attempt, Step, read_attempt, write_attempt
+from nearlabel.selection.data import as_dataset, check_matrices, problem_digest
+from nearlabel.selection.method_names import LEADERBOARD_METHODS
+from nearlabel.selection.methods import check_takes_unknown
+from nearlabel.selection.named_metrics import read_metric
+from nearlabel.selection.parts import by_name, describe_object
+from nearlabel.selection.preparing import check_impute
+from nearlabel.selection.searches import check_searches, make_search
+from nearlabel.selection.stages import SizeOf, Stages, Tuned, progress_of, tuned_of
 from nearlabel.utils.messages import Progress
-from nearlabel.utils.targets import each_once
-from nearlabel.utils.validation import check_choice, check_integer, check_positive
+from nearlabel.utils.validation import check_choice, check_integer, check_positive, each_once
 
 _SAMPLES_SHARE = 1 / 3  # share of a time limit
 _SAVED_EVERY = 5.0  # seconds
@@ -179,7 +179,7 @@ class Tuning:
         RuntimeError
             If the process of a time limit could not be started, or was killed.
         """
-        start = time.monotonic()
+        budget = Budget(self.time_limit)
         data = as_dataset("data", data)
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
         check_takes_unknown(data.name, data.Y, self._grid.specs)
@@ -187,9 +187,9 @@ class Tuning:
         attempt = Attempt() if state is None else read_attempt(state, about, self._grid.candidate)
         samples = self._samples(data)
         fittings = self._grid.fittings(samples)
-        saved = start
+        saved = time.monotonic()
         try:
-            for step in self._steps_in_time(samples, fittings, attempt, start):
+            for step in self._steps_in_time(samples, fittings, attempt, budget):
                 attempt.take(step)
                 if progress is not None and step.trials and not step.on_sample:
                     progress(*progress_of(fittings, attempt))
@@ -202,13 +202,12 @@ class Tuning:
         return self._tuned(attempt, samples, fittings)
 
     def _steps_in_time(
-        self, samples: Samples, fittings: Sequence[Fitting], attempt: Attempt, start: float
+        self, samples: Samples, fittings: Sequence[Fitting], attempt: Attempt, budget: Budget
     ) -> Iterator[Step]:
         """Yield the results, from a separate process if there is a time limit."""
         if self.time_limit is None:
             return self._stages.steps(samples, fittings, attempt)
-        left = self.time_limit - (time.monotonic() - start)
-        return items_within(left, _steps_of_worker, replace(self), samples.data, attempt)
+        return items_within(budget.left, _steps_of_worker, replace(self), samples.data, attempt)
 
     def _tuned(self, attempt: Attempt, samples: Samples, fittings: Sequence[Fitting]) -> Tuned:
         """Return the results on all rows, or on the random sample if there was no time for more."""
@@ -283,7 +282,7 @@ def items_within(seconds: float, make_items: Callable[..., Iterable[Any]], *args
     RuntimeError
         If the process ended without an exception: it was killed, or could not be started.
     """
-    deadline = time.monotonic() + seconds
+    budget = Budget(seconds)
     context = get_context("spawn")  # a forked process hangs if OpenMP threads ran before
     receiver, sender = context.Pipe(duplex=False)
     worker = context.Process(target=_work, args=(sender, make_items, args))
@@ -291,7 +290,7 @@ def items_within(seconds: float, make_items: Callable[..., Iterable[Any]], *args
         worker.start()
     sender.close()
     try:
-        while receiver.poll(max(0.0, deadline - time.monotonic())):
+        while receiver.poll(max(0.0, budget.left)):
             kind, content = _received(receiver)
             if kind == _END:
                 return

@@ -8,8 +8,11 @@ from typing import Any
 
 from sklearn.base import clone
 
-from nearlabel.experiments._parts import Part, check_search
-from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
+from nearlabel.neighbors import (
+    ExactNeighbors,
+    PrecomputedNeighbors,
+)
+from nearlabel.selection.parts import Part, check_search
 from nearlabel.utils import names
 from nearlabel.utils.naming import named
 from nearlabel.utils.types import Matrix, NeighborSearch

@@ -8,11 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from nearlabel.experiments._folds import Fold
-from nearlabel.experiments._parts import check_metric, read_options
 from nearlabel.metrics import CATALOGUE, Metric, MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, count_left_out, may_leave_out
+from nearlabel.selection.parts import check_metric, read_options
 from nearlabel.utils.naming import import_object, split_import
+from nearlabel.utils.types import Matrix
 
 
 def read_metrics(values: Mapping[str, Any]) -> dict[str, Metric | str]:
@@ -79,11 +79,11 @@ def direction_of(metric: Metric | str) -> dict[str, bool]:
     return {"greater_is_better": metric.greater_is_better}
 
 
-def skipped_on(metric: Metric | str, fold: Fold) -> dict[str, int]:
-    """Return the field of a record with the number of labels, or samples, that a metric leaves out on its fold."""
+def skipped_on(metric: Metric | str, truth: Matrix) -> dict[str, int]:
+    """Return the field of a record with the number of labels, or samples, that a metric leaves out."""
     if isinstance(metric, str) or not may_leave_out(metric):
         return {}
-    skipped = count_left_out(metric, fold.Y[fold.test])
+    skipped = count_left_out(metric, truth)
     return {"skipped": skipped} if skipped else {}
 
 

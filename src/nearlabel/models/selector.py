@@ -1,0 +1,52 @@
+"""What every choice has: a criterion with one rule for undefined and equal values, and a time limit.
+
+The choice of a number of neighbours (`nearlabel.lazy.NeighborsSweep`), of method, distance, number and thresholds
+together (`nearlabel.selection.NeighborsClassifierCV`), and of any models (`nearlabel.experiments.Tuning`) use it.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nearlabel.metrics import Metric
+
+
+class Criterion(NamedTuple):
+    """The metric that a choice optimises: a loss of its values, which is smaller for better ones."""
+
+    metric: Metric
+
+    def loss(self, value: float) -> float:
+        """Return the loss of a value; infinite if the metric is undefined."""
+        if not np.isfinite(value):
+            return np.inf
+        return -value if self.metric.greater_is_better else value
+
+    def first_best(self, values: ArrayLike) -> int | None:
+        """Return the place of the best value, the first of equally good ones; None if the metric is undefined for all.
+
+        NaN is undefined, an infinite value is not.
+        """
+        gains = np.asarray(values) if self.metric.greater_is_better else -np.asarray(values)
+        return None if np.isnan(gains).all() else int(np.nanargmax(gains))
+
+
+class Budget:
+    """A time limit in seconds from now on; None: no limit."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._deadline = np.inf if seconds is None else time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Return the seconds that are left; negative after the limit."""
+        return float(self._deadline - time.monotonic())
+
+    @property
+    def is_spent(self) -> bool:
+        """Return whether the limit has passed."""
+        return self.left < 0

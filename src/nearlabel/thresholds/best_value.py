@@ -1,0 +1,65 @@
+"""The value of a metric that scores reach with their best thresholds: the criterion of every choice by scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import clone
+
+from nearlabel.metrics import Metric
+from nearlabel.metrics.evaluation import Evaluation
+from nearlabel.metrics.inputs import check_predicted
+from nearlabel.thresholds._strategy import ThresholdStrategy, counted_rows
+from nearlabel.utils.targets import PartialLabels
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+
+
+class BestThresholds:
+    """Finds thresholds for scores of the same samples, and the value of a metric that they reach there.
+
+    Label sets are checked once, for any number of scores.
+
+    Parameters
+    ----------
+    labels : ndarray or CSR of shape (n_samples, n_labels)
+        True label sets, with NaN in unknown cells.
+    metric : Metric
+        The metric, of label sets or of scores.
+    strategy : ThresholdStrategy
+        Finds thresholds; a clone is fitted to each array of scores.
+    """
+
+    def __init__(self, labels: MatrixLike, metric: Metric, strategy: ThresholdStrategy) -> None:
+        self._truth, self._metric, self._strategy = PartialLabels.of(labels), metric, strategy
+        self._evaluation = Evaluation.of(labels, [metric])
+        self._is_reached = self._truth.unknown is None and strategy._reaches(metric)
+        if strategy._is_ours:
+            strategy._check_parameters()
+
+    def tuned(self, scores: FloatArray, rows: Any = None) -> tuple[ThresholdStrategy, float]:
+        """Return thresholds found on some rows of checked scores (n_samples, n_labels), and their value there."""
+        strategy, truth = clone(self._strategy), self._truth
+        if rows is not None:
+            scores, truth = scores[rows], truth.rows(rows)
+        if not strategy._is_ours:
+            strategy.fit(scores, truth.with_nan())
+        elif truth.unknown is None:
+            strategy._fit_checked(scores, truth, None)
+        else:
+            strategy._fit_checked(*counted_rows(scores, truth, None))
+        if self._is_reached:
+            return strategy, strategy.objective_
+        return strategy, self.value(self.decided(strategy, scores), scores, None if rows is None else truth)
+
+    def decided(self, strategy: ThresholdStrategy, scores: FloatArray) -> Matrix:
+        """Return the label sets of checked scores by a fitted strategy."""
+        if strategy._is_ours:
+            return strategy._decide(scores)
+        return check_predicted(strategy.predict(scores), (scores.shape[0], scores.shape[1]))
+
+    def value(self, decided: Matrix, scores: FloatArray, truth: PartialLabels | None = None) -> float:
+        """Return the metric of checked label sets and scores: of all samples, or of others whose truth is given."""
+        evaluation = self._evaluation
+        if truth is not None:
+            evaluation = Evaluation.of(truth.with_nan(), [self._metric])
+        return evaluation.of_checked(decided, scores)[self._metric.name]
