@@ -23,13 +23,13 @@ from nearlabel.models.decision import cut
 from nearlabel.models.out_of_sample import largest_group, of_groups, splitter_of
 from nearlabel.preprocessing import SCALES
 from nearlabel.selection import IterativeStratifiedKFold
-from nearlabel.selection._stratified_folds import check_order
+from nearlabel.selection._stratified_folds import check_order  # as IterativeStratifiedKFold
 from nearlabel.selection.data import Problem, check_matrices, groups_of_copies, have_copies
 from nearlabel.selection.method_names import N_FOLDS
 from nearlabel.selection.methods import MethodSpec, check_takes_unknown, sharing_a_fit
 from nearlabel.selection.named_metrics import direction_of, read_metrics, skipped_on
 from nearlabel.selection.parts import Part, by_name, describe_object, described
-from nearlabel.selection.preparing import Columns, check_impute, check_scale, prepared
+from nearlabel.selection.preparing import Columns, check_impute, preparation, prepared
 from nearlabel.selection.searches import Finder, make_search, usual_search
 from nearlabel.thresholds import CalibratedLabels, ThresholdStrategy, cross_val_scores
 from nearlabel.utils.estimators import label_scores, response_method_of
@@ -158,7 +158,7 @@ class Plan:
             check_matrices(name, folds[0].X, folds[0].Y, impute=self.impute)
             training = folds[0].training if isinstance(problem, tuple) else slice(None)
             check_takes_unknown(name, folds[0].Y[training], self._specs)
-            check_scale(self.scale, folds[0].columns.kinds)
+            preparation(folds[0].columns, None, self.scale)  # checks that the kinds of the columns allow the scaling
             largest = max(largest_group(fold.groups) for fold in folds)
             self._check_n_neighbors(name, min(len(fold.training) for fold in folds), largest)
             yield from self._with_copies(folds) if self.without_copies else folds

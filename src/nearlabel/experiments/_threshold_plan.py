@@ -24,7 +24,7 @@ from nearlabel.metrics import micro_f1
 from nearlabel.preprocessing import SCALES
 from nearlabel.selection.data import Problem, check_matrices
 from nearlabel.selection.methods import check_takes_unknown
-from nearlabel.selection.preparing import check_scale, prepared
+from nearlabel.selection.preparing import preparation, prepared
 from nearlabel.thresholds import FBR, MicroFOptimum, PillaiAscent, SCut, cross_val_scores
 from nearlabel.utils.targets import each_once
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
@@ -149,7 +149,7 @@ class ThresholdPlan:
             whole = given_fold(name, *problem)
             check_matrices(name, whole.X, whole.Y)
             check_takes_unknown(name, whole.Y, {method: CLASSIFIERS[method](self) for method in self.methods})
-            check_scale(self.scale, whole.columns.kinds)
+            preparation(whole.columns, None, self.scale)  # checks that the kinds of the columns allow the scaling
             runs = self._runs(name, whole.training)
             self._check_n_rows(name, min(len(rows) for rows in runs))
             for number, rows in enumerate(runs[: self.first_folds]):

@@ -14,8 +14,7 @@ from sklearn.utils.sparsefuncs import min_max_axis
 
 from nearlabel.datasets import Dataset
 from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
-from nearlabel.preprocessing._feature_scaler import are_categories  # which columns a FeatureScaler leaves alone
-from nearlabel.preprocessing._feature_scaler import check_scale as check_scale  # for plans, too: as in FeatureScaler
+from nearlabel.preprocessing._feature_scaler import are_categories, check_scale  # categories as in FeatureScaler
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import check_choice
 
