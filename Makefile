@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TEST_EXTRAS ?= test,ann,dask,browser,docs
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
-.PHONY: help demo test test-all test-long test-oldest test-kernels test-gpu api mutants mutants-generated install-oldest sbom sanitize wheels release bench house docs man lint types check clean fuzz fuzz-estimators faults strangers test-clients
+.PHONY: help demo test test-all test-long test-oldest test-kernels test-gpu api names mutants mutants-generated install-oldest sbom sanitize wheels release bench house docs man lint types check clean fuzz fuzz-estimators faults strangers test-clients
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -55,6 +55,10 @@ test-gpu: $(BIN)/python  ## install torch (gigabytes, or what is there) and test
 api: $(BIN)/python  ## write the names and signatures of this version to tests/api.txt, when a release is made
 	$(INSTALL) .
 	$(BIN)/python tests/api.py
+
+names: $(BIN)/python  ## write what the library declares: nearlabel/utils/names.py, __init__.pyi, and __all__ of each room
+	$(INSTALL) '.[test]'
+	$(BIN)/python tests/names.py
 
 fuzz-estimators: $(BIN)/python  ## random problems for every estimator, N=2000 from SEED=0 on: right, or a clear error
 	$(INSTALL) '.[$(TEST_EXTRAS)]'

@@ -16,6 +16,7 @@ Run: ``python benchmarks/resampling.py``; ``--quick`` for emotions alone. Needs 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,18 +31,20 @@ from nearlabel.labels import mean_imbalance_ratio
 from nearlabel.lazy import MLkNN
 from nearlabel.metrics import macro_f1, micro_f1
 from nearlabel.models.decision import cut
-from nearlabel.preprocessing import MLROS, MLRUS, MLSMOTE, MLTL, REMEDIAL, MLeNN, ResampledClassifier
+from nearlabel.preprocessing import MLSMOTE, ResampledClassifier
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.utils.validation import as_dense
 
 NAMES = ("emotions", "scene", "yeast", "medical", "enron")
+# The samplers that are recipes: the first program of their page.
+PAGE = Path(__file__).parents[1] / "docs" / "howto" / "add_a_sampler.md"
+RECIPES: dict[str, Any] = {}
+exec(PAGE.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0], RECIPES)
 SAMPLERS = {
-    "ML-ROS 25 %": MLROS(),
-    "ML-RUS 25 %": MLRUS(),
+    "ML-ROS 25 %": RECIPES["MLROS"](),
+    "ML-RUS 25 %": RECIPES["MLRUS"](),
     "MLSMOTE": MLSMOTE(),
-    "MLeNN": MLeNN(),
-    "MLTL": MLTL(),
-    "REMEDIAL": REMEDIAL(),
+    **{name: RECIPES[name]() for name in ("MLeNN", "MLTL", "REMEDIAL")},
 }
 NONE = "none"
 LEAKING = (NONE, "ML-ROS 25 %", "MLSMOTE")

@@ -34,7 +34,7 @@ from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import MLkNN
 from nearlabel.neighbors import NoveltyDetector
 from nearlabel.thresholds import RiskControl
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.validation import as_dense
 
 REAL = ("emotions", "scene", "yeast", "medical", "enron")

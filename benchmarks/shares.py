@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from _harness import Goal, Job, Table, measure, parser_for, print_facts, save, show
+from nearlabel.audit._scores import _confidence
 from nearlabel.datasets import fetch_dataset
-from nearlabel.lazy import BRkNN, MLkNN, _base, _confidence, _mlknn
+from nearlabel.lazy import BRkNN, MLkNN, _base, _mlknn
 from nearlabel.neighbors import ExactNeighbors
 
 METHODS = {"MLkNN": MLkNN, "BRkNN": BRkNN}

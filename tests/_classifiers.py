@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.base import is_classifier
 
 from nearlabel.lazy import BRkNN, MLkNN
-from nearlabel.preprocessing import MLeNN
+from nearlabel.preprocessing import MLSMOTE
 from nearlabel.rivals import (
     BPMLL,
     AdaBoostMH,
@@ -64,5 +64,5 @@ def _made(public: Any) -> Any:
     parameters = inspect.signature(public).parameters.values()
     required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     if required == ["estimator", "sampler"]:
-        return public(BRkNN(), MLeNN())
+        return public(BRkNN(), MLSMOTE())
     return public(MLkNN()) if required == ["estimator"] else None if required else public()

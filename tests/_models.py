@@ -29,21 +29,15 @@ from nearlabel.neighbors import (
     UsearchNeighbors,
 )
 from nearlabel.preprocessing import (
-    MLROS,
-    MLRUS,
     MLSMOTE,
-    MLTL,
     MRHC,
     MRSP1,
     MRSP2,
     MRSP3,
-    REMEDIAL,
-    ColorMoments,
     FeatureScaler,
     InformationGainSelector,
     MChen,
     MixedFeaturesEncoder,
-    MLeNN,
     ResampledClassifier,
     StemAnalyzer,
 )
@@ -104,7 +98,6 @@ def _rows() -> tuple[np.ndarray, np.ndarray]:
 
 
 _X, _Y = _rows()
-_IMAGES = np.random.default_rng(0).integers(0, 256, (20, 4, 4, 3), dtype=np.uint8)
 _NAMES = ["wide", "deep", "[red]", "süß"]
 _TAGS = [f"tag {label}" for label in range(5)]
 
@@ -199,12 +192,7 @@ _AUTO = (
 )
 
 _SAMPLERS = (
-    MLROS(random_state=0),
-    MLRUS(random_state=0),
     MLSMOTE(3, random_state=0),
-    MLeNN(search=NearestNeighbors()),
-    MLTL(),
-    REMEDIAL(),
     MRHC(),
     MRSP1(0.5),
     MRSP2(0.5),
@@ -291,7 +279,6 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         "terms": _mixed(
             make_pipeline(ColumnTransformer([("title", CountVectorizer(analyzer=StemAnalyzer()), "title")]), MLkNN(3))
         ),
-        "colour moments": lambda: Fitted(make_pipeline(ColorMoments(2), MLkNN(3)).fit(_IMAGES, _Y[:20]), _IMAGES),
         "scaler": _dense(FeatureScaler("standard")),
         "scaled, sparse": _sparse(make_pipeline(FeatureScaler("tfidf"), MLkNN(3))),
         "pipeline, frame": _frame(make_pipeline(StandardScaler(), InformationGainSelector(), BRkNN(3))),

@@ -96,15 +96,13 @@ def ml_enn(X, y, k, threshold):
     return left
 
 
-def ml_tl(X, y, threshold, mutual):
+def ml_tl(X, y, threshold):
     """Rows that are left."""
     near = [nearest(X, row, [other for other in range(len(y)) if other != row], 1)[0] for row in range(len(y))]
     return [
         row
         for row in range(len(y))
-        if y[row, minority(y)].any()
-        or not differ(y[row], y[near[row]], threshold)
-        or (mutual and near[near[row]] != row)
+        if y[row, minority(y)].any() or not differ(y[row], y[near[row]], threshold) or near[near[row]] != row
     ]
 
 

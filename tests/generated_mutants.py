@@ -34,7 +34,7 @@ NEVER = (  # mutants of these are no mistakes that anybody makes, or are seen by
     *("_Is", "_IsNot", "ReplaceComparisonOperator_Is_", "ReplaceComparisonOperator_IsNot_"),
 )
 PASSED, FAILED = 0, 1  # exit codes of pytest
-WITHOUT_KERNELS = ("neighbors/exact/_candidates.py", "neighbors/exact/_panels.py", "neighbors/exact/_pairs.py")
+WITHOUT_KERNELS = ("neighbors/exact/_candidates.py", "neighbors/exact/_panels.py", "neighbors/exact/_distances.py")
 MOST_SECONDS = 900  # a mutant may never end: one that takes so long is noticed
 _OF_COUNTS = tuple(
     f"lazy/test_{name}.py"
@@ -48,7 +48,7 @@ CORE = {  # what decides an answer, and the tests that are meant to notice a mis
         "lazy/test_labels_in_bytes.py",
         "lazy/test_weighted_posteriors.py",
     ),
-    "neighbors/exact/_pairs.py": ("neighbors/test_exact_distances.py", "neighbors/test_exact_bits.py"),
+    "neighbors/exact/_distances.py": ("neighbors/test_exact_distances.py", "neighbors/test_exact_bits.py"),
     "neighbors/exact/_panels.py": ("neighbors/test_float32_candidates.py", "neighbors/test_exact.py"),
     "neighbors/exact/_candidates.py": ("neighbors/test_float32_candidates.py", "neighbors/test_exact.py"),
     "lazy/_counts.py": _OF_COUNTS,

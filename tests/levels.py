@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from nearlabel.neighbors import kernel_levels
-from nearlabel.neighbors.exact._kernels import kernel_in_use, kernels_state
+from nearlabel.neighbors.exact.kernels import kernel_in_use, kernels_state
 
 ROOT = Path(__file__).parents[1]
 # The first chooses levels itself, the second is about numpy's engine; the others are about other searches.

@@ -17,7 +17,7 @@ FLAGS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"
 TESTS = """
 import sys
 from pathlib import Path
-from nearlabel.neighbors import _kernels
+from nearlabel.neighbors.exact import kernels as _kernels
 _kernels.LIBRARY = Path(sys.argv[1])
 assert "bf16" in _kernels.level_numbers()
 import pytest

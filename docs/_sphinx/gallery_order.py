@@ -8,7 +8,6 @@ _ORDER = (
     "displays",
     "thresholds",
     "explanation",
-    "color_moments",
     "comparison",
     "exact_and_approximate",
     "kept_model",

@@ -32,41 +32,11 @@ True
 
 import importlib
 
+from nearlabel.utils.names import OFFERED as _OFFERED  # sub-packages, and what the top offers of each
+
 __version__ = "1.0.0rc1"
 
-# Each sub-package with the classes that it offers at the top. Type checkers read __init__.pyi; a test compares them.
-_OFFERED = {
-    "audit": "",
-    "comparison": "",
-    "datasets": "",
-    "experiments": "show_versions",
-    "labels": "",
-    "lazy": "BRkNN BRkNNa BRkNNb CMLkNN DMLkNN IBLR LPkNN MLMLM MLkNN NLDD StreamClassifier",
-    "metrics": "",
-    "models": "",
-    "neighbors": (
-        "DaskNeighbors ExactNeighbors FaissHNSWNeighbors FaissIVFNeighbors LanceTable NoveltyDetector "
-        "PgVectorTable PrecomputedNeighbors QdrantTable TableClassifier TableNeighbors TransformerNeighbors "
-        "UsearchNeighbors"
-    ),
-    "papers": "",
-    "persistence": "",
-    "plots": "",
-    "preprocessing": (
-        "ColorMoments FeatureScaler InformationGainSelector MChen MLROS MLRUS MLSMOTE MLTL MLeNN MRHC MRSP1 "
-        "MRSP2 MRSP3 MixedFeaturesEncoder REMEDIAL ResampledClassifier"
-    ),
-    "report": "",
-    "rivals": (
-        "ADTBoostMH AdaBoostMH BPMLL BinaryRelevance ClassifierChain ConditionalBernoulliMixture "
-        "EnsembleOfBinaryRelevance EnsembleOfClassifierChains HOMER LabelPowerset NeighborInterpolation "
-        "PredictiveClusteringTree RAkELd RAkELo RandomForestPCT RankSVM SMBR SoftVote"
-    ),
-    "selection": "IterativeStratifiedKFold NeighborsClassifierCV NeighborsPerLabel",
-    "testing": "",
-    "thresholds": "CalibratedLabels FixedThresholdsClassifier TunedThresholdsClassifierCV",
-}
-_HOME = {name: sub_package for sub_package, names in _OFFERED.items() for name in names.split()}
+_HOME = {name: sub_package for sub_package, names in _OFFERED.items() for name in names}
 
 __all__ = sorted((*_OFFERED, *_HOME))
 

@@ -14,7 +14,7 @@ from nearlabel import testing
 from nearlabel.datasets import fetch_dataset
 from nearlabel.metrics import average_precision, hamming_loss, one_error
 from nearlabel.neighbors import kernel_level, kernel_levels
-from nearlabel.neighbors.exact._kernels import OFF, StumpRuns, kernel_in_use, least_z
+from nearlabel.neighbors.exact.kernels import OFF, StumpRuns, kernel_in_use, least_z
 from nearlabel.rivals import AdaBoostMH, ADTBoostMH
 from nearlabel.rivals._boosting import Weights
 from nearlabel.rivals._stumps import StumpSearch, sorted_features, stored_columns

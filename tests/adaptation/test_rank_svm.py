@@ -17,8 +17,14 @@ from nearlabel import testing
 from nearlabel.datasets import fetch_dataset
 from nearlabel.metrics import average_precision, hamming_loss
 from nearlabel.rivals import RankSVM
-from nearlabel.rivals._label_ranking import LabelPairs, above_threshold, best_thresholds, fit_size_predictor
-from nearlabel.rivals._ranking_program import RidgeSmoother, balanced
+from nearlabel.rivals._label_ranking import (
+    LabelPairs,
+    RidgeSmoother,
+    above_threshold,
+    balanced,
+    best_thresholds,
+    fit_size_predictor,
+)
 
 KERNELS = {
     "linear": (RankSVM(kernel="linear"), lambda x, z: x @ z),

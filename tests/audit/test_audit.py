@@ -18,7 +18,7 @@ from sklearn.preprocessing import MinMaxScaler
 from nearlabel.audit import audit
 from nearlabel.lazy import IBLR, BRkNN, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.preprocessing import MLROS, ResampledClassifier
+from nearlabel.preprocessing import MLSMOTE, ResampledClassifier
 from nearlabel.rivals import RandomForestPCT
 from nearlabel.thresholds import CalibratedLabels, FixedThresholdsClassifier, MCut, TunedThresholdsClassifierCV
 
@@ -259,7 +259,7 @@ def test_small_blocks_change_nothing(monkeypatch):
     expected = audit(MLkNN(3).fit(X, y))
     for function in ("row_blocks", "uneven_blocks"):
         monkeypatch.setattr(f"nearlabel.utils.arrays.{function}.__defaults__", (1000,))
-    monkeypatch.setattr("nearlabel.audit._model._MOST_KEPT", 10)
+    monkeypatch.setattr("nearlabel.audit._cells._MOST_KEPT", 10)
     assert audit(MLkNN(3).fit(X, y)) == expected
 
 
@@ -438,7 +438,7 @@ class Doubled(BaseEstimator):
 def test_models_of_resampled_rows_are_refused(around):
     """The numbers of their rows are not those of the rows that the user knows."""
     X, y = problem()
-    model = ResampledClassifier(MLkNN(3), MLROS(random_state=0)).fit(X, y)
+    model = ResampledClassifier(MLkNN(3), MLSMOTE(random_state=0)).fit(X, y)
     if around:
         model = Pipeline([("sampler", Doubled()), ("model", MLkNN(3).fit(X, y))])
     with pytest.raises(TypeError, match=r"model must be fitted to the samples that are audited, not to resampled ones"):

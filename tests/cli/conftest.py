@@ -38,12 +38,15 @@ def nearlabel(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
     return _run
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def rows() -> tuple[np.ndarray, np.ndarray]:
     """Thirty rows of 3 features and 3 labels; some rows have none."""
     rng = np.random.default_rng(0)
     X = rng.integers(-2, 3, (30, 3)) / 2
-    return X, (X + rng.normal(size=(30, 3)) > [0, 0.5, 1]).astype(int)
+    Y = (X + rng.normal(size=(30, 3)) > [0, 0.5, 1]).astype(int)
+    for array in (X, Y):
+        array.setflags(write=False)
+    return X, Y
 
 
 def arff(relation: str, X: np.ndarray, Y: np.ndarray) -> str:
@@ -54,11 +57,17 @@ def arff(relation: str, X: np.ndarray, Y: np.ndarray) -> str:
     return "\n".join([f"@relation {relation}", *attributes, "@data", *cells]) + "\n"
 
 
+@pytest.fixture(scope="session")
+def meka_text(rows: tuple[np.ndarray, np.ndarray]) -> str:
+    """A file's content in MEKA's dialect."""
+    return arff("'fruit: -C -3'", *rows)
+
+
 @pytest.fixture
-def meka(tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]) -> Path:
+def meka(tmp_path: Path, meka_text: str) -> Path:
     """A file in MEKA's dialect."""
     file = tmp_path / "fruit.arff"
-    file.write_text(arff("'fruit: -C -3'", *rows))
+    file.write_text(meka_text)
     return file
 
 

@@ -7,9 +7,7 @@ import sys
 
 import pytest
 
-from nearlabel import audit, comparison, experiments, papers, preprocessing, thresholds
-from nearlabel.cli import _COMMANDS, _arguments
-from nearlabel.thresholds import _risk_control
+from nearlabel.cli import _COMMANDS
 
 HEAVY = {"numpy", "scipy", "sklearn", "joblib", "pandas", "pyarrow", "rich", "matplotlib", "skops"}
 REFUSED = [
@@ -77,29 +75,3 @@ def test_a_missing_extra_is_told_before_the_work_is_imported(command):
     code = "import sys; sys.modules |= dict.fromkeys(['numpy', 'rich'])"
     said = fresh_python(f"{code}; from nearlabel import cli; cli.main(sys.argv[1:])", *command.split())
     assert said == ["nearlabel: The command line needs rich: pip install 'nearlabel[cli]'."]
-
-
-@pytest.mark.parametrize(
-    ("library", "names"),
-    [
-        (
-            experiments,
-            "NEIGHBOR_METHODS METHODS LEADERBOARD_METHODS ESTIMATORS SELECTIONS SAMPLERS THRESHOLDS IMPUTATIONS",
-        ),
-        (experiments, "SEARCHES"),
-        (thresholds, "CALIBRATIONS"),
-        (preprocessing, "SCALES"),
-        (audit, "STRATEGIES LOSSES"),
-        (comparison, "TESTS OVER POST_HOC"),
-        (_risk_control, "PROMISED_MEASURES"),
-    ],
-)
-def test_the_names_are_those_of_the_library(library, names):
-    """In the order in which help pages list them."""
-    for name in names.split():
-        assert getattr(_arguments, name) == tuple(getattr(library, name)), name
-
-
-def test_the_papers_are_those_of_the_library():
-    """They are files, not a tuple."""
-    assert list(_arguments.PAPERS) == papers.paper_names()

@@ -61,7 +61,7 @@ FILES = [
     ((*FIT, "{}/m.skops"), "--out"),
     ((*TUNE, "{}/m.skops"), "--out"),
     ((*PREDICT, "--out", "{}/p.csv"), "--out"),
-    (("resample", "x.csv", *CSV, "--sampler", "mlros", "--out", "{}/r.csv"), "--out"),
+    (("resample", "x.csv", *CSV, "--sampler", "mlsmote", "--out", "{}/r.csv"), "--out"),
     (("report", "m.skops", "x.csv", "--out", "{}/r.html"), "--out"),
     ((*EXPLAIN, "--figure", "{}/why.png"), "--figure"),
     ((*COMPARE, "{}/ranks.png"), "--figure"),

@@ -1,31 +1,42 @@
 import csv
 import io
 import json
+import shutil
 
 import pytest
 
+from nearlabel import cli
 from nearlabel.comparison import compare, compare_rows, read_results
 from nearlabel.experiments import read_records
 
 METRICS = "hamming_loss,f1_examples"
 
 
+def evaluate(file, *options):
+    """Compare methods by five folds, and save the records."""
+    fixed = ["--k", "1,3", "--cv", "5", "--metrics", METRICS, "--format", "json"]
+    assert cli.main(["evaluate", str(file), *map(str, options), *fixed]) == 0
+
+
+@pytest.fixture(scope="module")
+def made(meka_text, tmp_path_factory):
+    """The folders that fixtures copy for each test: what they contain takes a second."""
+    folder = tmp_path_factory.mktemp("made")
+    first, *others = meka_text.splitlines(keepends=True)
+    for number, (name, text) in enumerate(
+        {"fruit": meka_text, "nuts": "".join([first.replace("fruit", "nuts"), *others[:-6]])}.items()
+    ):
+        file = folder / f"{name}.arff"
+        file.write_text(text)
+        evaluate(file, "--methods", "brknn,mlknn,lpknn", "--out", folder / f"run{number}")
+    evaluate(folder / "fruit.arff", "--methods", "brknn,mlknn,br", "--per-row", "--out", folder / "rows")
+    return folder
+
+
 @pytest.fixture
-def runs(nearlabel, meka, tmp_path):
+def runs(made, tmp_path):
     """Two folders of records, of two data sets, three methods each."""
-    nuts = tmp_path / "nuts.arff"
-    first, *others = meka.read_text().splitlines(keepends=True)
-    nuts.write_text("".join([first.replace("fruit", "nuts"), *others[:-6]]))
-    folders = []
-    for number, file in enumerate((meka, nuts)):
-        folder = tmp_path / f"run{number}"
-        answer = nearlabel(
-            "evaluate", file, "--methods", "brknn,mlknn,lpknn", "--k", "1,3", "--cv", "5", "--metrics", METRICS,
-            "--out", folder, "--format", "json",
-        )  # fmt: skip
-        assert answer.code == 0
-        folders.append(folder)
-    return folders
+    return [shutil.copytree(made / name, tmp_path / name) for name in ("run0", "run1")]
 
 
 def test_json_and_csv_are_the_comparison(nearlabel, runs):
@@ -246,14 +257,9 @@ def test_results_of_another_program(nearlabel, runs, tmp_path):
 
 
 @pytest.fixture
-def rows_of(nearlabel, meka, tmp_path):
+def rows_of(made, tmp_path):
     """A folder with the label sets that three methods predict, and the comparison of two of them."""
-    folder = tmp_path / "rows"
-    answer = nearlabel(
-        "evaluate", meka, "--methods", "brknn,mlknn,br", "--k", "1,3", "--cv", "5", "--metrics", METRICS,
-        "--per-row", "--out", folder, "--format", "json",
-    )  # fmt: skip
-    assert answer.code == 0
+    folder = shutil.copytree(made / "rows", tmp_path / "rows")
     return folder, compare_rows(read_records(folder), ("br", "brknn"), n_neighbors=3)
 
 

@@ -13,7 +13,8 @@ import pytest
 from _commands import LISTED, shown
 from nearlabel.cli import _COMMANDS
 from nearlabel.datasets import Dataset, write_npz
-from nearlabel.experiments import METHODS, Plan, _methods
+from nearlabel.experiments import METHODS, Plan
+from nearlabel.selection import methods as _methods
 
 ROOT = Path(__file__).parents[2]
 OF_PAGES = [

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import METHODS, _methods
+from nearlabel.experiments import METHODS
 from nearlabel.papers import Paper, paper_names
+from nearlabel.selection import methods as _methods
 
 
 def small(name, subset="all"):

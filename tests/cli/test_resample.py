@@ -6,8 +6,10 @@ import re
 import numpy as np
 import pytest
 
+from _pages import blocks
+from _recipes import MLROS
 from nearlabel.datasets import load_dataset
-from nearlabel.preprocessing import MLROS, MLSMOTE
+from nearlabel.preprocessing import MLSMOTE
 
 LABELS = ("--labels", "x,y,z")
 
@@ -26,11 +28,17 @@ def songs(tmp_path):
 
 @pytest.mark.parametrize(
     ("spec", "sampler"),
-    [("mlros:share=0.5", MLROS(0.5, random_state=0)), ("mlsmote:n_neighbors=2", MLSMOTE(2, random_state=0))],
+    [
+        ("./samplers.py:MLROS:share=0.5", MLROS(0.5, random_state=0)),
+        ("mlsmote:n_neighbors=2", MLSMOTE(2, random_state=0)),
+    ],
 )
-def test_rows(nearlabel, songs, tmp_path, spec, sampler):
-    """To the last bit, with the row that each was made from, and what has changed."""
+def test_rows(nearlabel, songs, tmp_path, monkeypatch, spec, sampler):
+    """To the last bit, with the row that each was made from, and what has changed; by a sampler of the user, too."""
     file, X, Y = songs
+    monkeypatch.chdir(tmp_path)
+    (recipe,) = (block.text for block in blocks("howto/add_a_sampler") if block.file)
+    (tmp_path / "samplers.py").write_text(recipe)
     out = tmp_path / "out.csv"
     answer = nearlabel("resample", file, *LABELS, "--ignore", "id", "--sampler", spec, "--out", out, "--format", "json")
     X_made, Y_made = sampler.fit_resample(X, Y)
@@ -57,7 +65,7 @@ def test_prototypes_have_no_seed(nearlabel, songs, tmp_path):
 def test_rows_that_only_go(nearlabel, songs, tmp_path):
     """Nothing is alike, so there is no note; figures are a table."""
     answer = nearlabel(
-        "resample", songs[0], *LABELS, "--ignore", "id", "--sampler", "mlrus", "--out", tmp_path / "o.csv"
+        "resample", songs[0], *LABELS, "--ignore", "id", "--sampler", "_recipes:MLRUS", "--out", tmp_path / "o.csv"
     )
     assert (answer.code, answer.err) == (0, "")
     assert "mean_imbalance_ratio" in answer.out
@@ -66,7 +74,7 @@ def test_rows_that_only_go(nearlabel, songs, tmp_path):
 def test_resampled_rows_are_held_out_by_seed(nearlabel, songs, tmp_path):
     """The command that the note names runs, and the seed is no feature then."""
     out = tmp_path / "out.csv"
-    nearlabel("resample", songs[0], *LABELS, "--ignore", "id", "--sampler", "mlros", "--out", out)
+    nearlabel("resample", songs[0], *LABELS, "--ignore", "id", "--sampler", "mlsmote", "--out", out)
     answer = nearlabel("evaluate", out, *LABELS, "--groups", "seed", "--methods", "brknn", "--k", "2", "--cv", "2")
     assert answer.code == 0
 
@@ -74,9 +82,9 @@ def test_resampled_rows_are_held_out_by_seed(nearlabel, songs, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--sampler", "mlrod", "--out", "o.csv"), "sampler must be one of .* got 'mlrod'. Did you mean 'mlros'"),
-        (("--sampler", "mlros:share=0", "--out", "o.csv"), "share must be a finite number above 0, got 0"),
-        (("--sampler", "mlros", "--out", "o.npz"), "--out must end in .csv, got o.npz"),
+        (("--sampler", "mlsmota", "--out", "o.csv"), "sampler must be one of .* got 'mlsmota'. Did you mean 'mlsmote'"),
+        (("--sampler", "mchen:share=0", "--out", "o.csv"), "share must be a finite number above 0, got 0"),
+        (("--sampler", "mlsmote", "--out", "o.npz"), "--out must end in .csv, got o.npz"),
         (("--sampler", "nearlabel.lazy:MLkNN", "--out", "o.csv"), "sampler must be an estimator with fit_resample"),
     ],
 )
@@ -93,5 +101,5 @@ def test_a_column_of_this_name(nearlabel, songs, tmp_path):
     """It would stand twice in the file."""
     file = songs[0]
     file.write_text(file.read_text().replace("id,a", "seed,a").replace("\ns", "\n"))
-    answer = nearlabel("resample", file, *LABELS, "--sampler", "mlros", "--out", tmp_path / "o.csv")
+    answer = nearlabel("resample", file, *LABELS, "--sampler", "mlsmote", "--out", tmp_path / "o.csv")
     assert (answer.code, "DATA must have no column 'seed'" in answer.err) == (2, True)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from nearlabel.datasets import read_table
-from nearlabel.datasets._arrow import copy_parquet
 from nearlabel.datasets._label_columns import tags_cell, zero_one_cell
+from nearlabel.datasets._parquet_file import copy_parquet
 from nearlabel.datasets.tables import copy_with_labels
 
 pytest.importorskip("pyarrow")

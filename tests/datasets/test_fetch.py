@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nearlabel.datasets import _download as download_module
+from nearlabel.datasets import _fetch as download_module
 from nearlabel.datasets import catalogue, fetch_dataset, is_on_disk
-from nearlabel.datasets._download import CatalogueFile, cache_folder, cached_file
+from nearlabel.datasets._fetch import CatalogueFile, cache_folder, cached_file
 
 CONTENT = b"@relation 'toy: -C 1'\n" + b"% padding\n" * 100
 CHECKSUM = hashlib.sha256(CONTENT).hexdigest()
@@ -236,10 +236,10 @@ def test_without_a_home_folder(monkeypatch, tmp_path, platform):
 
 KILLED = """
 import os, signal, sys
-from nearlabel.datasets import _download
-_download._sha256 = lambda path: os.kill(os.getpid(), signal.SIGKILL)
-from nearlabel.datasets._download import CatalogueFile, catalogue
-_download.cached_file(catalogue()["emotions"], CatalogueFile("good.arff", "0"))
+from nearlabel.datasets import _fetch
+_fetch._sha256 = lambda path: os.kill(os.getpid(), signal.SIGKILL)
+from nearlabel.datasets._fetch import CatalogueFile, catalogue
+_fetch.cached_file(catalogue()["emotions"], CatalogueFile("good.arff", "0"))
 """
 
 

@@ -81,7 +81,7 @@ def test_errors(tmp_path, text, message):
 
 def test_keys_that_are_data(tmp_path, monkeypatch):
     """As many names as rows would make a matrix of rows times rows."""
-    monkeypatch.setattr("nearlabel.datasets._json_file._MOST_NAMES", 10)
+    monkeypatch.setattr("nearlabel.datasets._csv_file._MOST_NAMES", 10)
     (tmp_path / "keys.jsonl").write_text(lines([{f"k{row}": 1} for row in range(11)]))
     with pytest.raises(ValueError, match="line 11: the file must have at most 10 names, got 'k10'"):
         read_table(tmp_path / "keys.jsonl", labels=["k0"])
@@ -89,7 +89,7 @@ def test_keys_that_are_data(tmp_path, monkeypatch):
 
 def test_lines_without_names(tmp_path, monkeypatch):
     """A small file is no large matrix; batches are small where lines are short."""
-    monkeypatch.setattr("nearlabel.datasets._json_file._BATCH_CELLS", 8)
+    monkeypatch.setattr("nearlabel.datasets._csv_file._BATCH_CELLS", 8)
     (tmp_path / "short.jsonl").write_text('{"a": 1, "b": 2, "c": 3, "y": 1}\n' + "{}\n" * 199 + '{"y": 2}\n')
     assert sum(len(block.X) for block in open_rows(tmp_path / "short.jsonl", ["a", "b", "c"])) == 201
     with pytest.raises(ValueError, match="line 201: label 'y' must be 0 or 1, got 2"):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from nearlabel.datasets import _arrow, load_dataset, open_rows, read_table
+from nearlabel.datasets import _parquet_file, load_dataset, open_rows, read_table
 from nearlabel.datasets._parquet_file import ParquetFile
 from nearlabel.datasets._parquet_rows import column_of, facts_of
 from nearlabel.datasets.tables import read_columns
@@ -67,7 +67,7 @@ def test_a_crash(write, tmp_path, monkeypatch):
     """Of the reader is an error of the file."""
     script = tmp_path / "crash.py"
     script.write_text("import os; os.abort()")
-    monkeypatch.setattr(_arrow, "_SCRIPT", script)
+    monkeypatch.setattr(_parquet_file, "_SCRIPT", script)
     with pytest.raises(
         ValueError, match=r"a\.parquet must be a whole Parquet file, got one at which its reader crashed"
     ):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from nearlabel.datasets import open_rows, read_table
-from nearlabel.datasets._arrow import _integers_of_struct, _pages, _place, check_pages
+from nearlabel.datasets._parquet_file import _integers_of_struct, _pages, _place, check_pages
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

@@ -13,8 +13,8 @@ from scipy import sparse
 
 from nearlabel.datasets import append_to_store, open_store, remove_from_store, write_store
 from nearlabel.files import check_sums, growing_files
+from nearlabel.files.atomic_file import locked
 from nearlabel.files.check_sums import BlockSums
-from nearlabel.files.file_lock import locked
 from nearlabel.files.row_files import RowFiles
 from nearlabel.utils.validation import as_dense
 

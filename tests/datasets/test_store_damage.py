@@ -11,8 +11,7 @@ from nearlabel.datasets import append_to_store, open_store, remove_from_store, w
 from nearlabel.files import check_sums
 from nearlabel.files import store as store_module
 from nearlabel.files.check_sums import with_sum
-from nearlabel.files.growing_files import check_structure
-from nearlabel.files.row_files import RowFiles
+from nearlabel.files.row_files import RowFiles, check_structure
 
 RNG = np.random.default_rng(0)
 DENSE = RNG.normal(size=(50, 4))

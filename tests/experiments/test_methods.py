@@ -3,10 +3,20 @@ import re
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from nearlabel.experiments import ESTIMATORS, METHODS, THRESHOLDS, MethodSpec, Plan, make_method, takes_unknown
+from _recipes import MLROS, MLRUS, MLTL, REMEDIAL, MLeNN
+from nearlabel.experiments import (
+    ESTIMATORS,
+    METHODS,
+    SAMPLERS,
+    THRESHOLDS,
+    MethodSpec,
+    Plan,
+    make_method,
+    takes_unknown,
+)
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.preprocessing import MLSMOTE, MLTL, InformationGainSelector, MLeNN, ResampledClassifier
+from nearlabel.preprocessing import MLSMOTE, MRSP3, InformationGainSelector, MChen, ResampledClassifier
 from nearlabel.rivals import HOMER, SMBR, BinaryRelevance, ClassifierChain
 from nearlabel.thresholds import (
     FBR,
@@ -129,22 +139,27 @@ def test_samplers():
     model = make_method("mlsmote:n_neighbors=3+mlknn", 7)
     expected = ResampledClassifier(MLkNN(7), MLSMOTE(3, random_state=0))
     assert repr(model) == repr(expected)
-    tuned = make_method("mlros+mlknn@micro-f", 7)
-    assert (tuned.cv, type(tuned.estimator)) == ("loo", ResampledClassifier)
-    selector, resampled = (step for _, step in make_method("igs+mlenn+br").steps)
-    assert (type(selector), type(resampled.sampler)) == (InformationGainSelector, MLeNN)
-    assert type(make_method("nearlabel.preprocessing:MLTL:mutual=False+mlknn").sampler) is MLTL
-    spec = MethodSpec("mlknn", sampler=MLeNN(5))
+    tuned = make_method("mlsmote+mlknn@micro-f", 7)
+    assert (tuned.cv, type(tuned.estimator)) == (5, ResampledClassifier)
+    selector, resampled = (step for _, step in make_method("igs+mchen+br").steps)
+    assert (type(selector), type(resampled.sampler)) == (InformationGainSelector, MChen)
+    assert type(make_method("nearlabel.preprocessing:MRSP3:exact_up_to=5+mlknn").sampler) is MRSP3
+    spec = MethodSpec("mlknn", sampler=MLSMOTE(5))
     assert not spec.shares_search
     assert spec.fit_key != MethodSpec("mlknn").fit_key
-    assert re.match(r"nearlabel.preprocessing\S+MLeNN\(n_neighbors=5, .* \+ nearlabel.lazy\S+MLkNN\(", spec.description)
+    assert re.match(
+        r"nearlabel.preprocessing\S+MLSMOTE\(.*n_neighbors=5, .* \+ nearlabel.lazy\S+MLkNN\(", spec.description
+    )
     assert takes_unknown("brknn")
-    assert not takes_unknown("mlros+brknn")
+    assert not takes_unknown("mlsmote+brknn")
     for text, message in (
         ("mlsmot+mlknn", "sampler must be one of .* got 'mlsmot'. Did you mean 'mlsmote'"),
         ("igs+igs+mlknn", "sampler must be one of .* got 'igs'"),
-        ("mlros:seed=3+mlknn", "option of sampler 'mlros' must be parameter=value, of .*'random_state', 'share'"),
-        ("mlrus:share=2+mlknn", "share must be above 0, at most 1, got 2"),
+        (
+            "mlsmote:seed=3+mlknn",
+            "option of sampler 'mlsmote' must be parameter=value, of .*'n_neighbors', 'random_state'",
+        ),
+        ("mchen:share=2+mlknn", "share must be above 0, at most 1, got 2"),
     ):
         with pytest.raises(ValueError, match=message):
             Plan((text,), (1,))
@@ -161,12 +176,10 @@ def test_thresholds_of_methods_without_leave_one_out():
 
 def test_samplers_whose_leave_one_out_answers_are_not_those_of_refits():
     """Five folds: rows of a group may go in part, and a new row lies beside its reference, which stays with it."""
-    for sampler in ("mlrus", "mlenn", "mltl", "mlsmote", "mrsp3"):
-        assert make_method(f"{sampler}+mlknn@micro-f", 3).cv == 5
-        assert make_method(f"{sampler}+mlknn@isotonic", 3).cv == 5
-    for sampler in ("mlros", "remedial"):
-        assert make_method(f"{sampler}+mlknn@micro-f", 3).cv == "loo"
-        assert make_method(f"{sampler}+mlknn@isotonic", 3).cv == "loo"
+    for samplers, cv in (((*SAMPLERS, MLRUS(), MLeNN(), MLTL()), 5), ((MLROS(), REMEDIAL()), "loo")):
+        for sampler in samplers:
+            assert MethodSpec("mlknn", sampler=sampler, thresholds="micro-f").make(3).cv == cv
+            assert MethodSpec("mlknn", sampler=sampler, calibration="isotonic").make(3).cv == cv
 
 
 def test_search_is_handed_on():

@@ -76,10 +76,10 @@ def test_samplers(toy):
     """Each method is fitted to rows of its own, made of the training rows; others keep theirs."""
     plan = Plan(
         (
-            "mlros:share=0.5+mlknn",
+            "mlsmote:n_neighbors=2+mlknn",
             "mlknn",
-            "mlros:share=0.5+mlknn@micro-f",
-            "igs+mlenn+brknn@micro-f",
+            "mlsmote:n_neighbors=2+mlknn@micro-f",
+            "igs+mchen+brknn@micro-f",
             "mrsp3+brknn@micro-f",
         ),
         (2, 3),

@@ -21,7 +21,7 @@ from faults._content import content_of
 from faults._killing import Scenario
 from nearlabel import cli
 from nearlabel.datasets import append_to_store, catalogue, open_store, remove_from_store, write_store
-from nearlabel.datasets._download import CatalogueFile, cached_file
+from nearlabel.datasets._fetch import CatalogueFile, cached_file
 from nearlabel.experiments.records import read_plan, read_records
 from nearlabel.neighbors import LanceTable, QdrantTable
 

@@ -6,11 +6,11 @@ import threading
 
 import pytest
 
-from nearlabel.files.file_lock import lock_file_of, locked
+from nearlabel.files.atomic_file import lock_file_of, locked
 
 HOLDER = """
 import sys, time
-from nearlabel.files.file_lock import locked
+from nearlabel.files.atomic_file import locked
 with locked(sys.argv[1], "adding rows"):
     print("locked", flush=True)
     time.sleep(60)

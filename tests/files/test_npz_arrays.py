@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from nearlabel.files.archives import open_npz
+from nearlabel.files.untrusted import open_npz
 
 HEADER = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }"
 

@@ -153,12 +153,7 @@ OTHERS = {
     **{
         f"BRkNN after {type(sampler).__name__}": _resampled(sampler)
         for sampler in (
-            preprocessing.MLROS(random_state=0),
-            preprocessing.MLRUS(random_state=0),
             preprocessing.MLSMOTE(random_state=0),
-            preprocessing.MLeNN(),
-            preprocessing.MLTL(),
-            preprocessing.REMEDIAL(),
             preprocessing.MRHC(),
             preprocessing.MRSP3(),
         )

@@ -40,7 +40,7 @@ METHODS = (
     b"nldd:scale=none",
 )
 METHODS += (
-    b"mlros:share=0.1+mlknn@risk:measure=precision:level=0.7",
+    b"mlsmote:n_neighbors=3+mlknn@risk:measure=precision:level=0.7",
     b"homer:n_clusters=3:random_state=1",
     b"iblr:plus=True",
 )
@@ -175,7 +175,7 @@ TARGETS = (
     Target("searches", _texts(*SEARCHES), _specification("text", make_search), SPECIFICATION, names_file=False),
     Target(
         "samplers",
-        _texts(b"mlros:share=0.1", b"mlsmote"),
+        _texts(b"mlsmote:n_neighbors=3", b"mchen"),
         _specification("text", make_sampler),
         SPECIFICATION,
         names_file=False,

@@ -16,8 +16,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, Explanation, LPkNN, MLkNN
 from nearlabel.lazy._cmlknn import MEMBERSHIPS, ONE
+from nearlabel.lazy._engine import NeighborLabelSets
 from nearlabel.lazy._lpknn import most_frequent
-from nearlabel.lazy._votes import NeighborLabelSets
 from nearlabel.models.decision import within_sizes
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 from nearlabel.thresholds import FixedThresholdsClassifier, MCut, TunedThresholdsClassifierCV

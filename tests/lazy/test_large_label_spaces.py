@@ -13,8 +13,7 @@ from _reference import brknn, mlknn, nearest
 from conftest import CONTAINERS, ROWS
 from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.lazy._counts import Units, count_rows
-from nearlabel.lazy._engine import blocks
-from nearlabel.lazy._votes import Neighbors
+from nearlabel.lazy._engine import Neighbors, blocks
 from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors
 
 BY_COUNTS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.lazy import LazyClassifier
+from nearlabel.lazy import LabelSetClassifier, LazyClassifier, RowClassifier
 from nearlabel.testing import check_multilabel_estimator
 
 
@@ -28,10 +28,8 @@ class Two(Own):
         return chosen * (scores > 0)
 
 
-class NearestSet(Own):
+class NearestSet(Own, LabelSetClassifier):
     """The label set of the nearest neighbour; a label's score is the share of neighbours with that label set."""
-
-    sees = "label sets"
 
     def _score_votes(self, votes):
         number = votes.labelsets.number
@@ -43,10 +41,9 @@ class NearestSet(Own):
         return self.labelsets_[votes.labelsets.number[:, 0]]
 
 
-class CommonSet(Own):
+class CommonSet(Own, LabelSetClassifier):
     """The label set that most training rows have, of those of the neighbours; its scores are shares of votes."""
 
-    sees: ClassVar = "label sets"
     takes_sparse_votes: ClassVar = True
 
     def _decide_labels(self, scores, votes):
@@ -55,10 +52,8 @@ class CommonSet(Own):
         return self.labelsets_[seen.number[np.arange(len(best)), best]]
 
 
-class Longest(Own):
+class Longest(Own, RowClassifier):
     """Votes count where the query is longer than the mean training row: a rule that sees rows."""
-
-    sees = "rows"
 
     def _learn_neighbors(self, neighbors):
         self.mean_length_ = _lengths(neighbors.rows).mean()

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.neighbors.exact._kernel_search import is_mapped
+from nearlabel.utils.arrays import is_mapped
 from nearlabel.utils.validation import as_dense
 
 STORES = {"dense": np.asarray, "csr": sparse.csr_array}

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from scipy import sparse
 from sklearn.base import clone
 
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.neighbors.exact._metrics import distance_named
+from nearlabel.neighbors.exact._candidates import in_threads
 from nearlabel.neighbors.exact._panel_search import PanelSearch
+from nearlabel.neighbors.exact._search import distance_named
 from nearlabel.neighbors.optional import _device
 from nearlabel.neighbors.optional._device import DevicePanels, DeviceSearch, eight_bits, eight_bits_up, growth
 from nearlabel.persistence._searches import SavedSearch
@@ -102,7 +104,8 @@ def test_the_bound_where_it_is_tight(n_pieces, d):
     values = 1 + (rng.integers(0, 128, (2, 30, 1)) + dropped) * 2.0**-7
     rows, queries = np.repeat(np.ldexp(values, rng.integers(-3, 4, (2, 30, 1))), d, axis=2)
     rows = np.concatenate([rows, -rows])  # so that the centre is 0
-    panels = DevicePanels(rows, distance_named("euclidean", None), np.arange(60), NumpyDevice(), n_pieces, None)
+    build, distance = partial(in_threads, 1), distance_named("euclidean", None)
+    panels = DevicePanels(rows, distance, np.arange(60), build, NumpyDevice(), n_pieces)
     panel, asked = panels.panel(0), panels.operand(queries, np.zeros(d))
     assert not panel.centre.any()
     left, right = panel.factor[:60].astype(np.float64), asked.factor.astype(np.float64)

@@ -3,13 +3,15 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from _reference import manhattan, nearest, squared_euclidean
 from conftest import CONTAINERS
-from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors import ExactNeighbors, checked_method
 from nearlabel.neighbors.exact import _bounds_search, _distances, _panel_search, _panels
 from nearlabel.utils.arrays import largest_size
 
@@ -448,3 +450,36 @@ def test_small_numbers_beside_large_ones_and_zeros_are_taken():
     assert ExactNeighbors().fit(np.zeros((3, 2))).kneighbors([[1e-200, 0]], 1)[1].tolist() == [[0]]
     with pytest.raises(ValueError, match=r"at least 3\.4e-136, as smaller distances may round to 0, got 1e-200 as"):
         ExactNeighbors().fit([[0.0], [1e-200]])
+
+
+@pytest.mark.parametrize("store", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_doors_for_checked_data(store):
+    """The private methods give what the public ones give."""
+    X = np.random.default_rng(0).integers(0, 5, (60, 4))
+    public, private = ExactNeighbors().fit(store(X)), ExactNeighbors()
+    assert checked_method(private, "fit")(store(X)) is private
+    assert (private.n_features_in_, private.n_samples_fit_) == (4, 60)
+    for queries in (None, store(X[:7])):
+        found = checked_method(private, "kneighbors")(queries, 3)
+        np.testing.assert_array_equal(found, public.kneighbors(queries, 3))
+        assert [part.dtype for part in found] == [np.float64, np.intp]
+
+
+def test_a_public_method_of_a_subclass_has_no_private_one():
+    """What a user's class or object changes is not passed by."""
+
+    class Counting(ExactNeighbors):
+        def kneighbors(self, X=None, n_neighbors=None, return_distance=True):
+            return super().kneighbors(X, n_neighbors, return_distance)
+
+    class Private(Counting):
+        def _kneighbors(self, queries, k):
+            return super()._kneighbors(queries, k)
+
+    own = ExactNeighbors()
+    own.fit = own.fit
+    assert checked_method(Counting(), "kneighbors") is None
+    assert checked_method(own, "fit") is None
+    assert checked_method(NearestNeighbors(), "kneighbors") is None
+    assert checked_method(Counting(), "fit") is not None
+    assert checked_method(Private(), "kneighbors") is not None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.neighbors.exact._pairs import sum_over_features
+from nearlabel.neighbors.exact._distances import sum_over_features
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 3, 7, 8, 9, 64, 127, 128, 129, 300])

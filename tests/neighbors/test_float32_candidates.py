@@ -1,6 +1,7 @@
 """The bound on single precision holds, and on rows made to defeat it little is recomputed."""
 
 from collections import defaultdict
+from functools import partial
 from threading import Lock, get_ident
 
 import numpy as np
@@ -8,11 +9,11 @@ import pytest
 from scipy import sparse
 
 from nearlabel.neighbors import ExactNeighbors, kernel_level
-from nearlabel.neighbors.exact import _panel_search, _panels
-from nearlabel.neighbors.exact._candidates import CandidateLists, find_duplicates
-from nearlabel.neighbors.exact._metrics import distance_named
+from nearlabel.neighbors.exact import _bounds_search, _panel_search, _panels
+from nearlabel.neighbors.exact._candidates import CandidateLists, find_duplicates, in_threads
 from nearlabel.neighbors.exact._panels import DensePanels, SparsePanels
-from nearlabel.neighbors.exact._search import as_rows
+from nearlabel.neighbors.exact._search import distance_named
+from nearlabel.neighbors.exact._segments import as_rows
 
 N = 12_000  # three panels
 
@@ -49,7 +50,7 @@ KINDS += ["a panel of two clusters", "half equal", "whole numbers"]
 def refined(monkeypatch):
     """Numbers of pairs whose rank was computed in float64, and of queries that single precision could not answer."""
     counts = {"pairs": 0, "unresolved": 0}
-    ranks, bounds = _panel_search.GemmSearch._ranks, _panel_search.BoundsSearch.write
+    ranks, bounds = _panel_search.GemmSearch._ranks, _bounds_search.BoundsSearch.write
 
     def counting_ranks(self, rows, found):
         counts["pairs"] += len(found.query)
@@ -60,7 +61,7 @@ def refined(monkeypatch):
         return bounds(self, X, numbers, *others, **named)
 
     monkeypatch.setattr(_panel_search.GemmSearch, "_ranks", counting_ranks)
-    monkeypatch.setattr(_panel_search.BoundsSearch, "write", counting_bounds)
+    monkeypatch.setattr(_bounds_search.BoundsSearch, "write", counting_bounds)
     return counts
 
 
@@ -120,7 +121,7 @@ def test_the_bound_holds(metric, seed, monkeypatch):
         rows, asked = as_rows(stored(X)), as_rows(stored(queries))
         distance.fit(rows)
         kind = SparsePanels if sparse.issparse(rows) else DensePanels
-        panels = kind(rows, distance, np.arange(len(X)), resident=True, n_jobs=1)
+        panels = kind(rows, distance, np.arange(len(X)), partial(in_threads, 1))
         for number in range(panels.n_panels):
             panel = panels.panel(number)
             operand = panels.operand(asked, panel.centre)
@@ -141,7 +142,7 @@ def test_balls_are_no_nearer_than_their_rows(monkeypatch):
         X = scale * (rng.normal(size=(500, 5)) + 20 * rng.integers(0, 5, (500, 1)))
         distance = distance_named("euclidean", None)
         distance.fit(X)
-        panels = DensePanels(X, distance, np.arange(500), resident=True, n_jobs=1)
+        panels = DensePanels(X, distance, np.arange(500), partial(in_threads, 1))
         lower = panels.lower_bounds(X, range(panels.n_panels))
         assert (lower > 0).mean() > 0.3
         for number in range(panels.n_panels):
@@ -158,7 +159,7 @@ def test_balls_far_from_the_centre_are_no_nearer_than_their_rows(scale, monkeypa
     X = scale * rng.normal(size=(5, 24))[np.arange(300) % 5] + 1e-3 * rng.normal(size=(300, 24))
     distance = distance_named("euclidean", None)
     distance.fit(X)
-    panels = DensePanels(X, distance, np.arange(300), resident=True, n_jobs=1)
+    panels = DensePanels(X, distance, np.arange(300), partial(in_threads, 1))
     lower = panels.lower_bounds(X, range(panels.n_panels))
     for number in range(panels.n_panels):
         rows = panels.panel(number).rows[: panels.panel(number).n_rows]

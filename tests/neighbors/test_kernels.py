@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.neighbors.exact import _kernel_lists, _kernels, _panel_search, _panels
-from nearlabel.neighbors.exact._kernel_lists import KernelLists, PackedPoints, RowSource
-from nearlabel.neighbors.exact._kernel_search import KernelSearch, _spread
-from nearlabel.neighbors.exact._kernels import kernel_in_use, kernel_level, kernel_levels, level_numbers, sum_pairs
-from nearlabel.neighbors.exact._pairs import sum_over_features
+from nearlabel.neighbors.exact import _kernel_search, _panel_search, _panels
+from nearlabel.neighbors.exact import kernels as _kernels
+from nearlabel.neighbors.exact._distances import sum_over_features
+from nearlabel.neighbors.exact._kernel_search import KernelLists, KernelSearch, PackedPoints, RowSource, _spread
+from nearlabel.neighbors.exact.kernels import kernel_in_use, kernel_level, kernel_levels, level_numbers, sum_pairs
 
 ROOT = Path(__file__).parents[2]
 LEVELS = [*level_numbers(), *([] if level_numbers() else [pytest.param("", marks=pytest.mark.skip("not built here"))])]
@@ -100,7 +100,7 @@ def test_every_float32(number, monkeypatch, small_panels):
     """Not only the best one for this processor."""
     if not _kernels.library().nearlabel_levels() >> number & 1:
         pytest.skip("not a level of this processor")
-    monkeypatch.setattr(_kernel_lists, "level_numbers", lambda: {"float32": number})
+    monkeypatch.setattr(_kernel_search, "level_numbers", lambda: {"float32": number})
     for kind in ("normal", "whole numbers", "rows of many scales"):
         X = rows_of(kind, np.random.default_rng(0))
         with kernel_level("off"):
@@ -309,7 +309,7 @@ def test_sources_that_do_not_fit_are_refused(level):
     for wrong, centre in ((X, np.zeros(5)), (X[0], np.zeros(6)), (X.astype(int), np.zeros(6)), (X.astype(">f8"), None)):
         with pytest.raises(ValueError, match="X must be a matrix of floats"):
             RowSource(wrong, np.arange(1), np.zeros(6) if centre is None else centre, 0, unit_length=False)
-    assert len(PackedPoints.of(level, source_of(X, np.empty(0, int)), as_rows=True)) == 0
+    assert len(PackedPoints.of(level, source_of(X, np.empty(0, int)), as_rows=True).norms) == 0
 
 
 @built
@@ -423,7 +423,7 @@ def test_a_far_row_does_not_cost_the_others_their_bits():
         search = ExactNeighbors(algorithm="brute").fit(X)
         search.kneighbors(X[:300] + 0.1, 5)
         search.kneighbors(None, 5)
-    assert not hasattr(search._segments[0].engine, "_in_float32")
+    assert "_in_float32" not in vars(search._segments[0].engine)
 
 
 @built
@@ -484,7 +484,7 @@ def test_tiles_by_an_emulation(tmp_path):
     library = module.build(tmp_path, emulate_tiles=True)
     assert ctypes.CDLL(str(library)).nearlabel_levels() >> 3 & 1
     code = (
-        "import sys; from pathlib import Path; from nearlabel.neighbors import _kernels;"
+        "import sys; from pathlib import Path; from nearlabel.neighbors.exact import kernels as _kernels;"
         f"_kernels.LIBRARY = Path({str(library)!r}); import pytest;"
         f"sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', {__file__!r}, '-k', 'bf16 and not emulation']))"
     )

@@ -3,7 +3,8 @@ import pytest
 from scipy import sparse
 
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.utils.messages import listening, part
+from nearlabel.neighbors.exact._candidates import in_threads
+from nearlabel.utils.messages import listening
 
 
 def rows(n, d, seed=0):
@@ -52,17 +53,16 @@ def test_fitting_tells_nothing(name):
     assert told[0] < 1
 
 
-def test_parts_of_a_whole():
-    """What is told within a part is that part of the whole, also within another; None hears nothing."""
-    X, queries = SEARCHES["queries"]
-    search, told = ExactNeighbors(n_jobs=1).fit(X), []
-    with listening(told.append), part(0.5, 1), part(0, 0.5):
-        search.kneighbors(queries, 5)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_share_of_the_whole(n_jobs):
+    """What is told is a part of the whole work; without a share, and by None, nothing is heard."""
+    told, work = [], [(), (), (), ()]
+    with listening(told.append):
+        in_threads(n_jobs, lambda: None, work, share=(0.5, 0.75))
+        in_threads(n_jobs, lambda: None, work, share=None)
         with listening(None):
-            search.kneighbors(queries, 5)
-    assert len(told) > 1
-    assert 0.5 < min(told) < max(told)
-    assert max(told) == pytest.approx(0.75)
+            in_threads(n_jobs, lambda: None, work, share=(0.75, 1.0))
+    assert sorted(told) == [0.5625, 0.625, 0.6875, 0.75]
 
 
 def test_a_listener_that_raises_stops_the_search():

@@ -7,12 +7,12 @@ import pytest
 from scipy import sparse
 
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.neighbors.exact import _kernel_lists, _kernel_search, _kernels, _panel_search, _panels
-from nearlabel.neighbors.exact._kernel_lists import KernelLists, SparseColumns, SparseQueries
-from nearlabel.neighbors.exact._kernel_search import KernelSearch
-from nearlabel.neighbors.exact._kernels import kernel_level, level_numbers, sum_sparse_pairs
-from nearlabel.neighbors.exact._pairs import sum_over_features
+from nearlabel.neighbors.exact import _kernel_search, _panel_search, _panels
+from nearlabel.neighbors.exact import kernels as _kernels
+from nearlabel.neighbors.exact._distances import sum_over_features
+from nearlabel.neighbors.exact._kernel_search import KernelLists, KernelSearch, SparseColumns, SparseQueries
 from nearlabel.neighbors.exact._panel_search import GemmSearch
+from nearlabel.neighbors.exact.kernels import kernel_level, level_numbers, sum_sparse_pairs
 
 pytestmark = pytest.mark.skipif(not level_numbers(), reason="not built here")
 
@@ -144,7 +144,7 @@ def test_every_float32(number, monkeypatch, small_panels):
     """Not only the best one for this processor."""
     if not _kernels.library().nearlabel_levels() >> number & 1:
         pytest.skip("not a level of this processor")
-    monkeypatch.setattr(_kernel_lists, "level_numbers", lambda: {"float32": number})
+    monkeypatch.setattr(_kernel_search, "level_numbers", lambda: {"float32": number})
     X = rows_of("weights", np.random.default_rng(0))
     with kernel_level("off"):
         expected = answers(X, X[:50], "euclidean", 7)

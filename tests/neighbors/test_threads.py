@@ -11,7 +11,7 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.neighbors.exact._threads import _libraries, _set, in_threads
+from nearlabel.neighbors.exact._candidates import _libraries, _set, in_threads
 
 X = np.random.default_rng(0).normal(size=(50, 3))
 EVERY_LIBRARY = ThreadpoolController().lib_controllers

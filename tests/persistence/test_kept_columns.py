@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nearlabel.files import archives
+from nearlabel.files import untrusted
 from nearlabel.lazy import BRkNN, LPkNN, MLkNN
 from nearlabel.persistence import _archive, load_model, read_card, read_kept, save_model
 
@@ -146,7 +146,7 @@ def test_columns_that_unpack_to_too_much(tmp_path, monkeypatch):
     copy = forged(path, tmp_path, b'["' + b"x" * 10**6 + b'"]\n')
     with pytest.raises(ValueError, match=r"kept.jsonl must have at most 1000 bytes, got 1000005"):
         read_kept(copy)
-    assert archives.LARGEST_KEPT == 2**27
+    assert untrusted.LARGEST_KEPT == 2**27
 
 
 @pytest.mark.parametrize("classifier", [BRkNN(2), MLkNN(2), LPkNN(2)])

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from nearlabel.files.file_lock import locked
+from nearlabel.files.atomic_file import locked
 from nearlabel.lazy import IBLR, BRkNN, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.persistence import forget_rows, load_model, read_card, read_kept, save_model, update_model
 from nearlabel.thresholds import TunedThresholdsClassifierCV

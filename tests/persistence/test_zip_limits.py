@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.files import archives as zip_limits
+from nearlabel.files import untrusted as zip_limits
 from nearlabel.lazy import BRkNN
 from nearlabel.persistence import load_model, read_card, save_model
 
@@ -76,7 +76,7 @@ def test_a_schema_that_is_a_bomb(saved, tmp_path, monkeypatch):
 @pytest.mark.parametrize("said", [None, 100, 63 * MIB])
 def test_an_array_that_is_a_bomb(saved, tmp_path, monkeypatch, said):
     """In one member, with its true size or another."""
-    monkeypatch.setattr(zip_limits, "_ALWAYS_ALLOWED", 8 * MIB if said is None else 1024 * MIB)
+    monkeypatch.setattr(zip_limits, "ALWAYS_ALLOWED", 8 * MIB if said is None else 1024 * MIB)
     file = written(tmp_path / "bomb", saved, zeros=64 * MIB, said=said, replaced=an_array_of(saved))
     with memory_below(8 * MIB), pytest.raises(ValueError, match="bomb must be the file of a model, got a damaged one"):
         load_model(file)
@@ -101,7 +101,7 @@ def test_a_check_sum_does_not_save_a_bomb(saved, tmp_path):
 
 def test_an_archive_in_the_archive_that_is_a_bomb(tmp_path, monkeypatch):
     """A sparse matrix is an archive, too."""
-    monkeypatch.setattr(zip_limits, "_ALWAYS_ALLOWED", 9 * MIB)
+    monkeypatch.setattr(zip_limits, "ALWAYS_ALLOWED", 9 * MIB)
     file = save_model(BRkNN(1).fit(sparse.csr_array(np.eye(3)), np.eye(3)), tmp_path / "m")
     with zipfile.ZipFile(file) as archive:
         name = next(name for name in archive.namelist() if name.endswith(".npz"))
@@ -115,7 +115,7 @@ def test_an_archive_in_the_archive_that_is_a_bomb(tmp_path, monkeypatch):
 
 def test_larger_files_may_unpack_to_more(tmp_path, monkeypatch):
     """The limit grows with the file: a model that compresses well is no bomb."""
-    monkeypatch.setattr(zip_limits, "_ALWAYS_ALLOWED", 1024)
+    monkeypatch.setattr(zip_limits, "ALWAYS_ALLOWED", 1024)
     with zipfile.ZipFile(tmp_path / "m", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a", bytes(10**6))
     with zipfile.ZipFile(tmp_path / "m") as archive:
@@ -126,7 +126,7 @@ def test_larger_files_may_unpack_to_more(tmp_path, monkeypatch):
 
 def test_what_would_not_be_read_is_not_written(tmp_path, monkeypatch):
     """Who saves is told, not who loads."""
-    monkeypatch.setattr(zip_limits, "_ALWAYS_ALLOWED", 1024)
+    monkeypatch.setattr(zip_limits, "ALWAYS_ALLOWED", 1024)
     model = BRkNN(1).fit(np.zeros((10_000, 40)), np.ones((10_000, 1), dtype=int))
     with pytest.raises(ValueError, match=r"one that load_model accepts, got BRkNN: .*Hint: compress=False"):
         save_model(model, tmp_path / "m", compress=True)

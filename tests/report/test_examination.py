@@ -11,8 +11,8 @@ from nearlabel.datasets import Dataset, examine
 from nearlabel.experiments import Candidate, Plan, run
 from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.report import _examination, run_facts
-from nearlabel.report._examination import examination_of_model
+from nearlabel.report import _facts, run_facts
+from nearlabel.report._facts import examination_of_model
 from nearlabel.report._sections import examination_section
 from nearlabel.rivals import BinaryRelevance
 from nearlabel.thresholds import FixedThresholdsClassifier
@@ -111,7 +111,7 @@ def test_groups_are_held_out_together():
 
 def test_many_rows_are_searched_in_part(monkeypatch):
     """The page says so; all else is found in all rows."""
-    monkeypatch.setattr(_examination, "_MOST_ROWS", 40)
+    monkeypatch.setattr(_facts, "_MOST_SEARCHED", 40)
     data = faulty(copies=True)
     facts = examination_of_model(MLkNN(3).fit(data.X, data.Y), data, None, seen=True)
     words = "Neighbours are those among 40 of the 80 rows, drawn at random."

@@ -6,7 +6,7 @@ import pytest
 from nearlabel.comparison import compare
 from nearlabel.experiments import Plan, SearchPlan, read_records, run, summarise
 from nearlabel.neighbors import kernel_level
-from nearlabel.neighbors.exact._kernels import kernel_in_use
+from nearlabel.neighbors.exact.kernels import kernel_in_use
 from nearlabel.report import report_page, run_facts
 
 METRICS = ("hamming_loss", "micro_f1", "empty_predictions")

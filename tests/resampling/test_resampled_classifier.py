@@ -12,8 +12,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
+from _recipes import MLROS, MLRUS, MLTL, REMEDIAL, MLeNN
 from nearlabel.lazy import MLMLM, BRkNN, DMLkNN, LPkNN, MLkNN
-from nearlabel.preprocessing import MLROS, MLRUS, MLSMOTE, MLTL, REMEDIAL, MLeNN, ResampledClassifier
+from nearlabel.preprocessing import MLSMOTE, ResampledClassifier
 from nearlabel.rivals import AdaBoostMH, BinaryRelevance, NeighborInterpolation
 from nearlabel.testing import check_multilabel_estimator
 from nearlabel.thresholds import CalibratedLabels, TunedThresholdsClassifierCV

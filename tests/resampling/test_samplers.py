@@ -7,9 +7,10 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 import _samplers
+from _recipes import MLROS, MLRUS, MLTL, REMEDIAL, MLeNN
 from nearlabel.labels import minority_labels, scumble, scumble_of_rows
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.preprocessing import MLROS, MLRUS, MLSMOTE, MLTL, REMEDIAL, MLeNN
+from nearlabel.preprocessing import MLSMOTE
 from nearlabel.testing import check_sampler
 from nearlabel.utils.validation import as_dense
 
@@ -19,7 +20,6 @@ SAMPLERS = [
     MLSMOTE(3, random_state=0),
     MLeNN(),
     MLTL(),
-    MLTL(mutual=False),
     REMEDIAL(),
 ]
 SEEDS = range(6)
@@ -106,13 +106,10 @@ def test_ml_enn(seed, k, threshold):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("mutual", [False, True])
-def test_ml_tl(seed, mutual):
-    """A link is mutual unless that is not asked for; then it is MLeNN with one neighbour."""
+def test_ml_tl(seed):
+    """Both rows of a link are the nearest of each other."""
     X, y = problem(seed)
-    rows = _samplers.ml_tl(X, y, 0.5, mutual)
-    assert_rows(MLTL(mutual=mutual), X, y, rows)
-    assert mutual or rows == _samplers.ml_enn(X, y, 1, 0.5)
+    assert_rows(MLTL(), X, y, _samplers.ml_tl(X, y, 0.5))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -158,25 +155,18 @@ def test_another_search_is_asked():
     """By another metric other rows are near; scikit-learn's search is a search."""
     X, y = problem(1)
     X = X * [1, 1, 100]
-    manhattan = MLeNN(search=ExactNeighbors("chebyshev")).fit(X, y).sample_indices_.tolist()
-    assert manhattan != MLeNN().fit(X, y).sample_indices_.tolist()
+    chebyshev = MLSMOTE(search=ExactNeighbors("chebyshev"), random_state=0).fit(X, y).reference_indices_.tolist()
+    assert chebyshev != MLSMOTE(random_state=0).fit(X, y).reference_indices_.tolist()
     assert len(MLSMOTE(search=NearestNeighbors(), random_state=0).fit(X, y).sample_indices_) > 40
 
 
 @pytest.mark.parametrize(
     ("sampler", "error", "message"),
     [
-        (MLROS(0), ValueError, "share must be a finite number above 0, got 0"),
-        (MLROS("all"), TypeError, "share must be a number"),
-        (MLRUS(1.5), ValueError, "share must be above 0, at most 1, got 1.5"),
         (MLSMOTE(0), ValueError, "n_neighbors must be at least 1, got 0"),
         (MLSMOTE(categorical_features=[3]), ValueError, "categorical_features must be numbers from 0 to 2, got 3"),
         (MLSMOTE(categorical_features=[True]), TypeError, "categorical_features must be a list of column numbers"),
         (MLSMOTE(categorical_features=[1, 1]), ValueError, "categorical_features must name each column once, got 1 2"),
-        (MLeNN(2.5), TypeError, "n_neighbors must be an integer"),
-        (MLeNN(40), ValueError, "n_neighbors must be smaller than n_samples=40"),
-        (MLeNN(threshold=1.0), ValueError, "threshold must be above 0 and below 1, got 1.0"),
-        (MLTL(mutual=1), TypeError, "mutual must be True or False"),
     ],
     ids=repr,
 )

@@ -9,9 +9,9 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from nearlabel.lazy import MLkNN
+from nearlabel.models.out_of_sample import advise_if_ordered
 from nearlabel.thresholds import CalibratedLabels, TunedThresholdsClassifierCV, cross_val_scores
 from nearlabel.utils.messages import AdviceWarning
-from nearlabel.utils.partial_labels import advise_if_ordered
 
 MESSAGE = r"ordered: label 0 is in 40 of the 40 samples of a fold, and in 20 of the other 160\. .* random_state=0"
 

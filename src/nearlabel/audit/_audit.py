@@ -9,24 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from nearlabel.audit._cells import (
-    ConflictingRows,
-    HubRow,
-    Look,
-    PairOfLabels,
-    conflicting_rows,
-    hub_rows,
-    look_at_cells,
-    pairs_of_labels,
-    usual_radius,
-)
+from nearlabel.audit import _cells
 from nearlabel.audit._findings import Audit, Conflict, Hub, LabelPair, Neighbor, SuspectCell, SuspectRow
-from nearlabel.audit._model import AuditedModel, RememberedAnswers, effects_of
 from nearlabel.audit._scores import Cells, halfway_prior
 from nearlabel.lazy import LeftOut
 from nearlabel.neighbors.votes import occurrences, skewness
 from nearlabel.utils.arrays import cells_of
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice, check_integer
 
@@ -120,27 +109,27 @@ def audit(
     check_choice("order", order, {"odds", "self_confidence"})
     n_cells = check_integer("n_cells", n_cells, low=1)
     n_rows, n_effects = check_integer("n_rows", n_rows, low=0), check_integer("n_effects", n_effects, low=0)
-    audited = AuditedModel.of(model)
+    audited = _cells.AuditedModel.of(model)
     given = audited.given
     names = _checked_names(audited.label_names if label_names is None else label_names, given)
     checked = None if scores is None else _checked_scores(scores, given)
     left_out = audited.lazy.loo_with_neighbors()
     distances, indices = left_out.distances, left_out.indices
-    radius = usual_radius(distances) if radius is None else _checked_radius(radius)
+    radius = _cells.usual_radius(distances) if radius is None else _checked_radius(radius)
     answers = _answers(audited, left_out, checked)
     prior = halfway_prior(given.with_nan()) if order == "odds" else None
-    look = look_at_cells(answers, given, (distances, indices), n_cells, prior)
+    look = _cells.look_at_cells(answers, given, (distances, indices), n_cells, prior)
     n_lists = occurrences(indices, len(indices))
     describe = Describing(given, names, look, distances, indices, n_lists)
     some = look.cells.first(n_effects if given.unknown is None else 0)
     own = answers if checked is None or not len(some.rows) else audited.answers(left_out)
-    effects = effects_of(audited, left_out, own, some)
+    effects = _cells.effects_of(audited, left_out, own, some)
     return Audit(
         cells=describe.cells(effects),
         rows=describe.rows(n_rows),
-        conflicts=tuple(map(describe.conflict, conflicting_rows(distances, indices, given, radius)[:n_rows])),
-        label_pairs=tuple(map(describe.label_pair, pairs_of_labels(look.missed, look.added, n_rows))),
-        hubs=tuple(map(describe.hub, hub_rows(indices, n_lists, given, _N_HUBS))),
+        conflicts=tuple(map(describe.conflict, _cells.conflicting_rows(distances, indices, given, radius)[:n_rows])),
+        label_pairs=tuple(map(describe.label_pair, _cells.pairs_of_labels(look.missed, look.added, n_rows))),
+        hubs=tuple(map(describe.hub, _cells.hub_rows(indices, n_lists, given, _N_HUBS))),
         n_rows=len(indices),
         n_labels=len(names),
         n_known=len(indices) * len(names) - (0 if given.unknown is None else int(given.unknown.sum())),
@@ -151,18 +140,16 @@ def audit(
     )
 
 
-def _answers(audited: AuditedModel, left_out: LeftOut, scores: FloatArray | None) -> RememberedAnswers:
+def _answers(audited: _cells.AuditedModel, left_out: LeftOut, scores: FloatArray | None) -> _cells.RememberedAnswers:
     if scores is not None:
-        return RememberedAnswers(lambda: audited.of_scores(scores), scores.size)
-    return RememberedAnswers(lambda: audited.answers(left_out), len(left_out.indices) * len(audited.label_names))
+        return _cells.RememberedAnswers(lambda: audited.of_scores(scores), scores.size)
+    return _cells.RememberedAnswers(lambda: audited.answers(left_out), len(left_out.indices) * len(audited.label_names))
 
 
 def _checked_names(names: Any, given: PartialLabels) -> list[Any]:
     """Return names of the labels as a list; numbers as Python's."""
-    known, n_labels = (
-        list(np.asarray(names, dtype=object).tolist() if isinstance(names, np.ndarray) else names),
-        given.labels.shape[1],
-    )
+    n_labels = given.labels.shape[1]
+    known = list(np.asarray(names, dtype=object).tolist() if isinstance(names, np.ndarray) else names)
     if len(known) != n_labels:
         raise ValueError(f"label_names must be {n_labels} names, one for each label, got {len(known)}.")
     return known
@@ -192,48 +179,26 @@ class Describing:
 
     given: PartialLabels
     names: Sequence[Any]
-    look: Look
+    look: _cells.Look
     distances: FloatArray
     indices: IntArray
     n_lists: IntArray
 
     def cells(self, effects: Sequence[tuple[int, int]]) -> tuple[SuspectCell, ...]:
         """Return the suspicious cells; the effects of correcting are known for the first of them."""
-        cells, n_unknown = self.look.cells, len(self.look.cells.rows) - len(effects)
-        given = cells_of(self.given.labels, cells.rows, cells.labels)
-        columns = (
-            cells.rows,
-            cells.labels,
-            given,
-            np.where(given, cells.confidence, 1.0 - cells.confidence),
-            cells.quality,
-            cells.disagreement,
-            cells_of(self.look.issues, cells.rows, cells.labels) != 0,
-            self.n_lists[cells.rows],
-        )
+        cells = self.look.cells
+        at, n_unknown = (cells.rows, cells.labels), len(cells.rows) - len(effects)
+        given, issues = cells_of(self.given.labels, *at), cells_of(self.look.issues, *at) != 0
+        probability = np.where(given, cells.confidence, 1.0 - cells.confidence)
+        columns = (*at, given, probability, cells.quality, cells.disagreement, issues, self.n_lists[cells.rows])
         values = zip(*(column.tolist() for column in columns), strict=True)
         all_effects: list[tuple[int | None, int | None]] = [*effects, *[(None, None)] * n_unknown]
-        found = zip(values, self._neighbors_of(cells), all_effects, strict=True)
-        return tuple(self._cell(cell, neighbors, effect) for cell, neighbors, effect in found)
-
-    def _cell(
-        self, cell: tuple[Any, ...], neighbors: tuple[Neighbor, ...], effect: tuple[int | None, int | None]
-    ) -> SuspectCell:
-        row, label, given, probability, quality, disagreement, is_issue, n_lists = cell
-        return SuspectCell(
-            row=row,
-            label=label,
-            label_name=self.names[label],
-            given=given,
-            probability=probability,
-            quality=quality,
-            disagreement=disagreement,
-            is_issue=is_issue,
-            neighbors=neighbors,
-            n_lists=n_lists,
-            n_righted=effect[0],
-            n_wronged=effect[1],
-        )
+        found = []
+        for cell, neighbors, effect in zip(values, self._neighbors_of(cells), all_effects, strict=True):
+            row, label, value, p, quality, disagreement, is_issue, n_lists = cell
+            figures = value, p, quality, disagreement, is_issue
+            found.append(SuspectCell(row, label, self.names[label], *figures, neighbors, n_lists, *effect))
+        return tuple(found)
 
     def _neighbors_of(self, cells: Cells) -> list[tuple[Neighbor, ...]]:
         """Return the neighbours of the row of each cell, with their values of its label."""
@@ -256,22 +221,21 @@ class Describing:
         missed, added = (_of_row(part, row) for part in (self.look.missed, self.look.added))
         predicted = np.union1d(np.setdiff1d(given, missed), added)
         issues = _of_row(self.look.issues, row)
-        return SuspectRow(
-            row, quality, self._named(given), self._named(predicted), self._named(issues), int(self.n_lists[row])
-        )
+        has, without, flagged = (self._named(labels) for labels in (given, predicted, issues))
+        return SuspectRow(row, quality, has, without, flagged, int(self.n_lists[row]))
 
-    def conflict(self, found: ConflictingRows) -> Conflict:
+    def conflict(self, found: _cells.ConflictingRows) -> Conflict:
         """Return rows that are nearly equal, with names of labels."""
         labels, majority = self._named(found.labels), self._named(found.majority)
         return Conflict(tuple(found.rows.tolist()), found.distance, labels, majority, found.n_cells)
 
-    def label_pair(self, found: PairOfLabels) -> LabelPair:
+    def label_pair(self, found: _cells.PairOfLabels) -> LabelPair:
         """Return two labels with their names."""
         first, second = found.labels
         names = self.names[first], self.names[second]
         return LabelPair(found.kind, names, found.n_rows, found.expected, tuple(found.rows.tolist()))
 
-    def hub(self, found: HubRow) -> Hub:
+    def hub(self, found: _cells.HubRow) -> Hub:
         """Return a hub with the names of its labels."""
         return Hub(found.row, found.n_lists, found.disagreement, self._named(_of_row(self.given.labels, found.row)))
 

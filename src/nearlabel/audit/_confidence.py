@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from nearlabel.audit._scores import _BYTES_PER_CELL, _SLACK, self_confidence
 from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice
 
@@ -142,11 +143,10 @@ def row_quality(quality: FloatArray, *, by: str = "moving_average", alpha: float
         raise ValueError(f"alpha must be from 0 to 1, got {alpha!r}.")
     if quality.ndim != 2 or not quality.size:
         raise ValueError(f"quality must be of at least one sample and one label, got shape {quality.shape}.")
+    aggregate = partial(_moving_average, alpha=alpha) if by == "moving_average" else _AGGREGATES[by]
     found: FloatArray = np.empty(len(quality))
     for block in row_blocks(len(quality), _BYTES_PER_CELL * quality.shape[1]):
-        found[block] = (
-            _moving_average(quality[block], alpha) if by == "moving_average" else _AGGREGATES[by](quality[block])
-        )
+        found[block] = aggregate(quality[block])
     return found
 
 

@@ -15,8 +15,8 @@ from scipy import sparse
 from nearlabel.datasets.tables import column_names_of, did_you_mean, locate_row, read_columns, shortened
 from nearlabel.utils.arrays import cells_of
 from nearlabel.utils.containers import is_frame
-from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.targets import label_names_of, tag_matrix, tags_of
+from nearlabel.utils.tags import tag_matrix, tags_of
+from nearlabel.utils.targets import PartialLabels, label_names_of
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 
 UNKNOWN = "?"

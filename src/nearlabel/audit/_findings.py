@@ -364,13 +364,8 @@ class Audit:
             raise ValueError(f"names must be {self.n_rows} texts, one for each sample, got {len(names)}.")
         cells = (replace(cell, neighbors=_named(cell.neighbors, names)) for cell in _named(self.cells, names))
         conflicts = (replace(one, names=tuple(str(names[row]) for row in one.rows)) for one in self.conflicts)
-        return replace(
-            self,
-            cells=tuple(cells),
-            rows=_named(self.rows, names),
-            conflicts=tuple(conflicts),
-            hubs=_named(self.hubs, names),
-        )
+        rows, hubs = _named(self.rows, names), _named(self.hubs, names)
+        return replace(self, cells=tuple(cells), rows=rows, conflicts=tuple(conflicts), hubs=hubs)
 
     def __str__(self) -> str:
         """Return the first findings of each kind as text."""
@@ -399,11 +394,9 @@ def text_of(audit: Any) -> str:
     """Return the figures and the first findings of each kind."""
     size = ", ".join(_counted(number, noun) for number, noun in ((audit.n_rows, "row"), (audit.n_labels, "label")))
     share = audit.n_issues / max(1, audit.n_known)
+    flagged = f"confident learning flags {audit.n_issues:,} of {audit.n_known:,} known cells ({share:.1%})."
     lines = [
-        textwrap.fill(
-            f"{size}: confident learning flags {audit.n_issues:,} of {audit.n_known:,} known cells ({share:.1%}).",
-            _WIDTH,
-        ),
+        textwrap.fill(f"{size}: {flagged}", _WIDTH),
         *_part("Cells, the most suspicious first", audit.cells, _cell),
         *_part("Rows, the most suspicious first", audit.rows, _row),
         *_part("Nearly equal rows with different label sets", audit.conflicts, _conflict),
@@ -435,14 +428,8 @@ def _part(title: str, findings: Sequence[Any], line_of: Callable[[Any], str]) ->
 
 def _wrapped(sentence: str) -> list[str]:
     """Return a finding as lines; long names are not split."""
-    return textwrap.wrap(
-        sentence,
-        _WIDTH,
-        initial_indent="  ",
-        subsequent_indent="      ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    look: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "      "}
+    return textwrap.wrap(sentence, _WIDTH, break_long_words=False, break_on_hyphens=False, **look)
 
 
 def _counted(number: int, noun: str) -> str:

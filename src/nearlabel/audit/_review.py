@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -47,11 +47,7 @@ def _f1_lost(predicted: _Predicted) -> FloatArray:
     return np.asarray(1 - ExpectedF().expected(predicted.scores))
 
 
-_LOSSES: Mapping[str, Callable[[_Predicted], FloatArray]] = {
-    "labels": _labels_wrong,
-    "subset": _set_wrong,
-    "f1": _f1_lost,
-}
+_LOSSES = {"labels": _labels_wrong, "subset": _set_wrong, "f1": _f1_lost}
 LOSSES = tuple(_LOSSES)
 
 

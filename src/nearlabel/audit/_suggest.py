@@ -180,9 +180,7 @@ def suggest(
         places, gains = most_representative(_coverage(model, X_pool, looked_at, X_labelled), wanted)
         rows, scores = looked_at[places], (gains * (n_pool / len(looked_at))).tolist()
     close = _close_labels(model, _safe_indexing(X_pool, rows), label_names)
-    return [
-        Suggestion(int(row), score, labels) for row, score, labels in zip(rows.tolist(), scores, close, strict=True)
-    ]
+    return [Suggestion(*one) for one in zip(rows.tolist(), scores, close, strict=True)]
 
 
 def _coverage(model: Any, X_pool: MatrixLike, looked_at: IntArray, X_labelled: MatrixLike | None) -> Coverage:
@@ -244,9 +242,8 @@ def _close_in(explanation: Explanation) -> list[CloseLabel]:
     if "flip" not in labels:  # a method without votes
         return []
     turned = [place for place, flip in enumerate(labels["flip"].tolist()) if flip is not None and abs(flip) <= 1]
-    distance = np.nan_to_num(np.abs(labels["score"] - labels["threshold"]), posinf=1e9).round(
-        9
-    )  # 1/3 is as near to 1/2 as 2/3
+    distance = np.nan_to_num(np.abs(labels["score"] - labels["threshold"]), posinf=1e9)
+    distance = distance.round(9)  # 1/3 is as near to 1/2 as 2/3
     nearest = sorted(turned, key=lambda place: (distance[place], place))[:_MOST_NAMED]
     return [_close_label(explanation, place) for place in nearest]
 

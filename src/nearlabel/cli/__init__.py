@@ -19,64 +19,22 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from types import ModuleType
 from typing import Any, NoReturn
 
 from nearlabel import __version__
-from nearlabel.cli import (
-    _audit,
-    _card,
-    _compare,
-    _completion,
-    _console,
-    _demo,
-    _describe,
-    _evaluate,
-    _examine,
-    _explain,
-    _fit,
-    _forget,
-    _predict,
-    _report,
-    _reproduce,
-    _resample,
-    _streams,
-    _suggest,
-    _tune,
-    _update,
-    _verify,
-    _versions,
-)
-from nearlabel.cli._streams import message_of, usable_streams
+from nearlabel.cli import _console, _streams
 
-# In the order of the help page.
+# The files of the commands, in the order of the help page.
 _COMMANDS = {
-    command.__name__.rpartition("._")[2]: command
-    for command in (
-        _describe,
-        _examine,
-        _audit,
-        _evaluate,
-        _resample,
-        _compare,
-        _fit,
-        _tune,
-        _predict,
-        _explain,
-        _suggest,
-        _update,
-        _forget,
-        _verify,
-        _card,
-        _report,
-        _demo,
-        _reproduce,
-        _versions,
-        _completion,
+    name: importlib.import_module(f"nearlabel.cli._{name}")
+    for name in (
+        "describe", "examine", "audit", "evaluate", "resample", "compare", "fit", "tune", "predict", "explain",
+        "suggest", "update", "forget", "verify", "card", "report", "demo", "reproduce", "versions", "completion",
     )
-}
+}  # fmt: skip
 
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -147,8 +105,8 @@ def _unrecognized(words: Sequence[str]) -> str:
     return f"unrecognized arguments: {' '.join(words)}"
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
+def build_parser(asked: Container[str] = _COMMANDS) -> argparse.ArgumentParser:
+    """Return the parser of all commands; only those that are asked for get their arguments."""
     parser = _Parser(
         prog="nearlabel",
         description="Multi-label classification by nearest neighbours.",
@@ -166,7 +124,8 @@ def build_parser() -> argparse.ArgumentParser:
             epilog="\n  ".join([f"example{'s' if len(module.EXAMPLES) > 1 else ''}:", *module.EXAMPLES]),
             formatter_class=argparse.RawDescriptionHelpFormatter,  # keeps an example on one line, to be copied
         )
-        module.add_arguments(command)
+        if name in asked:
+            module.add_arguments(command)
         _add_common_options(command, default=argparse.SUPPRESS)
         command.set_defaults(command=name, parser=command)
     return parser
@@ -184,7 +143,7 @@ def _add_common_options(parser: argparse.ArgumentParser, *, default: object) -> 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    with usable_streams():
+    with _streams.usable_streams():
         try:
             arguments = _parsed(argv)
         except BrokenPipeError:  # a broken pipe: the reader of a help page has ended
@@ -200,7 +159,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     """Return the arguments; without a command, print the help."""
-    arguments, unknown = build_parser().parse_known_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    command = next((word for word in words if not word.startswith("-")), "")
+    arguments, unknown = build_parser({command}).parse_known_args(words)
     if unknown:
         arguments.parser.refuse(unknown)  # of the command, whose help page lists its options
     if arguments.command is None:
@@ -224,7 +185,7 @@ def _run(arguments: argparse.Namespace) -> int:
         resumes = getattr(arguments, "out", None) is not None
         return _fail("interrupted." + (" The same command resumes." if resumes else ""), 130)
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        message = _streams.without_folder(message_of(error, arguments), arguments)
+        message = _streams.without_folder(_streams.message_of(error, arguments), arguments)
         return _fail(message, 2, debug=arguments.debug)
     except Exception as error:  # noqa: BLE001 - bugs, too, are reported in one line
         hint = "Hint: --debug shows the traceback."

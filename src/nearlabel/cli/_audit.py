@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import nearlabel
 from nearlabel.cli import _console, _data, _model
-from nearlabel.cli._arguments import SCALES, SEARCHES, columns
-from nearlabel.cli._console import FORMATS
-from nearlabel.cli._data import add_data_options, add_impute_option, add_kept_options, add_kind_options, print_severe
+from nearlabel.cli._arguments import columns
 from nearlabel.files.atomic_file import check_can_be_written, whole_file
+from nearlabel.utils.names import SCALES, SEARCHES
 
 if TYPE_CHECKING:
-    from nearlabel.utils.partial_labels import PartialLabels
+    from nearlabel.utils.targets import PartialLabels
     from nearlabel.utils.types import FloatArray, Matrix
 
 SUMMARY = "find labels that are probably wrong, and correct them"
@@ -42,9 +41,9 @@ _OF_DATA = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_data_options(parser, metavar="DATA|MODEL", before="a model, to audit its training data; ")
-    add_kept_options(parser)
-    add_kind_options(parser)
+    _data.add_data_options(parser, metavar="DATA|MODEL", before="a model, to audit its training data; ")
+    _data.add_kept_options(parser)
+    _data.add_kind_options(parser)
     _add_method(parser)
     _add_output(parser)
     _add_corrections(parser)
@@ -56,22 +55,19 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("method that audits DATA (a model uses its own)")
     group.add_argument(
         "--method",
-        default=None,
         metavar="SPEC",
         help=f"a method by votes of neighbours, with options and thresholds as in nearlabel fit; default: {METHOD},"
         f" averaged with {SECOND} for at most {MOST_ROWS:,} rows",
     )
-    group.add_argument("--k", type=int, default=None, help=f"number of neighbours; default: {N_NEIGHBORS}")
+    group.add_argument("--k", type=int, help=f"number of neighbours; default: {N_NEIGHBORS}")
     group.add_argument(
         "--scale",
         choices=SCALES,
-        default=None,
         help="how to scale numbers before the search; default: minmax, or tfidf for word counts",
     )
-    add_impute_option(parser)
+    _data.add_impute_option(parser)
     group.add_argument(
         "--search",
-        default=None,
         metavar="SEARCH",
         help=f"one of {', '.join(SEARCHES)}; default: exact, or exact:metric=cosine with --scale tfidf",
     )
@@ -96,7 +92,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         help="CSV file of the findings; fill in its column correct for --apply; default: none",
     )
     parser.add_argument("--n", type=int, default=100, help="maximum number of findings; default: 100")
-    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    _console.add_format_option(parser)
 
 
 def _add_corrections(parser: argparse.ArgumentParser) -> None:
@@ -174,9 +170,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 def _check_files(arguments: argparse.Namespace) -> None:
     """Refuse what cannot be written or is no number, before anything is computed."""
-    from nearlabel.utils.validation import check_integer
-
-    check_integer("--n", arguments.n, low=1)
+    _data.check_number("--n", arguments.n)
     for option, file in (("--out", arguments.file), ("--csv", arguments.csv)):
         if file is not None:
             check_can_be_written(file, name=option)
@@ -199,13 +193,13 @@ def _of_model(arguments: argparse.Namespace) -> _Audited:
 
 def _of_data(arguments: argparse.Namespace) -> _Audited:
     """Fit a method to DATA, and audit these."""
-    from nearlabel.utils.partial_labels import has_unknown
+    from nearlabel.utils.targets import has_unknown
 
     _check_method(arguments)
     kept = {name: ["" if cell is None else str(cell) for cell in cells] for name, cells in _kept_of(arguments).items()}
     data = _data.open_training_data(_model.without_kept(arguments))
     candidate = _candidate(arguments, data)
-    print_severe(data, scales=(candidate.scale,), searches=(str(candidate.search),), by_neighbors=True)
+    _data.print_severe(data, scales=(candidate.scale,), searches=(str(candidate.search),), by_neighbors=True)
     with _console.progress_bar(f"neighbours of {data.name}"):
         model = candidate.fit(data)
     by, scores = f"{candidate.method}, k {candidate.n_neighbors}", None
@@ -227,12 +221,10 @@ def _id_column(kept: Mapping[str, Sequence[str]], name: str | None) -> str | Non
 
 def _check_method(arguments: argparse.Namespace) -> None:
     """Refuse a method without neighbours, before the data are read."""
-    from nearlabel.utils.validation import check_integer
-
     if arguments.method is not None and not nearlabel.experiments.MethodSpec.of(arguments.method).has_neighbors:
         raise ValueError(f"--method must be a method by votes of neighbours, such as mlknn, got {arguments.method}.")
     if arguments.k is not None:
-        check_integer("--k", arguments.k, low=1)
+        _data.check_number("--k", arguments.k)
 
 
 def _candidate(arguments: argparse.Namespace, data: nearlabel.datasets.Dataset) -> nearlabel.experiments.Candidate:
@@ -259,12 +251,9 @@ def _mean_scores(data: nearlabel.datasets.Dataset, *models: Any) -> FloatArray:
     """Return the mean of the leave-one-out probabilities."""
     import numpy as np
 
-    found = [
-        nearlabel.models.out_of_sample.left_out_answer(
-            model, data.Y.shape[1], nearlabel.models.out_of_sample.Needs(labels=False)
-        ).scores
-        for model in models
-    ]
+    answers = nearlabel.models.out_of_sample
+    needs, n_labels = answers.Needs(labels=False), data.Y.shape[1]
+    found = [answers.left_out_answer(model, n_labels, needs).scores for model in models]
     return np.asarray(sum(found) / len(found))
 
 
@@ -382,13 +371,11 @@ def _check_out(arguments: argparse.Namespace) -> None:
     """Refuse a file that cannot or must not be written, or would have another format, before anything is read."""
     file = arguments.file
     _data.check_file(arguments.data)
-    is_table = (
-        _data.is_file(arguments.data) and nearlabel.datasets.tables.column_names_of(Path(arguments.data)) is not None
-    )
-    if is_table and file.suffix.lower() != _ARRAYS:
+    names = _data.column_names(arguments.data)
+    if file.suffix.lower() != _ARRAYS:
+        if names is None:
+            raise ValueError(f"--out must end in {_ARRAYS} for {arguments.data}, got {file.name!r}.")
         nearlabel.datasets.tables.check_same_format(Path(arguments.data), file)
-    elif file.suffix.lower() != _ARRAYS:
-        raise ValueError(f"--out must end in {_ARRAYS} for {arguments.data}, got {file.name!r}.")
     check_can_be_written(file, name="--out")
     _data.check_other_file(file, [arguments.apply], "--out", "the corrections")
     if file.exists() and not arguments.force:
@@ -399,7 +386,7 @@ def _changes(data: nearlabel.datasets.Dataset, corrected: Matrix) -> Iterator[tu
     """Yield row, name of the label and new value, NaN for unknown, of each cell that changes."""
     from scipy import sparse
 
-    from nearlabel.utils.partial_labels import PartialLabels
+    from nearlabel.utils.targets import PartialLabels
 
     before, after = PartialLabels.of(data.Y, dtype=None), PartialLabels.of(corrected, dtype=None)
     differ = _differ(before.labels, after.labels) + _differ(_mask(before), _mask(after))

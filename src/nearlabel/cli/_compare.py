@@ -9,11 +9,10 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import nearlabel
-from nearlabel.cli import _console
-from nearlabel.cli._arguments import OVER, POST_HOC, TESTS, some_names
-from nearlabel.cli._comparison import print_order
-from nearlabel.cli._console import FORMATS
+from nearlabel.cli import _comparison, _console
+from nearlabel.cli._arguments import some_names
 from nearlabel.utils.messages import warnings_as_notes
+from nearlabel.utils.names import OVER, POST_HOC, TESTS
 
 SUMMARY = "test which methods differ significantly"
 EXAMPLES = ("nearlabel compare results --test friedman --figure ranks.png",)
@@ -31,30 +30,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--test",
         choices=TESTS,
-        default=None,
         help="t: paired two-tailed t-test, as Zhang and Zhou (2007); corrected-t: the same with the variance corrected"
         " for folds that share training samples (Nadeau and Bengio 2003); wilcoxon: signed ranks; bayes: Bayesian"
         " signed ranks; friedman: mean ranks of all methods; default: corrected-t over folds, wilcoxon over data sets",
     )
-    parser.add_argument(
-        "--over", choices=OVER, default=None, help="unit of the paired test; default: datasets if there are several"
-    )
+    parser.add_argument("--over", choices=OVER, help="unit of the paired test; default: datasets if there are several")
     parser.add_argument(
         "--post-hoc", choices=POST_HOC, default="nemenyi", help="post-hoc test of --test friedman; default: nemenyi"
     )
     parser.add_argument("--alpha", type=float, default=0.05, help="significance level; default: 0.05")
-    parser.add_argument("--metrics", type=some_names, default=None, help="comma-separated; default: all that occur")
-    parser.add_argument("--methods", type=some_names, default=None, help="comma-separated; default: all that occur")
+    parser.add_argument("--metrics", type=some_names, help="comma-separated; default: all that occur")
+    parser.add_argument("--methods", type=some_names, help="comma-separated; default: all that occur")
     for option in ("--lower-is-better", "--greater-is-better"):
         parser.add_argument(
             option, type=some_names, default=(), metavar="A,B", help="direction of metrics outside the catalogue"
         )
     parser.add_argument(
-        "--figure",
-        type=Path,
-        default=None,
-        metavar="FILE",
-        help="file for critical difference diagrams; requires --test friedman",
+        "--figure", type=Path, metavar="FILE", help="file for critical difference diagrams; requires --test friedman"
     )
     parser.add_argument(
         "--rows",
@@ -63,16 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " with their label sets; with one name in --metrics, the samples where one method is better by that metric;"
         " requires results of evaluate --per-row",
     )
-    parser.add_argument(
-        "--k", type=int, default=None, help="with --rows: the number of neighbours, if the results contain several"
-    )
+    parser.add_argument("--k", type=int, help="with --rows: the number of neighbours, if the results contain several")
     parser.add_argument(
         "--limit",
         type=int,
-        default=None,
         help="with --rows: maximum number of samples of each method; default: 10 in a table, all in csv and json",
     )
-    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    _console.add_format_option(parser)
     parser.set_defaults(check=_check)
 
 
@@ -139,7 +128,7 @@ def _print(comparison: nearlabel.comparison.Comparison) -> None:
     test = f"{comparison.test} over {_OVER[comparison.over]}, level {comparison.alpha:g}"
     if comparison.order.relations:
         _print_relations(comparison, f"Significant differences: {test}")
-        print_order(comparison.order, "Ranking: significant wins minus losses", every=True)
+        _comparison.print_order(comparison.order, "Ranking: significant wins minus losses", every=True)
     else:
         _console.print_text(f"No significant difference: {test}.")
     for note in comparison.notes:

@@ -1,16 +1,19 @@
-"""Show a comparison of methods: tables by method and metric, and panels over k."""
+"""Print metrics: of methods on data sets, of predictions, and of labels; and panels over k."""
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import nearlabel
-from nearlabel.cli import _console
-from nearlabel.cli._console import MethodTable, print_method_tables
+from nearlabel.cli import _console, _model
+
+if TYPE_CHECKING:
+    from nearlabel.utils.types import FloatArray, Matrix
 
 _USUAL = (  # the columns of a table, as far as there is room
     "hamming_loss", "subset_accuracy", "micro_f1", "average_precision", "jaccard_examples", "macro_f1", "one_error",
@@ -84,8 +87,10 @@ def print_order(order: nearlabel.comparison.Order, heading: str, *, every: bool 
     cells = {
         method: (f"{n:+d}", *(f"{by_metric[m][method]:+d}" for m in metrics)) for method, n in order.scores.items()
     }
-    print_method_tables(
-        [MethodTable(heading, cells)], ("total", *map(nearlabel.metrics.evaluation.title_of, metrics)), every=every
+    _console.print_method_tables(
+        [_console.MethodTable(heading, cells)],
+        ("total", *map(nearlabel.metrics.evaluation.title_of, metrics)),
+        every=every,
     )
 
 
@@ -109,7 +114,7 @@ def _print_dataset(
     if len(numbers) > 1:
         best = [_best([cell for cell in cells if cell.metric == metric], directions.get(metric)) for metric in metrics]
         tables.append(_method_table(f"{dataset}: each method's best k on these test folds", cells, best))
-    n_left_out = print_method_tables(tables, [_heading(m, directions.get(m)) for m in metrics], every=every)
+    n_left_out = _console.print_method_tables(tables, [_heading(m, directions.get(m)) for m in metrics], every=every)
     if n_left_out:
         s = "" if n_left_out == 1 else "s"
         _console.print_text(f"{n_left_out} more metric{s}: use a wider terminal or --format csv.")
@@ -117,11 +122,11 @@ def _print_dataset(
 
 def _method_table(
     title: str, cells: Sequence[nearlabel.experiments.Cell], columns: Sequence[Mapping[str, str]]
-) -> MethodTable:
+) -> _console.MethodTable:
     """Return the table of columns, each a text by method; methods without any text are left out."""
     methods = dict.fromkeys(cell.method for cell in cells)
     rows = {method: [column.get(method, "") for column in columns] for method in methods}
-    return MethodTable(title, {method: row for method, row in rows.items() if any(row)})
+    return _console.MethodTable(title, {method: row for method, row in rows.items() if any(row)})
 
 
 def _means(cells: Sequence[nearlabel.experiments.Cell], greater_is_better: bool | None) -> dict[str, str]:
@@ -187,10 +192,10 @@ def _print_costs(dataset: str, costs: Sequence[nearlabel.experiments.SearchCost]
             for cost in costs
             if cost.metric == metric and not isinstance(cost.n_neighbors, int)
         }  # fmt: skip
-        table = MethodTable(
+        table = _console.MethodTable(
             f"{dataset}, {nearlabel.metrics.evaluation.title_of(metric)}: {over}", cells, of="method, search"
         )
-        print_method_tables([table], headers, every=True)
+        _console.print_method_tables([table], headers, every=True)
 
 
 def _shown(numbers: Sequence[int]) -> str:
@@ -205,3 +210,110 @@ def _deviation(cell: nearlabel.experiments.Cell) -> str:
 
 def _mean(cell: nearlabel.experiments.Cell) -> float:
     return cell.mean
+
+
+# Metrics of predictions, for all labels and for each: ``predict --score``.
+
+
+def read_metrics(arguments: argparse.Namespace) -> list[nearlabel.metrics.Metric]:
+    """Return the metrics to compute, none without --score."""
+    if not arguments.score:
+        return []
+    if arguments.metrics is None:
+        return [*nearlabel.metrics.CATALOGUE.values()]
+    return [nearlabel.experiments.make_metric(name) for name in arguments.metrics]
+
+
+def print_scored(
+    arguments: argparse.Namespace,
+    metrics: Sequence[nearlabel.metrics.Metric],
+    truth: Matrix,
+    labels: Matrix,
+    scores: FloatArray,
+    model: _model.OpenModel,
+) -> None:
+    """Print the metrics of predictions for rows whose label sets are known, in the format of the arguments."""
+    names = model.label_names
+    propensities = propensities_of(arguments, metrics, model)
+    values = nearlabel.metrics.score_all(truth, labels, scores, metrics, propensities=propensities)
+    skipped = nearlabel.metrics.evaluation.skipped_lines(truth, metrics)
+    if arguments.format == "json":
+        rows = _rows(truth, labels, scores, names)
+        _console.print_json({"rows": len(labels), "metrics": values, "skipped": skipped, "per_label": rows})
+        return
+    _console.print_notes(_notes(skipped))
+    if arguments.format == "csv":
+        each = [{"metric": name, "value": value} for name, value in values.items()]
+        _console.print_csv(_rows(truth, labels, scores, names) if arguments.per_label else each)
+        return
+    title = {metric.name: metric.title for metric in metrics}
+    lines = [(title[name], text_of(value)) for name, value in values.items()]
+    _console.print_table(f"Metrics on {len(labels)} rows", ("metric", "value"), lines)
+    if arguments.per_label:
+        print_labels({"Labels": _rows(truth, labels, scores, names)})
+
+
+def propensities_of(
+    arguments: argparse.Namespace, metrics: Sequence[nearlabel.metrics.Metric], model: _model.OpenModel
+) -> FloatArray | None:
+    """Return the propensities of labels by the model's training data, if a metric needs them.
+
+    Raises
+    ------
+    ValueError
+        If the card of the model does not contain them.
+    """
+    needing = [metric.name for metric in metrics if nearlabel.metrics.catalogue.needs_propensities(metric)]
+    if not needing:
+        return None
+    data = model.card.data
+    if data.label_counts is None or data.rows is None:
+        raise ValueError(
+            f"{arguments.model} must contain the number of training samples of each label, for {needing[0]}, got a card"
+            " without label_counts. Hint: save_model(..., data=data), or fit again."
+        )
+    return nearlabel.metrics.top_k.propensities_of_counts(data.label_counts, data.rows)
+
+
+def _rows(truth: Matrix, labels: Matrix, scores: FloatArray, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the metrics of each label, with its name."""
+    columns = {name: of.tolist() for name, of in nearlabel.metrics.label_table(truth, labels, scores).items()}
+    columns["label"] = list(names)
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _notes(skipped: Mapping[str, int]) -> list[str]:
+    """Return notes on which means are not over all labels or rows."""
+    of = {name: "rows" if "average=samples" in name else "labels" for name in skipped}
+    why = ("that have one class", "without a known value")
+    return [
+        f"{name} leaves out {n} {of[name]} {why[nearlabel.metrics.evaluation.is_mean_over_labels(name)]} here."
+        for name, n in skipped.items()
+    ]
+
+
+# Tables of labels: what ``predict --score --per-label`` and ``evaluate --per-label`` print.
+
+_HEADERS = {  # columns, the most informative first: the last ones may not fit
+    "support": "rows", "precision": "precision", "recall": "recall", "f1": "F1", "roc_auc": "ROC-AUC",
+    "average_precision": "average precision", "true_positives": "true positives", "false_positives": "false positives",
+    "false_negatives": "false negatives", "log_loss": "log loss", "brier_score": "Brier score",
+}  # fmt: skip
+
+
+def print_labels(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """Print tables of labels by their titles, with as many columns as there is room for in each."""
+    printed = [
+        _console.MethodTable(title, {row["label"]: [text_of(row[name]) for name in _HEADERS] for row in rows}, "label")
+        for title, rows in tables.items()
+    ]
+    n_left_out = _console.print_method_tables(printed, [*_HEADERS.values()], every=False)
+    if n_left_out:
+        _console.print_text(f"{n_left_out} more columns: use a wider terminal or --format csv.")
+
+
+def text_of(value: float) -> str:
+    """Return a figure, or a dash if it is undefined."""
+    if isinstance(value, int):
+        return str(value)
+    return "–" if math.isnan(value) else f"{value:.4f}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import datetime as dt
 import json
@@ -25,13 +26,19 @@ from nearlabel.utils.naming import import_optional
 FORMATS = ("table", "json", "csv")
 PAGE_FORMATS = (*FORMATS, "markdown")  # of commands whose output is a page of documentation
 _OF_RICH = ("table", "text")
+_RICH = {"extra": "cli", "purpose": "The command line"}
 _QUIET = ContextVar("_QUIET", default=False)
+
+
+def add_format_option(parser: argparse.ArgumentParser) -> None:
+    """Add --format, for commands that print tables."""
+    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
 
 
 def check_format(name: str) -> None:
     """Raise ImportError if a format needs a library that is not installed: before the work is done."""
     if name in _OF_RICH:
-        import_optional("rich.table", extra="cli", purpose="The command line")
+        import_optional("rich.table", **_RICH)
 
 
 def print_markdown(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
@@ -54,8 +61,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     The first `left` columns are left-aligned, the others right-aligned. In a narrow terminal the cells of the former
     are folded; those of the latter are not, since a number must stay in one piece.
     """
-    table_module = import_optional("rich.table", extra="cli", purpose="The command line")
-    table = table_module.Table(box=import_optional("rich.box", extra="cli", purpose="The command line").SIMPLE_HEAD)
+    table = import_optional("rich.table", **_RICH).Table(box=import_optional("rich.box", **_RICH).SIMPLE_HEAD)
     lines = [tuple(map(escape_line, line)) for line in (columns, *rows)]
     of_columns = list(zip(*lines, strict=True))
     headers = [column[0] for column in of_columns]
@@ -180,10 +186,9 @@ def progress_bar(what: str) -> Iterator[Progress]:
         with listening(None):  # the outer bar must not show the end of an inner part
             yield lambda done, total: None
         return
-    progress_module = import_optional("rich.progress", extra="cli", purpose="The command line")
-    escape = import_optional("rich.markup", extra="cli", purpose="The command line").escape
-    console_module = import_optional("rich.console", extra="cli", purpose="The command line")
-    console, left = console_module.Console(stderr=True), _Left()
+    progress_module = import_optional("rich.progress", **_RICH)
+    escape = import_optional("rich.markup", **_RICH).escape
+    console, left = import_optional("rich.console", **_RICH).Console(stderr=True), _Left()
     columns = (*progress_module.Progress.get_default_columns()[:-1], _time_left_column(progress_module, left))
     with progress_module.Progress(*columns, console=console, transient=True) as bars:
         bar = _Bar(partial(bars.update, bars.add_task(escape(escape_line(what)), total=None)))
@@ -214,7 +219,7 @@ def _time_left_column(progress_module: Any, left: _Left) -> Any:
 
     rich extrapolates the pace of the last half minute. In a long run no part may end in that time, and parts differ.
     """
-    text = import_optional("rich.text", extra="cli", purpose="The command line").Text
+    text = import_optional("rich.text", **_RICH).Text
 
     class TimeLeft(progress_module.TimeRemainingColumn):
         def render(self, task: Any) -> Any:
@@ -242,7 +247,7 @@ class _Bar:
 
 
 def _console() -> Any:
-    console = import_optional("rich.console", extra="cli", purpose="The command line").Console
+    console = import_optional("rich.console", **_RICH).Console
     # In a file or pipe nothing is folded: users search it by line. Markup is off, since names may look like it ("[b]").
     return console(width=width() if sys.stdout.isatty() else 10_000, markup=False, emoji=False)
 

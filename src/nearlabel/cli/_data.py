@@ -9,15 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import nearlabel
 from nearlabel.cli import _console, _streams
-from nearlabel.cli._arguments import IMPUTATIONS, columns
-
-if TYPE_CHECKING:
-    from nearlabel.utils.types import Matrix
-
+from nearlabel.cli._arguments import columns
+from nearlabel.utils.names import IMPUTATIONS
 
 EMBEDDED = "multidigits"
 DUPLICATES = "duplicates"
@@ -86,7 +83,6 @@ def add_groups_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--groups",
         metavar=f"COLUMN|{DUPLICATES}",
-        default=None,
         help="hold out the rows of a group together: rows with the same value in this column (not used as a feature),"
         f" or with {DUPLICATES} identical rows; default: no groups",
     )
@@ -107,7 +103,6 @@ def add_test_data_option(parser: argparse.ArgumentParser, *, used: str) -> None:
     parser.add_argument(
         TEST_DATA,
         metavar="DATA",
-        default=None,
         help=f"another file or data set, with the features and labels of DATA, {used}; default: none",
     )
 
@@ -167,11 +162,9 @@ def _found(data: str, options: dict[str, Any], subset: str) -> nearlabel.dataset
     if options:
         option = _PARAMETERS[next(iter(options))].replace("_", "-")
         raise ValueError(f"--{option} must go with a file, got the data set {data!r}. Hint: its labels are known.")
-    return (
-        nearlabel.datasets.load_multidigits()
-        if data == EMBEDDED
-        else nearlabel.datasets.fetch_dataset(data, subset=subset)
-    )
+    if data == EMBEDDED:
+        return nearlabel.datasets.load_multidigits()
+    return nearlabel.datasets.fetch_dataset(data, subset=subset)
 
 
 def _with_separator(data: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -187,6 +180,11 @@ def _with_separator(data: str, options: dict[str, Any]) -> dict[str, Any]:
     return options | {"labels_separator": guess}
 
 
+def column_names(data: str) -> Sequence[str] | None:
+    """Return the names of the columns of DATA; None if it is not a table."""
+    return nearlabel.datasets.tables.column_names_of(Path(data)) if is_file(data) else None
+
+
 def separator_of(arguments: argparse.Namespace) -> str:
     """Return the separator of the tags in a column of a table, given or guessed."""
     guess = arguments.labels_separator or nearlabel.datasets.tables.guess_separator_of(
@@ -197,11 +195,10 @@ def separator_of(arguments: argparse.Namespace) -> str:
 
 def feature_names(arguments: argparse.Namespace, id_column: str | None) -> tuple[str, ...] | None:
     """Return the names of the features of a file; None for svmlight, whose rows name features by number."""
-    others = [*(arguments.labels or ()), *(arguments.ignore or ()), arguments.labels_column, id_column]
+    named = [*(arguments.labels or ()), *(arguments.ignore or ()), arguments.labels_column, id_column]
+    others = [name for name in named if name is not None]
     return nearlabel.datasets.tables.feature_names_of(
-        Path(arguments.data),
-        labels_prefix=arguments.labels_prefix,
-        others=[name for name in others if name is not None],
+        Path(arguments.data), labels_prefix=arguments.labels_prefix, others=others
     )
 
 
@@ -223,6 +220,18 @@ def check_file(data: str) -> None:
     if Path(data).is_fifo():
         hint = f"Hint: {_streams.NAME} reads standard input."
         raise ValueError(f"{data} must be a file that can be read twice, got a pipe. {hint}")
+
+
+def check_number(option: str, number: int) -> None:
+    """Refuse a number below 1."""
+    from nearlabel.utils.validation import check_integer
+
+    check_integer(option, number, low=1)
+
+
+def changed(arguments: argparse.Namespace, **options: Any) -> argparse.Namespace:
+    """Return the arguments with some options changed."""
+    return argparse.Namespace(**vars(arguments) | options)
 
 
 def check_other_file(file: Path, others: Iterable[Path | None], option: str, names: str) -> None:
@@ -257,11 +266,14 @@ def usual_scale(arguments: argparse.Namespace) -> str:
     return "minmax" if is_mixed(arguments) else "none"
 
 
+def steps_of(model: Any) -> list[Any]:
+    """Return the steps of a pipeline, or the model itself as the only one."""
+    return [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+
+
 def encoder_of(model: Any) -> nearlabel.preprocessing.MixedFeaturesEncoder | None:
     """Return the encoder at the beginning of a model; None if it takes numbers."""
-    from sklearn.pipeline import Pipeline
-
-    first = model[0] if isinstance(model, Pipeline) else None
+    first = steps_of(model)[0]
     return first if isinstance(first, nearlabel.preprocessing.MixedFeaturesEncoder) else None
 
 
@@ -326,7 +338,7 @@ def check_finite(name: str, data: nearlabel.datasets.Dataset, *, imputes: bool) 
     raise ValueError(f"{problem}{count}.{hint}")
 
 
-def not_finite(data: str, X: Matrix, feature_names: Sequence[str], *, first: int = 0) -> str | None:
+def not_finite(data: str, X: Any, feature_names: Sequence[str], *, first: int = 0) -> str | None:
     """Return an error message for the first value that is not finite; None if all are finite.
 
     `first` is the number of the first row of X in DATA.
@@ -351,7 +363,7 @@ def tell(data: nearlabel.datasets.Dataset) -> None:
     """Print how many labels are unknown, if some are."""
     import numpy as np
 
-    from nearlabel.utils.partial_labels import PartialLabels
+    from nearlabel.utils.targets import PartialLabels
 
     unknown = PartialLabels.of(data.Y, dtype=None).unknown
     if unknown is None:
@@ -368,9 +380,9 @@ def narrowed(methods: Mapping[str, Any], data: nearlabel.datasets.Dataset, *, by
 
     Named methods are never left out: they raise an error if they do not accept unknown labels.
     """
-    from nearlabel.utils.partial_labels import PartialLabels
+    from nearlabel.utils.targets import has_unknown
 
-    if not by_default or PartialLabels.of(data.Y, dtype=None).unknown is None:
+    if not by_default or not has_unknown(data.Y):
         return dict(methods)
     taking = {name: method for name, method in methods.items() if nearlabel.experiments.takes_unknown(method)}
     if not taking:
@@ -399,9 +411,8 @@ def print_severe(
     hidden = {*_REFUSED, *mended(scales, searches), *(() if by_neighbors else _OF_DISTANCES)}
     if data.groups is not None:
         hidden.add("duplicates")  # or the user has better groups
-    severe = [
-        finding for finding in nearlabel.datasets.examine(data, search=False).severe if finding.kind not in hidden
-    ]
+    found = nearlabel.datasets.examine(data, search=False).severe
+    severe = [finding for finding in found if finding.kind not in hidden]
     _console.print_notes(f"{data.name}: {finding.sentence} Remedy: {finding.remedy}" for finding in severe)
 
 

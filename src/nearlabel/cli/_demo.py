@@ -7,8 +7,7 @@ from pathlib import Path
 
 import nearlabel
 from nearlabel.cli import _comparison, _console
-from nearlabel.cli._arguments import NEIGHBOR_METHODS
-from nearlabel.cli._console import FORMATS
+from nearlabel.utils.names import NEIGHBOR_METHODS
 
 SUMMARY = "compare the neighbour methods on the embedded data set"
 EXAMPLES = ("nearlabel demo --out demo-output",)
@@ -25,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=Path("nearlabel-demo"),
         help="folder for the figure; default: nearlabel-demo",
     )
-    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    _console.add_format_option(parser)
 
 
 _METHODS = (*NEIGHBOR_METHODS, "nldd")

@@ -7,8 +7,6 @@ from typing import Any
 
 import nearlabel
 from nearlabel.cli import _console, _data
-from nearlabel.cli._console import FORMATS
-from nearlabel.cli._data import add_data_options, add_kind_options, counted
 
 SUMMARY = "summarise a data set"
 EXAMPLES = ("nearlabel describe yeast", "nearlabel describe songs.csv --labels-prefix mood_ --ignore id,title")
@@ -17,9 +15,9 @@ LOADS = ("datasets", "labels")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_data_options(parser)
-    add_kind_options(parser)
-    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    _data.add_data_options(parser)
+    _data.add_kind_options(parser)
+    _console.add_format_option(parser)
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -67,7 +65,7 @@ def _of_features(dataset: nearlabel.datasets.Dataset) -> dict[str, Any]:
     if X.dtype.kind == "O":  # cells of several kinds, of which a missing number or date is NaN, another one None
         numbers = numbers_of(stored)
         n_missing = int(np.isnan(numbers).sum()) + sum(cell is None for cell in stored.flat)
-        of_storage = {"storage": "cells", "columns": counted(dataset.feature_kinds)}
+        of_storage = {"storage": "cells", "columns": _data.counted(dataset.feature_kinds)}
     else:
         numbers, n_missing = stored, int(np.isnan(stored).sum())
         share = np.count_nonzero(stored) / (X.shape[0] * X.shape[1])

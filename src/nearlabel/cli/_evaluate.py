@@ -10,7 +10,8 @@ from typing import Any
 
 import nearlabel
 from nearlabel.cli import _comparison, _console, _data, _matched_data
-from nearlabel.cli._arguments import (
+from nearlabel.cli._arguments import any_names, numbers, some_names
+from nearlabel.utils.names import (
     ESTIMATORS,
     METHODS,
     NEIGHBOR_METHODS,
@@ -20,22 +21,7 @@ from nearlabel.cli._arguments import (
     SELECTIONS,
     TESTS,
     THRESHOLDS,
-    any_names,
-    numbers,
-    some_names,
 )
-from nearlabel.cli._console import FORMATS
-from nearlabel.cli._data import (
-    add_data_options,
-    add_groups_option,
-    add_impute_option,
-    add_kind_options,
-    add_test_data_option,
-    print_severe,
-    usual_scale,
-)
-from nearlabel.cli._matched_data import OF_TEST_ROWS, has_copies, print_share, split_copies
-from nearlabel.cli._scored import print_labels
 
 SUMMARY = "compare methods on a data set by cross-validation"
 EXAMPLES = ("nearlabel evaluate emotions --methods mlknn,brknn-a --k 1-30 --scale minmax --out results",)
@@ -44,8 +30,8 @@ LOADS = ("comparison", "experiments")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_data_options(parser)
-    add_kind_options(parser)
+    _data.add_data_options(parser)
+    _data.add_kind_options(parser)
     _add_methods(parser)
     _add_folds(parser)
     _add_preparation(parser)
@@ -82,16 +68,13 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
 
 def _add_folds(parser: argparse.ArgumentParser) -> None:
     """Add the options of the folds and test data."""
-    parser.add_argument(
-        "--cv", default=None, help="number of shuffled folds, or 'given' for the catalogue's split; default: 10"
-    )
-    add_test_data_option(parser, used="to compare the methods on instead of folds of DATA")
+    parser.add_argument("--cv", help="number of shuffled folds, or 'given' for the catalogue's split; default: 10")
+    _data.add_test_data_option(parser, used="to compare the methods on instead of folds of DATA")
     parser.add_argument(
         "--stratify",
         type=_order,
         nargs="?",
         const=1,
-        default=None,
         metavar="{1,2}",
         help="stratify the folds by label, or with 2 by pairs of labels; default: plain shuffled folds",
     )
@@ -102,12 +85,11 @@ def _add_preparation(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scale",
         choices=SCALES,
-        default=None,
         help="how to scale numbers (fitted on the training part of each fold); default: none, or minmax if there are"
         " columns of other kinds",
     )
-    add_impute_option(parser)
-    add_groups_option(parser)
+    _data.add_impute_option(parser)
+    _data.add_groups_option(parser)
     parser.add_argument("--seed", type=int, default=0, help="random seed of the shuffle; default: 0")
 
 
@@ -125,7 +107,6 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metrics",
         type=any_names,
-        default=None,
         help="comma-separated, of the catalogue, with options after a colon (precision_at_k:k=3, roc_auc), or"
         " package.module:function; default: all without options, or micro_f1 with --search",
     )
@@ -145,7 +126,6 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--test",
         choices=(*TESTS, "none"),
-        default=None,
         help="significance test over the folds (test data: see --test-data): print below the table which methods are"
         " significantly better than others; see nearlabel compare; default: corrected-t if there are several methods"
         " and folds",
@@ -154,9 +134,9 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     """Add the options of the output."""
-    parser.add_argument("--out", type=Path, default=None, help="folder for the records; the same command resumes there")
+    parser.add_argument("--out", type=Path, help="folder for the records; the same command resumes there")
     parser.add_argument("--jobs", type=int, default=1, help="number of processes; default: 1")
-    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    _console.add_format_option(parser)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -220,7 +200,7 @@ def main(arguments: argparse.Namespace) -> None:
     comparison: nearlabel.experiments.Plan | nearlabel.experiments.SearchPlan = plan
     if arguments.search:
         comparison = nearlabel.experiments.SearchPlan(plan, arguments.search)
-    elif has_copies(problem):
+    elif _matched_data.has_copies(problem):
         comparison = replace(plan, without_copies=True)
     with _console.progress_bar(f"folds of {name}") as progress:
         records = nearlabel.experiments.run(
@@ -246,7 +226,7 @@ def _plan(arguments: argparse.Namespace) -> nearlabel.experiments.Plan:
         methods=_with_thresholds(methods, arguments.thresholds),
         n_neighbors=arguments.k,
         cv=10 if arguments.cv in (None, "given") else _number("--cv", arguments.cv),
-        scale=arguments.scale or usual_scale(arguments),
+        scale=arguments.scale or _data.usual_scale(arguments),
         seeds=(arguments.seed,),
         stratify=arguments.stratify,
         impute=_data.imputation(arguments),
@@ -260,7 +240,7 @@ def _print_severe(
     arguments: argparse.Namespace, plan: nearlabel.experiments.Plan, problem: nearlabel.experiments.Problem
 ) -> None:
     """Print faults of the training data for these methods."""
-    print_severe(
+    _data.print_severe(
         problem[0] if isinstance(problem, tuple) else problem,
         scales=(plan.scale,),
         searches=(nearlabel.experiments.usual_search(plan.scale), *arguments.search),
@@ -294,14 +274,16 @@ def _print_tables(
     """Print the metrics, which methods are better, the figures of labels if asked for, and those without copies."""
     directions = _comparison.directions_of(records)
     every = arguments.metrics is not None
-    asked, without = split_copies(cells)
+    asked, without = _matched_data.split_copies(cells)
     _comparison.show(asked, "table", directions, every=every)
     _comparison.print_skipped(records)
     _show_order([record for record in records if record["metric"] in directions], arguments.test, every=every)
     if arguments.per_label:
         _print_labels(nearlabel.experiments.summarise_labels(records))
     if plan.without_copies and not _console.is_quiet():
-        print_share(problem, OF_TEST_ROWS if without else f"{OF_TEST_ROWS}, of which there is none")
+        _matched_data.print_share(
+            problem, _matched_data.OF_TEST_ROWS if without else f"{_matched_data.OF_TEST_ROWS}, of which there is none"
+        )
         _comparison.show(without, "table", directions, every=every)
 
 
@@ -309,7 +291,7 @@ def _print_labels(rows: Sequence[Mapping[str, Any]]) -> None:
     """Print a table of labels for each method, and how many labels have no areas on some or all folds."""
     methods = dict.fromkeys(row["method"] for row in rows)
     tables = {f"Labels, {method}": [row for row in rows if row["method"] == method] for method in methods}
-    print_labels(tables)
+    _comparison.print_labels(tables)
     of_one = next(iter(tables.values()))
     never = sum(row["skipped_folds"] == row["folds"] for row in of_one)
     partly = sum(0 < row["skipped_folds"] < row["folds"] for row in of_one)

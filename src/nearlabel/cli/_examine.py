@@ -6,9 +6,7 @@ import argparse
 
 import nearlabel
 from nearlabel.cli import _console, _data, _matched_data
-from nearlabel.cli._arguments import SCALES, SEARCHES
-from nearlabel.cli._console import FORMATS
-from nearlabel.cli._data import add_data_options, add_impute_option, add_kind_options, mended, usual_scale
+from nearlabel.utils.names import SCALES, SEARCHES
 
 SUMMARY = "find problems in a data set that make neighbours worse"
 EXAMPLES = ("nearlabel examine yeast", "nearlabel examine songs.csv --labels-prefix mood_ --ignore id,title")
@@ -17,27 +15,25 @@ LOADS = ("datasets", "experiments")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_data_options(parser)
-    add_kind_options(parser)
+    _data.add_data_options(parser)
+    _data.add_kind_options(parser)
     parser.add_argument(
-        "--test-data", metavar="DATA", default=None, help="samples to predict; those that are also in DATA are counted"
+        "--test-data", metavar="DATA", help="samples to predict; those that are also in DATA are counted"
     )
     parser.add_argument("--k", type=int, default=10, help="number of neighbours used to find hubs; default: 10")
     parser.add_argument(
         "--scale",
         choices=SCALES,
-        default=None,
         help="how to scale numbers before the search; default: none, or minmax if there are columns of other kinds",
     )
-    add_impute_option(parser)
+    _data.add_impute_option(parser)
     parser.add_argument(
         "--search",
-        default=None,
         metavar="SEARCH",
         help=f"one of {', '.join(SEARCHES)}, or none, which skips the checks of neighbours; default: exact, or"
         " exact:metric=cosine with --scale tfidf",
     )
-    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    _console.add_format_option(parser)
 
 
 _COLUMNS = ("severity", "kind", "sentence", "remedy", "evidence")
@@ -45,12 +41,10 @@ _COLUMNS = ("severity", "kind", "sentence", "remedy", "evidence")
 
 def main(arguments: argparse.Namespace) -> None:
     """Print the findings."""
-    from nearlabel.utils.validation import check_integer
-
-    check_integer("--k", arguments.k, low=1)
+    _data.check_number("--k", arguments.k)
     data = _data.open_data(arguments)
     test = _matched_data.open_test_rows(arguments, data)
-    scale = arguments.scale or usual_scale(arguments)
+    scale = arguments.scale or _data.usual_scale(arguments)
     impute = _data.imputation(arguments)
     search = nearlabel.experiments.usual_search(scale) if arguments.search is None else arguments.search
     with _console.progress_bar(f"neighbours of {data.name}"):
@@ -61,7 +55,7 @@ def main(arguments: argparse.Namespace) -> None:
             search=False if search == "none" else nearlabel.experiments.make_search(search),
             n_neighbors=arguments.k,
         )
-    hidden = mended((scale,), (search,)) | ({"missing_values"} if impute else set())
+    hidden = _data.mended((scale,), (search,)) | ({"missing_values"} if impute else set())
     shown = nearlabel.datasets.Examination([finding for finding in found if finding.kind not in hidden], found.notes)
     _print(data, shown, arguments.format)
 

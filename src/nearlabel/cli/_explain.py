@@ -5,15 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import nearlabel
-from nearlabel.cli import _console, _model
-from nearlabel.cli._data import add_data_options
-from nearlabel.cli._model import add_model_argument
-
-if TYPE_CHECKING:
-    from nearlabel.utils.types import Matrix
+from nearlabel.cli import _console, _data, _model
 
 SUMMARY = "explain a prediction"
 EXAMPLES = ("nearlabel explain model.skops multidigits --row 17",)
@@ -25,8 +20,8 @@ _FORMATS = ("text", "json")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_model_argument(parser)
-    add_data_options(parser)
+    _model.add_model_argument(parser)
+    _data.add_data_options(parser)
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--row", type=_row_number, metavar="N", help="number of the row, from 0")
     which.add_argument(
@@ -83,7 +78,7 @@ class _Found(NamedTuple):
 
     row: int
     id: str | None
-    X: Matrix
+    X: Any
 
 
 def _find(arguments: argparse.Namespace, model: _model.OpenModel) -> _Found:
@@ -119,7 +114,7 @@ def _by_id(data: str, blocks: Iterable[nearlabel.datasets.RowBlock], column: str
     return found[0]
 
 
-def _explained(model: _model.OpenModel, X: Matrix) -> nearlabel.lazy.Explanation:
+def _explained(model: _model.OpenModel, X: Any) -> nearlabel.lazy.Explanation:
     """Explain one row."""
     if not nearlabel.models.explains(model.model):
         raise ValueError(

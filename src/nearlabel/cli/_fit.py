@@ -8,31 +8,9 @@ from math import nan
 from typing import Any
 
 import nearlabel
-from nearlabel.cli import _console, _data, _matched_data, _model
-from nearlabel.cli._arguments import (
-    CALIBRATIONS,
-    LOO,
-    METHODS,
-    PROMISED_MEASURES,
-    SCALES,
-    SEARCHES,
-    THRESHOLDS,
-    folds_or_loo,
-    share,
-)
-from nearlabel.cli._data import (
-    add_data_options,
-    add_groups_option,
-    add_impute_option,
-    add_kept_options,
-    add_kind_options,
-    add_test_data_option,
-    print_severe,
-    usual_scale,
-)
-from nearlabel.cli._matched_data import has_copies
-from nearlabel.cli._model import add_file_options
-from nearlabel.cli._training import KeptModel, check_file
+from nearlabel.cli import _console, _data, _matched_data, _model, _training
+from nearlabel.cli._arguments import LOO, folds_or_loo, share
+from nearlabel.utils.names import CALIBRATIONS, METHODS, PROMISED_MEASURES, SCALES, SEARCHES, THRESHOLDS
 
 SUMMARY = "fit a model to a data set and save it"
 EXAMPLES = (
@@ -48,58 +26,11 @@ MOST = 30  # numbers of neighbours of a named method that auto tries
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_data_options(parser)
-    add_kept_options(parser)
-    add_kind_options(parser)
-    add_file_options(parser, required=True)
-    parser.add_argument(
-        "--method",
-        default=AUTO,
-        metavar="SPEC",
-        help="auto: select the best of brknn, mlknn and mlmlm (without mlmlm if labels are unknown), together with"
-        " weights, distance, scaling, k and thresholds;"
-        f" or one of {', '.join(METHODS)}, with options, thresholds and a feature selection as in"
-        " nearlabel evaluate --methods; default: auto",
-    )
-    parser.add_argument(
-        "--k",
-        type=_number_or_auto,
-        default=None,
-        metavar="{auto,N}",
-        help=f"number of neighbours; auto: for a named method the best of 1 to {MOST} on held-out samples; default:"
-        " auto",
-    )
-    parser.add_argument(
-        "--scale",
-        choices=SCALES,
-        default=None,
-        help="how to scale numbers (fitted on training data); default: the best; for a named method none, or minmax if"
-        " there are columns of other kinds",
-    )
-    add_impute_option(parser)
-    add_groups_option(parser)
-    add_test_data_option(parser, used="to evaluate the model on")
-    parser.add_argument(
-        "--search",
-        default=None,
-        metavar="SEARCH",
-        help=f"one of {', '.join(SEARCHES)}; default: exact with the best distance; for a named method exact, or"
-        " exact:metric=cosine with --scale tfidf",
-    )
-    parser.add_argument(
-        "--thresholds",
-        default=None,
-        metavar="NAME",
-        help=f"none: the method's own decision; a number from 0 to 1; or tuned: {', '.join(THRESHOLDS)}; default: tuned"
-        " for --metric; for a named method none",
-    )
-    parser.add_argument(
-        "--calibrate",
-        choices=CALIBRATIONS,
-        default=None,
-        help="how to calibrate the probabilities of a named method, for each label, on held-out samples; default: no"
-        " calibration",
-    )
+    _data.add_data_options(parser)
+    _data.add_kept_options(parser)
+    _data.add_kind_options(parser)
+    _model.add_file_options(parser, required=True)
+    _add_method_options(parser)
     parser.add_argument(
         "--metric",
         default="micro_f1",
@@ -118,12 +49,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(format="table", check=_check)  # the format of the output
 
 
+def _add_method_options(parser: argparse.ArgumentParser) -> None:
+    """Add the method, its parameters, the preparation of features, and the samples that go together."""
+    parser.add_argument(
+        "--method",
+        default=AUTO,
+        metavar="SPEC",
+        help="auto: select the best of brknn, mlknn and mlmlm (without mlmlm if labels are unknown), together with"
+        " weights, distance, scaling, k and thresholds;"
+        f" or one of {', '.join(METHODS)}, with options, thresholds and a feature selection as in"
+        " nearlabel evaluate --methods; default: auto",
+    )
+    parser.add_argument(
+        "--k",
+        type=_number_or_auto,
+        metavar="{auto,N}",
+        help=f"number of neighbours; auto: for a named method the best of 1 to {MOST} on held-out samples; default:"
+        " auto",
+    )
+    parser.add_argument(
+        "--scale",
+        choices=SCALES,
+        help="how to scale numbers (fitted on training data); default: the best; for a named method none, or minmax if"
+        " there are columns of other kinds",
+    )
+    _data.add_impute_option(parser)
+    _data.add_groups_option(parser)
+    _data.add_test_data_option(parser, used="to evaluate the model on")
+    parser.add_argument(
+        "--search",
+        metavar="SEARCH",
+        help=f"one of {', '.join(SEARCHES)}; default: exact with the best distance; for a named method exact, or"
+        " exact:metric=cosine with --scale tfidf",
+    )
+    parser.add_argument(
+        "--thresholds",
+        metavar="NAME",
+        help=f"none: the method's own decision; a number from 0 to 1; or tuned: {', '.join(THRESHOLDS)}; default: tuned"
+        " for --metric; for a named method none",
+    )
+    parser.add_argument(
+        "--calibrate",
+        choices=CALIBRATIONS,
+        help="how to calibrate the probabilities of a named method, for each label, on held-out samples; default: no"
+        " calibration",
+    )
+
+
 def _add_guarantee_options(parser: argparse.ArgumentParser) -> None:
     """Add --guarantee and the option that goes with it."""
     parser.add_argument(
         "--guarantee",
         type=_measure_and_level,
-        default=None,
         metavar="METRIC=LEVEL",
         help="guarantee at least this on new samples distributed like DATA: one of"
         f" {', '.join(PROMISED_MEASURES)}, as in recall=0.9. Three tenths of the rows, drawn with a fixed seed, are"
@@ -132,7 +109,6 @@ def _add_guarantee_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--confidence",
         type=share,
-        default=None,
         metavar="P",
         help="with --guarantee: the probability that the guarantee is met, required for precision; default: it is met"
         " on average over draws of DATA",
@@ -182,7 +158,7 @@ _HINT = "Hint: --method mlknn."
 
 def main(arguments: argparse.Namespace) -> None:
     """Select a model or use the named one, evaluate it on held-out samples, fit it to all samples, and save it."""
-    check_file(arguments.file, force=arguments.force)
+    _training.check_file(arguments.file, force=arguments.force)
     plan = _choice(arguments) if arguments.method == AUTO else _named(arguments)
     keep = _model.open_kept(arguments)
     data = _data.open_training_data(_model.without_kept(arguments))
@@ -196,10 +172,12 @@ def main(arguments: argparse.Namespace) -> None:
     chosen = _chosen(plan, data)
     tuned = None
     if arguments.validate != NONE:
-        tuning = replace(_tuning(arguments, chosen.candidate), without_copies=test is None and has_copies(data))
+        tuning = replace(
+            _tuning(arguments, chosen.candidate), without_copies=test is None and _matched_data.has_copies(data)
+        )
         with _console.progress_bar(f"models of {data.name}") as progress:
             tuned = tuning.run(data, progress=progress)
-    kept = KeptModel.of(
+    kept = _training.KeptModel.of(
         chosen.candidate if tuned is None else tuned.best,
         data,
         arguments.file,
@@ -219,7 +197,7 @@ def _named(arguments: argparse.Namespace) -> nearlabel.experiments.Candidate:
             raise ValueError(f"{option} must go with a method that names none after an @, got {arguments.method}.")
     calibrated = arguments.method if arguments.calibrate is None else f"{arguments.method}@{arguments.calibrate}"
     method = calibrated if arguments.thresholds in (None, NONE) else f"{calibrated}@{arguments.thresholds}"
-    scale = arguments.scale or usual_scale(arguments)
+    scale = arguments.scale or _data.usual_scale(arguments)
     k = None if arguments.k == AUTO else arguments.k
     named = nearlabel.experiments.Candidate(
         method,
@@ -262,10 +240,10 @@ def _print_severe(
 ) -> None:
     """Print severe problems of the data, except those that the named candidate, or the selection, fixes."""
     if isinstance(plan, nearlabel.experiments.NeighborsChoice):
-        print_severe(data, scales=_CHOSEN_SCALES, searches=_CHOSEN_SEARCHES, by_neighbors=True)
+        _data.print_severe(data, scales=_CHOSEN_SCALES, searches=_CHOSEN_SEARCHES, by_neighbors=True)
     else:
         has_neighbors = nearlabel.experiments.MethodSpec.of(plan.method).has_neighbors
-        print_severe(data, scales=(plan.scale,), searches=(str(plan.search),), by_neighbors=has_neighbors)
+        _data.print_severe(data, scales=(plan.scale,), searches=(str(plan.search),), by_neighbors=has_neighbors)
 
 
 def _chosen(

@@ -6,9 +6,7 @@ import argparse
 from pathlib import Path
 
 import nearlabel
-from nearlabel.cli import _console, _model, _streams
-from nearlabel.cli._model import add_model_argument
-from nearlabel.cli._update import add_retune_option
+from nearlabel.cli import _console, _model, _streams, _update
 
 SUMMARY = "remove training samples from a model"
 EXAMPLES = ("nearlabel forget songs.skops --rows 3,17",)
@@ -17,7 +15,7 @@ LOADS = ("persistence",)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_model_argument(parser)
+    _model.add_model_argument(parser)
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument(
         "--ids",
@@ -30,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="saved column that contains the ids; default: the one named id, or whose name ends in id",
     )
-    add_retune_option(parser)
+    _update.add_retune_option(parser)
 
 
 def _row_numbers(text: str) -> tuple[int, ...]:

@@ -7,15 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import nearlabel
 from nearlabel.cli import _console, _data
-from nearlabel.cli._data import TEST_DATA, options_of_kinds
-
-if TYPE_CHECKING:
-    from nearlabel.utils.types import IntArray, Matrix
-
 
 _MOST_NAMED = 5
 
@@ -38,26 +33,16 @@ def with_columns_of(
     """
     _data.check_file(arguments.data)
     of_names = dict(zip(model.feature_names or (), kinds, strict=False))
-    arguments = argparse.Namespace(**vars(arguments) | options_of_kinds(of_names))
+    arguments = _data.changed(arguments, **_data.options_of_kinds(of_names))
     says_labels = any(getattr(arguments, option) is not None for option in ("labels", "labels_prefix", "labels_column"))
-    features, labels = model.feature_names, model.label_names
-    if (
-        says_labels
-        or not features
-        or not labels
-        or nearlabel.datasets.tables.are_numbered(features)
-        or not _data.is_file(arguments.data)
-    ):
+    features, labels, tables = model.feature_names, model.label_names, nearlabel.datasets.tables
+    if says_labels or not features or not labels or tables.are_numbered(features) or not _data.is_file(arguments.data):
         return arguments
-    found = nearlabel.datasets.tables.columns_of_model(
-        Path(arguments.data),
-        features,
-        labels,
-        separator=arguments.labels_separator,
-        ignore=arguments.ignore or (),
-        kinds=of_names,
+    ignore, separator = arguments.ignore or (), arguments.labels_separator
+    found = tables.columns_of_model(
+        Path(arguments.data), features, labels, separator=separator, ignore=ignore, kinds=of_names
     )
-    return argparse.Namespace(**vars(arguments) | found)
+    return _data.changed(arguments, **found)
 
 
 def match_to(
@@ -76,9 +61,8 @@ def match_to(
     """
     data = with_features(model, data)
     names = model.label_names
-    if names is None or (
-        nearlabel.datasets.tables.are_numbered(names) and not (tags and set(names) & set(data.label_names))
-    ):
+    are_numbered = nearlabel.datasets.tables.are_numbered
+    if names is None or (are_numbered(names) and not (tags and set(names) & set(data.label_names))):
         _check_number("labels", model.labels, data.label_names)
         return data, []
     positions = _positions(names, data.label_names)
@@ -128,11 +112,10 @@ def with_features(
         places = _positions(names, data.feature_names)
         kinds = tuple(data.feature_kinds[place] for place in places)
         return replace(data, X=data.X[:, places], feature_names=names, feature_kinds=kinds)
-    if isinstance(
-        data.feature_names, nearlabel.datasets.tables.NumberedNames
-    ) and nearlabel.datasets.tables.are_numbered(names):
+    tables = nearlabel.datasets.tables
+    if isinstance(data.feature_names, tables.NumberedNames) and tables.are_numbered(names):
         return replace(data, X=data.X[:, : len(names)], feature_names=names, feature_kinds=())  # all are numbers
-    match = nearlabel.datasets.tables.FeatureMatch("DATA", data.feature_names, data.feature_kinds, names)
+    match = tables.FeatureMatch("DATA", data.feature_names, data.feature_kinds, names)
     return replace(data, X=match.take(data.X), feature_names=names, feature_kinds=match.kinds)
 
 
@@ -142,21 +125,16 @@ def features_among(model: nearlabel.persistence.DataSummary, known: Sequence[str
     For a model fitted to an array, which has no names, these are the columns named by number, as in a svmlight file,
     else all columns, by position.
     """
-    names = model.feature_names or nearlabel.datasets.tables.NumberedNames(model.features or 0)
-    if (
-        isinstance(known, nearlabel.datasets.tables.NumberedNames)
-        and nearlabel.datasets.tables.are_numbered(names)
-        and len(names) <= len(known)
-    ):
+    tables = nearlabel.datasets.tables
+    names = model.feature_names or tables.NumberedNames(model.features or 0)
+    if isinstance(known, tables.NumberedNames) and tables.are_numbered(names) and len(names) <= len(known):
         return names or known
     # A file may declare some categories of an attribute only: the others are in no row.
-    there = {*known, *(f"{nearlabel.datasets.tables.attribute_of(name)}=" for name in known if "=" in name)}
-    lacking = [
-        name for name in names if name not in there and f"{nearlabel.datasets.tables.attribute_of(name)}=" not in there
-    ]
+    there = {*known, *(f"{tables.attribute_of(name)}=" for name in known if "=" in name)}
+    lacking = [name for name in names if name not in there and f"{tables.attribute_of(name)}=" not in there]
     if names and not lacking:
         return names
-    if not nearlabel.datasets.tables.are_numbered(names):
+    if not tables.are_numbered(names):
         raise ValueError(f"DATA must have the features of the model, got none named {_some(lacking)}.")
     _check_number("features", model.features, known, " Hint: --ignore and --labels leave columns out.")
     return known
@@ -178,7 +156,7 @@ def _check_labels(lacking: Sequence[str], names: Sequence[str], known: Sequence[
         raise ValueError(f"DATA must have {expected}, got {_some(known)}. {hint}")
 
 
-def _positions(names: Sequence[str], among: Sequence[str]) -> IntArray:
+def _positions(names: Sequence[str], among: Sequence[str]) -> Any:
     """Return the position of each name, -1 if it is missing."""
     import numpy as np
 
@@ -186,12 +164,12 @@ def _positions(names: Sequence[str], among: Sequence[str]) -> IntArray:
     return np.array([where.get(name, -1) for name in names], dtype=np.intp)
 
 
-def _columns(Y: Matrix, positions: IntArray) -> Matrix:
+def _columns(Y: Any, positions: Any) -> Any:
     """Return columns of Y; -1 is a tag that no row has, which is appended: unknown where other tags are, else 0."""
     import numpy as np
     from scipy import sparse
 
-    from nearlabel.utils.partial_labels import PartialLabels
+    from nearlabel.utils.targets import PartialLabels
 
     absent = np.zeros((Y.shape[0], 1), dtype=Y.dtype)
     unknown = PartialLabels.of(Y, dtype=None).unknown
@@ -256,25 +234,22 @@ def _of_test_data(arguments: argparse.Namespace, training: nearlabel.datasets.Da
     Columns that are ignored, saved or used as groups in the training data may be missing.
     """
     data = arguments.test_data
-    arguments = argparse.Namespace(**vars(arguments) | {"data": data, "groups": None})
-    known = nearlabel.datasets.tables.column_names_of(Path(data)) if _data.is_file(data) else None
-    names = training.feature_names
-    if known is None or (
-        nearlabel.datasets.tables.are_numbered(names) and not set(names) <= set(known)
-    ):  # features are found by position
+    arguments = _data.changed(arguments, data=data, groups=None)
+    known, names = _data.column_names(data), training.feature_names
+    if known is None:
         return arguments
+    if nearlabel.datasets.tables.are_numbered(names) and not set(names) <= set(known):
+        return arguments  # features are found by position
     features = {*names, *(name.rpartition("[")[0] for name in names)}  # embedding[0] is in the column embedding
     others = tuple(name for name in known if name not in features and not _data.is_label(arguments, name))
-    return argparse.Namespace(**vars(arguments) | {"ignore": others or None})
+    return _data.changed(arguments, ignore=others or None)
 
 
 def _names_of(training: nearlabel.datasets.Dataset) -> nearlabel.persistence.DataSummary:
-    names = training.feature_names
+    features, labels = training.feature_names, tuple(training.label_names)
+    names = None if isinstance(features, nearlabel.datasets.tables.NumberedNames) else tuple(features)
     return nearlabel.persistence.DataSummary(
-        features=len(training.feature_names),
-        labels=len(training.label_names),
-        feature_names=None if isinstance(names, nearlabel.datasets.tables.NumberedNames) else tuple(names),
-        label_names=tuple(training.label_names),
+        features=len(features), labels=len(labels), feature_names=names, label_names=labels
     )
 
 
@@ -284,7 +259,7 @@ def _told_of_test_data() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        told = str(error).replace("DATA", TEST_DATA, 1).replace("the model", "the training data")
+        told = str(error).replace("DATA", _data.TEST_DATA, 1).replace("the model", "the training data")
         raise ValueError(told) from error
 
 
@@ -292,11 +267,7 @@ def _widened(test: nearlabel.datasets.Dataset, names: Sequence[str]) -> nearlabe
     """Return the rows of a svmlight file, which ends at the last feature that it has, with all features."""
     from scipy import sparse
 
-    if not (
-        sparse.issparse(test.X)
-        and nearlabel.datasets.tables.are_numbered(test.feature_names)
-        and nearlabel.datasets.tables.are_numbered(names)
-    ):
+    if not (sparse.issparse(test.X) and all(map(nearlabel.datasets.tables.are_numbered, (test.feature_names, names)))):
         return test
     X = test.X.copy()
     X.resize((X.shape[0], len(names)))
@@ -310,21 +281,17 @@ def scores_on(
     import numpy as np
 
     from nearlabel.utils.estimators import label_scores, response_method_of
-    from nearlabel.utils.partial_labels import PartialLabels
+    from nearlabel.utils.targets import PartialLabels
 
     truth = PartialLabels.of(test.Y).with_nan()
     labels = model.predict(test.X)
     scores = label_scores(model, test.X, truth.shape[1], response_method_of(model))
     values = nearlabel.metrics.score_all(truth, labels, scores)
-    new = (
-        ~nearlabel.experiments.copied_rows(training, test)
-        if has_copies((training, test))
-        else np.zeros(len(scores), dtype=bool)
-    )
-    if new.any():
-        values |= nearlabel.metrics.evaluation.named_without_copies(
-            nearlabel.metrics.score_all(truth[new], labels[new], scores[new])
-        )
+    if has_copies((training, test)):
+        new = ~nearlabel.experiments.copied_rows(training, test)
+        if new.any():
+            of_new = nearlabel.metrics.score_all(truth[new], labels[new], scores[new])
+            values |= nearlabel.metrics.evaluation.named_without_copies(of_new)
     return {name: float(value) for name, value in values.items() if np.isfinite(value)}
 
 
@@ -346,9 +313,8 @@ def has_copies(problem: nearlabel.experiments.Problem) -> bool:
 
 def are_told(metrics: Iterable[str]) -> bool:
     """Return whether some metrics are without copies, and the command is not quiet."""
-    return not _console.is_quiet() and any(
-        metric.endswith(nearlabel.metrics.evaluation.WITHOUT_COPIES) for metric in metrics
-    )
+    ending = nearlabel.metrics.evaluation.WITHOUT_COPIES
+    return not _console.is_quiet() and any(metric.endswith(ending) for metric in metrics)
 
 
 def print_share(problem: nearlabel.experiments.Problem, how: str) -> None:
@@ -361,14 +327,12 @@ def split_copies(
     cells: Iterable[nearlabel.experiments.Cell],
 ) -> tuple[list[nearlabel.experiments.Cell], list[nearlabel.experiments.Cell]]:
     """Return the figures that were asked for, and those without copies, named as such by their data set."""
-    cells = list(cells)
-    asked = [cell for cell in cells if not cell.metric.endswith(nearlabel.metrics.evaluation.WITHOUT_COPIES)]
-    return asked, [
-        replace(
-            cell,
-            dataset=f"{cell.dataset}, without copies",
-            metric=cell.metric.removesuffix(nearlabel.metrics.evaluation.WITHOUT_COPIES),
-        )
-        for cell in cells
-        if cell.metric.endswith(nearlabel.metrics.evaluation.WITHOUT_COPIES)
-    ]
+    ending = nearlabel.metrics.evaluation.WITHOUT_COPIES
+    asked, without = [], []
+    for cell in cells:
+        metric = cell.metric.removesuffix(ending)
+        if metric == cell.metric:
+            asked.append(cell)
+        else:
+            without.append(replace(cell, dataset=f"{cell.dataset}, without copies", metric=metric))
+    return asked, without

@@ -8,17 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import nearlabel
-from nearlabel.cli import _console, _data
+from nearlabel.cli import _card, _console, _data, _matched_data
 from nearlabel.cli._arguments import columns
-from nearlabel.cli._card import changes_in_words
-from nearlabel.cli._data import encoder_of, kinds_of_model, not_finite
-from nearlabel.cli._matched_data import features_among, with_features
-
-if TYPE_CHECKING:
-    from nearlabel.utils.types import Matrix
 
 
 def add_model_argument(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +63,7 @@ class OpenModel(NamedTuple):
     @property
     def feature_kinds(self) -> tuple[str, ...]:
         """The kinds of the features; empty if all are numbers."""
-        return kinds_of_model(self.model)
+        return _data.kinds_of_model(self.model)
 
     @property
     def block_rows(self) -> int:
@@ -100,10 +94,7 @@ def _feature_names(path: str, card: nearlabel.persistence.ModelCard) -> Sequence
 
 
 def _label_names(path: str, model: Any, card: nearlabel.persistence.ModelCard) -> tuple[str, ...]:
-    from sklearn.pipeline import Pipeline
-
-    last = model[-1] if isinstance(model, Pipeline) else model
-    names = card.data.label_names or getattr(last, "label_names_", None)
+    names = card.data.label_names or getattr(last_step(model), "label_names_", None)
     if names is None:
         raise ValueError(
             f"{path} must contain the names of the labels, got a card without them. Hint: save_model(..., data=data)."
@@ -128,7 +119,7 @@ def open_blocks(
         )
     if id_column is not None:
         raise ValueError(f"--id must go with a file, got {arguments.data!r}, whose rows have numbers only.")
-    return _blocks(with_features(model.card.data, _data.open_data(arguments)).X, model.block_rows)
+    return _blocks(_matched_data.with_features(model.card.data, _data.open_data(arguments)).X, model.block_rows)
 
 
 def _names_in_file(arguments: argparse.Namespace, model: OpenModel, id_column: str | None) -> Sequence[str]:
@@ -136,17 +127,17 @@ def _names_in_file(arguments: argparse.Namespace, model: OpenModel, id_column: s
     if not nearlabel.datasets.tables.are_numbered(model.feature_names):
         return model.feature_names
     known = _data.feature_names(arguments, id_column)
-    return model.feature_names if known is None else features_among(model.card.data, known)
+    return model.feature_names if known is None else _matched_data.features_among(model.card.data, known)
 
 
-def _blocks(X: Matrix, block_rows: int) -> Iterator[nearlabel.datasets.RowBlock]:
+def _blocks(X: Any, block_rows: int) -> Iterator[nearlabel.datasets.RowBlock]:
     for start in range(0, X.shape[0], block_rows):
         rows = X[start : start + block_rows]
         yield nearlabel.datasets.RowBlock(rows, None, (start + rows.shape[0]) / X.shape[0])
 
 
 @contextmanager
-def asking(model: OpenModel, data: str, X: Matrix, *, first: int) -> Iterator[None]:
+def asking(model: OpenModel, data: str, X: Any, *, first: int) -> Iterator[None]:
     """Name the file, line and column of a missing or infinite value that the model refuses.
 
     `first` is the number of the first row of X in DATA.
@@ -155,21 +146,20 @@ def asking(model: OpenModel, data: str, X: Matrix, *, first: int) -> Iterator[No
         yield
     except ValueError as error:
         refused = _without_imputed(model.model, X) if _NOT_FINITE.search(str(error)) else None
-        problem = None if refused is None else not_finite(data, refused, model.feature_names, first=first)
+        problem = None if refused is None else _data.not_finite(data, refused, model.feature_names, first=first)
         if problem is None:
             raise
         raise ValueError(f"{problem}.") from error
 
 
-def _without_imputed(model: Any, X: Matrix) -> Matrix:
+def _without_imputed(model: Any, X: Any) -> Any:
     """Return X without the missing values that the model imputes."""
     from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import Pipeline
 
     from nearlabel.utils.validation import numbers_of, without_missing
 
-    encoder = encoder_of(model)
-    imputes = isinstance(model, Pipeline) and isinstance(model[0], SimpleImputer)
+    encoder = _data.encoder_of(model)
+    imputes = isinstance(_data.steps_of(model)[0], SimpleImputer)
     if encoder is not None:
         imputes = encoder.missing_numbers != "distance"
     return without_missing(numbers_of(X)) if imputes else X
@@ -260,9 +250,7 @@ def risk_control_of(model: Any) -> nearlabel.thresholds.RiskControl | None:
 
 def last_step(model: Any) -> Any:
     """Return the last step of a pipeline, or the model itself."""
-    from sklearn.pipeline import Pipeline
-
-    return model[-1] if isinstance(model, Pipeline) else model
+    return _data.steps_of(model)[-1]
 
 
 def shift_in_words(shift: nearlabel.thresholds.ScoreShift) -> str:
@@ -297,7 +285,9 @@ def print_changes(card: nearlabel.persistence.ModelCard, before: nearlabel.persi
     """Print the numbers of rows and labels before and after, and the changes since the fit."""
     now, then = card.data, before.data
     sizes = [(what, f"{_number(getattr(then, what))} -> {_number(getattr(now, what))}") for what in ("rows", "labels")]
-    _console.print_table(f"Changed: {card.method}", ("property", "value"), [*sizes, *changes_in_words(card)], left=2)
+    _console.print_table(
+        f"Changed: {card.method}", ("property", "value"), [*sizes, *_card.changes_in_words(card)], left=2
+    )
     if card.changes is not None and (card.changes.thresholds_stale or card.changes.n_neighbors_stale):
         _console.print_notes(["Thresholds and k tuned on all rows are stale. Hint: --retune tunes them again."])
     _console.print_text(f"Model: {file}")
@@ -322,7 +312,7 @@ def open_kept(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
     if not asked:
         return {}
     _data.check_file(arguments.data)
-    known = nearlabel.datasets.tables.column_names_of(Path(arguments.data)) if _data.is_file(arguments.data) else None
+    known = _data.column_names(arguments.data)
     option = next(iter(asked.values()))
     if known is None:
         raise ValueError(
@@ -337,7 +327,7 @@ def open_kept(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
 
 def kept_in(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, list[str]] | None:
     """Return the columns of DATA that have the names of a model's saved columns, as texts; None if there is none."""
-    known = nearlabel.datasets.tables.column_names_of(Path(arguments.data)) if _data.is_file(arguments.data) else None
+    known = _data.column_names(arguments.data)
     there = {name: "--show" for name in names if name in (known or ())}
     if not there:
         return None
@@ -353,7 +343,7 @@ def without_kept(arguments: argparse.Namespace) -> argparse.Namespace:
     asked = _asked(arguments)
     declared = {*(arguments.categorical or ()), *(arguments.text or ()), *(arguments.date or ())}
     ignored = tuple(dict.fromkeys([*(arguments.ignore or ()), *(name for name in asked if name not in declared)]))
-    return argparse.Namespace(**vars(arguments) | {"ignore": ignored}) if asked else arguments
+    return _data.changed(arguments, ignore=ignored) if asked else arguments
 
 
 def _asked(arguments: argparse.Namespace) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,12 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias
 
 import nearlabel
-from nearlabel.cli import _console, _data, _model, _scored
+from nearlabel.cli import _comparison, _console, _data, _matched_data, _model
 from nearlabel.cli._arguments import share, some_names
-from nearlabel.cli._console import FORMATS, check_format
-from nearlabel.cli._data import add_data_options
-from nearlabel.cli._matched_data import open_matched
-from nearlabel.cli._model import add_model_argument, last_step, risk_control_of, shift_in_words
 from nearlabel.files.atomic_file import check_can_be_written, whole_file
 
 if TYPE_CHECKING:
@@ -50,8 +47,8 @@ class Scores(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_model_argument(parser)
-    add_data_options(parser)
+    _model.add_model_argument(parser)
+    _data.add_data_options(parser)
     parser.add_argument(
         "--out",
         dest="file",
@@ -70,7 +67,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--abstain",
         type=share,
-        default=None,
         metavar="LEVEL",
         help="predict nothing for samples unusually far from their neighbours: of samples like the training data at"
         " most this share, such as 0.01. For methods by neighbours; adds a column abstained",
@@ -90,7 +86,6 @@ def _add_score_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metrics",
         type=some_names,
-        default=None,
         help="with --score: comma-separated, of the catalogue, with options after a colon (precision_at_k:k=3,"
         " roc_auc:average=micro), or package.module:function; default: all of the catalogue without options",
     )
@@ -101,8 +96,7 @@ def _add_score_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=FORMATS,
-        default=None,
+        choices=_console.FORMATS,
         help="with --score; CSV has a line for each metric, or with --per-label for each label; default: table",
     )
 
@@ -112,7 +106,7 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.file is not None and arguments.file.suffix.lower() not in _SUFFIXES:
         raise ValueError(f"--out must end in one of {', '.join(_SUFFIXES)}, got {arguments.file}.")
     if arguments.score:
-        check_format(arguments.format or "table")
+        _console.check_format(arguments.format or "table")
         return
     for option in ("metrics", "per_label", "format"):
         if getattr(arguments, option):
@@ -130,13 +124,13 @@ def main(arguments: argparse.Namespace) -> None:
     from nearlabel.utils.validation import as_dense
 
     _check_file(arguments)
-    metrics = _scored.read_metrics(arguments)
+    metrics = _comparison.read_metrics(arguments)
     model = _model.open_model(arguments)
-    _scored.check_metrics(arguments, metrics, model)
+    _comparison.propensities_of(arguments, metrics, model)  # refuses a metric that the card is not enough for
     layout = Layout(arguments.id, arguments.scores, model.label_names, abstains=arguments.abstain is not None)
     truth = _truth(arguments, model) if arguments.score else None
     blocks = _model.open_blocks(arguments, model, id_column=arguments.id)
-    control = risk_control_of(model.model)
+    control = _model.risk_control_of(model.model)
     with_scores = truth is not None or arguments.scores.which != "none" or control is not None
     method = _method_of_scores(model.model, control) if with_scores else None
     answers = _answers(model, arguments.data, blocks, method, abstain=arguments.abstain)
@@ -153,7 +147,7 @@ def main(arguments: argparse.Namespace) -> None:
         answered = ~np.concatenate([answer.abstained for answer in judged])
         labels = np.vstack([as_dense(answer.labels) for answer in judged])[answered]
         scores = np.vstack([answer.scores for answer in judged if answer.scores is not None])[answered]
-        _scored.print_scored(arguments, metrics, truth[answered], labels, scores, model)
+        _comparison.print_scored(arguments, metrics, truth[answered], labels, scores, model)
 
 
 def _check_file(arguments: argparse.Namespace) -> None:
@@ -195,7 +189,7 @@ class _Told:
 
         if self._control is not None and self._n_rows:
             yield f"guarantee: {self._guarantee}"
-            yield shift_in_words(
+            yield _model.shift_in_words(
                 nearlabel.thresholds.score_shift(self._control.top_scores_, np.concatenate(self._top_scores))
             )
         if self._n_abstained:
@@ -206,7 +200,7 @@ def _method_of_scores(model: Any, control: nearlabel.thresholds.RiskControl | No
     """Return the method that gives the scores; if they are compared with calibration, those for the thresholds."""
     from nearlabel.utils.estimators import response_method_of
 
-    return response_method_of(model) if control is None else str(last_step(model).response_method_)
+    return response_method_of(model) if control is None else str(_model.last_step(model).response_method_)
 
 
 def _answers(
@@ -264,11 +258,11 @@ def _output(arguments: argparse.Namespace, layout: Layout) -> Iterator[Write]:
 
 def _truth(arguments: argparse.Namespace, model: _model.OpenModel) -> Matrix:
     """Return the label sets of DATA in the model's order of labels, with NaN for unknown labels."""
-    from nearlabel.utils.partial_labels import PartialLabels
+    from nearlabel.utils.targets import PartialLabels
 
     if arguments.id is not None:
         arguments.ignore = (*(arguments.ignore or ()), arguments.id)
-    data, notes = open_matched(arguments, model.card.data, model.feature_kinds)
+    data, notes = _matched_data.open_matched(arguments, model.card.data, model.feature_kinds)
     _console.print_notes(notes)
     return PartialLabels.of(data.Y).with_nan()
 
@@ -418,8 +412,6 @@ def _json_writer(file: TextIO) -> Write:
 
 def _finite(cell: Any) -> Any:
     """Return a cell for JSON: an infinite decision value, of a label with one class, becomes null."""
-    import numpy as np
-
     if isinstance(cell, list):
         return [_finite(one) for one in cell]
-    return None if isinstance(cell, float) and not np.isfinite(cell) else cell
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell

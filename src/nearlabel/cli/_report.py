@@ -10,8 +10,6 @@ from typing import Any
 import nearlabel
 from nearlabel.cli import _console, _data, _matched_data, _model
 from nearlabel.cli._arguments import columns
-from nearlabel.cli._data import EMBEDDED, add_data_options, add_test_data_option, options_of_kinds
-from nearlabel.cli._matched_data import match_to, open_matched, with_columns_of
 from nearlabel.files.atomic_file import check_can_be_written
 
 SUMMARY = "write an HTML report of a run or a model"
@@ -27,15 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="results folder (--out of evaluate or reproduce), or a folder of such folders; or file of a saved model",
     )
-    add_data_options(parser, optional=True)
+    _data.add_data_options(parser, optional=True)
     parser.add_argument(
         "--out", dest="file", type=_page, required=True, metavar="FILE", help="HTML page to write, ending in .html"
     )
-    add_test_data_option(parser, used="for a run with test data (evaluate --test-data)")
-    parser.add_argument("--title", default=None, help="heading of the page; default: name of the run or model")
+    _data.add_test_data_option(parser, used="for a run with test data (evaluate --test-data)")
+    parser.add_argument("--title", help="heading of the page; default: name of the run or model")
     parser.add_argument(
         "--training",
-        default=None,
         metavar="DATA",
         help="for a model: its training data, to report problems in them and show pictures of the neighbours",
     )
@@ -47,11 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="for a model: maximum number of rows in the explorer; default: 200",
     )
     parser.add_argument(
-        "--trusted",
-        type=columns,
-        default=(),
-        metavar="A,B",
-        help="for a model: additional types to trust when loading",
+        "--trusted", type=columns, default=(), metavar="A,B", help="for a model: additional types to trust when loading"
     )
 
 
@@ -103,7 +96,7 @@ def _given(arguments: argparse.Namespace) -> nearlabel.experiments.Problem:
     kinds = nearlabel.experiments.records.kinds_of_columns(arguments.source).get(
         nearlabel.datasets.tables.name_of_data(Path(arguments.data)), {}
     )
-    arguments = argparse.Namespace(**vars(arguments) | options_of_kinds(kinds))
+    arguments = _data.changed(arguments, **_data.options_of_kinds(kinds))
     data = _data.open_data(arguments)
     test = _matched_data.open_test_data(arguments, data)
     return data if test is None else (data, test)
@@ -111,10 +104,12 @@ def _given(arguments: argparse.Namespace) -> nearlabel.experiments.Problem:
 
 def _problem(name: str, is_split: bool) -> nearlabel.experiments.Problem | None:
     """Return a data set by its name, or its given parts; None if it is not on this machine."""
-    if name != EMBEDDED and (name not in nearlabel.datasets.catalogue() or not nearlabel.datasets.is_on_disk(name)):
+    if name != _data.EMBEDDED and (
+        name not in nearlabel.datasets.catalogue() or not nearlabel.datasets.is_on_disk(name)
+    ):
         return None  # a report downloads nothing that it was not asked for
     try:
-        if name == EMBEDDED:
+        if name == _data.EMBEDDED:
             return nearlabel.datasets.load_multidigits()
         return (
             (nearlabel.datasets.fetch_dataset(name, "train"), nearlabel.datasets.fetch_dataset(name, "test"))
@@ -131,7 +126,7 @@ def _of_model(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.test_data is not None:
         raise ValueError("--test-data must go with a run. Hint: nearlabel report MODEL TEST --out FILE.")
     opened = _model.open_model(argparse.Namespace(model=arguments.source, trusted=arguments.trusted))
-    data, notes = open_matched(arguments, opened.card.data, opened.feature_kinds)
+    data, notes = _matched_data.open_matched(arguments, opened.card.data, opened.feature_kinds)
     seen = _is_training(opened.card, data)
     _console.print_notes(notes)
     training = data if seen else _training(arguments, opened)
@@ -155,11 +150,11 @@ def _training(arguments: argparse.Namespace, model: _model.OpenModel) -> nearlab
     if arguments.training is None:
         return None
     card = model.card
-    of_training = argparse.Namespace(**vars(arguments) | {"data": arguments.training})
-    named = with_columns_of(card.data, of_training, model.feature_kinds)
+    of_training = _data.changed(arguments, data=arguments.training)
+    named = _matched_data.with_columns_of(card.data, of_training, model.feature_kinds)
     found = _data.open_data(named)
     try:
-        data, _ = match_to(card.data, found, tags=_data.has_tags(named))
+        data, _ = _matched_data.match_to(card.data, found, tags=_data.has_tags(named))
     except ValueError as error:
         raise ValueError(f"{_OTHER_TRAINING} features or labels, {named.data}.") from error
     if card.data.digest_X is not None and not _is_training(card, data):

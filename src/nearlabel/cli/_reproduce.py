@@ -7,16 +7,14 @@ import datetime as dt
 import json
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
 
 import nearlabel
-from nearlabel.cli import _console
-from nearlabel.cli._arguments import PAPERS
-from nearlabel.cli._comparison import curves
-from nearlabel.cli._console import PAGE_FORMATS
+from nearlabel.cli import _comparison, _console
+from nearlabel.utils.names import PAPERS
 
 SUMMARY = "reproduce the tables of a paper"
 EXAMPLES = ("nearlabel reproduce zhang2007 --table 1",)
@@ -52,16 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             default=[],
             help="meaning of a name in your own .toml file, such as mine=./mine.py:Mine; repeatable",
         )
-    parser.add_argument(
-        "--out", type=Path, default=None, help="folder for records and figures; the same command resumes"
-    )
+    parser.add_argument("--out", type=Path, help="folder for records and figures; the same command resumes")
     parser.add_argument(
         "--quick",
         action="store_true",
         help="less than two minutes: fewer folds, data sets or methods; the first line lists what is left out",
     )
     parser.add_argument("--jobs", type=int, default=1, help="number of processes; default: 1")
-    parser.add_argument("--format", choices=PAGE_FORMATS, default="table", help="default: table")
+    parser.add_argument("--format", choices=_console.PAGE_FORMATS, default="table", help="default: table")
 
 
 def _named_object(text: str) -> tuple[str, str]:
@@ -71,6 +67,10 @@ def _named_object(text: str) -> tuple[str, str]:
         raise argparse.ArgumentTypeError(f"must be NAME=WHAT, as in mine=./mine.py:Mine, got {text!r}")
     return name, what
 
+
+# Text, since the help page loads no room.
+Figure: TypeAlias = "nearlabel.papers.Curve | nearlabel.papers.LabelCube | nearlabel.papers.DistancePairs"
+Part: TypeAlias = "Figure | nearlabel.papers.Reproduction | nearlabel.papers.ReproducedOrder | nearlabel.papers.Ranking"
 
 _TITLE_WIDTH = 70  # letters of a line above a figure
 # The columns of CSV, each once: of cells, of rankings and of orders.
@@ -164,14 +164,12 @@ def _columns() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*_KINDS, *of_cells, *_OF_RANKINGS, *of_orders)))
 
 
-def _draw(
-    figure: nearlabel.papers.Curve | nearlabel.papers.LabelCube | nearlabel.papers.DistancePairs, file: Path
-) -> None:
+def _draw(figure: Figure, file: Path) -> None:
     _display(figure).write(file, title="\n".join(textwrap.wrap(figure.title, _TITLE_WIDTH)))
 
 
 def _display(
-    figure: nearlabel.papers.Curve | nearlabel.papers.LabelCube | nearlabel.papers.DistancePairs,
+    figure: Figure,
 ) -> nearlabel.plots.LabelCubeDisplay | nearlabel.plots.DoubleDistancesDisplay | nearlabel.plots.NeighborsPanelsDisplay:
     """Return a figure in the form in which it is drawn."""
     if isinstance(figure, nearlabel.papers.LabelCube):
@@ -179,34 +177,16 @@ def _display(
     if isinstance(figure, nearlabel.papers.DistancePairs):
         return nearlabel.plots.DoubleDistancesDisplay(figure.dx, figure.dy, figure.loss, marks=figure.marks)
     return nearlabel.plots.NeighborsPanelsDisplay(
-        {nearlabel.metrics.evaluation.title_of(figure.metric): curves(figure.series)}
+        {nearlabel.metrics.evaluation.title_of(figure.metric): _comparison.curves(figure.series)}
     )
 
 
 # Print reproduced tables, orders, rankings and figures of a paper: on the screen, or as Markdown.
 
 _COLUMNS_OF_TABLE = (
-    "data set",
-    "label set",
-    "method",
-    "k",
-    "metric",
-    "printed",
-    "ours",
-    "difference",
-    "ours, other reading",
-)
+    "data set", "label set", "method", "k", "metric", "printed", "ours", "difference", "ours, other reading",
+)  # fmt: skip
 _N_NAMES = 5  # the columns before the numbers
-
-if TYPE_CHECKING:
-    Part: TypeAlias = (
-        nearlabel.papers.Reproduction
-        | nearlabel.papers.ReproducedOrder
-        | nearlabel.papers.Ranking
-        | nearlabel.papers.Curve
-        | nearlabel.papers.LabelCube
-        | nearlabel.papers.DistancePairs
-    )
 
 
 def print_origin(page: _console.Page, paper: nearlabel.papers.Paper, arguments: Sequence[str]) -> None:
@@ -223,21 +203,19 @@ def print_origin(page: _console.Page, paper: nearlabel.papers.Paper, arguments: 
 
 def print_part(page: _console.Page, part: Part) -> None:
     """Print a table, an order, a ranking or a figure, then its notes."""
-    if isinstance(part, nearlabel.papers.Reproduction):
-        _print_table(page, part)
-    elif isinstance(part, nearlabel.papers.ReproducedOrder):
-        _print_order(page, part)
-    elif isinstance(part, nearlabel.papers.Ranking):
-        _print_ranking(page, part)
-    elif isinstance(part, nearlabel.papers.LabelCube):
-        _print_cube(page, part)
-    elif isinstance(part, nearlabel.papers.DistancePairs):
-        _print_pairs(page, part)
-    else:
-        _print_figure(page, part)
+    papers = nearlabel.papers
+    printers: dict[type, Callable[[_console.Page, Any], None]] = {
+        papers.Reproduction: _print_table,
+        papers.ReproducedOrder: _print_order,
+        papers.Ranking: _print_ranking,
+        papers.Curve: _print_figure,
+        papers.LabelCube: _print_cube,
+        papers.DistancePairs: _print_pairs,
+    }
+    printers[type(part)](page, part)
     for note in part.notes:
         page.print_text(f"Note: {note}")
-    if not isinstance(part, nearlabel.papers.Curve | nearlabel.papers.LabelCube | nearlabel.papers.DistancePairs):
+    if not isinstance(part, papers.Curve | papers.LabelCube | papers.DistancePairs):
         page.print_text("")
 
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 import argparse
 import csv
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import nearlabel
 from nearlabel.cli import _console, _data
-from nearlabel.cli._arguments import SAMPLERS
-from nearlabel.cli._console import FORMATS
-from nearlabel.cli._data import add_data_options
 from nearlabel.files.atomic_file import check_can_be_written, whole_file
-
-if TYPE_CHECKING:
-    from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.names import SAMPLERS
 
 SUMMARY = "resample training data for rare labels"
-EXAMPLES = ("nearlabel resample songs.csv --labels-prefix mood_ --ignore id,title --sampler mlros --out resampled.csv",)
+EXAMPLES = (
+    "nearlabel resample songs.csv --labels-prefix mood_ --ignore id,title --sampler mlsmote --out resampled.csv",
+)
 LOADS = ("datasets", "experiments", "labels")
 
 
@@ -27,12 +24,12 @@ SEED = "seed"  # the column with the row that a row was made from
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_data_options(parser)
+    _data.add_data_options(parser)
     parser.add_argument(
         "--sampler",
         required=True,
         metavar="NAME",
-        help=f"one of {', '.join(SAMPLERS)}, with options after colons (mlros:share=0.1, mlsmote:n_neighbors=3), or"
+        help=f"one of {', '.join(SAMPLERS)}, with options after colons (mlsmote:n_neighbors=3, mchen:share=0.1), or"
         " package.module:Class or ./file.py:Class, which executes the code of that module",
     )
     parser.add_argument(
@@ -44,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"CSV file of the resampled rows, overwritten if it exists; its column {SEED} is the number, from 0, of"
         " the row of DATA that each is or was made from (-1: several)",
     )
-    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    _console.add_format_option(parser)
     parser.set_defaults(check=_check)
 
 
@@ -72,7 +69,7 @@ def main(arguments: argparse.Namespace) -> None:
         )
 
 
-def _write(file: Path, dataset: nearlabel.datasets.Dataset, X: Matrix, Y: Matrix, seeds: IntArray) -> None:
+def _write(file: Path, dataset: nearlabel.datasets.Dataset, X: Any, Y: Any, seeds: Any) -> None:
     from nearlabel.utils.arrays import row_blocks
     from nearlabel.utils.validation import as_dense
 
@@ -91,7 +88,7 @@ def _text(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _print_changes(arguments: argparse.Namespace, dataset: nearlabel.datasets.Dataset, Y: Matrix) -> None:
+def _print_changes(arguments: argparse.Namespace, dataset: nearlabel.datasets.Dataset, Y: Any) -> None:
     """Print figures of the label sets before and after."""
     before, after = _figures(dataset.Y), _figures(Y)
     if arguments.format == "json":
@@ -103,7 +100,7 @@ def _print_changes(arguments: argparse.Namespace, dataset: nearlabel.datasets.Da
         _console.print_table(f"{dataset.name} in {arguments.file}", ("figure", "before", "after"), rows)
 
 
-def _figures(Y: Matrix) -> dict[str, Any]:
+def _figures(Y: Any) -> dict[str, Any]:
     return {
         "rows": int(Y.shape[0]),
         "minority_labels": len(nearlabel.labels.minority_labels(Y)),

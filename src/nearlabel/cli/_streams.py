@@ -134,33 +134,15 @@ def without_folder(message: str, arguments: argparse.Namespace) -> str:
 
 # Parameters of the library and the options for them, of which a command has at most one. Parameters that also occur in
 # the specification of a method or search, such as `metric` and `thresholds`, keep their names.
-_OPTIONS = {
-    "categorical": ("categorical",),
-    "corrections": ("apply",),
-    "cv": ("cv", "validate"),
-    "dates": ("date",),
-    "decimal": ("decimal",),
-    "file": ("figure",),
-    "id_column": ("id",),
-    "ignore": ("ignore",),
-    "labels": ("labels",),
-    "labels_column": ("labels_column",),
-    "labels_prefix": ("labels_prefix",),
-    "labels_separator": ("labels_separator",),
-    "method": ("method", "methods"),
-    "methods": ("methods", "method"),
-    "metrics": ("metrics",),
-    "n_cells": ("n",),
-    "n_neighbors": ("k",),
-    "n_rows": ("rows",),
-    "n_workers": ("jobs",),
-    "scale": ("scale", "scales"),
-    "state": ("state",),
-    "text": ("text",),
-    "time_limit": ("time_limit",),
-    "trusted": ("trusted",),
-    "unknown": ("unknown",),
-}
+_SAME = (
+    "categorical", "decimal", "ignore", "labels", "labels_column", "labels_prefix", "labels_separator", "metrics",
+    "state", "text", "time_limit", "trusted", "unknown",
+)  # fmt: skip
+_OPTIONS = {name: (name,) for name in _SAME} | {
+    "corrections": ("apply",), "cv": ("cv", "validate"), "dates": ("date",), "file": ("figure",), "id_column": ("id",),
+    "method": ("method", "methods"), "methods": ("methods", "method"), "n_cells": ("n",), "n_neighbors": ("k",),
+    "n_rows": ("rows",), "n_workers": ("jobs",), "scale": ("scale", "scales"),
+}  # fmt: skip
 _OF_FIT = {"categorical": "fit --categorical", "dates": "fit --date", "text": "fit --text"}  # of hints elsewhere
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import nearlabel
-from nearlabel.cli import _console, _model
-from nearlabel.cli._arguments import LOSSES, STRATEGIES
-from nearlabel.cli._console import FORMATS
-from nearlabel.cli._data import add_data_options
-from nearlabel.cli._model import add_model_argument
-
-if TYPE_CHECKING:
-    from nearlabel.utils.types import Matrix
+from nearlabel.cli import _console, _data, _model
+from nearlabel.utils.names import LOSSES, STRATEGIES
 
 SUMMARY = "suggest samples to label next, or predictions to check"
 EXAMPLES = (
@@ -30,8 +24,8 @@ LABELS, REVIEW = "labels", "review"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_model_argument(parser)
-    add_data_options(parser)
+    _model.add_model_argument(parser)
+    _data.add_data_options(parser)
     parser.add_argument("--n", type=int, default=20, metavar="N", help="number of rows; default: 20")
     parser.add_argument(
         "--for",
@@ -43,7 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strategy",
         choices=STRATEGIES,
-        default=None,
         help="with --for labels: rows similar to many others, or a random sample; default: representative",
     )
     parser.add_argument(
@@ -55,19 +48,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--loss",
         choices=LOSSES,
-        default=None,
         help="with --for review: rank by the expected number of wrong labels, by the probability that any label is"
         " wrong, or by the expected loss of F1; default: labels",
     )
     parser.add_argument(
         "--seed",
         type=int,
-        default=None,
         help="with --for labels: random seed of --strategy random, and of the sample from a pool of more than 4,000"
         " rows; default: 0",
     )
     parser.add_argument("--id", metavar="COLUMN", help="column of DATA to print instead of row numbers")
-    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    _console.add_format_option(parser)
     parser.set_defaults(check=_check)
 
 
@@ -83,15 +74,13 @@ def _check(arguments: argparse.Namespace) -> None:
 class _Pool(NamedTuple):
     """All rows of DATA, and their ids where a column is named."""
 
-    X: Matrix
+    X: Any
     ids: Sequence[Any] | None
 
 
 def main(arguments: argparse.Namespace) -> None:
     """Read the rows, rank them, print."""
-    from nearlabel.utils.validation import check_integer
-
-    check_integer("--n", arguments.n, low=1)
+    _data.check_number("--n", arguments.n)
     with _console.progress_bar("rows"):
         model = _model.open_model(arguments)
         pool = _read(arguments, model)
@@ -121,7 +110,7 @@ def _read(arguments: argparse.Namespace, model: _model.OpenModel) -> _Pool:
     return _Pool(X, ids or None)
 
 
-def _labelled(arguments: argparse.Namespace, model: _model.OpenModel, *, required: bool) -> Matrix | None:
+def _labelled(arguments: argparse.Namespace, model: _model.OpenModel, *, required: bool) -> Any | None:
     """Return the rows that are labelled; None: those that the model's search knows."""
     if arguments.labelled is None:
         inner = nearlabel.models.unwrapped.unwrapped(model.model).classifier
@@ -131,11 +120,11 @@ def _labelled(arguments: argparse.Namespace, model: _model.OpenModel, *, require
                 f" {type(inner).__name__}. Hint: name the data that it was fitted to, or nearlabel fit --method mlknn."
             )
         return None
-    return _read(argparse.Namespace(**vars(arguments) | {"data": arguments.labelled, "id": None}), model).X
+    return _read(_data.changed(arguments, data=arguments.labelled, id=None), model).X
 
 
 def _ranked(
-    arguments: argparse.Namespace, model: _model.OpenModel, X: Matrix
+    arguments: argparse.Namespace, model: _model.OpenModel, X: Any
 ) -> Sequence[nearlabel.audit.Suggestion] | Sequence[nearlabel.audit.DoubtfulRow]:
     names = model.label_names
     if arguments.purpose == LABELS:

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import nearlabel
-from nearlabel.cli import _console, _matched_data
-from nearlabel.cli._data import counted
-from nearlabel.cli._model import Calibration, last_step
+from nearlabel.cli import _console, _data, _matched_data, _model
 from nearlabel.files.atomic_file import check_can_be_written
 
 _SHOWN = (
@@ -51,7 +49,7 @@ class KeptModel(NamedTuple):
         measured: str = "",
         test: nearlabel.datasets.Dataset | None = None,
         keep: Mapping[str, Sequence[Any]],
-        calibration: Calibration | None = None,
+        calibration: _model.Calibration | None = None,
     ) -> Self:
         """Fit a model to all rows, and write it with its card; scores on test data take the place of others.
 
@@ -96,7 +94,7 @@ def _print_model(kept: KeptModel, choice: str) -> None:
     if candidate.impute is not None:
         rows.append(("missing features", candidate.impute))
     if data.X.dtype.kind == "O":  # cells of several kinds
-        rows.append(("columns", counted(data.feature_kinds)))
+        rows.append(("columns", _data.counted(data.feature_kinds)))
     rows.append(("scaling", candidate.scale))
     rows += _thresholds(kept.model)
     rows += _guarantee(kept.model)
@@ -120,14 +118,14 @@ def _method(kept: KeptModel) -> str:
 
 
 def _guarantee(model: Any) -> list[tuple[str, str]]:
-    promise = getattr(last_step(model), "promise_", "")
+    promise = getattr(_model.last_step(model), "promise_", "")
     return [("guarantee", promise)] if promise else []
 
 
 def _thresholds(model: Any) -> list[tuple[str, str]]:
     import numpy as np
 
-    thresholds = np.asarray(getattr(last_step(model), "thresholds_", ()), dtype=np.float64)
+    thresholds = np.asarray(getattr(_model.last_step(model), "thresholds_", ()), dtype=np.float64)
     finite = thresholds[np.isfinite(thresholds)]
     if not finite.size:
         return []

@@ -14,33 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import nearlabel
-from nearlabel.cli import _console, _data, _matched_data, _model
-from nearlabel.cli._arguments import (
-    LEADERBOARD_METHODS,
-    LOO,
-    METHODS,
-    SCALES,
-    SEARCHES,
-    THRESHOLDS,
-    folds_or_loo,
-    numbers,
-    some_names,
-)
-from nearlabel.cli._console import FORMATS
-from nearlabel.cli._data import (
-    add_data_options,
-    add_groups_option,
-    add_impute_option,
-    add_kept_options,
-    add_kind_options,
-    add_test_data_option,
-    is_mixed,
-    print_severe,
-)
-from nearlabel.cli._matched_data import OF_ROWS, are_told, has_copies, print_share
-from nearlabel.cli._model import add_file_options
-from nearlabel.cli._training import KeptModel, check_file, with_thresholds
+from nearlabel.cli import _console, _data, _matched_data, _model, _training
+from nearlabel.cli._arguments import LOO, folds_or_loo, numbers, some_names
 from nearlabel.files.atomic_file import check_can_be_written
+from nearlabel.utils.names import LEADERBOARD_METHODS, METHODS, SCALES, SEARCHES, THRESHOLDS
 
 SUMMARY = "select the best of many models for a data set"
 EXAMPLES = (
@@ -57,13 +34,13 @@ MOST = 30  # numbers of neighbours, as far as the rows allow
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_data_options(parser)
-    add_kept_options(parser)
-    add_kind_options(parser)
-    add_file_options(parser, required=False)
+    _data.add_data_options(parser)
+    _data.add_kept_options(parser)
+    _data.add_kind_options(parser)
+    _model.add_file_options(parser, required=False)
     _add_candidate_options(parser)
     _add_choice_options(parser)
-    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    _console.add_format_option(parser)
     parser.set_defaults(check=_check)
 
 
@@ -82,17 +59,15 @@ def _add_candidate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scales",
         type=some_names,
-        default=None,
         help=f"comma-separated, of {', '.join(SCALES)}; default: {','.join(USUAL_SCALES)}, or"
         f" {','.join(SCALES_OF_MIXED)} if there are columns of other kinds",
     )
-    add_impute_option(parser)
-    add_groups_option(parser)
-    add_test_data_option(parser, used="to evaluate the best model on")
+    _data.add_impute_option(parser)
+    _data.add_groups_option(parser)
+    _data.add_test_data_option(parser, used="to evaluate the best model on")
     parser.add_argument(
         "--search",
         type=some_names,
-        default=None,
         help=f"comma-separated, of {', '.join(SEARCHES)}, with options such as the distance, or package.module:Class;"
         f" default: {','.join(USUAL_SEARCHES)}, or {','.join(SEARCHES_OF_MIXED)} if there are columns of other kinds",
     )
@@ -123,7 +98,6 @@ def _add_choice_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time-limit",
         type=_seconds,
-        default=None,
         metavar="SECONDS",
         help="time limit for reading DATA and trying models; models not tried by then are left out; fitting and saving"
         " the model of --out take extra time; default: none",
@@ -131,7 +105,6 @@ def _add_choice_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state",
         type=Path,
-        default=None,
         metavar="FILE",
         help="file of the finished trials: the same command resumes there, also with another --out, --time-limit or"
         " --format; default: none",
@@ -174,13 +147,15 @@ def main(arguments: argparse.Namespace) -> None:
     usual = arguments.methods == LEADERBOARD_METHODS
     tuning = replace(tuning, methods=_data.narrowed(tuning.methods, data, by_default=usual))
     by_neighbors = any(nearlabel.experiments.MethodSpec.of(method).has_neighbors for method in tuning.methods.values())
-    print_severe(data, scales=tuning.scales, searches=tuning.searches, by_neighbors=by_neighbors)
+    _data.print_severe(data, scales=tuning.scales, searches=tuning.searches, by_neighbors=by_neighbors)
     tuned = _tuned(tuning, data, arguments, start)
     verdict = verdict_of(tuned, greater_is_better=tuning.metric.greater_is_better)
     kept = None  # or in its file before anything is printed, since a reader of the table may close it early
     if arguments.file is not None:
         scores, measured = tuned.scores, tuned.measured
-        kept = KeptModel.of(tuned.best, data, arguments.file, scores=scores, measured=measured, test=test, keep=keep)
+        kept = _training.KeptModel.of(
+            tuned.best, data, arguments.file, scores=scores, measured=measured, test=test, keep=keep
+        )
     if arguments.format == "json":
         _console.print_json(_plain(tuned, verdict))
     elif arguments.format == "csv":
@@ -192,7 +167,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 def _tuning(arguments: argparse.Namespace) -> nearlabel.experiments.Tuning:
     """Return the tuning that the options request."""
-    mixed = is_mixed(arguments)
+    mixed = _data.is_mixed(arguments)
     return nearlabel.experiments.Tuning(
         methods=_with_thresholds(arguments.methods, arguments.thresholds),
         n_neighbors=arguments.k,
@@ -211,7 +186,7 @@ def _tuned(
     tuning: nearlabel.experiments.Tuning, data: nearlabel.datasets.Dataset, arguments: argparse.Namespace, start: float
 ) -> nearlabel.experiments.Tuned:
     """Try what there is time for since `start`."""
-    tuning = replace(tuning, without_copies=has_copies(data))
+    tuning = replace(tuning, without_copies=_matched_data.has_copies(data))
     if arguments.time_limit is not None:
         left = arguments.time_limit - (time.monotonic() - start)
         tuning = replace(tuning, time_limit=max(left, _LEAST_SECONDS))
@@ -223,12 +198,12 @@ def _check_files(arguments: argparse.Namespace) -> None:
     """Refuse files that cannot be written."""
     if arguments.state is not None:
         check_can_be_written(arguments.state, name="--state")
-    check_file(arguments.file, force=arguments.force)
+    _training.check_file(arguments.file, force=arguments.force)
 
 
 def _with_thresholds(methods: Iterable[str], thresholds: Sequence[str]) -> tuple[str, ...]:
     """Return each method with each of the thresholds; methods that already have thresholds are unchanged."""
-    return tuple(dict.fromkeys(with_thresholds(method, name) for method in methods for name in thresholds))
+    return tuple(dict.fromkeys(_training.with_thresholds(method, name) for method in methods for name in thresholds))
 
 
 def _plain(tuned: nearlabel.experiments.Tuned, verdict: str) -> dict[str, Any]:
@@ -248,7 +223,7 @@ def _print(tuned: nearlabel.experiments.Tuned, data: nearlabel.datasets.Dataset,
     """Print the leaderboard, the metric of the selection, and the verdict."""
     print_leaderboard(tuned, data)
     values = {"nested cross-validation": tuned.scores.get(tuned.metric)}
-    if are_told(tuned.scores):
+    if _matched_data.are_told(tuned.scores):
         values["without copies"] = tuned.scores.get(f"{tuned.metric}{nearlabel.metrics.evaluation.WITHOUT_COPIES}")
     honest = "".join(f"; {words}: {value:.4f}" for words, value in values.items() if value is not None)
     _console.print_text(
@@ -260,7 +235,7 @@ def _print(tuned: nearlabel.experiments.Tuned, data: nearlabel.datasets.Dataset,
 
 
 def _print_model(
-    kept: KeptModel | None,
+    kept: _training.KeptModel | None,
     tuned: nearlabel.experiments.Tuned,
     data: nearlabel.datasets.Dataset,
     arguments: argparse.Namespace,
@@ -269,8 +244,8 @@ def _print_model(
     if kept is not None:
         kept.print()
         return
-    if are_told(tuned.scores):
-        print_share(data, OF_ROWS)
+    if _matched_data.are_told(tuned.scores):
+        _matched_data.print_share(data, _matched_data.OF_ROWS)
     _console.print_text(_hint(tuned.best, arguments))
 
 
@@ -314,16 +289,8 @@ def print_leaderboard(tuned: nearlabel.experiments.Tuned, data: nearlabel.datase
         best.setdefault(nearlabel.experiments.Line.of(trial.candidate), trial)
     thresholds = _common_thresholds(best)
     rows = [_row(line, trial, tuned, thresholds) for line, trial in list(best.items())[:_SHOWN]]
-    columns = (
-        "method",
-        "features",
-        "k",
-        nearlabel.metrics.evaluation.title_of(tuned.metric),
-        "±",
-        "fit s",
-        "pred. s",
-        "MB",
-    )
+    value = nearlabel.metrics.evaluation.title_of(tuned.metric)
+    columns = ("method", "features", "k", value, "±", "fit s", "pred. s", "MB")
     _console.print_table(_title(tuned, data, thresholds), columns, rows, left=2)
     if len(best) > _SHOWN:
         _console.print_text(f"... and {len(best) - _SHOWN} more lines: --format csv has all.")

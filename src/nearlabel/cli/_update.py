@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import nearlabel
-from nearlabel.cli import _console, _model
-from nearlabel.cli._data import add_data_options
-from nearlabel.cli._matched_data import open_with_new_labels
-from nearlabel.cli._model import add_model_argument
-
-if TYPE_CHECKING:
-    from nearlabel.utils.types import Matrix
+from nearlabel.cli import _console, _data, _matched_data, _model
 
 SUMMARY = "add training samples to a model"
 EXAMPLES = ("nearlabel update songs.skops new.csv --retune",)
@@ -21,8 +15,8 @@ LOADS = ("models", "persistence")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_model_argument(parser)
-    add_data_options(parser, optional=True)
+    _model.add_model_argument(parser)
+    _data.add_data_options(parser, optional=True)
     add_retune_option(parser)
 
 
@@ -53,7 +47,7 @@ def _retuned(arguments: argparse.Namespace) -> nearlabel.persistence.ModelCard:
 
 def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> nearlabel.persistence.ModelCard:
     """Add the samples of DATA to the model in its file."""
-    data, label_names = open_with_new_labels(arguments, opened.card.data, opened.feature_kinds)
+    data, label_names = _matched_data.open_with_new_labels(arguments, opened.card.data, opened.feature_kinds)
     keep = _model.kept_in(arguments, opened.card.kept) or {}
     missing = [name for name in opened.card.kept if name not in keep]
     blank = "which the model saves: it is blank for the added samples."
@@ -74,7 +68,7 @@ def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> nearlabel
     return card
 
 
-def _of_steps_that_stay(model: Any, X: Matrix) -> list[str]:
+def _of_steps_that_stay(model: Any, X: Any) -> list[str]:
     """Return a note that steps before the method are not fitted again, and how many samples exceed the known ranges."""
     from scipy import sparse
     from sklearn.pipeline import Pipeline

@@ -7,7 +7,6 @@ from collections import Counter
 
 import nearlabel
 from nearlabel.cli import _console
-from nearlabel.cli._console import FORMATS
 
 SUMMARY = "check files for damage"
 EXAMPLES = ("nearlabel verify results songs.skops", "nearlabel verify results --sweep")
@@ -18,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="stores, runs, models, data files, or folders of them")
     parser.add_argument("--sweep", action="store_true", help="remove the files that killed processes left")
-    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    _console.add_format_option(parser)
 
 
 DAMAGED = 1

@@ -6,11 +6,19 @@
 """
 
 from nearlabel.comparison._compare import TESTS as TESTS  # these three: for the command line
-from nearlabel.comparison._compare import Comparison, Order, Relation, compare, order_methods
+from nearlabel.comparison._compare import (
+    ComparedRow,
+    Comparison,
+    Order,
+    Relation,
+    RowComparison,
+    compare,
+    compare_rows,
+    order_methods,
+)
 from nearlabel.comparison._paired import OVER as OVER
 from nearlabel.comparison._paired import PairedValues, paired_values
 from nearlabel.comparison._results import read_results
-from nearlabel.comparison._rows import ComparedRow, RowComparison, compare_rows
 from nearlabel.comparison._significance import POST_HOC as POST_HOC
 from nearlabel.comparison._significance import (
     FriedmanTest,
@@ -21,20 +29,7 @@ from nearlabel.comparison._significance import (
 )
 
 __all__ = [
-    "ComparedRow",
-    "Comparison",
-    "FriedmanTest",
-    "Order",
-    "OverlappingFoldsWarning",
-    "PairedTest",
-    "PairedValues",
-    "Relation",
-    "RowComparison",
-    "compare",
-    "compare_rows",
-    "friedman_test",
-    "order_methods",
-    "paired_tests",
-    "paired_values",
-    "read_results",
-]
+    "ComparedRow", "Comparison", "FriedmanTest", "Order", "OverlappingFoldsWarning", "PairedTest", "PairedValues",
+    "Relation", "RowComparison", "compare", "compare_rows", "friedman_test", "order_methods", "paired_tests",
+    "paired_values", "read_results",
+]  # fmt: skip

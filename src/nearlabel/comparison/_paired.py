@@ -14,9 +14,8 @@ from nearlabel.comparison._results import Results, read_results
 from nearlabel.experiments import Record
 from nearlabel.metrics import CATALOGUE, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, PER_LABEL, PER_ROW, WITHOUT_COPIES
-from nearlabel.utils.targets import each_once
 from nearlabel.utils.types import FloatArray
-from nearlabel.utils.validation import check_choice
+from nearlabel.utils.validation import check_choice, each_once
 
 OVER = ("folds", "datasets")
 

@@ -12,9 +12,7 @@ column; `duplicate_groups` numbers equal rows.
 from nearlabel.datasets import tables as tables  # functions of files for the command line
 from nearlabel.datasets._arff import read_meka, read_mulan
 from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._download import CatalogueEntry, CatalogueFile, cache_folder, catalogue
-from nearlabel.datasets._fetch import fetch_dataset, is_on_disk
-from nearlabel.datasets._load import load_dataset
+from nearlabel.datasets._fetch import CatalogueEntry, CatalogueFile, cache_folder, catalogue, fetch_dataset, is_on_disk
 from nearlabel.datasets._multidigits import load_multidigits
 from nearlabel.datasets._npz import read_npz, write_npz
 from nearlabel.datasets._reuters import read_reuters
@@ -22,35 +20,12 @@ from nearlabel.datasets._row_blocks import RowBlock, RowBlocks, open_rows
 from nearlabel.datasets._svmlight import read_svmlight
 from nearlabel.datasets._table import read_table
 from nearlabel.datasets.doctor import Examination, Finding, describe_columns, duplicate_groups, examine
+from nearlabel.datasets.tables import load_dataset
 from nearlabel.files.store import append_to_store, open_store, remove_from_store, write_store
 
 __all__ = [
-    "CatalogueEntry",
-    "CatalogueFile",
-    "Dataset",
-    "Examination",
-    "Finding",
-    "RowBlock",
-    "RowBlocks",
-    "append_to_store",
-    "cache_folder",
-    "catalogue",
-    "describe_columns",
-    "duplicate_groups",
-    "examine",
-    "fetch_dataset",
-    "is_on_disk",
-    "load_dataset",
-    "load_multidigits",
-    "open_rows",
-    "open_store",
-    "read_meka",
-    "read_mulan",
-    "read_npz",
-    "read_reuters",
-    "read_svmlight",
-    "read_table",
-    "remove_from_store",
-    "write_npz",
-    "write_store",
-]
+    "CatalogueEntry", "CatalogueFile", "Dataset", "Examination", "Finding", "RowBlock", "RowBlocks", "append_to_store",
+    "cache_folder", "catalogue", "describe_columns", "duplicate_groups", "examine", "fetch_dataset", "is_on_disk",
+    "load_dataset", "load_multidigits", "open_rows", "open_store", "read_meka", "read_mulan", "read_npz",
+    "read_reuters", "read_svmlight", "read_table", "remove_from_store", "write_npz", "write_store",
+]  # fmt: skip

@@ -8,17 +8,31 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from nearlabel.datasets._arrow import CsvParser
 from nearlabel.datasets._lines import Lines, malformed, plain_name
-from nearlabel.datasets._table_file import Batch, named_columns
+from nearlabel.datasets._table_file import (
+    LISTS,
+    Batch,
+    Column,
+    CsvParser,
+    Kind,
+    TableFile,
+    array_of,
+    check_filled,
+    columns_by_name,
+    located,
+    named_columns,
+    shortened,
+)
+from nearlabel.utils.messages import listening
 
 _ROWS_A_BLOCK = 256  # estimated by the length of the header: the cost of a block grows with the number of columns
 _LARGEST_BLOCK = 2**26
@@ -32,13 +46,11 @@ _END = "\0end"  # a line behind the last one
 _Rows: TypeAlias = Generator[tuple[int, list[str]], None, None]
 
 
-class CsvFile:
+class CsvFile(TableFile):
     """The rows of a CSV file; cells end in a comma, or a semicolon where the header has no comma, or a tab in ``.tsv``.
 
     A first column without a name, in which pandas and R write the index, is left out.
     """
-
-    n_rows = None
 
     def __init__(self, path: Path, decimal: str = ".", max_unpacked_bytes: int | None = None) -> None:
         self.path = path
@@ -46,13 +58,13 @@ class CsvFile:
         self.decimal = decimal
         self.delimiter = _delimiter(path, max_unpacked_bytes)
         self._names, header, self.header_lines = _read_header(path, self.delimiter, max_unpacked_bytes)
-        self._places = {name: place for place, name in enumerate(self._names)}
+        self.places = {name: place for place, name in enumerate(self._names)}
         self._least_block = min(_ROWS_A_BLOCK * len(header), _LARGEST_BLOCK)
         self.columns = named_columns(path, self._names)
 
     def batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield the cells as text, an empty one as null."""
-        places = [self._places[name] for name in names]
+        places = [self.places[name] for name in names]
         parser = CsvParser(len(self._names), places, self.delimiter)
         with Lines(self.path, self._limit) as lines:
             for first_line, block in self._whole_rows(lines):
@@ -63,11 +75,6 @@ class CsvFile:
                     raise malformed(self.path, first_line, f"rows from here on must be CSV, got: {error}") from error
                 columns = dict(zip(names, arrays, strict=True))
                 yield Batch(len(arrays[0]), columns, lines.share_read, self._locator(first_line, block))
-
-    @property
-    def places(self) -> dict[str, int]:
-        """The place of each column in a row."""
-        return self._places
 
     def raw_rows(self, lines: Lines) -> Generator[tuple[bytes, list[str]], None, None]:
         """Yield the text of each row behind the header, with blank lines before it, and its cells as Latin-1.
@@ -86,10 +93,6 @@ class CsvFile:
                 yield b"".join(read), cells
                 read.clear()
         yield b"".join(read), []
-
-    def width(self, name: str) -> int:
-        """Raise TypeError: no cell is a list of numbers."""
-        raise TypeError(f"column {name!r} of {self.path} must contain lists of numbers, got text.")
 
     def _whole_rows(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
         """Yield (number of the first line, whole rows) behind the header."""
@@ -228,3 +231,159 @@ def _decoded(path: Path, line: int, cell: str) -> str:
     except UnicodeDecodeError as error:
         problem = f"the text must be UTF-8, got the byte 0x{text[error.start]:02x}."
         raise malformed(path, line, f"{problem} Hint: spreadsheets save 'CSV UTF-8'.") from error
+
+
+# JSON lines: one object a line, as `nearlabel predict` writes them.
+
+_MOST_NAMES = 2**16  # more are keys that are data
+_MOST_DIGITS = 18  # of an integer of 64 bits
+_HALF_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
+_BATCH_CELLS = 2**20
+
+_Type: TypeAlias = Literal["bool", "int", "float", "text"]
+_TYPES: dict[type, _Type] = {bool: "bool", int: "int", float: "float", str: "text"}
+
+
+class JsonLinesFile(TableFile):
+    """The rows of a file of JSON lines. A name that a line lacks is a missing value there, as null is.
+
+    A first reading finds the names and the types of their values: no line declares them for the others.
+    """
+
+    def __init__(self, path: Path, max_unpacked_bytes: int | None = None) -> None:
+        self.path = path
+        self._limit = max_unpacked_bytes
+        self.n_rows = 0
+        n_values = 0
+        found: dict[str, _Found] = {}
+        with listening(None):  # progress is reported for the second reading only
+            for _, rows in self._blocks():
+                for line, row in rows:
+                    self._add(found, line, row)
+                    n_values += sum(len(value) if isinstance(value, list) else 1 for value in row.values())
+                self.n_rows += len(rows)
+        if not self.n_rows:
+            raise ValueError(f"{path} must contain an object on each line, got no line.")
+        check_filled(
+            path, self.n_rows * sum(of.width if of.kind == "numbers" else 1 for of in found.values()), n_values
+        )
+        self._found = found
+        self.columns = columns_by_name(path, (Column(name, of.kind, of.description) for name, of in found.items()))
+
+    def batches(self, names: Collection[str]) -> Iterator[Batch]:
+        """Yield the values in the types of their columns."""
+        for name in names:
+            if self._found[name].kind == "other":
+                got = self._found[name].description
+                raise ValueError(f"{self.path} must have values of one type in column {name!r}, got {got}.")
+        size = max(1, _BATCH_CELLS // max(1, len(names)))
+        for share, rows in self._blocks():
+            for start in range(0, len(rows), size):
+                some = rows[start : start + size]
+                columns = {name: self._found[name].array([row.get(name) for _, row in some]) for name in names}
+                yield Batch(len(some), columns, share, located("line", [line for line, _ in some]))
+
+    def width(self, name: str) -> int:
+        """Return the length of the first list that is not empty."""
+        return self._found[name].width
+
+    def _blocks(self) -> Iterator[tuple[float, list[tuple[int, dict[str, Any]]]]]:
+        """Yield (share of the file that was read, (line, object) of some rows); blank lines are skipped."""
+        with Lines(self.path, self._limit) as lines:
+            for first, block in lines.blocks():
+                texts = enumerate(block.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=first)
+                rows = [(line, self._parsed(line, text)) for line, text in texts if text.strip()]
+                if rows:
+                    yield lines.share_read, rows
+
+    def _parsed(self, line: int, text: bytes) -> dict[str, Any]:
+        try:
+            row = json.loads(text.decode("utf-8"), parse_int=_integer)
+            if _HALF_CHARACTER.search(text):
+                json.dumps(row, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError as error:  # JSON can write half of a pair of surrogates, which no text can contain
+            got = f"\\u{ord(error.object[error.start]):04x} alone"
+            problem = f"texts must be of whole characters, got half a character, {got}."
+            raise malformed(self.path, line, problem) from error
+        except ValueError as error:
+            raise malformed(self.path, line, f"the line must be JSON, got: {error}.") from error
+        except (RecursionError, MemoryError) as error:
+            raise malformed(self.path, line, "the line must be JSON, got: it is nested too deeply.") from error
+        if not isinstance(row, dict):
+            raise malformed(self.path, line, f"the line must be an object of JSON, got {shortened(row)}.")
+        return row
+
+    def _add(self, found: dict[str, _Found], line: int, row: dict[str, Any]) -> None:
+        for name, value in row.items():
+            if name not in found:
+                if len(found) == _MOST_NAMES:
+                    raise malformed(self.path, line, f"the file must have at most {_MOST_NAMES} names, got {name!r}.")
+                found[name] = _Found()
+            found[name].add(value)
+
+
+class _Found:
+    """The types of the values under one name."""
+
+    def __init__(self) -> None:
+        self._types: set[type] = set()
+        self._elements: set[type] = set()
+        self.width = 0
+
+    def add(self, value: Any) -> None:
+        """Record a value."""
+        self._types.add(type(value))
+        if isinstance(value, list):
+            self._elements.update(map(type, value))
+            self.width = self.width or len(value)
+
+    @property
+    def _is_list(self) -> bool:
+        return list in self._types
+
+    @property
+    def _type(self) -> _Type | None:
+        """The type of all values, or of all values in lists; None if there is no such type."""
+        types = (self._elements if self._is_list else self._types) - {type(None)}
+        if self._is_list and self._types - {list, type(None)}:
+            return None
+        if types <= {int, float, bool} and len(types) > 1:
+            return "float" if float in types else "int"
+        if not types:
+            return "text" if self._is_list else "float"  # a list without elements is one of tags
+        return _TYPES.get(next(iter(types))) if len(types) == 1 else None
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the column."""
+        if self._type is None or (self._is_list and self._type == "bool"):
+            return "other"
+        of_one: Kind = "text" if self._type == "text" else "number"
+        return LISTS[of_one] if self._is_list else of_one
+
+    @property
+    def description(self) -> str:
+        """The type, for messages."""
+        what = self._type or " and ".join(sorted(one.__name__ for one in self._types | self._elements))
+        return f"list of {what}" if self._is_list else what
+
+    def array(self, values: Sequence[Any]) -> Any:
+        """Return values of this column."""
+        type_ = self._type or "text"
+        if type_ in ("bool", "text"):
+            return array_of(values, type_, lists=self._is_list)
+        as_type = int if type_ == "int" else float
+        if not self._is_list:
+            return array_of([_converted(value, as_type) for value in values], type_)
+        if len(self._elements) > 1:  # integers among floats, which may be too large for a float
+            values = [None if row is None else [_converted(value, as_type) for value in row] for row in values]
+        return array_of(values, type_, lists=True)
+
+
+def _converted(value: Any, as_type: Callable[[Any], Any]) -> Any:
+    return None if value is None else as_type(value)
+
+
+def _integer(text: str) -> int | float:
+    """Return an integer, as a float if it may need more than 64 bits."""
+    return int(text) if len(text) <= _MOST_DIGITS else float(text)

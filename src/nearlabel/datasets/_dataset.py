@@ -21,6 +21,7 @@ from nearlabel.utils.tables import Grid, grid
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import check_flag
 
+SUBSETS = ("all", "train", "test")  # of a data set with a published split
 _KINDS = ("number", "flag", "category", "code", "text", "date")
 
 

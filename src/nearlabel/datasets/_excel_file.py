@@ -9,16 +9,21 @@ import os
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from nearlabel.datasets._arrow import array_of
-from nearlabel.datasets._table_file import Batch, check_filled, named_columns
-from nearlabel.files.archives import check_unpacked_size
-from nearlabel.files.untrusted import ALLOWED_RATIO, damage_named, open_regular, unpacked_limit, unpacks_to_more
+from nearlabel.datasets._table_file import Batch, TableFile, array_of, check_filled, located, named_columns
+from nearlabel.files.untrusted import (
+    ALLOWED_RATIO,
+    check_unpacked_size,
+    damage_named,
+    open_regular,
+    unpacked_limit,
+    unpacks_to_more,
+)
 from nearlabel.utils.naming import import_optional
 
 _BATCH_CELLS = 2**17
@@ -34,13 +39,11 @@ _SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 _EXPECTED = "a whole Excel workbook with a sheet"
 
 
-class ExcelFile:
+class ExcelFile(TableFile):
     """The rows of the first sheet; a cell is its text, as in a CSV file of the sheet.
 
     A formula is read as the value that was saved with it. Rows without any cell are skipped.
     """
-
-    n_rows = None
 
     def __init__(self, path: Path, decimal: str = ".", max_unpacked_bytes: int | None = None) -> None:
         self.path = path
@@ -67,11 +70,7 @@ class ExcelFile:
                 check_filled(self.path, n_rows * len(self._names), n_values)
                 texts = ([self._text(cells[place]) for _, cells, _ in some] for place in places)
                 columns = {name: array_of(column, "text") for name, column in zip(names, texts, strict=True)}
-                yield Batch(len(some), columns, some[-1][2], _locator([number for number, _, _ in some]))
-
-    def width(self, name: str) -> int:
-        """Raise TypeError: no cell is a list of numbers."""
-        raise TypeError(f"column {name!r} of {self.path} must contain lists of numbers, got cells of a sheet.")
+                yield Batch(len(some), columns, some[-1][2], located("row", [number for number, _, _ in some]))
 
     def _text(self, cell: Any) -> str | None:
         """Return a cell as text, numbers in full and with the decimals that cells of text have; None if empty."""
@@ -145,10 +144,6 @@ def _without_tail(cells: Sequence[Any]) -> Sequence[Any]:
     """Return the cells up to the last that is not empty."""
     last = next((place for place in range(len(cells), 0, -1) if cells[place - 1] not in (None, "")), 0)
     return cells[:last]
-
-
-def _locator(numbers: Sequence[int]) -> Callable[[int], str]:
-    return lambda row: f"row {numbers[row]}"
 
 
 # Check that the rows of an Excel sheet ascend, before openpyxl reads them: it drops those that do not, in silence.

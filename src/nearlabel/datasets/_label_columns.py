@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -30,20 +30,6 @@ _TEXT_OF_PYTHON = re.compile(_PYTHON_TEXT, re.DOTALL)
 _PYTHON_LIST = re.compile(rf"\[\s*+{_PYTHON_TEXT}\s*+(?:,\s*+{_PYTHON_TEXT}\s*+)*+(?:,\s*+)?\]", re.DOTALL)
 _SEPARATORS = ("|", ",")  # the first is seldom a part of a tag
 _CELLS_TO_GUESS_BY = 1000
-
-
-class LabelSource(Protocol):
-    """Reads Y from the rows of a table."""
-
-    columns: tuple[str, ...]
-
-    def append(self, batch: Batch) -> None:
-        """Add rows."""
-        ...
-
-    def labels(self) -> tuple[Matrix, tuple[str, ...]]:
-        """Return Y (n_rows, n_labels) and the names of the labels."""
-        ...
 
 
 class IndicatorColumns:

@@ -234,14 +234,9 @@ A_TABLE = "a CSV, Excel, JSON lines or Parquet file"
 
 _TEXT: dict[str, Format] = {
     ".arff": "arff",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".libsvm": "svmlight",
-    ".svm": "svmlight",
-    ".svmlight": "svmlight",
-    ".txt": "svmlight",
+    **dict.fromkeys((".csv", ".tsv"), "csv"),
+    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
+    **dict.fromkeys((".libsvm", ".svm", ".svmlight", ".txt"), "svmlight"),
 }
 _BINARY: dict[str, Format] = {".npz": "npz", ".parquet": "parquet", ".xlsx": "xlsx"}
 _DESCRIPTIONS: dict[Format, str] = {

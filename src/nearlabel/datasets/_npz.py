@@ -20,8 +20,8 @@ from nearlabel.datasets._label_columns import (
     with_unknown,
 )
 from nearlabel.datasets._numbered_names import LARGEST_LABEL_COUNT, NumberedNames, counts_of
-from nearlabel.files.archives import is_text, open_npz
 from nearlabel.files.atomic_file import whole_file
+from nearlabel.files.untrusted import is_text, open_npz
 from nearlabel.utils.types import CSR, IntArray, Matrix
 from nearlabel.utils.validation import check_integer
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.datasets._arrow import kind_of, naive_times, row_beyond_calendar, swapped
-from nearlabel.datasets._table_file import Batch, CellError, Kind, TableFile, columns_hint, shortened
+from nearlabel.datasets._table_file import Batch, CellError, Kind, TableFile, columns_hint, kind_of, pyarrow, shortened
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.types import FloatArray, IntArray
 
@@ -32,9 +31,17 @@ def numbers(array: Any, decimal: str = ".", words: dict[str, float] | None = Non
     """
     is_swapped = decimal != "." and kind_of(array.type) == "text"
     try:
-        return _cast(swapped(array) if is_swapped else array, words or {})
+        return _cast(_swapped(array) if is_swapped else array, words or {})
     except CellError as error:
         raise CellError(error.row, str(error).translate(_SWAP) if is_swapped else str(error)) from None
+
+
+def _swapped(array: Any) -> Any:
+    """Return text with points for its commas and commas for its points."""
+    compute = pyarrow().compute
+    for old, new in ((".", "\0"), (",", "."), ("\0", ",")):
+        array = compute.replace_substring(array, old, new)
+    return array
 
 
 def _cast(array: Any, words: dict[str, float]) -> FloatArray:
@@ -123,13 +130,17 @@ class FeatureColumns:
         """Take the features of these names, in this order; `may_ignore` adds a hint to errors."""
         kinds = kinds or {}
         sources = [_source(table, name) for name in names]
-        _check_found(table, names, sources, kinds)
-        of_column: dict[str, list[int]] = {}
-        for place, (column, _) in enumerate(sources):
-            of_column.setdefault(column, []).append(place)
-        parts = (
-            _part(table, column, places, sources, kinds.get(column, "number")) for column, places in of_column.items()
-        )
+        if missing := [name for name, (column, _) in zip(names, sources, strict=True) if not column]:
+            raise missing_features(table.path, missing, columns_hint(table, missing[0]))
+        places_of: dict[str, list[int]] = {}
+        for place, (column, element) in enumerate(sources):
+            if element is None:
+                _check_kind(table, column, kinds.get(column, "number"))
+            places_of.setdefault(column, []).append(place)
+        parts = []
+        for column, places in places_of.items():
+            elements = [element for place in places if (element := sources[place][1]) is not None]
+            parts.append(_part(table, column, places, elements, kinds.get(column, "number")))
         return cls(table, parts, names, may_ignore=may_ignore)
 
     @property
@@ -193,30 +204,13 @@ def _source(table: TableFile, name: str) -> tuple[str, int | None]:
     return element[1], int(element[2])
 
 
-def _check_found(
-    table: TableFile,
-    names: Sequence[str],
-    sources: Sequence[tuple[str, int | None]],
-    kinds: Mapping[str, FeatureKind],
-) -> None:
-    missing = [name for name, (column, _) in zip(names, sources, strict=True) if not column]
-    if missing:
-        raise missing_features(table.path, missing, columns_hint(table, missing[0]))
-    for column, element in sources:
-        kind = kinds.get(column, "number")
-        if element is None and not may_be(kind, table.columns[column].kind):
-            got = table.columns[column].description
-            raise ValueError(f"column {column!r} of {table.path} must contain {EXPECTED[kind]}, got type {got}.")
+def _check_kind(table: TableFile, column: str, kind: FeatureKind) -> None:
+    if table.columns[column].kind not in _FROM[kind]:
+        got = table.columns[column].description
+        raise ValueError(f"column {column!r} of {table.path} must contain {EXPECTED[kind]}, got type {got}.")
 
 
-def _part(
-    table: TableFile,
-    column: str,
-    places: list[int],
-    sources: Sequence[tuple[str, int | None]],
-    kind: FeatureKind,
-) -> _Part:
-    elements = [element for place in places if (element := sources[place][1]) is not None]
+def _part(table: TableFile, column: str, places: list[int], elements: list[int], kind: FeatureKind) -> _Part:
     if not elements:
         return _Part(column, np.array(places), kind=kind)
     width = table.width(column)
@@ -257,6 +251,8 @@ def not_features(problem: str, columns: Mapping[str, str | None]) -> ParameterEr
 FeatureKind: TypeAlias = Literal["number", "category", "text", "date"]
 Cells: TypeAlias = NDArray[np.object_]
 
+_PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
+_FIRST_DAY, _LAST_DAY = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
 _MOST_CATEGORIES = 50  # a column of more distinct values is hardly one of categories
 _LEAST_IDENTIFIERS = 20  # fewer texts may well differ in each row
 _SAMPLED_TEXTS = 1000
@@ -273,11 +269,6 @@ EXPECTED: dict[FeatureKind, str] = {
     "text": "texts",
     "date": "dates such as 2026-01-31",
 }
-
-
-def may_be(kind: FeatureKind, cells: Kind) -> bool:
-    """Return whether a column of a file can be read as features of this kind."""
-    return cells in _FROM[kind]
 
 
 def read_cells(kind: FeatureKind, array: Any) -> Cells:
@@ -299,12 +290,23 @@ def _texts(array: Any) -> Cells:
 
 def _dates(array: Any) -> Cells:
     if kind_of(array.type) == "time":
-        row = row_beyond_calendar(array)
-        if row is not None:
-            raise CellError(row, "a time that is not in the years 1 to 9999")
-        array = naive_times(array)
-        return _each(array, lambda value: value, missing=np.nan)
+        _check_calendar(array)
+        naive = array.cast(pyarrow().timestamp("us"), safe=False)  # those with a zone are moved to UTC
+        return _each(naive, lambda value: value, missing=np.nan)
     return _each(array, _date, missing=np.nan)
+
+
+def _check_calendar(array: Any) -> None:
+    """Raise CellError for a date or time that is beyond the years 1 to 9999."""
+    arrow = pyarrow()
+    if arrow.types.is_date32(array.type):
+        array, per_day = array.cast(arrow.int32()), 1
+    else:
+        per_day = _PER_DAY["ms" if arrow.types.is_date64(array.type) else array.type.unit]
+    days = array.cast(arrow.int64()).fill_null(0).to_numpy(zero_copy_only=False) // per_day
+    beyond = (days < _FIRST_DAY) | (days > _LAST_DAY)
+    if beyond.any():
+        raise CellError(int(beyond.argmax()), "a time that is not in the years 1 to 9999")
 
 
 _READERS: dict[FeatureKind, Callable[[Any], Cells]] = {"category": _categories, "text": _texts, "date": _dates}

@@ -13,8 +13,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._download import SUBSETS
+from nearlabel.datasets._dataset import SUBSETS, Dataset
 from nearlabel.datasets._lines import Lines, malformed, plain_name
 from nearlabel.preprocessing import InformationGainSelector, StemAnalyzer
 from nearlabel.utils.types import Matrix

@@ -22,8 +22,7 @@ from nearlabel.datasets._numeric_columns import FeatureColumns, FeatureKind, mis
 from nearlabel.datasets._svmlight import svmlight_rows
 from nearlabel.datasets._table import POINT, open_table
 from nearlabel.datasets._table_file import TableFile, did_you_mean, require_columns
-from nearlabel.files.archives import open_npz
-from nearlabel.files.untrusted import damage_named
+from nearlabel.files.untrusted import damage_named, open_npz
 from nearlabel.utils.arrays import BLOCK_BYTES
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_flag, check_integer
@@ -116,8 +115,18 @@ def open_rows(
     if max_unpacked_bytes is not None:
         check_integer("max_unpacked_bytes", max_unpacked_bytes, low=1)
     kinds = _kinds_by_name(names, feature_kinds)
-    source = open_source(Path(path), names, id_column, decimal, nominal, kinds, max_unpacked_bytes, isolate)
-    return RowBlocks(Path(path), source, block_rows, block_bytes)
+    path = Path(path)
+    format_ = format_of(path)
+    check_arff(path, format_, nominal)
+    if format_ in TABLES:
+        table = open_table(path, decimal, max_unpacked_bytes, isolate=isolate)
+        return RowBlocks(path, _TableRows(table, names, id_column, kinds), block_rows, block_bytes)
+    _check_numbers(path, kinds, decimal)
+    if format_ == "arff":
+        source: RowSource = _ArffRows(path, names, id_column, nominal, max_unpacked_bytes)
+    else:
+        source = (_NpzRows if format_ == "npz" else _SvmlightRows)(path, names, id_column, max_unpacked_bytes)
+    return RowBlocks(path, source, block_rows, block_bytes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,32 +259,13 @@ class RowSource(Protocol):
         ...
 
 
-def open_source(
-    path: Path,
-    names: Sequence[str],
-    id_column: str | None,
-    decimal: str,
-    nominal: Nominal,
-    kinds: Mapping[str, FeatureKind],
-    max_unpacked_bytes: int | None,
-    isolate: bool,
-) -> RowSource:
-    """Open a file by its suffix; raise ValueError if a feature or the column of ids is missing."""
-    format_ = format_of(path)
-    check_arff(path, format_, nominal)
-    if format_ in TABLES:
-        table = open_table(path, decimal, max_unpacked_bytes, isolate=isolate)
-        return _TableRows(table, names, id_column, kinds)
+def _check_numbers(path: Path, kinds: Mapping[str, FeatureKind], decimal: str) -> None:
+    """Raise ValueError if an option of tables is given for another format."""
     if kinds:
         name, kind = next(iter(kinds.items()))
         raise ValueError(f"{path} must be {A_TABLE} to have a {kind} as feature {name!r}, got another format.")
     if decimal != POINT:
         raise ValueError(f"decimal must go with a CSV or Excel file, got {path}.")
-    if format_ == "arff":
-        return _ArffRows(path, names, id_column, nominal, max_unpacked_bytes)
-    if format_ == "npz":
-        return _NpzRows(path, names, id_column, max_unpacked_bytes)
-    return _SvmlightRows(path, names, id_column, max_unpacked_bytes)
 
 
 class _TableRows:

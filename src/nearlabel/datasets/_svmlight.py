@@ -126,13 +126,9 @@ class _Reader:
 
     def add(self, first_line: int, block: bytes) -> None:
         """Read one block of lines."""
-        numbers: list[int] = []
-        heads: list[bytes] = []
-        tails: list[bytes] = []
-        for number, head, tail in self._rows(first_line, block):
-            numbers.append(number)
-            heads.append(head)
-            tails.append(tail)
+        rows = list(self._rows(first_line, block))
+        numbers = [number for number, _, _ in rows]
+        heads, tails = [head for _, head, _ in rows], [tail for _, _, tail in rows]
         labels = parse_numbers(b",".join(filter(None, heads)), ",")
         label_counts = [head.count(b",") + 1 if head else 0 for head in heads]
         self._append(self._Y, "label", numbers, label_counts, labels, np.ones(len(labels)))

@@ -16,14 +16,11 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
-from nearlabel.datasets._arrow import copy_parquet
-from nearlabel.datasets._csv_file import CsvFile
+from nearlabel.datasets._csv_file import CsvFile, JsonLinesFile
 from nearlabel.datasets._dataset import Dataset, check_as_frame
 from nearlabel.datasets._excel_file import ExcelFile
-from nearlabel.datasets._json_file import JsonLinesFile
 from nearlabel.datasets._label_columns import (
     IndicatorColumns,
-    LabelSource,
     TagColumn,
     check_unknown,
     guess_separator,
@@ -39,7 +36,7 @@ from nearlabel.datasets._numeric_columns import (
     not_features,
     proposed_option,
 )
-from nearlabel.datasets._parquet_file import ParquetFile
+from nearlabel.datasets._parquet_file import ParquetFile, copy_parquet
 from nearlabel.datasets._table_file import Column, TableFile, columns_hint, require_columns, shortened
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.utils.messages import ParameterError, tell
@@ -179,11 +176,16 @@ def read_table(
     table = open_table(Path(path), decimal, max_unpacked_bytes, isolate=isolate)
     ignored = _names("ignore", ignore)
     require_columns(table, "ignore", ignored)
-    source = _label_source(table, labels, labels_prefix, labels_column, labels_separator, unknown, set(ignored))
-    kinds = _kinds(table, {*ignored, *source.columns}, categorical=categorical, text=text, dates=dates)
-    features = features_beside(table, {*ignored, *source.columns}, kinds)
+    _check_text("labels_separator", labels_separator)
+    columns = _label_columns(table, labels, labels_prefix, labels_column, ignored)
+    if labels_column is None:
+        source: IndicatorColumns | TagColumn = IndicatorColumns(table, columns, unknown)
+    else:
+        source = TagColumn(table, labels_column, labels_separator, unknown)
+    kinds = _kinds(table, {*ignored, *columns}, categorical=categorical, text=text, dates=dates)
+    features = features_beside(table, {*ignored, *columns}, kinds)
     X: Any = (CellRows if features.kinds else DenseRows)(len(features.names))
-    for batch in table.batches([*features.columns, *source.columns]):
+    for batch in table.batches([*features.columns, *columns]):
         X.append(features.matrix(batch))
         source.append(batch)
         tell(batch.share_done)
@@ -226,31 +228,11 @@ def open_table(
     return ParquetFile(path, largest=max_unpacked_bytes, isolate=isolate)
 
 
-def _label_source(
-    table: TableFile,
-    labels: Sequence[str] | None,
-    prefix: str | None,
-    column: str | None,
-    separator: str,
-    unknown: str | None,
-    ignored: set[str],
-) -> LabelSource:
-    _check_one_choice(table, labels, prefix, column)
-    _check_text("labels_separator", separator)
-    if column is not None:
-        chosen = _names("labels_column", (column,))
-        _check_chosen(table, "labels_column", chosen, ignored)
-        return TagColumn(table, column, separator, unknown)
-    if prefix is not None:
-        return IndicatorColumns(table, _with_prefix(table, prefix, ignored), unknown)
-    chosen = _names("labels", labels or ())
-    _check_chosen(table, "labels", chosen, ignored)
-    return IndicatorColumns(table, chosen, unknown)
-
-
-def _check_one_choice(table: TableFile, *choices: object) -> None:
-    """Raise ValueError unless exactly one of the three ways to name labels is used."""
-    given = sum(choice is not None for choice in choices)
+def _label_columns(
+    table: TableFile, labels: Sequence[str] | None, prefix: str | None, column: str | None, ignored: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the columns of the labels, or the one of tags, from exactly one of the three ways to name them."""
+    given = sum(choice is not None for choice in (labels, prefix, column))
     if given != 1:
         raise ParameterError(
             "one of {labels}, {labels_prefix} and {labels_column} must name the labels of {path}, got {given} of them."
@@ -258,17 +240,25 @@ def _check_one_choice(table: TableFile, *choices: object) -> None:
             dict.fromkeys(("labels", "labels_prefix", "labels_column")),
             {"path": table.path, "given": given or "none", "hint": columns_hint(table)},
         )
+    if prefix is not None:
+        return _with_prefix(table, prefix, ignored)
+    if column is not None:
+        return _chosen(table, "labels_column", (column,), ignored)
+    return _chosen(table, "labels", labels or (), ignored)
 
 
-def _check_chosen(table: TableFile, option: str, names: tuple[str, ...], ignored: set[str]) -> None:
-    require_columns(table, option, names)
-    if not names or len(set(names)) < len(names):
-        raise ValueError(f"{option} must name at least one column, each once, got {list(names)!r}.")
-    if both := ignored.intersection(names):
+def _chosen(table: TableFile, option: str, names: Sequence[str], ignored: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of columns of labels; raise ValueError if one is missing, ignored or named twice."""
+    chosen = _names(option, names)
+    require_columns(table, option, chosen)
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise ValueError(f"{option} must name at least one column, each once, got {list(chosen)!r}.")
+    if both := set(ignored).intersection(chosen):
         raise ValueError(f"{option} must name columns that are not ignored, got {min(both)!r} in both.")
+    return chosen
 
 
-def _with_prefix(table: TableFile, prefix: str, ignored: set[str]) -> tuple[str, ...]:
+def _with_prefix(table: TableFile, prefix: str, ignored: Sequence[str]) -> tuple[str, ...]:
     _check_text("labels_prefix", prefix)
     names = tuple(name for name in table.columns if name.startswith(prefix) and name not in ignored)
     if not names:

@@ -1,4 +1,7 @@
-"""The interface of files with named columns, and the messages on their columns."""
+"""The interface of files with named columns, the messages on their columns, and pyarrow's arrays, which columns are.
+
+Other readers call methods of these arrays only: this module, and that of Parquet, import pyarrow.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from nearlabel.datasets._lines import BYTE_ORDER_MARK
+from nearlabel.utils.naming import import_optional
 
 _SHOWN = 64  # characters of a text in a message
 _MOST_COMPARED, _LONGEST_COMPARED = 10_000, 100  # names, and characters of each: similarity takes their product
@@ -47,29 +53,26 @@ class Batch(NamedTuple):
     locate: Callable[[int], str]
 
 
-class TableFile(Protocol):
+class TableFile:
     """A file with named columns, which can be read several times."""
 
     path: Path
-    decimal: str  # the decimal separator of numbers in text
-
-    @property
-    def columns(self) -> Mapping[str, Column]:
-        """The columns by name, in the order of the file."""
-        ...
-
-    @property
-    def n_rows(self) -> int | None:
-        """Number of rows, None if unknown before reading."""
-        ...
+    columns: Mapping[str, Column]  # by name, in the order of the file
+    n_rows: int | None = None  # None if unknown before reading
+    decimal: str = "."  # the decimal separator of numbers in text
 
     def batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield all rows of some columns."""
-        ...
+        raise NotImplementedError
 
     def width(self, name: str) -> int:
         """Return how many numbers a cell of a column of lists contains."""
-        ...
+        raise NotImplementedError
+
+
+def located(unit: str, numbers: Sequence[int]) -> Callable[[int], str]:
+    """Return the function `Batch.locate` for rows in these lines or rows of the file."""
+    return lambda row: f"{unit} {numbers[row]}"
 
 
 def named_columns(path: Path, names: Sequence[str]) -> dict[str, Column]:
@@ -134,3 +137,79 @@ def shortened(value: object) -> str:
     except RecursionError:
         text = f"a deeply nested {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+# Arrays of pyarrow.
+
+
+def pyarrow() -> Any:
+    """Return pyarrow with its functions."""
+    import_optional("pyarrow.compute", extra="tables", purpose="Reading tables")
+    return import_optional("pyarrow", extra="tables", purpose="Reading tables")
+
+
+class CsvParser:
+    """Parses blocks of whole rows into the text of some columns."""
+
+    def __init__(self, n_columns: int, wanted: list[int], delimiter: str) -> None:
+        self._arrow = pyarrow()
+        self._csv = import_optional("pyarrow.csv", extra="tables", purpose="Reading tables")
+        self._names = [str(column) for column in range(n_columns)]  # unlike those of the header they are distinct
+        names = [str(column) for column in wanted]
+        self._parsing = self._csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+        self._conversion = self._csv.ConvertOptions(
+            include_columns=names,
+            column_types=dict.fromkeys(names, self._arrow.string()),
+            null_values=[""],
+            strings_can_be_null=True,
+        )
+
+    def parse(self, block: bytes) -> list[Any]:
+        """Return the wanted columns as arrays of text, an empty cell as null; raise ValueError for ragged rows."""
+        if block.startswith(BYTE_ORDER_MARK):
+            block = BYTE_ORDER_MARK + block  # pyarrow removes one mark, which here belongs to the first cell
+        reading = self._csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=self._names)
+        table = self._csv.read_csv(
+            self._arrow.py_buffer(block),
+            read_options=reading,
+            parse_options=self._parsing,
+            convert_options=self._conversion,
+        )
+        return [column.combine_chunks() for column in table.columns]
+
+
+def kind_of(data_type: Any) -> Kind:
+    """Return the kind of a column of this type."""
+    types = pyarrow().types
+    if types.is_list(data_type) or types.is_large_list(data_type) or types.is_fixed_size_list(data_type):
+        return LISTS.get(_kind_of_scalar(types, data_type.value_type), "other")
+    if types.is_dictionary(data_type):
+        return _kind_of_scalar(types, data_type.value_type)
+    return _kind_of_scalar(types, data_type)
+
+
+LISTS: dict[Kind, Kind] = {"number": "numbers", "text": "texts"}
+
+
+def _kind_of_scalar(types: Any, data_type: Any) -> Kind:
+    if types.is_string(data_type) or types.is_large_string(data_type) or types.is_string_view(data_type):
+        return "text"
+    if types.is_date(data_type) or types.is_timestamp(data_type):
+        return "time"
+    tests = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
+    return "number" if any(test(data_type) for test in tests) else "other"
+
+
+def array_of(values: Sequence[Any], data_type: Literal["bool", "int", "float", "text"], *, lists: bool = False) -> Any:
+    """Return Python's values, or lists of them, as an array; None is missing."""
+    arrow = pyarrow()
+    types = {"bool": arrow.bool_(), "int": arrow.int64(), "float": arrow.float64(), "text": arrow.string()}
+    return arrow.array(values, arrow.list_(types[data_type]) if lists else types[data_type])
+
+
+def plain(array: Any) -> Any:
+    """Return categories and string views as plain arrays, which other modules can handle."""
+    types = pyarrow().types
+    if types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    return array.cast("string") if types.is_string_view(array.type) else array

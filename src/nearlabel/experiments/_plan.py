@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._folds import Fold, description, given_fold
+from nearlabel.experiments import _folds
 from nearlabel.experiments._record_lines import Record
 from nearlabel.experiments._summary import table_of_fold
 from nearlabel.metrics import CATALOGUE, Metric, label_propensities
@@ -21,7 +21,7 @@ from nearlabel.metrics.catalogue import needs_propensities
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, PER_LABEL, PER_ROW, WITHOUT_COPIES, score_and_count
 from nearlabel.models.decision import cut
 from nearlabel.models.out_of_sample import largest_group, of_groups, splitter_of
-from nearlabel.preprocessing import SCALES
+from nearlabel.preprocessing import SCALES, check_scale
 from nearlabel.selection import IterativeStratifiedKFold
 from nearlabel.selection._stratified_folds import check_order  # as IterativeStratifiedKFold
 from nearlabel.selection.data import Problem, check_matrices, groups_of_copies, have_copies
@@ -29,15 +29,14 @@ from nearlabel.selection.method_names import N_FOLDS
 from nearlabel.selection.methods import MethodSpec, check_takes_unknown, sharing_a_fit
 from nearlabel.selection.named_metrics import direction_of, read_metrics, skipped_on
 from nearlabel.selection.parts import Part, by_name, describe_object, described
-from nearlabel.selection.preparing import Columns, check_impute, preparation, prepared
+from nearlabel.selection.preparing import Columns, check_impute, prepared
 from nearlabel.selection.searches import Finder, make_search, usual_search
 from nearlabel.thresholds import CalibratedLabels, ThresholdStrategy, cross_val_scores
 from nearlabel.utils.estimators import label_scores, response_method_of
 from nearlabel.utils.messages import without_advice
-from nearlabel.utils.partial_labels import PartialLabels, has_unknown
-from nearlabel.utils.targets import each_once
+from nearlabel.utils.targets import PartialLabels, has_unknown
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, NeighborSearch
-from nearlabel.utils.validation import check_choice, check_integer
+from nearlabel.utils.validation import check_choice, check_integer, each_once
 
 
 @dataclass(frozen=True)
@@ -144,7 +143,7 @@ class Plan:
         check_impute(self.impute)
         self._metrics  # noqa: B018 - raises an error unless it is a metric
 
-    def folds(self, problems: Mapping[str, Problem]) -> Iterator[Fold]:
+    def folds(self, problems: Mapping[str, Problem]) -> Iterator[_folds.Fold]:
         """Yield every fold of every problem, in a fixed order.
 
         Raises
@@ -154,16 +153,16 @@ class Plan:
             samples have unknown labels and a method does not support them.
         """
         for name, problem in problems.items():
-            folds = [given_fold(name, *problem)] if isinstance(problem, tuple) else self._shuffled(name, problem)
+            folds = [_folds.given_fold(name, *problem)] if isinstance(problem, tuple) else self._shuffled(name, problem)
             check_matrices(name, folds[0].X, folds[0].Y, impute=self.impute)
             training = folds[0].training if isinstance(problem, tuple) else slice(None)
             check_takes_unknown(name, folds[0].Y[training], self._specs)
-            preparation(folds[0].columns, None, self.scale)  # checks that the kinds of the columns allow the scaling
+            check_scale(self.scale, folds[0].columns.kinds)
             largest = max(largest_group(fold.groups) for fold in folds)
             self._check_n_neighbors(name, min(len(fold.training) for fold in folds), largest)
             yield from self._with_copies(folds) if self.without_copies else folds
 
-    def _with_copies(self, folds: Sequence[Fold]) -> Iterator[Fold]:
+    def _with_copies(self, folds: Sequence[_folds.Fold]) -> Iterator[_folds.Fold]:
         """Yield the folds of one problem, with the test samples that equal a training sample."""
         groups = groups_of_copies(folds[0].X)
         for fold in folds:
@@ -198,15 +197,17 @@ class Plan:
                     f" got {max(self.n_neighbors)}."
                 )
 
-    def _shuffled(self, name: str, problem: Dataset) -> list[Fold]:
+    def _shuffled(self, name: str, problem: Dataset) -> list[_folds.Fold]:
         n, groups, columns = problem.Y.shape[0], problem.groups, Columns.of(problem)
         if self.cv > n:
             raise ValueError(f"cv must be at most the {n} rows of {name}, got {self.cv}.")
 
-        def fold(seed: int, number: int, training: IntArray, test: IntArray) -> Fold:
+        def fold(seed: int, number: int, training: IntArray, test: IntArray) -> _folds.Fold:
             of_training = None if groups is None else groups[training]
             names = problem.label_names
-            return Fold(name, seed, number, problem.X, problem.Y, training, test, of_training, columns, None, names)
+            return _folds.Fold(
+                name, seed, number, problem.X, problem.Y, training, test, of_training, columns, None, names
+            )
 
         return [
             fold(seed, number, training, test)
@@ -227,7 +228,7 @@ class Plan:
         """Return the inputs that determine the records: plan, library version and a digest of each problem."""
         settings = {field.name: getattr(self, field.name) for field in fields(self)}
         names = {"methods": list(self.methods), "metrics": list(self.metrics)}
-        return description(settings | names, problems, self.objects)
+        return _folds.description(settings | names, problems, self.objects)
 
     @property
     def objects(self) -> dict[str, dict[str, str]]:
@@ -237,7 +238,7 @@ class Plan:
         found = {"methods": described(self.methods, methods), "metrics": described(self.metrics, metrics)}
         return {kind: of_kind for kind, of_kind in found.items() if of_kind}
 
-    def settings(self, fold: Fold) -> Iterator[Record]:
+    def settings(self, fold: _folds.Fold) -> Iterator[Record]:
         """Yield the records of a fold in order, without values."""
         told = {
             name: direction_of(metric) | skipped_on(metric, fold.Y[fold.test]) for name, metric in self._metrics.items()
@@ -252,7 +253,7 @@ class Plan:
                     if is_kept:
                         yield fold.label() | {"method": method, "n_neighbors": k, "metric": name}
 
-    def values(self, fold: Fold) -> Iterator[Any]:
+    def values(self, fold: _folds.Fold) -> Iterator[Any]:
         """Yield the values of a fold's records, or the table of a record without a value.
 
         One search is enough for all methods and numbers of neighbours on the same features, and one fit for all
@@ -260,7 +261,7 @@ class Plan:
         """
         yield from self.values_by(Finder(make_search(usual_search(self.scale))), fold)
 
-    def values_by(self, finder: Finder, fold: Fold) -> Iterator[Any]:
+    def values_by(self, finder: Finder, fold: _folds.Fold) -> Iterator[Any]:
         """Yield the values as `values` does, with the neighbours from a given search."""
         X, X_test = self.prepared(fold, fold.X[fold.training], fold.X[fold.test])
         Y, Y_test = fold.Y[fold.training], fold.Y[fold.test]
@@ -286,7 +287,7 @@ class Plan:
             for k in self._numbers(spec):
                 yield from found[method, k]
 
-    def prepared(self, fold: Fold, training: Matrix, test: Matrix) -> tuple[Matrix, Matrix]:
+    def prepared(self, fold: _folds.Fold, training: Matrix, test: Matrix) -> tuple[Matrix, Matrix]:
         """Return training and test samples imputed and scaled, or encoded, by statistics of the training samples."""
         rows, test_rows = prepared(fold.columns, self.impute, self.scale, training, test)
         return rows, test_rows
@@ -403,7 +404,7 @@ class _Fitted:
 # The label sets of the test samples of a fold, as a table of a record, to compare two methods sample by sample.
 
 
-def rows_of_fold(fold: Fold, labels: Matrix) -> dict[str, Any]:
+def rows_of_fold(fold: _folds.Fold, labels: Matrix) -> dict[str, Any]:
     """Return indices, true and predicted label sets of the test samples; label sets are ascending label indices.
 
     A sample's index is its row in the data set, or in the test part of a given split. Unknown labels are listed too.

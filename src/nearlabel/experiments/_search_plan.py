@@ -211,16 +211,6 @@ def _cost(
     dataset, method, n_neighbors, metric = key
     true, found = cells[exact], cells[search]
     seconds = dataset, method, None, SECONDS
-    return SearchCost(
-        dataset,
-        method,
-        search,
-        n_neighbors,
-        metric,
-        exact=true[key],
-        value=found[key],
-        difference=found[key] - true[key],
-        recall=found[dataset, method, n_neighbors, RECALL],
-        exact_seconds=true[seconds],
-        seconds=found[seconds],
-    )
+    recall = found[dataset, method, n_neighbors, RECALL]
+    values = true[key], found[key], found[key] - true[key], recall, true[seconds], found[seconds]
+    return SearchCost(dataset, method, search, n_neighbors, metric, *values)

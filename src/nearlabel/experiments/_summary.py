@@ -15,7 +15,7 @@ from nearlabel.labels import known_counts
 from nearlabel.metrics import label_table
 from nearlabel.metrics.counts import Counts
 from nearlabel.metrics.evaluation import PER_LABEL, ratios_of_labels
-from nearlabel.utils.partial_labels import has_unknown
+from nearlabel.utils.targets import has_unknown
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 

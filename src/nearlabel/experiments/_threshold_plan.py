@@ -21,14 +21,13 @@ from nearlabel.experiments._folds import Fold, description, given_fold, stacked
 from nearlabel.experiments._record_lines import Record
 from nearlabel.lazy import BRkNN
 from nearlabel.metrics import micro_f1
-from nearlabel.preprocessing import SCALES
+from nearlabel.preprocessing import SCALES, check_scale
 from nearlabel.selection.data import Problem, check_matrices
 from nearlabel.selection.methods import check_takes_unknown
-from nearlabel.selection.preparing import preparation, prepared
+from nearlabel.selection.preparing import prepared
 from nearlabel.thresholds import FBR, MicroFOptimum, PillaiAscent, SCut, cross_val_scores
-from nearlabel.utils.targets import each_once
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive
+from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive, each_once
 
 
 class GaussianKernel(TransformerMixin, BaseEstimator):
@@ -57,16 +56,9 @@ CLASSIFIERS: Mapping[str, Callable[[ThresholdPlan], Any]] = MappingProxyType(
 )
 
 METRICS = (
-    "validation_micro_f1",
-    "test_micro_f1",
-    "test_micro_f1_first_scan",
-    "test_micro_f1_fbr0",
-    "test_micro_f1_fbr1",
-    "test_micro_f1_per_label",
-    "n_scans",
-    "n_evaluated",
-    "evaluated_share",
-)
+    "validation_micro_f1", "test_micro_f1", "test_micro_f1_first_scan", "test_micro_f1_fbr0", "test_micro_f1_fbr1",
+    "test_micro_f1_per_label", "n_scans", "n_evaluated", "evaluated_share",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -149,7 +141,7 @@ class ThresholdPlan:
             whole = given_fold(name, *problem)
             check_matrices(name, whole.X, whole.Y)
             check_takes_unknown(name, whole.Y, {method: CLASSIFIERS[method](self) for method in self.methods})
-            preparation(whole.columns, None, self.scale)  # checks that the kinds of the columns allow the scaling
+            check_scale(self.scale, whole.columns.kinds)
             runs = self._runs(name, whole.training)
             self._check_n_rows(name, min(len(rows) for rows in runs))
             for number, rows in enumerate(runs[: self.first_folds]):

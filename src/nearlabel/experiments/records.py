@@ -21,9 +21,8 @@ from nearlabel.experiments._record_lines import (
     records_in,
     records_of,
 )
-from nearlabel.files.atomic_file import whole_file, write_errors_named
+from nearlabel.files.atomic_file import locked, whole_file, write_errors_named
 from nearlabel.files.check_sums import Finding, with_sum
-from nearlabel.files.file_lock import locked
 
 RECORDS, PLAN, MADE_WITH = "records.jsonl", "plan.json", "made_with.jsonl"
 _LOCKED = "run"  # inside the folder: its parent folder may not be writable

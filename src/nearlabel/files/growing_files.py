@@ -1,12 +1,17 @@
-"""The arrays of a store during writing: plain .npy files to which rows are appended.
+"""The files of a store: plain .npy files to which rows are appended, and `store.json`, which counts their bytes.
 
 Bytes after those that the store counts are leftovers of a killed process.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import re
+import reprlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Self
 
@@ -15,9 +20,11 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.files.check_sums import BlockSums
+from nearlabel.files.atomic_file import whole_file
+from nearlabel.files.check_sums import BlockSums, with_sum, without_sum
+from nearlabel.files.row_files import INDEX_TYPES
 from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.types import CSR, Matrix
+from nearlabel.utils.types import Matrix
 
 ARRAYS = {"dense": ("data",), "csr": ("data", "indices", "indptr")}
 _LARGEST_INDEX = int(np.iinfo(np.int32).max)
@@ -155,31 +162,18 @@ class GrowingRows:
             for role in ("indices", "indptr"):
                 self._arrays[role] = self._arrays[role].in_type(np.dtype(np.int64))
 
-    @property
-    def kind(self) -> str:
-        """Storage of the rows: a key of `ARRAYS`."""
-        return "csr" if "indptr" in self._arrays else "dense"
-
-    @property
-    def shape(self) -> list[int]:
-        """Number of rows and of columns."""
-        n_rows = self._arrays["indptr"].length - 1 if "indptr" in self._arrays else self._arrays["data"].length
-        return [n_rows, self._n_columns]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the numbers."""
-        return self._arrays["data"].dtype
-
-    @property
-    def files(self) -> dict[str, int]:
-        """Number of bytes of the files, by name."""
-        return {array.path.name: array.n_bytes for array in self._arrays.values()}
-
-    @property
-    def sums(self) -> dict[str, str]:
-        """Checksums of the blocks of the files, by name."""
-        return {array.path.name: str(array.sums) for array in self._arrays.values()}
+    def facts(self) -> StoreFacts:
+        """Return the facts of a store that consists of these rows."""
+        arrays, is_sparse = self._arrays.values(), "indptr" in self._arrays
+        n_rows = self._arrays["indptr"].length - 1 if is_sparse else self._arrays["data"].length
+        return StoreFacts(
+            VERSION,
+            "csr" if is_sparse else "dense",
+            (n_rows, self._n_columns),
+            self._arrays["data"].dtype,
+            {array.path.name: array.n_bytes for array in arrays},
+            {array.path.name: str(array.sums) for array in arrays},
+        )
 
     def settle(self) -> None:
         """Flush the files to disk."""
@@ -192,61 +186,6 @@ class GrowingRows:
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         for array in self._arrays.values():
             array.close(complete=error is None)
-
-
-# Checks of CSR arrays from files, before compiled code uses an index.
-#
-# scipy and our kernels do not check indices: an index out of range would crash the process or overwrite other memory.
-
-INDEX_TYPES = (np.dtype(np.int32), np.dtype(np.int64))
-_CACHED_BYTES = 2**20  # entries of a block that is read several times
-
-
-def checked_csr(
-    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int], name: str
-) -> CSR:
-    """Return canonical CSR rows based on these arrays, which are read once and not copied.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not match rows of this shape with ascending columns; the message begins with `name`.
-    """
-    check_structure(indices, indptr, shape, name)
-    if len(data) != len(indices):
-        raise ValueError(f"{name} must have a column for each of its {len(data)} values, got {len(indices)} columns.")
-    rows = sparse.csr_array((data, indices, indptr), shape)
-    if not rows.has_canonical_format:  # checked in compiled code, which is safe after the checks above
-        raise ValueError(f"{name} must have ascending columns in each row, got others. The file is damaged.")
-    return rows
-
-
-def check_structure(indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int], name: str) -> None:
-    """Raise ValueError unless the ends of rows ascend from 0 to the number of entries, and columns are in range."""
-    n_rows, n_columns = shape
-    if indices.dtype not in INDEX_TYPES or indices.dtype != indptr.dtype:
-        got = f"{indices.dtype} and {indptr.dtype}"
-        raise ValueError(f"{name} must have int32 or int64 numbers as indices, got {got}. The file is damaged.")
-    if len(indptr) != n_rows + 1 or indptr[0] != 0 or indptr[-1] != len(indices) or not _ascend(indptr):
-        raise ValueError(
-            f"{name} must have the ends of {n_rows} rows, ascending from 0 to {len(indices)}, got others."
-            " The file is damaged."
-        )
-    if _largest_unsigned(indices) >= min(n_columns, int(np.iinfo(indices.dtype).max) + 1):
-        raise ValueError(f"{name} must have columns from 0 to {n_columns - 1}, got others. The file is damaged.")
-
-
-def _ascend(numbers: NDArray[Any]) -> bool:
-    blocks = row_blocks(len(numbers) - 1, numbers.itemsize, _CACHED_BYTES)
-    pairs = ((numbers[block], numbers[block.start + 1 : block.stop + 1]) for block in blocks)
-    return all((first <= second).all() for first, second in pairs)
-
-
-def _largest_unsigned(indices: NDArray[Any]) -> int:
-    """Return the largest index, with negative ones counted as larger than all others, so that one pass finds both."""
-    unsigned = indices.view(f"u{indices.itemsize}")
-    blocks = row_blocks(len(unsigned), unsigned.itemsize, _CACHED_BYTES)
-    return max((int(unsigned[block].max()) for block in blocks), default=-1)
 
 
 # The header of the .npy files of a store, parsed in its only valid spelling; numpy's reader evaluates it as Python.
@@ -303,3 +242,189 @@ class Header(NamedTuple):
         npy.write_array_header_1_0(
             file, {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": shape}
         )
+
+
+# `store.json`: the facts of a store, checked field by field, since the file may be untrusted.
+#
+# It lists the files, their numbers of bytes, shape and type; since version 3 also the checksums of their blocks.
+
+FACTS_FILE = "store.json"
+_FORMAT = "nearlabel store"
+# In version 1 file names and sizes were fixed; before version 3 there were no checksums.
+VERSION = 3
+_VERSIONS_READ = (1, 2, 3)
+_MOST_BYTES = 2**26  # bytes of the file: the checksums of 32 TiB
+_LARGEST = 2**63 - 1
+_NUMBERS = [np.dtype(code) for code in "?bBhHiIlLqQefdg"]
+_TYPES = {str(dtype): dtype for each in _NUMBERS for dtype in (each, each.newbyteorder())}
+
+
+@dataclass(frozen=True)
+class StoreFacts:
+    """The facts of a store.
+
+    Parameters
+    ----------
+    version : int
+        Version of the format.
+    kind : {"dense", "csr"}
+        Storage of the rows.
+    shape : tuple of two int
+        Number of rows and of columns.
+    dtype : numpy.dtype
+        Type of the values.
+    files : dict of str to int
+        Names of the files of the arrays, with the number of bytes that belong to the store.
+    sums : dict of str to str
+        Checksums of the blocks after the headers, by file name; empty for earlier versions.
+    """
+
+    version: int
+    kind: str
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    files: dict[str, int]
+    sums: dict[str, str]
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read the facts of a store.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such folder.
+        ValueError
+            If it is not a store, has another version, or its facts are inconsistent.
+        """
+        if not folder.is_dir():
+            raise FileNotFoundError(f"{folder} must be the folder of a store, got no such folder.")
+        found = _json_in(folder / FACTS_FILE)
+        if not isinstance(found, dict) or found.get("format") != _FORMAT:
+            raise ValueError(
+                f"{folder} must be a store, got a folder without its {FACTS_FILE}. Hint: write_store makes one."
+            )
+        version = found.get("version")
+        if type(version) is not int or version not in _VERSIONS_READ:
+            raise ValueError(f"{folder} must be a store of version {VERSION}, got version {_shown(version)}.")
+        try:
+            bare, has_sum = without_sum(found)
+            if version >= VERSION and not has_sum:
+                raise ValueError("it has no checksum")
+            return cls._of(bare)
+        except ValueError as error:
+            raise ValueError(
+                f"{folder / FACTS_FILE} must be what nearlabel wrote, got a damaged one: {error}. The store is damaged."
+            ) from error
+
+    @classmethod
+    def _of(cls, found: Mapping[str, Any]) -> Self:
+        """Return the facts from a mapping; raise a ValueError that describes the first problem."""
+        kind, dtype = found.get("kind"), found.get("dtype")
+        if not isinstance(kind, str) or kind not in ARRAYS:
+            raise ValueError(f"kind must be one of {', '.join(ARRAYS)}, got {_shown(kind)}")
+        if not isinstance(dtype, str) or dtype not in _TYPES:
+            raise ValueError(f"dtype must be a type of real numbers, got {_shown(dtype)}")
+        shape, files = found.get("shape"), found.get("files")
+        if not isinstance(shape, list) or len(shape) != 2 or not all(map(_is_size, shape)) or not shape[1]:
+            raise ValueError(f"shape must be the numbers of rows and columns, got {_shown(shape)}")
+        if not isinstance(files, dict) or not all(map(_is_size, files.values())) or _roles(files) != {*ARRAYS[kind]}:
+            raise ValueError(f"files must have the bytes of {' and '.join(ARRAYS[kind])}, got {_shown(files)}")
+        if len(files) != len(ARRAYS[kind]) or (
+            kind == "dense" and math.prod(shape) * _TYPES[dtype].itemsize > _LARGEST
+        ):
+            raise ValueError(f"shape and files must be those of arrays, got {_shown(shape)} and {_shown(files)}")
+        sums = found.get("sums") if found["version"] >= VERSION else {}
+        if not isinstance(sums, dict) or not all(isinstance(text, str) for text in sums.values()):
+            raise ValueError(f"sums must be texts, got {_shown(sums)}")
+        if found["version"] >= VERSION and sums.keys() != files.keys():
+            raise ValueError("sums must be those of the files, got those of others")
+        return cls(found["version"], kind, (shape[0], shape[1]), _TYPES[dtype], files, sums)
+
+    def write(self, folder: Path) -> None:
+        """Replace the facts in a folder: this makes the new store valid."""
+        facts = {"format": _FORMAT, **vars(self), "dtype": str(self.dtype)}
+        with whole_file(folder / FACTS_FILE) as partial:
+            partial.write_text(json.dumps(with_sum(facts), indent=1) + "\n", encoding="ascii")
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Names of the files by content, in the order of `ARRAYS`."""
+        by_role = {name.partition(".")[0]: name for name in self.files}
+        return {role: by_role[role] for role in ARRAYS[self.kind]}
+
+    def headers(self, folder: Path) -> dict[str, Header]:
+        """Read the headers of the files by name.
+
+        Raises
+        ------
+        ValueError
+            If a file is missing or shorter than written, or its header and size do not match the facts.
+        """
+        headers = {name: self._header(folder / name, role) for role, name in self.names.items()}
+        lengths = {role: headers[name].length(self.files[name]) for role, name in self.names.items()}
+        expected = {"data": self.shape[0]} if self.kind == "dense" else {"indptr": self.shape[0] + 1}
+        if any(lengths[role] != length for role, length in expected.items()) or (
+            self.kind == "csr" and lengths["data"] != lengths["indices"]
+        ):
+            got = ", ".join(f"{role} of {length}" for role, length in lengths.items())
+            raise ValueError(f"{folder} must have the arrays of {self.shape[0]} rows, got {got}. The store is damaged.")
+        return headers
+
+    def _header(self, file: Path, role: str) -> Header:
+        n_bytes = self.files[file.name]
+        size = file.stat().st_size if file.is_file() else None
+        if size is None or size < n_bytes:
+            got = "no such file" if size is None else f"{size} bytes"
+            raise ValueError(
+                f"{file} must have the {n_bytes} bytes that were written, got {got}. The store is damaged."
+            )
+        with file.open("rb") as opened:
+            header = Header.of(file, opened)
+        types = (self.dtype,) if role == "data" else INDEX_TYPES
+        row_shape = (self.shape[1],) if self.kind == "dense" else ()
+        if header.dtype not in types or header.row_shape != row_shape:
+            wanted = f"{' or '.join(map(str, types))} in rows of shape {row_shape}"
+            got = f"{header.dtype} in rows of shape {header.row_shape}"
+            raise ValueError(f"{file} must contain {wanted}, got {got}. The store is damaged.")
+        if header.offset + header.length(n_bytes) * header.bytes_per_row != n_bytes:
+            raise ValueError(f"{file} must end with a whole row, got {n_bytes} bytes. The store is damaged.")
+        return header
+
+    def sums_of(self, file: Path, header: Header) -> BlockSums:
+        """Return the checksums of the bytes after the header of a file.
+
+        Raises
+        ------
+        ValueError
+            If their number is not the number of blocks.
+        """
+        try:
+            return BlockSums.parse(self.sums[file.name], self.files[file.name] - header.offset)
+        except ValueError as error:
+            raise ValueError(
+                f"{file.with_name(FACTS_FILE)}: the sums of {file.name} {error}. The store is damaged."
+            ) from error
+
+
+def _json_in(file: Path) -> Any:
+    """Return the content of a JSON file; None if it is missing or unreadable."""
+    try:
+        if not file.is_file() or file.stat().st_size > _MOST_BYTES:
+            return None
+        return json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _is_size(value: object) -> bool:
+    return type(value) is int and 0 <= value <= _LARGEST
+
+
+def _roles(files: Mapping[str, object]) -> set[str]:
+    names = (ArrayName.of(name) for name in files)
+    return {name.role if name else "" for name in names}
+
+
+def _shown(value: object) -> str:
+    return reprlib.repr(value)

@@ -26,17 +26,15 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from nearlabel.files import store_facts
-from nearlabel.files.atomic_file import new_partial, write_errors_named
+from nearlabel.files.atomic_file import locked, new_partial, write_errors_named
 from nearlabel.files.check_sums import BLOCK_BYTES
-from nearlabel.files.file_lock import locked
-from nearlabel.files.growing_files import ArrayName, GrowingArray, GrowingRows, checked_csr, map_array
-from nearlabel.files.store_facts import StoreFacts
-from nearlabel.utils.arrays import bytes_per_row, row_blocks
+from nearlabel.files.growing_files import FACTS_FILE, ArrayName, GrowingArray, GrowingRows, StoreFacts, map_array
+from nearlabel.files.row_files import checked_csr
+from nearlabel.utils.arrays import bytes_per_row, canonical, row_blocks
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_row_numbers
 
-_PARTIAL_FACTS = re.compile(rf"\.{re.escape(store_facts.FILE)}\..*\.partial")
+_PARTIAL_FACTS = re.compile(rf"\.{re.escape(FACTS_FILE)}\..*\.partial")
 
 
 def write_store(
@@ -168,7 +166,7 @@ def append_to_store(path: str | os.PathLike[str], X: MatrixLike) -> Path:
                     raise ValueError(f"X must have {n_columns} columns, as the store {path}, got {block.shape[1]}.")
                 rows.append(_in_type(_stored_as(facts.kind, block), facts.dtype))
             rows.settle()
-            _commit(path, rows)
+            rows.facts().write(path)
     return path
 
 
@@ -349,7 +347,7 @@ def _check_free(path: Path, overwrite: bool) -> None:
         return
     if not overwrite:
         raise FileExistsError(f"{path} must not exist yet. Hint: overwrite=True replaces a store.")
-    if not (path / store_facts.FILE).is_file():
+    if not (path / FACTS_FILE).is_file():
         raise FileExistsError(
             f"{path} must be a store to be overwritten, got something else. Hint: remove it yourself."
         )
@@ -364,21 +362,13 @@ def _blocks_of(X: MatrixLike) -> Iterator[Matrix]:
         parts = X if _is_made_of_blocks(X) else [X]
     for part in parts:
         block = check_array(part, accept_sparse="csr", ensure_all_finite=False, ensure_min_samples=0)
-        yield _canonical(block) if sparse.issparse(block) else block
+        yield canonical(sparse.csr_array(block)) if sparse.issparse(block) else block
 
 
 def _is_made_of_blocks(X: Any) -> bool:
     if isinstance(X, list | tuple):
         return any(getattr(part, "ndim", 0) == 2 for part in X)
     return isinstance(X, Iterable) and not hasattr(X, "shape") and not hasattr(X, "__array__")
-
-
-def _canonical(X: Any) -> Any:
-    rows = sparse.csr_array(X)
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
 
 
 def _write(folder: Path, blocks: Iterator[Matrix], dtype: DTypeLike | None, generation: int = 0) -> None:
@@ -394,12 +384,7 @@ def _write(folder: Path, blocks: Iterator[Matrix], dtype: DTypeLike | None, gene
         for number, block in enumerate(blocks, start=1):
             _check_like(first, block, number, cast=dtype is not None)
             rows.append(block)
-    _commit(folder, rows)
-
-
-def _commit(folder: Path, rows: GrowingRows) -> None:
-    """Write the facts, with the files of the store and their numbers of bytes: this makes the new store valid."""
-    StoreFacts.of(rows).write(folder)
+    rows.facts().write(folder)
 
 
 @contextmanager
@@ -417,7 +402,7 @@ def _changing(path: Path, doing: str) -> Iterator[None]:
 def _check_no_links(path: Path) -> None:
     """Raise ValueError if a file of a store is a link: a change would truncate or overwrite the target."""
     for file in path.iterdir():
-        if file.is_symlink() and (ArrayName.of(file.name) or file.name == store_facts.FILE):
+        if file.is_symlink() and (ArrayName.of(file.name) or file.name == FACTS_FILE):
             raise ValueError(f"{file} must be a file, got a link. Hint: write_store makes a store of other rows.")
 
 

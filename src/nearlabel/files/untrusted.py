@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
+from io import BytesIO
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, Any, BinaryIO, NamedTuple
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo, is_zipfile
+
+import numpy as np
+from numpy.typing import NDArray
 
 from nearlabel.utils.validation import check_integer
 
@@ -97,7 +106,7 @@ def damage_named(path: Path, expected: str) -> Iterator[None]:
 # Limits of the unpacked size of compressed files: gzip packs a gigabyte of zeros into a megabyte, bzip2 into 1 KB.
 
 ALWAYS_ALLOWED = 2**29  # bytes that a file of any size may unpack to
-ALLOWED_RATIO = 100  # ratio of unpacked to packed bytes; gzip reaches 1000, real text stays far below 100
+ALLOWED_RATIO = 100  # ratio of unpacked to packed bytes; gzip reaches 1000, text and models stay far below 100
 
 
 def unpacked_limit(n_bytes: int, max_unpacked_bytes: int | None = None) -> int:
@@ -173,3 +182,273 @@ def _failure(code: int, said: IO[bytes], path: Path, expected: str) -> ValueErro
     if str(path) in reason:
         return ValueError(f"{reason}.")
     return ValueError(f"{path} must be {expected}, got a damaged one ({reason}).")
+
+
+# Untrusted archives: limits of their unpacked size, and the arrays of an ``.npz`` file.
+
+LARGEST_CARD = 2**26
+LARGEST_KEPT = 2**27
+LARGEST_SCHEMA = 2**28
+_CHUNK = 2**20
+_ZIP_MAGIC = b"PK"
+_END_MAGIC, _END_BYTES = b"PK\5\6", 22  # the record at the end of an archive, with the length of the list of members
+# In archives of 2 GiB and more, it follows a longer record, which is used instead, and a record with its position.
+_LOCATOR_MAGIC, _LOCATOR_BYTES = b"PK\6\7", 20
+_LONG_END_MAGIC, _LONG_END_BYTES = b"PK\6\6", 56
+_LONGEST_DIRECTORY = 2**14
+
+
+def members_of(archive: ZipFile) -> dict[str, ZipInfo]:
+    """Return the members by name; raise ValueError for duplicate names, bad offsets and other compressions."""
+    members = {member.filename: member for member in archive.infolist()}
+    if len(members) < len(archive.infolist()):
+        raise ValueError("two of its members have the same name")
+    for name, member in members.items():
+        if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED) or member.header_offset < 0:
+            raise ValueError(f"{name} is not compressed as save_model does")
+    return members
+
+
+def read_member(archive: ZipFile, name: str, largest: int) -> bytes:
+    """Return the content of a member; raise ValueError if it is missing or longer than `largest` bytes."""
+    member = members_of(archive).get(name)
+    if member is None:
+        raise ValueError(f"it contains no {name}")
+    if member.file_size > largest:
+        raise ValueError(f"{name} must have at most {largest} bytes, got {member.file_size}")
+    return _content_of(archive, member)
+
+
+def _content_of(archive: ZipFile, member: ZipInfo) -> bytes:
+    with archive.open(member) as file:
+        return file.read(member.file_size + 1)  # unlike read(), unpacks no more than requested
+
+
+def check_unpacked_size(archive: ZipFile, n_bytes: int) -> None:
+    """Raise ValueError if an archive with `n_bytes` bytes unpacks to more than the limit.
+
+    Nested archives, in which sparse matrices are stored, count too.
+    """
+    allowed = unpacked_limit(n_bytes)
+    left = allowed
+    for size in _unpacked_sizes(archive):
+        left -= size
+        if left < 0:
+            raise ValueError(f"it would unpack to more than {allowed} bytes")
+
+
+def _unpacked_sizes(archive: ZipFile) -> Iterator[int]:
+    """Yield the declared size of each member, then check it."""
+    for name, member in members_of(archive).items():
+        yield member.file_size  # first, so that the caller can stop before a member with a huge declared size is read
+        if member.compress_type == ZIP_DEFLATED:
+            _check_declared_size(archive, member)
+        with archive.open(member) as file:
+            is_archive = file.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC
+        if is_archive:
+            content = _content_of(archive, member)
+            _check_directory(name, content)
+            with ZipFile(BytesIO(content)) as inner:
+                yield from _unpacked_sizes(inner)
+
+
+def _check_directory(name: str, content: bytes) -> None:
+    """Raise ValueError if a nested archive has a long list of members: each needs twenty times its size in memory.
+
+    The list of the outer archive is part of the file, and not compressed.
+    """
+    n_bytes = _directory_bytes(content)
+    if n_bytes is None or n_bytes > _LONGEST_DIRECTORY:
+        raise ValueError(f"{name} is an archive of more members than a matrix has")
+
+
+def _directory_bytes(content: bytes) -> int | None:
+    """Return the length of an archive's list of members; None if its end does not have Python's form."""
+    end = content[-_END_BYTES:]
+    if not end.startswith(_END_MAGIC):
+        return None
+    locator = content[-_END_BYTES - _LOCATOR_BYTES : -_END_BYTES]
+    if not locator.startswith(_LOCATOR_MAGIC):
+        return int.from_bytes(end[12:16], "little")
+    place = len(content) - _END_BYTES - _LOCATOR_BYTES - _LONG_END_BYTES
+    is_there = content[max(0, place) :].startswith(_LONG_END_MAGIC)
+    if not is_there or int.from_bytes(locator[8:16], "little") != place:
+        return None
+    return int.from_bytes(content[place + 40 : place + 48], "little")
+
+
+def _check_declared_size(archive: ZipFile, member: ZipInfo) -> None:
+    """Raise ValueError, or BadZipFile for the checksum, if the unpacked size of a member is not the declared size."""
+    longer = copy(member)
+    longer.file_size += 1  # makes `zipfile` continue reading after the declared end
+    with archive.open(longer) as file:
+        n_bytes = sum(len(chunk) for chunk in iter(lambda: file.read(_CHUNK), b""))
+    if n_bytes != member.file_size:
+        raise ValueError(f"{member.filename} must unpack to {member.file_size} bytes, as declared, and does not")
+
+
+# The arrays of an untrusted ``.npz`` file: each header is checked before memory is allocated for the array.
+#
+# numpy's own reader would trust a header that requires 745 GiB, and raises any exception of its libraries.
+
+_WHOLE = "a whole .npz file"
+_SUFFIX = ".npy"
+_MAGIC = b"\x93NUMPY"
+_LENGTH_OF_HEADER = {(1, 0): "<H", (2, 0): "<I"}  # the third version is for field names, which no array here has
+_LONGEST_HEADER = 10_000
+_FIELD = re.compile(
+    r"""['"](?:descr['"]\s*+:\s*+['"](?P<type>[^'"]*+)['"]
+    |fortran_order['"]\s*+:\s*+(?P<order>True|False)
+    |shape['"]\s*+:\s*+\((?P<shape>[\d,\sL]*+)\))\s*+,?\s*+""",
+    re.VERBOSE,
+)
+_TYPE = re.compile(r"[<>|=]?(?:\?|[biufc]\d{1,2}|[SU]\d{1,18}|[mM]8(?:\[\w{1,20}\])?)")
+_SURROGATES, _LAST_CHARACTER = (0xD800, 0xDFFF), 0x10FFFF
+_NUMBER_BYTES, _TEXT_BYTES = 8, 64  # minimum bytes of an element, as float64 and as str
+
+
+class NpzArrays(Mapping[str, NDArray[Any]]):
+    """The arrays in an open file by name; each is read on access.
+
+    `largest` is the limit of bytes of all accessed arrays, with 8 bytes for a number and at least 64 for a text.
+    """
+
+    def __init__(self, path: Path, archive: ZipFile, largest: int) -> None:
+        self._path, self._archive, self._largest, self._left = path, archive, largest, largest
+        self._members: dict[str, ZipInfo] = {}
+        for member in archive.infolist():
+            if not member.filename.endswith(_SUFFIX):  # members that are not arrays are never read
+                continue
+            name = member.filename.removesuffix(_SUFFIX)
+            if name in self._members:
+                raise ValueError(f"{path} must have arrays of distinct names, got {name[:60]!r} twice.")
+            self._members[name] = member
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return an array; raise KeyError if the name is missing, ValueError if the array is invalid."""
+        member = self._members[name]
+        where = f"{self._path}: {name}"
+        if member.flag_bits & 1 or member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+            raise ValueError(f"{where} must be stored or deflated, got an array that is encrypted or packed otherwise.")
+        with damage_named(self._path, _WHOLE), self._archive.open(member) as file:
+            header = _read_header(where, file)
+            self._check_size(where, header, member.file_size)
+            array = _read_items(where, file, header)
+        if header.type_.kind == "U":
+            _check_characters(where, array)
+        return array
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._members
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def _check_size(self, where: str, header: _Header, size: int) -> None:
+        """Raise ValueError unless the member's size matches the header and is within the limit."""
+        n_items, n_bytes = math.prod(header.shape), header.type_.itemsize
+        if n_items * n_bytes != size - header.length:
+            got = f"{size - header.length} of them for {header.type_} of shape {header.shape}"
+            raise ValueError(f"{where} must have as many bytes as its shape needs, got {got}.")
+        least = _TEXT_BYTES if header.type_.kind in "SU" else _NUMBER_BYTES
+        # With a length of 0 another length needs no bytes in the file, but processing the rows needs memory for each.
+        self._left -= math.prod(max(1, length) for length in header.shape) * max(n_bytes, least)
+        if self._left < 0:
+            raise ValueError(
+                f"{where} must leave the arrays of the file within {self._largest} bytes, got {header.type_} of shape"
+                f" {header.shape}. Hint: max_unpacked_bytes, if you know who made the file."
+            )
+
+
+class _Header(NamedTuple):
+    """The header of a member: `length` is its own number of bytes."""
+
+    type_: np.dtype[Any]
+    is_fortran: bool
+    shape: tuple[int, ...]
+    length: int
+
+
+@contextmanager
+def open_npz(path: Path, max_unpacked_bytes: int | None = None) -> Iterator[NpzArrays]:
+    """Open the arrays of a file; raise an OSError or ValueError that names it if it is missing, invalid or damaged.
+
+    `max_unpacked_bytes` limits their size, with 8 bytes for a number and at least 64 for a text; None: 512 MiB, or 100
+    times the size of the file if that is more.
+    """
+    with open_regular(path) as file:  # a missing file, a folder or a pipe is distinguished from a damaged file
+        with damage_named(path, _WHOLE):
+            if not is_zipfile(file):
+                raise ValueError(f"{path} must be a whole .npz file, got something else or a part of one.")
+            largest = unpacked_limit(file.seek(0, 2), max_unpacked_bytes)
+            archive = ZipFile(file)
+        with archive:
+            yield NpzArrays(path, archive, largest)
+
+
+def is_text(array: NDArray[Any]) -> bool:
+    """Return whether all texts consist of valid Unicode characters, which numpy does not check."""
+    codes = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("=")).reshape(-1).view(np.uint32)
+    first, last = _SURROGATES
+    return not ((codes > _LAST_CHARACTER) | ((codes >= first) & (codes <= last))).any()
+
+
+def _check_characters(where: str, array: NDArray[Any]) -> None:
+    if not is_text(array):
+        raise ValueError(f"{where} must be texts of valid Unicode characters, got something else in one of them.")
+
+
+def _read_header(where: str, file: IO[bytes]) -> _Header:
+    """Read the header; raise ValueError unless it is for numbers or texts."""
+    start = file.read(len(_MAGIC) + 2)
+    version = tuple(start[len(_MAGIC) :])
+    if not start.startswith(_MAGIC) or version not in _LENGTH_OF_HEADER:
+        raise _no_array(where, "something else")
+    length_format = _LENGTH_OF_HEADER[version]
+    packed = file.read(struct.calcsize(length_format))
+    length: int = struct.unpack(length_format, packed)[0]
+    if length > _LONGEST_HEADER:
+        raise _no_array(where, f"a header of {length} bytes")
+    fields = _fields_of(where, file.read(length).decode("latin1"))
+    return _Header(*fields, len(start) + len(packed) + length)
+
+
+def _fields_of(where: str, text: str) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
+    """Return the type, whether the order is Fortran's, and the shape from the Python literal of a header."""
+    inside = text.strip().removeprefix("{").removesuffix("}").strip()
+    found: dict[str | None, str] = {}
+    place = 0
+    while field := _FIELD.match(inside, place):
+        found[field.lastgroup] = field[field.lastgroup or 0]
+        place = field.end()
+    if place < len(inside) or len(found) < len(_FIELD.groupindex):
+        raise _no_array(where, f"the header {text.strip()[:100]!r}")
+    type_ = found["type"]
+    if not _TYPE.fullmatch(type_) or not np.dtype(type_).itemsize:
+        raise _no_array(where, f"type {type_[:60]!r}")
+    lengths = [length.strip().removesuffix("L") for length in found["shape"].split(",")]  # Python 2 wrote 3L
+    return np.dtype(type_), found["order"] == "True", tuple(int(length) for length in lengths if length)
+
+
+def _no_array(where: str, got: str) -> ValueError:
+    return ValueError(f"{where} must be an array of numbers or text, got {got}.")
+
+
+def _read_items(where: str, file: IO[bytes], header: _Header) -> NDArray[Any]:
+    """Read the data after the header; raise ValueError if they are shorter than declared in the archive."""
+    items: NDArray[Any] = np.empty(math.prod(header.shape), dtype=header.type_)
+    room = items.view(np.uint8).data
+    done = 0
+    while done < len(room):
+        chunk = file.read(min(_CHUNK, len(room) - done))
+        if not chunk:
+            raise ValueError(f"{where} must have {len(room)} bytes, as declared, got {done}.")
+        room[done : done + len(chunk)] = chunk
+        done += len(chunk)
+    file.read(1)  # the checksum is compared at the end
+    if header.type_.kind == "b":
+        items = items.view(np.uint8) != 0  # bytes other than 0 and 1 would be counted wrongly
+    return items.reshape(header.shape, order="F" if header.is_fortran else "C")

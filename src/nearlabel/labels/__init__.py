@@ -28,21 +28,7 @@ from nearlabel.labels._label_sets import (
 from nearlabel.labels.feature_values import coupled_similarity
 
 __all__ = [
-    "cardinality",
-    "co_occurrence",
-    "coupled_similarity",
-    "density",
-    "describe",
-    "distinct_labelsets",
-    "frequencies",
-    "imbalance_ratios",
-    "known_counts",
-    "labelset_diversity",
-    "labelset_proportion",
-    "labelsets_by_frequency",
-    "mean_imbalance_ratio",
-    "minority_labels",
-    "most_frequent",
-    "scumble",
-    "scumble_of_rows",
-]
+    "cardinality", "co_occurrence", "coupled_similarity", "density", "describe", "distinct_labelsets", "frequencies",
+    "imbalance_ratios", "known_counts", "labelset_diversity", "labelset_proportion", "labelsets_by_frequency",
+    "mean_imbalance_ratio", "minority_labels", "most_frequent", "scumble", "scumble_of_rows",
+]  # fmt: skip

@@ -7,16 +7,8 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.labels._label_sets import (
-    _cardinality,
-    _frequencies,
-    _n_distinct,
-    _parts,
-    _shares,
-    _unknown_of_rows,
-    _whole_rows,
-)
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.labels import _label_sets as sets
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, MatrixLike
 
 
@@ -46,20 +38,20 @@ def describe(y: MatrixLike) -> dict[str, int | float]:
     >>> describe([[1, 0], [0, 1], [1, 0]])["labelset_diversity"]
     2
     """
-    parts = _parts(y)
+    parts = sets._parts(y)
     n_rows, n_labels = map(int, parts.labels.shape)
-    sizes, n_unknown = np.asarray(parts.labels.sum(axis=1)), _unknown_of_rows(parts)
-    n_whole, n_distinct = int((n_unknown == 0).sum()), _n_distinct(_whole_rows(parts))
+    sizes, n_unknown = np.asarray(parts.labels.sum(axis=1)), sets._unknown_of_rows(parts)
+    n_whole, n_distinct = int((n_unknown == 0).sum()), sets._n_distinct(sets._whole_rows(parts))
     return {
         "instances": n_rows,
         "labels": n_labels,
-        "cardinality": _cardinality(parts),
-        "density": _cardinality(parts) / n_labels,
+        "cardinality": sets._cardinality(parts),
+        "density": sets._cardinality(parts) / n_labels,
         "labelset_diversity": n_distinct,
         "labelset_proportion": n_distinct / n_whole if n_whole else float("nan"),
         "mean_imbalance_ratio": _mean_of_finite(_imbalance_ratios(parts)),
         "rows_without_labels": int(((sizes == 0) & (n_unknown == 0)).sum()),
-        "labels_without_rows": int((_frequencies(parts) == 0).sum()),
+        "labels_without_rows": int((sets._frequencies(parts) == 0).sum()),
         "max_labels": int(sizes.max()),
         **({} if parts.unknown is None else _unknown_figures(n_unknown, n_labels)),
     }
@@ -103,7 +95,7 @@ def imbalance_ratios(y: MatrixLike) -> FloatArray:
     >>> imbalance_ratios([[1, 0, 1], [1, 0, 0]]).tolist()
     [1.0, inf, 2.0]
     """
-    return _imbalance_ratios(_parts(y, None))
+    return _imbalance_ratios(sets._parts(y, None))
 
 
 def mean_imbalance_ratio(y: MatrixLike) -> float:
@@ -206,7 +198,7 @@ def scumble_of_rows(y: MatrixLike) -> FloatArray:
     >>> scumble_of_rows([[1, 1], [1, 0], [1, 0], [1, 0]]).round(3).tolist()
     [0.2, 0.0, 0.0, 0.0]
     """
-    parts = _parts(y)
+    parts = sets._parts(y)
     ratios = _imbalance_ratios(parts)
     ratios[np.isinf(ratios)] = 1  # of labels without samples
     labels = parts.labels.astype(np.float64)
@@ -250,7 +242,7 @@ def scumble(y: MatrixLike) -> float:
 
 
 def _imbalance_ratios(parts: PartialLabels) -> FloatArray:
-    counts = _frequencies(parts) if parts.unknown is None else _shares(parts)
+    counts = sets._frequencies(parts) if parts.unknown is None else sets._shares(parts)
     ratios: FloatArray = np.full(counts.shape, np.inf)
     np.divide(counts.max(), counts, out=ratios, where=counts > 0)
     return ratios

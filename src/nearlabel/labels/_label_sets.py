@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.targets import as_label_matrix
+from nearlabel.utils.targets import PartialLabels, as_label_matrix
 from nearlabel.utils.types import FloatArray, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import check_integer
 

@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
-from nearlabel.utils.arrays import entries, row_blocks, uneven_blocks
+from nearlabel.utils.arrays import canonical, entries, row_blocks, uneven_blocks
 from nearlabel.utils.targets import as_label_matrix
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer
@@ -44,19 +44,10 @@ def feature_values(X: Matrix, n_bins: int, bytes_per_feature: int = 0) -> Iterat
     exceeds r of the m present ones is in bin ``floor(n_bins · r / m)``, so equal values share a bin and some bins may
     be empty. Stored zeros count as absent: dense and sparse data give the same values.
     """
-    columns = _canonical_columns(X) if sparse.issparse(X) else None
+    columns = canonical(sparse.csc_array(X)) if sparse.issparse(X) else None
     n_present = np.full(X.shape[1], X.shape[0]) if columns is None else np.diff(columns.indptr).astype(np.int64)
     for block in uneven_blocks(64 * n_present + bytes_per_feature):
         yield _values_of(sparse.csc_array(X[:, block]) if columns is None else columns[:, block], n_bins)
-
-
-def _canonical_columns(X: Any) -> Any:
-    """Return CSC with duplicate entries summed; the user's matrix is not changed."""
-    columns = sparse.csc_array(X)
-    if not columns.has_canonical_format:
-        columns = columns.copy()
-        columns.sum_duplicates()
-    return columns
 
 
 def _values_of(X: Any, n_bins: int) -> FeatureValues:

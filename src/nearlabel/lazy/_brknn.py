@@ -5,16 +5,50 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from nearlabel.lazy._classifier import LazyClassifier, fit_weighted
-from nearlabel.lazy._votes import Votes, has_majority
+from nearlabel.lazy._classifier import LazyClassifier
+from nearlabel.lazy._engine import Votes, has_majority
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.models.decision import at_least_one, top_labels
 from nearlabel.neighbors import Weights, check_weights
-from nearlabel.utils.types import FloatArray, NeighborSearch
+from nearlabel.utils.naming import registered
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import check_choice
 
 
+def fit_weighted(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> Any:
+    """Fit the classifier to training samples and their label sets.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse container of shape (n_samples, n_features)
+        Training samples.
+    y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
+        Label sets as an indicator matrix of 0 and 1; or a single label with two classes, as for scikit-learn's binary
+        classifiers; or the tags of each sample as a list, tuple or set of strings, where the labels are the distinct
+        tags. A label with one class is allowed. NaN marks an unknown cell; None in a list of tags marks a sample whose
+        labels are all unknown.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the training samples, at least 0: a neighbour's vote is multiplied by its sample weight. A sample of
+        weight 0 is never a neighbour. (A sample of weight 2 has two votes, but is one of the k neighbours.)
+
+    Returns
+    -------
+    self
+        The fitted classifier.
+
+    Raises
+    ------
+    ValueError
+        If X, y or the weights are malformed, their lengths differ, or a parameter is out of range.
+    TypeError
+        If a parameter is of a wrong type.
+    """
+    return self._fit(X, y, sample_weight=sample_weight)
+
+
+@registered("method", "brknn")
 class BRkNN(LazyClassifier):
     """Predict each label that most of the nearest neighbours have.
 
@@ -111,6 +145,7 @@ class BRkNN(LazyClassifier):
         return Account(rule=f"score {'>' if self.majority == 'strict' else '>='} 0.5", threshold=0.5)
 
 
+@registered("method", "brknn-a")
 class BRkNNa(LazyClassifier):
     """BRkNN that predicts the label of highest score if no label has a majority.
 
@@ -153,6 +188,7 @@ class BRkNNa(LazyClassifier):
         return Account(rule=rule, settings={"majority": majority}, threshold=0.5)
 
 
+@registered("method", "brknn-b")
 class BRkNNb(LazyClassifier):
     """Predict the [s] labels of highest share; s is the mean label-set size of the neighbours, [s] the nearest integer.
 
@@ -182,7 +218,7 @@ class BRkNNb(LazyClassifier):
     array([[1, 1, 0]])
     """
 
-    takes_sparse_votes = adds_labels = True
+    takes_sparse_votes = True
     _takes_unknown = True
     fit = fit_weighted
 
@@ -198,6 +234,10 @@ class BRkNNb(LazyClassifier):
         self.rounding = rounding
         self.weights = weights
         self.search = search
+
+    def _remember_labels(self, labels: Matrix) -> None:
+        super()._remember_labels(labels)
+        self._most_added = max(1, int(labels.sum(axis=1).max()))  # the mean size adds up votes over labels
 
     def _decide_labels(self, scores: Any, votes: Votes) -> Any:
         return top_labels(scores, self._rounded(votes.mean_size()))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import Tags
@@ -15,12 +16,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy import _engine
-from nearlabel.lazy._counts import Groups, LeavingOut, Units, count_rows
-from nearlabel.lazy._engine import LeftOut
+from nearlabel.lazy._counts import LeavingOut, Units, count_rows
+from nearlabel.lazy._engine import Groups, NeighborLabelSets, Neighbors, Votes, count_votes, exact_weights
+from nearlabel.lazy._predictions import (
+    leaves_one_out,
+    loo_predict,
+    loo_predict_proba,
+    loo_with_neighbors,
+    predict_proba_sparse,
+    predict_topk,
+)
 from nearlabel.lazy._sweep import AUTO, NeighborsSweep
 from nearlabel.lazy._unknown import KnownCells
-from nearlabel.lazy._updates import forget, partial_fit, retune, row_names
-from nearlabel.lazy._votes import Neighbors, Votes, count_votes, exact_weights
+from nearlabel.lazy._updates import forget, partial_fit, retune
 from nearlabel.lazy.explain import (
     Account,
     Evidence,
@@ -36,15 +44,17 @@ from nearlabel.neighbors import (
     RESERVE,
     TrainingLists,
     Weights,
-    check_neighbor_indices,
+    ask_search,
+    checked_method,
     clone_search,
     takes_missing_values,
 )
 from nearlabel.neighbors.votes import warn_of_useless
+from nearlabel.utils.arrays import cells_of
 from nearlabel.utils.estimators import Shapes, available_if
-from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike, NeighborSearch
-from nearlabel.utils.validation import check_groups, check_integer, check_n_neighbors
+from nearlabel.utils.targets import PartialLabels
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
+from nearlabel.utils.validation import check_groups, check_n_neighbors, row_names
 
 
 def _kept(labels: Any) -> Any:
@@ -52,33 +62,26 @@ def _kept(labels: Any) -> Any:
     return np.ascontiguousarray(labels) if labels.flags.owndata else labels.copy(order="C")
 
 
-def _leaves_one_out(classifier: LazyClassifier) -> bool:
-    """Return whether it has leave-one-out predictions; a rule that sees rows would need a refit without each."""
-    return classifier.sees != "rows"
-
-
 class LazyClassifier(MultilabelClassifier):
     """A rule from the votes of the nearest neighbours to labels.
 
-    A subclass stores its parameters, including `n_neighbors` and `search`, in its constructor, declares what its rule
-    sees, and defines `_score_votes` and `_decide_labels`, a few lines each. This class then provides blocks of queries,
-    sparse label sets, the best labels, leave-one-out, the choice of n_neighbors and explanations.
+    A subclass stores its parameters, including `n_neighbors` and `search`, in its constructor, and defines
+    `_score_votes` and `_decide_labels`, a few lines each. This class then provides blocks of queries, sparse label
+    sets, the best labels, leave-one-out, the choice of n_neighbors and explanations.
 
-    A rule with ``counts_rows = True`` learns from counts of the training samples by label and votes (`_learn_counts`),
-    and scores any such counts (`_score_counts`). One formula thus applies to queries and to left-out samples.
+    A rule that needs more than votes has another base class: `CountingClassifier` learns from counts of the training
+    samples, `LabelSetClassifier` sees the neighbours' label sets, `RowClassifier` the queries themselves.
     """
 
-    # The input of the rule from a query's neighbours: votes, also their label sets, or also the query itself.
-    sees: ClassVar[Literal["votes", "label sets", "rows"]] = "votes"
-    counts_rows: ClassVar[bool] = False
     # Each label is scored and decided by its own votes alone, so the rule can score any cells.
     labels_are_independent: ClassVar[bool] = False
     # With dependent labels: takes CSR votes where y is sparse; a label without a vote then has the score 0.
     takes_sparse_votes: ClassVar[bool] = False
-    # The counts of a row depend on its neighbours and their label sets alone, not on the other rows.
-    counts_follow_rows: ClassVar[bool] = False
-    # Adds up votes over labels: weights are then rounded so that these sums, too, are exact.
-    adds_labels: ClassVar[bool] = False
+
+    # The kind of rule, which its base class sets.
+    sees: ClassVar[Literal["votes", "label sets", "rows"]] = "votes"
+    counts_rows: ClassVar[bool] = False
+    _asks_for_training_rows: ClassVar[bool] = False  # `fit` searches the neighbours of the training samples
 
     n_neighbors: Any  # an integer, "auto" or a function
     search: NeighborSearch | None
@@ -87,7 +90,6 @@ class LazyClassifier(MultilabelClassifier):
     n_neighbors_stale_: bool  # whether samples were added or removed since a choice of the number
     changes_: dict[str, Any]  # how many samples were added and removed since `fit`, and which labels are new
     search_: Any
-    _lists: TrainingLists  # the neighbours of the training samples, for a rule that counts rows
     _row_names: NDArray[Any] | None  # from the index of a data frame
     _takes_constant_labels = True
     _label_dtype = np.int8  # counts are of a type of their own
@@ -114,30 +116,8 @@ class LazyClassifier(MultilabelClassifier):
             return None
         return exact_weights(neighbors, self.weights, self._sample_weight, self._most_added)
 
-    def _units(self) -> Units:
-        """Return how far each training sample carries each label: a rule that counts rows."""
-        return self._units_of(self._labels)
-
-    def _units_of(self, labels: Matrix) -> Units:
-        """Return how far rows with these label sets carry each label."""
-        return Units.of(labels)
-
-    def _learn_counts(self, counts: IntArray, totals: IntArray) -> None:
-        """Learn from counts (2, n_labels, n_counts), see `count_rows`, and their totals (2, n_labels, 1)."""
-
-    def _score_counts(self, counts: IntArray, totals: IntArray) -> FloatArray:
-        """Return the scores that counts (2, ...) and totals (2, ...) give."""
-        raise NotImplementedError
-
-    def _counting(self, leaving_out: LeavingOut) -> LeavingOut:
-        """Return the counter of rows when one is left out: it counts all others, unless the rule uses only some."""
-        return leaving_out
-
     def _learn_rows(self, X: Matrix, labels: Matrix) -> None:
         """Learn everything from rows and label sets that does not depend on n_neighbors."""
-
-    def _learn_neighbors(self, neighbors: Neighbors) -> None:
-        """Learn from the training samples and their neighbours: a rule that sees rows."""
 
     def _gather(self, parts: Sequence[tuple[IntArray, Any]]) -> None:
         """Take the results that rules of groups of labels, given by column numbers, learnt from known cells."""
@@ -167,7 +147,7 @@ class LazyClassifier(MultilabelClassifier):
         labels = labels if sparse.issparse(labels) else _kept(labels)
         self._remember_labels(labels)
         self.search_ = clone_search(self.search)
-        self.search_.fit(X)
+        (checked_method(self.search_, "fit") or self.search_.fit)(X)
         self._learn_rows(X, labels)
         self._cells = None if unknown is None else KnownCells(X, unknown)
         if sweep is not None:  # see `NeighborsSweep.left_out`
@@ -185,28 +165,20 @@ class LazyClassifier(MultilabelClassifier):
     def _remember_labels(self, labels: Matrix) -> None:
         """Store the label sets of the training samples, and everything derived from them alone."""
         self._labels, self._n_samples = labels, labels.shape[0]
-        self._most_added = max(1, int(labels.sum(axis=1).max())) if self.adds_labels else 1
-        if self.sees == "label sets":
-            self.labelsets_, self._labelset_of, self._frequency = distinct_labelsets(labels)
+        self._most_added = 1  # how many votes of one neighbour a rule adds up
 
     def _use_neighbors(
         self, n_neighbors: int, X: Matrix, training: Neighbors | None = None, counts: IntArray | None = None
     ) -> None:
         """Learn everything that depends on n_neighbors, from the training samples' neighbours and known counts."""
         self.n_neighbors_ = n_neighbors
-        if not self._asks_for_training_rows:
-            return
-        if training is None:
-            training = self._training_neighbors(n_neighbors)
-        nearest = training.nearest(n_neighbors)
-        self._training_distances = nearest.mean_distances()
-        if not self.counts_rows:
-            self._learn_neighbors(replace(nearest, rows=X))
-            return
-        distances, needed = training.distances, n_neighbors + 1  # one takes the place of a row that is left out
-        self._lists = TrainingLists(distances, training.indices, needed, keep_distances=self.weights != "uniform")
-        self._counts = count_rows(self._units(), nearest) if counts is None else counts
-        self._learn_counts(self._counts, self._counts.sum(axis=2, keepdims=True))
+        if self._asks_for_training_rows:
+            training = self._training_neighbors(n_neighbors) if training is None else training
+            self._training_distances = training.nearest(n_neighbors).mean_distances()
+            self._learn_training(training, X, counts)
+
+    def _learn_training(self, training: Neighbors, X: Matrix, counts: IntArray | None) -> None:
+        """Learn from the training samples' neighbours, and their counts if these are known; a kind defines it."""
 
     def _checked_n_neighbors(self) -> int | None:
         """Return the number of neighbours, or None if it is to be chosen, by micro F1 or by a function."""
@@ -241,14 +213,9 @@ class LazyClassifier(MultilabelClassifier):
         return {**shapes, **dict.fromkeys(by_row, (n_samples,))}
 
     @property
-    def _asks_for_training_rows(self) -> bool:
-        """Whether `fit` queries the search for the neighbours of the training samples, each without itself."""
-        return self.counts_rows or self.sees == "rows"
-
-    @property
     def _learns_from_rows(self) -> bool:
         """Whether the rule takes more from X than neighbours, so that X must be an array."""
-        return self.sees == "rows"
+        return False
 
     @property
     def _takes_dask(self) -> bool:
@@ -261,48 +228,33 @@ class LazyClassifier(MultilabelClassifier):
         return tags
 
     def _ask_search(self, X: Matrix | None, n_neighbors: int, n_reserved: int = 0) -> tuple[FloatArray, IntArray]:
-        """Query the search for the neighbours of X, or of the training samples, and check the result.
+        """Query the search for the neighbours of X, or of the training samples; warn if they distinguish nothing.
 
-        The last `n_reserved` neighbours of each training sample are a reserve that is not checked here.
+        The last `n_reserved` neighbours of each training sample are a reserve, at which no warning looks.
         """
-        distances, indices = self.search_.kneighbors(X, n_neighbors)
-        n_queries = self._n_samples if X is None else X.shape[0]
-        if np.shape(indices) != (n_queries, n_neighbors) or np.shape(distances) != np.shape(indices):
-            raise ValueError(
-                f"search must return arrays of shape {(n_queries, n_neighbors)},"
-                f" got {np.shape(distances)} and {np.shape(indices)} from {self.search_!r}."
-            )
-        check_neighbor_indices(indices, self._n_samples)
+        distances, indices = ask_search(self.search_, X, n_neighbors, self._n_samples)
         if X is None:
             looked_at = slice(0, n_neighbors - n_reserved)
             warn_of_useless(distances[:, looked_at], indices[:, looked_at])
         return distances, indices
 
     def _training_neighbors(self, n_neighbors: int) -> Neighbors:
-        """Search for the neighbours of the training samples, each without itself.
-
-        A rule that counts rows gets one more, where it is known: it takes the place of a row that is left out. It gets
-        some more in reserve, where rows may be removed.
-        """
-        most = min(getattr(self.search_, "n_neighbors_known", self._n_samples - 1), self._n_samples - 1)
-        needed = max(n_neighbors, min(n_neighbors + int(self.counts_rows), most))
-        may_change = self.counts_rows and hasattr(self.search_, "remove")
-        asked = max(needed, min(needed + RESERVE, most)) if may_change else needed
-        return Neighbors(*self._ask_search(None, asked, n_reserved=asked - needed))
-
-    def _training_lists(self) -> Neighbors:
-        """Return the neighbours of the training samples that `fit` found, for a rule that counts rows.
-
-        Distances are stored only where they weigh votes; nothing else reads them.
-        """
-        indices, distances = self._lists.indices, self._lists.distances
-        return Neighbors(np.broadcast_to(0.0, indices.shape) if distances is None else distances, indices)
+        """Search for the neighbours of the training samples, each without itself."""
+        return Neighbors(*self._ask_search(None, n_neighbors))
 
     # Prediction: the engine runs the rule.
 
     def _find_neighbors(self, X: Matrix) -> Neighbors:
         """Search once for all queries."""
-        return Neighbors(*self._ask_search(X, self.n_neighbors_), X if self.sees == "rows" else None)
+        return Neighbors(*self._ask_search(X, self.n_neighbors_))
+
+    def _labelsets_in(self, groups: Groups) -> CSR | None:
+        """Return how many rows of each label set are in each row's group, for a rule that sees label sets."""
+        return None
+
+    def _labelsets_of(self, neighbors: Neighbors, random: RandomState, left_out: CSR | None) -> Any:
+        """Return the label sets of the neighbours, for a rule that sees them; see `engine.votes_of`."""
+        return None
 
     def _score(self, X: Matrix) -> FloatArray:
         return np.asarray(self._answer_queries(X, Needs(labels=False)).scores)
@@ -340,161 +292,15 @@ class LazyClassifier(MultilabelClassifier):
         scores = self._score(self._queries(X))
         return self._container.probabilities(scores)
 
-    def predict_topk(self, X: MatrixLike, n_labels: int) -> tuple[FloatArray, IntArray]:
-        """Return the labels with the highest scores for every query.
-
-        These are the first columns of ``predict_proba``, sorted by decreasing score; equal scores are sorted by label
-        number. With a sparse y no dense matrix is made.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Queries.
-        n_labels : int
-            Number of labels to return, whether or not `predict` predicts them.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_queries, n_labels)
-            Best first.
-        labels : ndarray of int of shape (n_queries, n_labels)
-            Column numbers of y; ``label_names_[labels]`` are the names.
-
-        Raises
-        ------
-        TypeError
-            If `n_labels` is no integer.
-        ValueError
-            If `n_labels` is less than 1 or larger than the number of labels.
-        """
-        queries = self._queries(X)
-        wanted = check_integer("n_labels", n_labels, low=1)
-        if wanted > self._n_labels:
-            raise ValueError(f"n_labels must be at most the {self._n_labels} labels of y, got {wanted}.")
-        if self._cells is not None:
-            return self._cells.top(self, queries, wanted)
-        return _engine.top_labels(self, self._find_neighbors(queries), wanted)
-
-    @available_if(_leaves_one_out)
-    def predict_proba_sparse(self, X: MatrixLike) -> CSR:
-        """Return the scores of the labels that at least one neighbour has, as a sparse array.
-
-        Use it if the number of labels is too large for a dense ``predict_proba``. A label that is not
-        stored has the score of a label without a vote. This score is 0, except in `MLkNN`, where it is ``posterior_[:,
-        0]``, a small number for a rare label, and in `DMLkNN`, where it differs between queries. (In `CMLkNN` a label
-        has a vote if the neighbours' memberships add up to one half or more.)
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Queries.
-
-        Returns
-        -------
-        scores : csr_array of shape (n_queries, n_labels)
-            The scores of `predict_proba` if a neighbour has the label; column indices are sorted in each row.
-        """
-        queries = self._queries(X)
-        if self._cells is not None:
-            return self._cells.stored_scores(self, queries)
-        return _engine.stored_scores(self, self._find_neighbors(queries))
-
-    @available_if(_leaves_one_out)
-    def loo_predict_proba(self, groups: ArrayLike | None = None) -> FloatArray:
-        """Return leave-one-out scores: for each training sample, its scores by a fit to all others.
-
-        With groups, the fit is to the samples of all other groups (leave-one-group-out). Use groups if samples are
-        copies of each other, or belong to one patient, page or day, and would otherwise predict each other.
-
-        There is no refit, but the scores are identical to those of refits, bit for bit, if the search is exact, orders
-        equal distances by index and has a metric that does not depend on the training samples: `ExactNeighbors` with
-        any metric except "seuclidean" and "mahalanobis" (unless `metric_params` sets all of their parameters). The
-        classifier is not changed.
-
-        Parameters
-        ----------
-        groups : array-like of shape (n_samples,), default=None
-            Group of each training sample whose weight is above 0. None: each sample is its own group. Memory grows with
-            the size of the largest group, because that many more neighbours of each sample are needed.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples, n_labels)
-            In the order of the training samples; column l is the score that label l applies. For a one-dimensional y
-            (n_samples, n_classes), as `predict_proba`.
-
-        Raises
-        ------
-        ValueError
-            If fewer than `n_neighbors` samples remain without a group, the search knows too few neighbours, or the
-            length of groups is wrong.
-        """
-        scores = self._answer_left_out(Needs(labels=False), groups).scores
-        return self._container.probabilities(scores)
-
-    @available_if(_leaves_one_out)
-    def loo_predict(self, groups: ArrayLike | None = None) -> LabelSets:
-        """Return leave-one-out label sets: for each training sample, the prediction of a fit to all others.
-
-        There is no refit, but the result is identical to refitting under the conditions of `loo_predict_proba`. There
-        are two exceptions: if ties are broken at random, the draws differ from those of refits; if weights by distance
-        decide the size of a label set (`BRkNNb`), the size equals that of refits up to rounding.
-
-        Parameters
-        ----------
-        groups : array-like of shape (n_samples,), default=None
-            As in `loo_predict_proba`.
-
-        Returns
-        -------
-        labels : ndarray or CSR of shape (n_samples, n_labels), or (n_samples,) for a one-dimensional y
-            In the order of the training samples, with the container and dtype of y in `fit`; for a data frame, an
-            array.
-
-        Raises
-        ------
-        ValueError
-            As `loo_predict_proba`.
-        """
-        labels = self._answer_left_out(Needs(scores=False), groups).labels
-        return self._container.wrap(labels)
-
-    @available_if(_leaves_one_out)
-    def loo_with_neighbors(self) -> LeftOut:
-        """Return leave-one-out predictions in blocks of samples, and their neighbours, by one search.
-
-        Use it to examine many samples and labels: `loo_predict` and `loo_predict_proba` would search twice, and keep
-        the scores of all samples in memory. The classifier is not changed.
-
-        Returns
-        -------
-        LeftOut
-            `distances` and `indices` of the neighbours of each training sample, each (n_samples, n_neighbors), and
-            `answers()`, which yields (rows, labels, scores).
-
-        Raises
-        ------
-        ValueError
-            As `loo_predict_proba`.
-
-        Examples
-        --------
-        >>> from nearlabel.lazy import BRkNN
-        >>> left_out = BRkNN(n_neighbors=1).fit([[0], [1], [3]], [[1], [0], [1]]).loo_with_neighbors()
-        >>> left_out.indices.ravel().tolist()
-        [1, 0, 1]
-        >>> [scores.ravel().tolist() for rows, labels, scores in left_out.answers()]
-        [[0.0, 1.0, 0.0]]
-        """
-        return LeftOut(self, self._groups_left_out(None), self._known_training_neighbors())
+    predict_topk = predict_topk
+    predict_proba_sparse = available_if(leaves_one_out)(predict_proba_sparse)
+    loo_predict_proba = available_if(leaves_one_out)(loo_predict_proba)
+    loo_predict = available_if(leaves_one_out)(loo_predict)
+    loo_with_neighbors = available_if(leaves_one_out)(loo_with_neighbors)
 
     def _known_training_neighbors(self) -> Neighbors:
         """Return the neighbours of the training samples with their distances, from `fit` or by a search."""
-        k = self.n_neighbors_
-        if self.counts_rows and self._cells is None and hasattr(self.search_, "ranks"):
-            distances = self._lists.distances_of(self.search_, np.arange(self._n_samples), k)
-            return Neighbors(distances, self._lists.indices[:, :k])
-        return Neighbors(*self._ask_search(None, k))
+        return Neighbors(*self._ask_search(None, self.n_neighbors_))
 
     def training_labels(self) -> Matrix:
         """Return the label sets of the training samples.
@@ -508,9 +314,9 @@ class LazyClassifier(MultilabelClassifier):
         unknown = None if self._cells is None else self._cells.unknown(self._labels)
         return PartialLabels(self._labels, unknown).with_nan()
 
-    partial_fit = available_if(_leaves_one_out)(partial_fit)
-    forget = available_if(_leaves_one_out)(forget)
-    retune = available_if(_leaves_one_out)(retune)
+    partial_fit = available_if(leaves_one_out)(partial_fit)
+    forget = available_if(leaves_one_out)(forget)
+    retune = available_if(leaves_one_out)(retune)
     explain = explain
 
     def _explanations(self, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
@@ -544,18 +350,140 @@ class LazyClassifier(MultilabelClassifier):
 
     def _n_searched(self, groups: Groups) -> int:
         """Return how many neighbours of each training sample are needed to leave out groups."""
-        return self.n_neighbors_ + groups.largest - (not self.counts_rows)
+        return self.n_neighbors_ + groups.largest - 1
 
     def _answers_left_out(self, groups: Groups, training: Neighbors | None = None) -> Iterator[_engine.AnswerOfRows]:
         """Return leave-one-out predictions in blocks of rows; known neighbours need no search."""
-        wanted = self._n_searched(groups)
-        if not self.counts_rows:
-            training = training or Neighbors(*self._ask_search(None, wanted))
-            return _engine.answers(self, groups.others_of(training, self.n_neighbors_), left_out=groups)
-        lists = self._training_lists()
+        training = training or Neighbors(*self._ask_search(None, self._n_searched(groups)))
+        return _engine.answers(self, groups.others_of(training, self.n_neighbors_), left_out=groups)
+
+
+class CountingClassifier(LazyClassifier):
+    """A rule that learns from counts of the training samples by label and by their neighbours' votes.
+
+    A subclass defines `_learn_counts`, which learns from the counts, and `_score_counts`, which scores any such counts:
+    one formula thus applies to queries and to left-out samples. `_counting` returns which samples count if not all do.
+    """
+
+    counts_rows = True
+    _asks_for_training_rows = True
+    # The counts of a row depend on its neighbours and their label sets alone, not on the other rows.
+    counts_follow_rows: ClassVar[bool] = False
+
+    _lists: TrainingLists  # the neighbours of the training samples
+    _counts: IntArray  # (2, n_labels, n_counts), see `count_rows`
+
+    def _units(self) -> Units:
+        """Return how far each training sample carries each label: a rule that counts rows."""
+        return self._units_of(self._labels)
+
+    def _units_of(self, labels: Matrix) -> Units:
+        """Return how far rows with these label sets carry each label."""
+        return Units.of(labels)
+
+    @abstractmethod
+    def _learn_counts(self, counts: IntArray, totals: IntArray) -> None:
+        """Learn from counts (2, n_labels, n_counts), see `count_rows`, and their totals (2, n_labels, 1)."""
+
+    @abstractmethod
+    def _score_counts(self, counts: IntArray, totals: IntArray) -> FloatArray:
+        """Return the scores that counts (2, ...) and totals (2, ...) give."""
+
+    def _counting(self, leaving_out: LeavingOut) -> LeavingOut:
+        """Return the counter of rows when one is left out: it counts all others, unless the rule uses only some."""
+        return leaving_out
+
+    def _learn_training(self, training: Neighbors, X: Matrix, counts: IntArray | None) -> None:
+        k = self.n_neighbors_
+        needed = k + 1  # one takes the place of a row that is left out
+        weighs = self.weights != "uniform"
+        self._lists = TrainingLists(training.distances, training.indices, needed, keep_distances=weighs)
+        self._counts = count_rows(self._units(), training.nearest(k)) if counts is None else counts
+        self._learn_counts(self._counts, self._counts.sum(axis=2, keepdims=True))
+
+    def _training_neighbors(self, n_neighbors: int) -> Neighbors:
+        """Search for the neighbours of the training samples, each without itself.
+
+        One more, where it is known, takes the place of a row that is left out. Some more are in reserve, where rows may
+        be removed.
+        """
+        most = min(getattr(self.search_, "n_neighbors_known", self._n_samples - 1), self._n_samples - 1)
+        needed = max(n_neighbors, min(n_neighbors + 1, most))
+        asked = max(needed, min(needed + RESERVE, most)) if hasattr(self.search_, "remove") else needed
+        return Neighbors(*self._ask_search(None, asked, n_reserved=asked - needed))
+
+    def _training_lists(self) -> Neighbors:
+        """Return the neighbours of the training samples that `fit` found.
+
+        Distances are stored only where they weigh votes; nothing else reads them.
+        """
+        indices, distances = self._lists.indices, self._lists.distances
+        return Neighbors(np.broadcast_to(0.0, indices.shape) if distances is None else distances, indices)
+
+    def _known_training_neighbors(self) -> Neighbors:
+        if self._cells is not None or not hasattr(self.search_, "ranks"):
+            return super()._known_training_neighbors()
+        distances = self._lists.distances_of(self.search_, np.arange(self._n_samples), self.n_neighbors_)
+        return Neighbors(distances, self._lists.indices[:, : self.n_neighbors_])
+
+    def _n_searched(self, groups: Groups) -> int:
+        return self.n_neighbors_ + groups.largest
+
+    def _answers_left_out(self, groups: Groups, training: Neighbors | None = None) -> Iterator[_engine.AnswerOfRows]:
+        lists, wanted = self._training_lists(), self._n_searched(groups)
         if self._lists.lengths.min() < wanted:
             lists = Neighbors(*self._ask_search(None, wanted))
         return _engine.answers_from_counts(self, LeavingOut.of(self._units(), lists, self.n_neighbors_, groups))
+
+
+class LabelSetClassifier(LazyClassifier):
+    """A rule that sees each neighbour's label set, `votes.labelsets`, besides the votes.
+
+    `labelsets_` has the distinct label sets of the training samples, by their numbers in `votes.labelsets`.
+    Explanations have no flips by single votes.
+    """
+
+    sees = "label sets"
+    labelsets_: Matrix
+
+    def _remember_labels(self, labels: Matrix) -> None:
+        super()._remember_labels(labels)
+        self.labelsets_, self._labelset_of, self._frequency = distinct_labelsets(labels)
+
+    def _labelsets_in(self, groups: Groups) -> CSR:
+        return groups.count(self._labelset_of)
+
+    def _labelsets_of(self, neighbors: Neighbors, random: RandomState, left_out: CSR | None) -> NeighborLabelSets:
+        number = self._labelset_of[neighbors.indices]
+        frequency = self._frequency[number]
+        if left_out is not None:
+            query = np.repeat(np.arange(len(number)), number.shape[1])
+            frequency = frequency - cells_of(left_out, query, number.ravel()).reshape(number.shape)
+        return NeighborLabelSets(number, frequency, random)
+
+
+class RowClassifier(LazyClassifier):
+    """A rule that sees the queries themselves, `votes.rows`, besides the votes, and learns from the training samples.
+
+    A subclass defines `_learn_neighbors`. Leaving a sample out would need a refit, so there is no leave-one-out.
+    """
+
+    sees = "rows"
+    _asks_for_training_rows = True
+
+    @abstractmethod
+    def _learn_neighbors(self, neighbors: Neighbors) -> None:
+        """Learn from the training samples, `neighbors.rows`, and their neighbours."""
+
+    @property
+    def _learns_from_rows(self) -> bool:
+        return True
+
+    def _learn_training(self, training: Neighbors, X: Matrix, counts: IntArray | None) -> None:
+        self._learn_neighbors(replace(training.nearest(self.n_neighbors_), rows=X))
+
+    def _find_neighbors(self, X: Matrix) -> Neighbors:
+        return replace(super()._find_neighbors(X), rows=X)
 
 
 def _left_out(groups: Groups) -> str:
@@ -564,34 +492,3 @@ def _left_out(groups: Groups) -> str:
 
 def _if_callable(value: Any) -> Any:
     return value if callable(value) else None
-
-
-def fit_weighted(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> Any:
-    """Fit the classifier to training samples and their label sets.
-
-    Parameters
-    ----------
-    X : array-like, data frame or sparse container of shape (n_samples, n_features)
-        Training samples.
-    y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
-        Label sets as an indicator matrix of 0 and 1; or a single label with two classes, as for scikit-learn's binary
-        classifiers; or the tags of each sample as a list, tuple or set of strings, where the labels are the distinct
-        tags. A label with one class is allowed. NaN marks an unknown cell; None in a list of tags marks a sample whose
-        labels are all unknown.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the training samples, at least 0: a neighbour's vote is multiplied by its sample weight. A sample of
-        weight 0 is never a neighbour. (A sample of weight 2 has two votes, but is one of the k neighbours.)
-
-    Returns
-    -------
-    self
-        The fitted classifier.
-
-    Raises
-    ------
-    ValueError
-        If X, y or the weights are malformed, their lengths differ, or a parameter is out of range.
-    TypeError
-        If a parameter is of a wrong type.
-    """
-    return self._fit(X, y, sample_weight=sample_weight)

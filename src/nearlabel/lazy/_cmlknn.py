@@ -13,17 +13,19 @@ from sklearn.utils import check_array
 
 from nearlabel.labels import coupled_similarity
 from nearlabel.lazy._counts import Units
+from nearlabel.lazy._engine import Neighbors, Votes
 from nearlabel.lazy._mlknn import Bayes, MLkNN, bayes
-from nearlabel.lazy._votes import Neighbors, Votes
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.neighbors import label_votes
 from nearlabel.neighbors.votes import LEAST_ROWS
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch, Table
 from nearlabel.utils.validation import check_choice, check_flag, check_integer
 
 _ROUNDING = 1e-9  # a cosine of a label with itself may be a little above 1
 
 
+@registered("method", "cmlknn")
 class CMLkNN(MLkNN):
     """ML-kNN in which a neighbour's label set also votes for similar labels.
 

@@ -6,17 +6,17 @@ membership in CML-kNN. Units are added as whole numbers, so a row can be taken o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from nearlabel.lazy._votes import Neighbors, count_votes, exact_weights, whole_votes
+from nearlabel.lazy._engine import Groups, Neighbors, count_votes, exact_weights, whole_votes
 from nearlabel.neighbors import Weights, label_votes
 from nearlabel.utils.arrays import BLOCK_BYTES, cells_of, entries, row_blocks, uneven_blocks
-from nearlabel.utils.types import CSR, BoolArray, IntArray, Matrix
+from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 
@@ -111,7 +111,7 @@ def _count_block(units: Units, own: Matrix, votes: Matrix, n_neighbors: int) -> 
     return np.stack([units.whole * rows - carried, carried])
 
 
-def _blocks(units: Units, n_rows: int, n_neighbors: int, n_more: int = 0) -> Iterator[slice]:
+def _blocks(units: Units, n_rows: int, n_neighbors: int, n_more: int = 0) -> Iterable[slice]:
     """Yield blocks of rows whose votes, or `n_more` numbers a row, fit the memory budget.
 
     CSR votes fit if each neighbour carries up to 64 labels.
@@ -303,60 +303,13 @@ class LeavingOut:
             of = _ranges(ends[group], ends[group + 1])
             place = np.repeat(np.arange(len(rows)), ends[group + 1] - ends[group])
             m = self.groups.members[of] if events is None else events[of]
+            chunks: Iterable[slice]
             if sparse.issparse(self.own):
                 chunks = uneven_blocks(64 * (1 + np.diff(self.votes.indptr)[m]))
             else:
                 chunks = row_blocks(len(m), 128 * self.own.itemsize * self.own.shape[1])
             for some in chunks:
                 yield _Pairs(place[some], rows[place[some]], m[some], None if events is None else of[some])
-
-
-class Groups(NamedTuple):
-    """Rows in groups that are left out together; most often each row is one."""
-
-    number: IntArray  # of the group of each row
-    members: IntArray  # rows, group by group
-    ends: IntArray  # of the groups in `members`, after 0
-
-    @classmethod
-    def of(cls, number: IntArray) -> Groups:
-        """Take the number of each row's group: all from 0 on."""
-        return cls(number, np.argsort(number, kind="stable"), np.append(0, np.cumsum(np.bincount(number))))
-
-    @property
-    def sizes(self) -> IntArray:
-        """Return how many rows each group has."""
-        return np.diff(self.ends)
-
-    @property
-    def largest(self) -> int:
-        """Return the rows of the largest group."""
-        return int(self.sizes.max())
-
-    def count(self, kind: IntArray) -> CSR:
-        """Return how many rows of each row's group are of each kind (n_samples, n_kinds), given their kinds."""
-        n_rows = len(kind)
-        kinds = sparse.csr_array((np.ones(n_rows, dtype=np.int64), (np.arange(n_rows), kind)))
-        return sparse.csr_array(self.add(kinds))[self.number]
-
-    def add(self, own: Matrix) -> Matrix:
-        """Return the summed units of each group (n_groups, n_labels), stored as those of the rows."""
-        if self.largest == 1:
-            return own if (np.diff(self.members) > 0).all() else own[self.members]
-        ones = np.ones(len(self.members), dtype=np.int64)
-        return sparse.csr_array((ones, self.members, self.ends), shape=(len(self.sizes), len(self.number))) @ own
-
-    def others_of(self, training: Neighbors, k: int) -> Neighbors:
-        """Return the k nearest neighbours of each training sample that are not of its group."""
-        return training if self.largest == 1 else training.at(self.places_of_others(training.indices, k))
-
-    def places_of_others(self, neighbors: IntArray, k: int) -> IntArray:
-        """Return the columns (n_samples, k) of the nearest neighbours of each row that are not of its group."""
-        places = np.empty((len(neighbors), k), dtype=np.intp)
-        for block in row_blocks(len(neighbors), 24 * neighbors.shape[1]):
-            is_own = self.number[neighbors[block]] == self.number[block, np.newaxis]
-            places[block] = is_own.argsort(axis=1, kind="stable")[:, :k]
-        return places
 
 
 class Events(NamedTuple):

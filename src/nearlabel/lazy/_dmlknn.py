@@ -11,19 +11,21 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.lazy import _engine
-from nearlabel.lazy._counts import Groups, LeavingOut
+from nearlabel.lazy._counts import LeavingOut
+from nearlabel.lazy._engine import Groups, Votes
 from nearlabel.lazy._mlknn import Bayes, MLkNN, bayes
-from nearlabel.lazy._votes import Votes
 from nearlabel.lazy.explain import Account, Evidence, bayes_account
 from nearlabel.metrics import micro_f1
 from nearlabel.models.out_of_sample import Needs
 from nearlabel.neighbors import Weights
 from nearlabel.utils.arrays import BLOCK_BYTES, row_blocks
 from nearlabel.utils.estimators import Shapes
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel.utils.validation import as_dense, check_choice, check_integer
 
 
+@registered("method", "dmlknn")
 class DMLkNN(MLkNN):
     """ML-kNN that counts only the training samples whose neighbours vote similarly for all labels.
 

@@ -7,18 +7,17 @@ passes it votes. Storage, blocks and leaving out are the same for all rules.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from copy import copy
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.random import RandomState
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from nearlabel.lazy._counts import Groups, count_rows
-from nearlabel.lazy._votes import NeighborLabelSets, Neighbors, Votes
 from nearlabel.models.out_of_sample import Answer as OutOfSample
 from nearlabel.models.out_of_sample import Needs
+from nearlabel.neighbors import Weights, label_votes, mean_distances, vote_weights
 from nearlabel.utils.arrays import cells_of, entry_rows, row_blocks, uneven_blocks
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
@@ -87,6 +86,55 @@ class SparseScores:
 
 
 Scores: TypeAlias = FloatArray | SparseScores
+
+
+# The input of a rule of votes: how many of a query's neighbours have each label.
+
+
+@dataclass(frozen=True)
+class Votes:
+    """The votes for labels: of whole queries, or of any cells (query, label).
+
+    A rule with independent labels scores cells: `count`, `total` and `label` are arrays of any shapes that broadcast.
+    Any other rule scores whole queries: `count` is (n_queries, n_labels), `total` (n_queries, 1).
+
+    Parameters
+    ----------
+    count : ndarray or CSR
+        Number of neighbours that have the label, or their summed weight; always exact.
+    total : int or ndarray
+        Number of neighbours of the query, or their summed weight; always exact.
+    label : ndarray of int
+        Column numbers of the labels.
+    rows : ndarray or CSR of shape (n_queries, n_features), default=None
+        The queries, for a rule that sees rows.
+    labelsets : NeighborLabelSets, default=None
+        The label sets of the neighbours, for a rule that sees label sets.
+    """
+
+    count: Matrix
+    total: Any
+    label: Any
+    rows: Matrix = None
+    labelsets: Any = None
+
+    def cells(self) -> Votes:
+        """Return the stored cells of CSR votes as cells in a row."""
+        total = np.repeat(np.ravel(self.total), np.diff(self.count.indptr))
+        return Votes(self.count.data, total, self.count.indices)
+
+    def share(self) -> Matrix:
+        """Return the share of the votes: the float nearest to the quotient, stored as `count` is."""
+        if not sparse.issparse(self.count):
+            return self.count / self.total
+        # scipy's own division of a sparse array multiplies by a rounded reciprocal.
+        return sparse.csr_array((self.cells().share(), self.count.indices, self.count.indptr), shape=self.count.shape)
+
+    def mean_size(self) -> FloatArray:
+        """Return the mean label-set size of each query's neighbours: each label of a neighbour is one of its votes."""
+        return np.asarray(self.count.sum(axis=1)).ravel() / np.ravel(self.total)
+
+
 Answer: TypeAlias = tuple[slice, Votes, Scores]  # the rows of a block, their votes, their scores
 AnswerOfRows: TypeAlias = Answer | tuple[IntArray, Votes, Scores]
 
@@ -97,9 +145,7 @@ def answers(rule: Any, neighbors: Neighbors, n_more: int = 0, left_out: Groups |
     With `left_out` the queries are the training samples, and no neighbour is of the row's own group.
     """
     random = check_random_state(getattr(rule, "random_state", None))
-    without = None
-    if left_out is not None and rule.sees == "label sets":
-        without = left_out.count(rule._labelset_of)
+    without = None if left_out is None else rule._labelsets_in(left_out)
     for block in blocks(rule, neighbors, n_more):
         votes = votes_of(rule, neighbors[block], random, None if without is None else without[block])
         yield block, votes, score(rule, votes)
@@ -180,14 +226,7 @@ def votes_of(rule: Any, neighbors: Neighbors, random: Any = None, left_out: CSR 
     if sparse.issparse(count):
         count.sort_indices()
         count = count if _takes_csr(rule) else count.toarray()
-    labelsets = None
-    if rule.sees == "label sets":
-        number = rule._labelset_of[neighbors.indices]
-        frequency = rule._frequency[number]
-        if left_out is not None:
-            query = np.repeat(np.arange(len(number)), number.shape[1])
-            frequency = frequency - cells_of(left_out, query, number.ravel()).reshape(number.shape)
-        labelsets = NeighborLabelSets(number, frequency, random)
+    labelsets = rule._labelsets_of(neighbors, random, left_out)
     return Votes(count, total, np.arange(count.shape[1]), neighbors.rows, labelsets)
 
 
@@ -221,7 +260,7 @@ def _in_order(labels: Matrix, rows: IntArray) -> Matrix:
     return labels if (np.diff(rows) > 0).all() else labels[np.argsort(rows)]
 
 
-def blocks(rule: Any, neighbors: Neighbors, n_more: int = 0) -> Iterator[slice]:
+def blocks(rule: Any, neighbors: Neighbors, n_more: int = 0) -> Iterable[slice]:
     """Yield blocks of queries whose neighbours, votes and scores, and `n_more` numbers, fit the memory budget."""
     if not (sparse.issparse(rule._labels) and _takes_csr(rule)):
         return row_blocks(len(neighbors.indices), rule._bytes_per_query)
@@ -239,78 +278,6 @@ def _no_votes(rule: Any, votes: Votes) -> Votes:
     return Votes(np.zeros(len(votes.label), dtype=np.intp), rule.n_neighbors_, votes.label)
 
 
-# Leave-one-out predictions in blocks, with their neighbours, and the predictions with other label sets.
-
-
-class LeftOut:
-    """Leave-one-out predictions of a fitted classifier and their neighbours, from one search.
-
-    Returned by `LazyClassifier.loo_with_neighbors`.
-
-    Attributes
-    ----------
-    distances, indices : ndarray of shape (n_samples, n_neighbors)
-        The neighbours of each training sample, nearest first, without the row itself. If cells of y are unknown, these
-        are the neighbours among all samples.
-    """
-
-    def __init__(self, classifier: Any, groups: Groups, training: Neighbors) -> None:
-        self.distances, self.indices = training.distances, training.indices
-        self._classifier, self._groups, self._training = classifier, groups, training
-
-    def answers(self) -> Iterator[tuple[IntArray, Matrix, FloatArray]]:
-        """Yield the predictions; may be called more than once.
-
-        Yields
-        ------
-        rows : ndarray of int of shape (n_rows,)
-            Numbers of training samples, consecutive; together the blocks contain each sample once, in order.
-        labels : ndarray or CSR of shape (n_rows, n_labels)
-            Their leave-one-out label sets.
-        scores : ndarray of shape (n_rows, n_labels)
-            Their leave-one-out scores, dense, whatever the form of y.
-        """
-        rule, numbers = self._classifier, np.arange(len(self.indices))
-        if rule._cells is not None:
-            labels, scores = rule._cells.answer_left_out(rule, Needs(), self._groups)
-            yield numbers, labels, as_dense(scores)
-            return
-        for rows, votes, scores in rule._answers_left_out(self._groups, self._training):
-            labels = decide(rule, scores, votes)
-            for part, dense in dense_parts(scores):
-                yield numbers[rows][part], labels[part], dense
-
-    def relabelled(self, labels: Matrix) -> LeftOut:
-        """Return the predictions that a fit of the same samples with other label sets would give, without a search.
-
-        Parameters
-        ----------
-        labels : ndarray or CSR of shape (n_samples, n_labels)
-            The other label sets, an indicator matrix, stored as y was. If each label is decided by its own votes
-            (`labels_are_independent`), columns may be left out; this does not change the predictions of the others.
-
-        Returns
-        -------
-        LeftOut
-            Of a copy of the classifier, which itself is not changed.
-
-        Raises
-        ------
-        ValueError
-            If the classifier was fitted to label sets with unknown cells: neighbours then depend on the label sets.
-        """
-        rule = copy(self._classifier)
-        if rule._cells is not None:
-            raise ValueError("y must have no unknown cells to try other label sets, got some.")
-        stored = sparse.csr_array(labels) if sparse.issparse(rule._labels) else np.ascontiguousarray(as_dense(labels))
-        rule._remember_labels(stored.astype(rule._labels.dtype))
-        rule._learn_rows(rule.search_.take(np.arange(len(self.indices))) if rule._learns_from_rows else None, stored)
-        if rule.counts_rows:
-            rule._counts = count_rows(rule._units(), rule._training_lists().nearest(rule.n_neighbors_))
-            rule._learn_counts(rule._counts, rule._counts.sum(axis=2, keepdims=True))
-        return LeftOut(rule, self._groups, self._training)
-
-
 def top_of_dense(scores: FloatArray, n_labels: int) -> tuple[FloatArray, IntArray]:
     """Return the best `n_labels` of each row of scores, two arrays (n_queries, n_labels): scores and labels.
 
@@ -324,3 +291,131 @@ def csr_where(votes: IntArray, scores: FloatArray) -> CSR:
     """Return dense scores as CSR, those of the cells that have a vote."""
     rows, labels = np.nonzero(votes)
     return sparse.csr_array((scores[rows, labels], (rows, labels)), shape=votes.shape)
+
+
+@dataclass(frozen=True)
+class Neighbors:
+    """Neighbours of some queries, nearest first; and the queries themselves, if a rule needs them.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_queries, n_neighbors)
+        Distances to the neighbours.
+    indices : ndarray of int of shape (n_queries, n_neighbors)
+        Numbers of training samples.
+    rows : ndarray or CSR of shape (n_queries, n_features), default=None
+        The queries.
+    """
+
+    distances: FloatArray
+    indices: IntArray
+    rows: Matrix = None
+
+    def __getitem__(self, block: slice | IntArray) -> Neighbors:
+        return Neighbors(self.distances[block], self.indices[block], None if self.rows is None else self.rows[block])
+
+    def nearest(self, n_neighbors: int) -> Neighbors:
+        """Return the nearest `n_neighbors` neighbours of each query."""
+        return Neighbors(self.distances[:, :n_neighbors], self.indices[:, :n_neighbors], self.rows)
+
+    def at(self, places: IntArray) -> Neighbors:
+        """Return some neighbours of each query, by their places (n_queries, n_neighbors)."""
+        distances = np.take_along_axis(self.distances, places, axis=1)
+        return Neighbors(distances, np.take_along_axis(self.indices, places, axis=1), self.rows)
+
+    def mean_distances(self) -> FloatArray:
+        """Return the mean distance of each query to its neighbours."""
+        return mean_distances(self.distances)
+
+
+class NeighborLabelSets(NamedTuple):
+    """The label sets of the neighbours, by number, the training samples that have each, and the order of ties."""
+
+    number: IntArray  # (n_queries, n_neighbors)
+    frequency: IntArray  # (n_queries, n_neighbors)
+    random: RandomState
+
+
+def count_votes(neighbors: Neighbors, labels: Matrix, weights: FloatArray | None = None) -> tuple[Matrix, Any]:
+    """Return the votes (n_queries, n_labels), stored as the labels are, and their totals (n_queries, 1).
+
+    Takes the weight of each neighbour's vote (n_queries, n_neighbors); None: one vote each.
+    """
+    votes = label_votes(neighbors.indices, labels, weights)
+    if weights is None:
+        return votes, np.full((len(neighbors.indices), 1), neighbors.indices.shape[1])
+    return votes, np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
+
+
+def whole_votes(count: Any, total: Any, n_neighbors: int) -> Any:
+    """Return weighted votes as whole ones, 0 to n_neighbors: the share of the weight times n_neighbors, half up."""
+    return np.floor(n_neighbors * count / total + 0.5).astype(np.min_scalar_type(-n_neighbors - 1))
+
+
+def exact_weights(
+    neighbors: Neighbors, weights: Weights, sample_weight: FloatArray | None = None, most_added: int = 1
+) -> FloatArray:
+    """Return the weight of each neighbour's vote (n_queries, n_neighbors), the heaviest of a query 1.
+
+    Weights are multiples of a power of two so large that a sum of `most_added` times each weight is exact in float64:
+    neighbours of equal weight vote as if unweighted, and the order of addition does not matter.
+    """
+    weighed = vote_weights(neighbors.distances, weights)
+    if sample_weight is not None:
+        weighed = weighed * sample_weight[neighbors.indices]
+    heaviest = weighed.max(axis=1, keepdims=True)
+    grid = 2.0 ** np.floor(52 - np.log2(weighed.shape[1] * most_added))
+    return np.asarray(np.rint(weighed / np.where(heaviest > 0, heaviest, 1.0) * grid) / grid)
+
+
+def has_majority(scores: Any, majority: str) -> Any:
+    """Return which labels more than half ("strict"), or at least half, of the votes are for."""
+    return scores > 0.5 if majority == "strict" else scores >= 0.5
+
+
+class Groups(NamedTuple):
+    """Rows in groups that are left out together; most often each row is one."""
+
+    number: IntArray  # of the group of each row
+    members: IntArray  # rows, group by group
+    ends: IntArray  # of the groups in `members`, after 0
+
+    @classmethod
+    def of(cls, number: IntArray) -> Groups:
+        """Take the number of each row's group: all from 0 on."""
+        return cls(number, np.argsort(number, kind="stable"), np.append(0, np.cumsum(np.bincount(number))))
+
+    @property
+    def sizes(self) -> IntArray:
+        """Return how many rows each group has."""
+        return np.diff(self.ends)
+
+    @property
+    def largest(self) -> int:
+        """Return the rows of the largest group."""
+        return int(self.sizes.max())
+
+    def count(self, kind: IntArray) -> CSR:
+        """Return how many rows of each row's group are of each kind (n_samples, n_kinds), given their kinds."""
+        n_rows = len(kind)
+        kinds = sparse.csr_array((np.ones(n_rows, dtype=np.int64), (np.arange(n_rows), kind)))
+        return sparse.csr_array(self.add(kinds))[self.number]
+
+    def add(self, own: Matrix) -> Matrix:
+        """Return the summed units of each group (n_groups, n_labels), stored as those of the rows."""
+        if self.largest == 1:
+            return own if (np.diff(self.members) > 0).all() else own[self.members]
+        ones = np.ones(len(self.members), dtype=np.int64)
+        return sparse.csr_array((ones, self.members, self.ends), shape=(len(self.sizes), len(self.number))) @ own
+
+    def others_of(self, training: Neighbors, k: int) -> Neighbors:
+        """Return the k nearest neighbours of each training sample that are not of its group."""
+        return training if self.largest == 1 else training.at(self.places_of_others(training.indices, k))
+
+    def places_of_others(self, neighbors: IntArray, k: int) -> IntArray:
+        """Return the columns (n_samples, k) of the nearest neighbours of each row that are not of its group."""
+        places = np.empty((len(neighbors), k), dtype=np.intp)
+        for block in row_blocks(len(neighbors), 24 * neighbors.shape[1]):
+            is_own = self.number[neighbors[block]] == self.number[block, np.newaxis]
+            places[block] = is_own.argsort(axis=1, kind="stable")[:, :k]
+        return places

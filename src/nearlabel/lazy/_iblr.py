@@ -10,18 +10,20 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.utils import check_random_state
 
-from nearlabel.lazy._classifier import LazyClassifier
-from nearlabel.lazy._votes import Neighbors, Votes, count_votes
+from nearlabel.lazy._classifier import RowClassifier
+from nearlabel.lazy._engine import Neighbors, Votes, count_votes
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.solvers.binomial import coefficients_of, fit_logistic
 from nearlabel.solvers.label_probabilities import LabelProbabilities
 from nearlabel.utils.arrays import check_feature_sizes
+from nearlabel.utils.naming import registered
 from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import FloatArray, Matrix, NeighborSearch, Table
 from nearlabel.utils.validation import as_dense, check_flag, check_positive
 
 
-class IBLR(LazyClassifier):
+@registered("method", "iblr")
+class IBLR(RowClassifier):
     """Logistic regression of each label on the shares of the nearest neighbours that have each label.
 
     Let s_j be the share of the k nearest neighbours that have label j. The model of label i uses all s_j::
@@ -100,7 +102,6 @@ class IBLR(LazyClassifier):
     (500, 10)
     """
 
-    sees = "rows"
     estimators_: list[Any]
 
     def __init__(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from nearlabel.lazy._votes import Neighbors
+from nearlabel.lazy._engine import Neighbors
 from nearlabel.neighbors import clone_search, drop_self
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix

@@ -8,15 +8,17 @@ import numpy as np
 from numpy.random import RandomState
 from sklearn.utils import check_random_state
 
-from nearlabel.lazy._classifier import LazyClassifier
-from nearlabel.lazy._votes import NeighborLabelSets, Votes
+from nearlabel.lazy._classifier import LabelSetClassifier
+from nearlabel.lazy._engine import NeighborLabelSets, Votes
 from nearlabel.lazy.explain import Account, Evidence
+from nearlabel.utils.naming import registered
 from nearlabel.utils.tables import labelset_columns
-from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, NeighborSearch, Table
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, NeighborSearch, Table
 from nearlabel.utils.validation import check_choice
 
 
-class LPkNN(LazyClassifier):
+@registered("method", "lpknn")
+class LPkNN(LabelSetClassifier):
     """Predict the label set that most of the nearest neighbours have.
 
     Label powerset treats each distinct label set as one class, and kNN takes the most frequent class among the k
@@ -73,9 +75,7 @@ class LPkNN(LazyClassifier):
     array([[1, 1]])
     """
 
-    sees = "label sets"
     takes_sparse_votes = True
-    labelsets_: Matrix
 
     def __init__(
         self,

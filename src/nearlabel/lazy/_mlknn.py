@@ -8,17 +8,19 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from nearlabel.lazy._classifier import LazyClassifier
+from nearlabel.lazy._classifier import CountingClassifier
 from nearlabel.lazy._counts import Units, WeightedUnits
-from nearlabel.lazy._votes import Votes, whole_votes
+from nearlabel.lazy._engine import Votes, whole_votes
 from nearlabel.lazy.explain import Account, Evidence, bayes_account
 from nearlabel.neighbors import Weights, check_weights
 from nearlabel.utils.estimators import Shapes
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel.utils.validation import check_positive
 
 
-class MLkNN(LazyClassifier):
+@registered("method", "mlknn")
+class MLkNN(CountingClassifier):
     """Predict each label by Bayes' rule from the number of nearest neighbours that have it.
 
     For each label, let n be the number of training samples, n1 the number of those that have the label, s the
@@ -99,7 +101,7 @@ class MLkNN(LazyClassifier):
     (500, 10)
     """
 
-    counts_rows = counts_follow_rows = True
+    counts_follow_rows = True
     labels_are_independent = True
     _takes_unknown = True
     prior_: FloatArray

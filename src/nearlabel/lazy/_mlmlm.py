@@ -23,11 +23,10 @@ from nearlabel.models import WithProbabilities
 from nearlabel.models.decision import cut
 from nearlabel.models.selector import Criterion
 from nearlabel.neighbors import ExactNeighbors, NoveltyDetector
-from nearlabel.neighbors.exact._candidates import equal_rows  # one landmark for equal rows, as in the search
-from nearlabel.neighbors.exact._metrics import takes_missing_values
-from nearlabel.neighbors.exact.all_pairs import AllDistances
+from nearlabel.neighbors.exact.all_pairs import AllDistances, equal_rows, takes_missing_values
 from nearlabel.solvers.feature_scaling import FeatureScaling
 from nearlabel.utils.arrays import row_blocks, uneven_blocks
+from nearlabel.utils.naming import registered
 from nearlabel.utils.tables import labelset_columns
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice, check_groups, check_integer, check_positive
@@ -45,6 +44,7 @@ _RULE = (
 )
 
 
+@registered("method", "mlmlm")
 class MLMLM(WithProbabilities):
     """Predict by the training label sets, weighted by the inverse of their predicted distance to a power.
 

@@ -22,6 +22,7 @@ from nearlabel.solvers.binomial import fit_binomial
 from nearlabel.solvers.feature_scaling import FeatureScaling
 from nearlabel.solvers.label_probabilities import LabelProbabilities
 from nearlabel.utils.arrays import check_feature_sizes
+from nearlabel.utils.naming import registered
 from nearlabel.utils.tables import column_of, labelset_columns
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import as_dense, check_choice, check_flag
@@ -37,6 +38,7 @@ _CHANGE = (
 _FALLBACK = np.array([0.0, 1.0, 1.0])
 
 
+@registered("method", "nldd")
 class NLDD(WithProbabilities):
     """Predict the training label set that is nearest by a weighted sum of two distances.
 

@@ -13,25 +13,22 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length
 
 from nearlabel.lazy._mlknn import MLkNN
-from nearlabel.lazy._streams import Drift, KeptRows, Prequential, Watch, f1_of_rows
-from nearlabel.lazy._votes import Neighbors
+from nearlabel.lazy._streams import Drift, KeptRows, Prequential, Watch, f1_of_rows, nearest_learnt
 from nearlabel.metrics.counts import Comparison
 from nearlabel.models import explain, updates
 from nearlabel.models.explanation import Explanation
 from nearlabel.models.updates import Arriving, Labelled, StaleThresholdsWarning, in_columns
-from nearlabel.utils.estimators import available_if
-from nearlabel.utils.problems import score
+from nearlabel.utils.estimators import available_if, score
+from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import (
     LabelContainer,
     Target,
     as_label_matrix,
     check_target,
-    predict_labels,
     refusal_of_unknown,
     remember_target,
     with_multilabel_target,
@@ -391,7 +388,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         n_old, n_new = len(self._rows), rows.shape[0]
         before, truth = joined.labels[:n_old], joined.labels[n_old:]
         answered = Comparison.of(truth, self._predicted(rows, joined))
-        near = _nearest(self.estimator_, rows)
+        near = nearest_learnt(self.estimator_, rows)
         n_skipped = max(0, n_new - self.max_rows)
         y = joined.container.wrap(truth[n_skipped:])
         updates.partial_fit(self.estimator_, rows[n_skipped:], y, classes=joined.container.classes)
@@ -495,12 +492,3 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self._base_estimator()).input_tags
         return with_multilabel_target(tags)
-
-
-def _nearest(model: Any, X: Matrix) -> Neighbors:
-    """Return the neighbours of rows among those that a model has learnt, also through thresholds and pipelines."""
-    if isinstance(model, Pipeline):
-        return _nearest(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
-    if hasattr(model, "estimator_"):
-        return _nearest(model.estimator_, X)
-    return Neighbors(*model.search_.kneighbors(X, model.n_neighbors_))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
+from nearlabel.lazy._engine import Neighbors
 from nearlabel.metrics.counts import Comparison, Counts, fbeta
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
@@ -197,3 +199,12 @@ class Prequential:
             "example_f1": self.f1 / self.n_samples,
             "hamming_loss": (self.predicted + self.true - 2 * self.hits) / self.cells,
         }
+
+
+def nearest_learnt(model: Any, X: Matrix) -> Neighbors:
+    """Return the neighbours of rows among those that a model has learnt, also through thresholds and pipelines."""
+    if isinstance(model, Pipeline):
+        return nearest_learnt(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
+    if hasattr(model, "estimator_"):
+        return nearest_learnt(model.estimator_, X)
+    return Neighbors(*model.search_.kneighbors(X, model.n_neighbors_))

@@ -11,13 +11,14 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from nearlabel.lazy import _engine
-from nearlabel.lazy._counts import Groups, LeavingOut
+from nearlabel.lazy._counts import LeavingOut
+from nearlabel.lazy._engine import Groups
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import Evaluation, metrics_of, needs_of
 from nearlabel.models.out_of_sample import Answer, Fold, Needs, join_answers
 from nearlabel.models.selector import Criterion
 from nearlabel.neighbors import RESERVE, clone_search
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_groups, check_integer
 
@@ -195,7 +196,8 @@ class NeighborsSweep:
         if classifier._cells is not None:
             return cls._of_known_cells(classifier, labels, numbers, groups)
         training = classifier._training_neighbors(numbers[-1] + groups.largest - 1)
-        units, others = classifier._units(), groups.others_of(training, numbers[-1])
+        others = groups.others_of(training, numbers[-1])
+        units: Any = classifier._units() if classifier.counts_rows else None
 
         def use(k: int, counts: IntArray | None = None) -> None:
             classifier._use_neighbors(k, X, training.nearest(k + one_more + RESERVE), counts)

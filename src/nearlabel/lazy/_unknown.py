@@ -18,14 +18,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.lazy import _engine
-from nearlabel.lazy._counts import CountsWithout, Groups, LeavingOut, Units, count_rows
-from nearlabel.lazy._engine import top_of_dense
+from nearlabel.lazy._counts import CountsWithout, LeavingOut, Units, count_rows
+from nearlabel.lazy._engine import Groups, Neighbors, Votes, top_of_dense
 from nearlabel.lazy._known_neighbors import CommonSearch, KnownNeighbors, depth_for
-from nearlabel.lazy._votes import Neighbors, Votes
 from nearlabel.models.out_of_sample import Answer, Needs
-from nearlabel.utils.arrays import row_blocks
+from nearlabel.utils.arrays import groups_of_labels, row_blocks
 from nearlabel.utils.messages import AdviceWarning
-from nearlabel.utils.partial_labels import groups_of_labels
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 

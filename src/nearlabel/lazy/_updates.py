@@ -15,20 +15,20 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from nearlabel.lazy._counts import count_rows
+from nearlabel.lazy._engine import Neighbors
 from nearlabel.lazy._sweep import NeighborsSweep
 from nearlabel.lazy._unknown import KnownCells
-from nearlabel.lazy._votes import Neighbors
 from nearlabel.models.updates import Arriving, Labelled, copy_to_update
 from nearlabel.neighbors import TrainingLists
 from nearlabel.utils.estimators import without_zero_weights
 from nearlabel.utils.targets import Target, refusal_of_unknown, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_row_numbers, check_rows
+from nearlabel.utils.validation import check_row_numbers, check_rows, row_names
 
 _OF_COUNTS = ("_lists", "_counts", "_training_distances")
 _COUNTED_ANEW = 4  # if the lists of one row in this many changed, all rows are counted again
@@ -202,14 +202,6 @@ def retune(self: Any) -> Any:
         updated.n_neighbors_stale_ = False
         _take_over(self, updated)
     return self
-
-
-def row_names(X: MatrixLike) -> NDArray[Any] | None:
-    """Return the names of the rows in the index of a pandas data frame if they are texts; numbers are ambiguous."""
-    index = X.index if hasattr(X, "iloc") else ()
-    if not len(index) or not all(isinstance(name, str) for name in index):
-        return None
-    return np.array(index, dtype=str)
 
 
 def _check_updatable(classifier: Any) -> None:

@@ -12,9 +12,17 @@ from scipy import sparse
 from sklearn.base import clone
 
 from nearlabel.labels import distinct_labelsets
-from nearlabel.neighbors.exact._distances import Distance, Euclidean, Rows, Tile, check_not_too_small
-from nearlabel.neighbors.exact._metrics import distance_named
-from nearlabel.neighbors.exact._search import ExactNeighbors, as_float_rows, stored_alike
+from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors.exact.all_pairs import (
+    Distance,
+    Euclidean,
+    Rows,
+    Tile,
+    as_float_rows,
+    check_not_too_small,
+    distance_named,
+    stored_alike,
+)
 from nearlabel.utils.arrays import BLOCK_BYTES, row_blocks, uneven_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense

@@ -26,8 +26,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearlabel.metrics._ranks import absent_columns, line_blocks
 from nearlabel.metrics.counts import mean
-from nearlabel.metrics.inputs import Truth, check_weights, dense_rows, is_sparse
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.metrics.inputs import Truth, check_weights, declared, dense_rows, is_sparse
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice
 
@@ -38,6 +38,7 @@ _AVERAGES = ("macro", "micro", "samples", "weighted")
 _UNDEFINED_RULES = ("skip", "propagate")
 
 
+@declared("ROC-AUC ({average})", on_request=True)
 def roc_auc(
     y_true: MatrixLike,
     y_score: MatrixLike,
@@ -92,6 +93,7 @@ def roc_auc(
     return _mean_of_lines(areas.roc, weights, undefined)
 
 
+@declared("mAP ({average})", on_request=True)
 def mean_average_precision(
     y_true: MatrixLike,
     y_score: MatrixLike,

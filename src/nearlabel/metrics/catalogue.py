@@ -15,7 +15,10 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from nearlabel.metrics import areas, example_based, label_based, probabilities, ranking, top_k
+# Each module declares its metrics when it is loaded.
+from nearlabel.metrics import areas, example_based, label_based, probabilities, ranking, top_k  # noqa: F401
+from nearlabel.metrics.inputs import DECLARED, Declared
+from nearlabel.utils import names
 from nearlabel.utils.estimators import label_scores, response_method_of
 from nearlabel.utils.naming import read_value, split_option
 from nearlabel.utils.types import MatrixLike
@@ -145,54 +148,22 @@ class WithOptions:
 MetricLike: TypeAlias = str | Metric | Callable[..., float]  # what `get_metric` accepts
 
 
-def _prediction(function: Callable[..., float], title: str, *, greater_is_better: bool = True) -> Metric:
-    return Metric(function.__name__, function, "prediction", greater_is_better, title)
+def _metric(name: str, of: Declared) -> Metric:
+    needs_labels = "y_pred" in inspect.signature(of.function).parameters
+    return Metric(name, of.function, "prediction" if needs_labels else "score", of.greater_is_better, of.title)
 
 
-def _score(function: Callable[..., float], title: str, *, greater_is_better: bool = False) -> Metric:
-    return Metric(function.__name__, function, "score", greater_is_better, title)
-
-
-_METRICS = (
-    _prediction(example_based.hamming_loss, "Hamming loss", greater_is_better=False),
-    _prediction(example_based.subset_accuracy, "subset accuracy"),
-    _prediction(example_based.jaccard_examples, "accuracy (Jaccard)"),
-    _prediction(example_based.precision_examples, "precision"),
-    _prediction(example_based.recall_examples, "recall"),
-    _prediction(example_based.f1_examples, "F1 (mean over examples)"),
-    _prediction(example_based.f1_of_means, "F1 (of mean precision and recall)"),
-    _prediction(label_based.micro_precision, "micro precision"),
-    _prediction(label_based.micro_recall, "micro recall"),
-    _prediction(label_based.micro_f1, "micro F1"),
-    _prediction(label_based.macro_precision, "macro precision"),
-    _prediction(label_based.macro_recall, "macro recall"),
-    _prediction(label_based.macro_f1, "macro F1"),
-    _score(ranking.one_error, "one-error"),
-    _score(ranking.coverage, "coverage"),
-    _score(ranking.ranking_loss, "ranking loss"),
-    _score(ranking.average_precision, "average precision", greater_is_better=True),
+_ORDER = dict.fromkeys((*names.CATALOGUE, *names.METRICS_ON_REQUEST, *DECLARED))  # what is not written yet comes last
+_OURS: Mapping[str, Metric] = MappingProxyType(
+    {name: _metric(name, DECLARED[name]) for name in _ORDER if name in DECLARED}
 )
 
-# The metrics that are computed by default: the columns of every table.
-CATALOGUE: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _METRICS})
-
-# Metrics that are computed only if they are named, most of them with options; titles show the options in braces.
-_ON_REQUEST = (
-    _prediction(example_based.fbeta_examples, "F{beta} (mean over examples)"),
-    _prediction(label_based.micro_fbeta, "micro F{beta}"),
-    _prediction(label_based.macro_fbeta, "macro F{beta}"),
-    _score(top_k.precision_at_k, "precision@{k}", greater_is_better=True),
-    _score(top_k.recall_at_k, "recall@{k}", greater_is_better=True),
-    _score(top_k.ndcg_at_k, "nDCG@{k}", greater_is_better=True),
-    _score(top_k.propensity_scored_precision_at_k, "PSP@{k}", greater_is_better=True),
-    _score(areas.roc_auc, "ROC-AUC ({average})", greater_is_better=True),
-    _score(areas.mean_average_precision, "mAP ({average})", greater_is_better=True),
-    _score(probabilities.log_loss, "log loss"),
-    _score(probabilities.brier_score, "Brier score"),
+# The metrics that are computed by default, the columns of every table; and those that are computed only if they are
+# named, most of them with options, which their titles show in braces.
+CATALOGUE: Mapping[str, Metric] = MappingProxyType(
+    {name: metric for name, metric in _OURS.items() if not DECLARED[name].on_request}
 )
-
-METRICS_ON_REQUEST: tuple[str, ...] = tuple(metric.name for metric in _ON_REQUEST)
-_OURS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in (*_METRICS, *_ON_REQUEST)})
+METRICS_ON_REQUEST: tuple[str, ...] = tuple(name for name in _OURS if DECLARED[name].on_request)
 
 
 def get_metric(metric: MetricLike) -> Metric:

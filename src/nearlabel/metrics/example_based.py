@@ -13,10 +13,12 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from nearlabel.metrics.counts import MEAN_RATIOS, MeanRatio, compare, fbeta
+from nearlabel.metrics.inputs import declared
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_positive
 
 
+@declared("Hamming loss", greater_is_better=False)
 def hamming_loss(y_true: MatrixLike, y_pred: MatrixLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Return the share of (sample, label) pairs in which prediction and truth differ.
 
@@ -52,6 +54,7 @@ def hamming_loss(y_true: MatrixLike, y_pred: MatrixLike, *, sample_weight: Array
     return MEAN_RATIOS["hamming_loss"].of(compare(y_true, y_pred, sample_weight))
 
 
+@declared("subset accuracy")
 def subset_accuracy(y_true: MatrixLike, y_pred: MatrixLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Return the share of samples whose label set is predicted exactly.
 
@@ -83,6 +86,7 @@ def subset_accuracy(y_true: MatrixLike, y_pred: MatrixLike, *, sample_weight: Ar
     return MEAN_RATIOS["subset_accuracy"].of(compare(y_true, y_pred, sample_weight))
 
 
+@declared("accuracy (Jaccard)")
 def jaccard_examples(
     y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -122,6 +126,7 @@ def jaccard_examples(
     return MEAN_RATIOS["jaccard_examples"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
+@declared("precision")
 def precision_examples(
     y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -161,6 +166,7 @@ def precision_examples(
     return MEAN_RATIOS["precision_examples"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
+@declared("recall")
 def recall_examples(
     y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -200,6 +206,7 @@ def recall_examples(
     return MEAN_RATIOS["recall_examples"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
+@declared("F1 (mean over examples)")
 def f1_examples(
     y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -236,6 +243,7 @@ def f1_examples(
     return MEAN_RATIOS["f1_examples"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
+@declared("F{beta} (mean over examples)", on_request=True)
 def fbeta_examples(
     y_true: MatrixLike,
     y_pred: MatrixLike,
@@ -281,6 +289,7 @@ def fbeta_examples(
     return metric.of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
+@declared("F1 (of mean precision and recall)")
 def f1_of_means(
     y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
 ) -> float:

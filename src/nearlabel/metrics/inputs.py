@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.targets import as_label_matrix
+from nearlabel.utils.targets import PartialLabels, as_label_matrix
 from nearlabel.utils.types import FloatArray, IntArray, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice, check_sample_weight
 
@@ -21,6 +21,29 @@ TrivialRule: TypeAlias = Literal["drop", "keep"]
 TIE_RULES = ("pessimistic", "optimistic", "low", "high", "average")
 TRIVIAL_RULES = ("drop", "keep")
 _ROUNDING = 1e-9  # probabilities of other libraries' classifiers may be this far outside [0, 1]
+
+
+class Declared(NamedTuple):
+    """What the catalogue has of a metric."""
+
+    function: Callable[..., float]
+    title: str
+    greater_is_better: bool
+    on_request: bool
+
+
+DECLARED: dict[str, Declared] = {}
+_Metric = TypeVar("_Metric", bound=Callable[..., float])
+
+
+def declared(title: str, *, greater_is_better: bool = True, on_request: bool = False) -> Callable[[_Metric], _Metric]:
+    """Declare a metric of predictions, if it has a parameter `y_pred`, or of scores, under the function's name."""
+
+    def declare(function: _Metric) -> _Metric:
+        DECLARED[function.__name__] = Declared(function, title, greater_is_better, on_request)
+        return function
+
+    return declare
 
 
 def is_sparse(matrix: Any) -> bool:

@@ -15,10 +15,12 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from nearlabel.metrics.counts import MEAN_RATIOS, MeanRatio, compare, fbeta
+from nearlabel.metrics.inputs import declared
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_positive
 
 
+@declared("micro precision")
 def micro_precision(
     y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -54,6 +56,7 @@ def micro_precision(
     return MEAN_RATIOS["micro_precision"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
+@declared("micro recall")
 def micro_recall(
     y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -89,6 +92,7 @@ def micro_recall(
     return MEAN_RATIOS["micro_recall"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
+@declared("micro F1")
 def micro_f1(
     y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -124,6 +128,7 @@ def micro_f1(
     return MEAN_RATIOS["micro_f1"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
+@declared("micro F{beta}", on_request=True)
 def micro_fbeta(
     y_true: MatrixLike,
     y_pred: MatrixLike,
@@ -169,6 +174,7 @@ def micro_fbeta(
     return metric.of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
+@declared("macro precision")
 def macro_precision(
     y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -204,6 +210,7 @@ def macro_precision(
     return MEAN_RATIOS["macro_precision"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
+@declared("macro recall")
 def macro_recall(
     y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -239,6 +246,7 @@ def macro_recall(
     return MEAN_RATIOS["macro_recall"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
+@declared("macro F1")
 def macro_f1(
     y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -276,6 +284,7 @@ def macro_f1(
     return MEAN_RATIOS["macro_f1"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
+@declared("macro F{beta}", on_request=True)
 def macro_fbeta(
     y_true: MatrixLike,
     y_pred: MatrixLike,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearlabel.metrics._ranks import BLOCK_BYTES
 from nearlabel.metrics.counts import ratio
-from nearlabel.metrics.inputs import Truth, dense_rows, known_weight
+from nearlabel.metrics.inputs import Truth, declared, dense_rows, known_weight
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
@@ -18,6 +18,7 @@ from nearlabel.utils.validation import as_dense, check_integer
 _LEAST = 1e-15  # smallest likelihood, so that its logarithm is finite
 
 
+@declared("log loss", greater_is_better=False, on_request=True)
 def log_loss(y_true: MatrixLike, y_prob: MatrixLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Return the mean over all cells of minus the logarithm of the probability predicted for the true value.
 
@@ -59,6 +60,7 @@ def log_loss(y_true: MatrixLike, y_prob: MatrixLike, *, sample_weight: ArrayLike
     return losses.mean_of_cells(losses.logs)
 
 
+@declared("Brier score", greater_is_better=False, on_request=True)
 def brier_score(y_true: MatrixLike, y_prob: MatrixLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Return the mean over all cells of the squared difference between the probability and the true value, 0 or 1 [1]_.
 

@@ -28,10 +28,11 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from nearlabel.metrics import _ranks
-from nearlabel.metrics.inputs import TieRule, TrivialRule
+from nearlabel.metrics.inputs import TieRule, TrivialRule, declared
 from nearlabel.utils.types import MatrixLike
 
 
+@declared("one-error", greater_is_better=False)
 def one_error(
     y_true: MatrixLike,
     y_score: MatrixLike,
@@ -87,6 +88,7 @@ def one_error(
     return _ranks.top_is_wrong(_ranks.rank(y_true, y_score, ties, sample_weight), trivial)
 
 
+@declared("coverage", greater_is_better=False)
 def coverage(
     y_true: MatrixLike,
     y_score: MatrixLike,
@@ -139,6 +141,7 @@ def coverage(
     return _ranks.depth(_ranks.rank(y_true, y_score, ties, sample_weight), trivial)
 
 
+@declared("ranking loss", greater_is_better=False)
 def ranking_loss(
     y_true: MatrixLike,
     y_score: MatrixLike,
@@ -192,6 +195,7 @@ def ranking_loss(
     return _ranks.reversed_share(_ranks.rank(y_true, y_score, ties, sample_weight), trivial)
 
 
+@declared("average precision")
 def average_precision(
     y_true: MatrixLike,
     y_score: MatrixLike,

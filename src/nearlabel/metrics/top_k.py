@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nearlabel.metrics._ranks import absent_columns, line_blocks, mean_of_rows
-from nearlabel.metrics.inputs import TieRule, TrivialRule, Truth, check_ties, dense_rows
+from nearlabel.metrics.inputs import TieRule, TrivialRule, Truth, check_ties, declared, dense_rows
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_integer, check_positive
 
 
+@declared("precision@{k}", on_request=True)
 def precision_at_k(
     y_true: MatrixLike,
     y_score: MatrixLike,
@@ -73,6 +74,7 @@ def precision_at_k(
     return top.mean_of_rows(top.sums(ties) / np.minimum(top.k, top.n_known), trivial)
 
 
+@declared("recall@{k}", on_request=True)
 def recall_at_k(
     y_true: MatrixLike,
     y_score: MatrixLike,
@@ -122,6 +124,7 @@ def recall_at_k(
     return top.mean_of_rows(top.sums(ties) / np.maximum(top.n_relevant, 1), trivial)
 
 
+@declared("nDCG@{k}", on_request=True)
 def ndcg_at_k(
     y_true: MatrixLike,
     y_score: MatrixLike,
@@ -181,6 +184,7 @@ def ndcg_at_k(
     return top.mean_of_rows(top.sums(ties, discounts) / best, trivial)
 
 
+@declared("PSP@{k}", on_request=True)
 def propensity_scored_precision_at_k(
     y_true: MatrixLike,
     y_score: MatrixLike,

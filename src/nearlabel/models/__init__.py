@@ -25,21 +25,7 @@ from nearlabel.models.updates import (
 )
 
 __all__ = [
-    "MetaClassifier",
-    "MultilabelClassifier",
-    "WeightedClassifier",
-    "WithDecisions",
-    "WithOptionalProbabilities",
-    "WithProbabilities",
-    "can_be_updated",
-    "copy_to_update",
-    "explain",
-    "explains",
-    "forget",
-    "lazy_part",
-    "novelty_detector",
-    "partial_fit",
-    "predict_labels",
-    "retune",
-    "updated_part",
-]
+    "MetaClassifier", "MultilabelClassifier", "WeightedClassifier", "WithDecisions", "WithOptionalProbabilities",
+    "WithProbabilities", "can_be_updated", "copy_to_update", "explain", "explains", "forget", "lazy_part",
+    "novelty_detector", "partial_fit", "predict_labels", "retune", "updated_part",
+]  # fmt: skip

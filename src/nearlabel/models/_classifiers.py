@@ -21,9 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.decision import cut
 from nearlabel.utils.arrays import check_sizes_for
-from nearlabel.utils.estimators import available_if, explaining_sparse, routed_to_estimator, without_zero_weights
-from nearlabel.utils.problems import check_problem, score
-from nearlabel.utils.targets import LabelContainer, predict_labels, with_multilabel_target
+from nearlabel.utils.estimators import available_if, explaining_sparse, routed_to_estimator, score, without_zero_weights
+from nearlabel.utils.tags import predict_labels
+from nearlabel.utils.targets import LabelContainer, check_problem, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_flag, check_rows
 

@@ -17,8 +17,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.utils.containers import is_frame, is_missing
-from nearlabel.utils.problems import check_partial_target
-from nearlabel.utils.targets import LabelContainer, tag_matrix
+from nearlabel.utils.tags import tag_matrix
+from nearlabel.utils.targets import LabelContainer, check_partial_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense
 

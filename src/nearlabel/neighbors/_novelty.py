@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.neighbors._transformer import clone_search, takes_missing_values
+from nearlabel.neighbors._searches import clone_search, takes_missing_values
 from nearlabel.neighbors.votes import mean_distances
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_n_neighbors, check_rows, check_share

@@ -5,23 +5,12 @@ A paper is a TOML file with experiments and printed cells. `paper_names` lists t
 CSV.
 """
 
-from nearlabel.papers._double_distances import DistancePairs, LabelCube
 from nearlabel.papers._paper import Curve, Paper
 from nearlabel.papers._paper_file import paper_names
 from nearlabel.papers._printed_order import PrintedRelation, PrintedScore, RankedMetric, Ranking, ReproducedOrder
-from nearlabel.papers._printed_table import PrintedCell, Reproduction
+from nearlabel.papers._printed_table import DistancePairs, LabelCube, PrintedCell, Reproduction
 
 __all__ = [
-    "Curve",
-    "DistancePairs",
-    "LabelCube",
-    "Paper",
-    "PrintedCell",
-    "PrintedRelation",
-    "PrintedScore",
-    "RankedMetric",
-    "Ranking",
-    "ReproducedOrder",
-    "Reproduction",
-    "paper_names",
-]
+    "Curve", "DistancePairs", "LabelCube", "Paper", "PrintedCell", "PrintedRelation", "PrintedScore", "RankedMetric",
+    "Ranking", "ReproducedOrder", "Reproduction", "paper_names",
+]  # fmt: skip

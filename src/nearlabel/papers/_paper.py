@@ -16,10 +16,18 @@ import numpy as np
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Cell, Plan, Problem, Progress, Record, ThresholdPlan, run, summarise
 from nearlabel.metrics import CATALOGUE
-from nearlabel.papers._double_distances import DistancePairs, LabelCube, distance_pairs, label_cube
 from nearlabel.papers._paper_file import NOT_OF_THE_PLAN, PROTOCOLS, check_runs_no_code, load_named, read_paper
 from nearlabel.papers._printed_order import Ranking, ReproducedOrder, reproduce_order, reproduce_ranking
-from nearlabel.papers._printed_table import PrintedCell, Reproduction, results_beside_printed, statistics_beside_printed
+from nearlabel.papers._printed_table import (
+    DistancePairs,
+    LabelCube,
+    PrintedCell,
+    Reproduction,
+    distance_pairs,
+    label_cube,
+    results_beside_printed,
+    statistics_beside_printed,
+)
 from nearlabel.utils.validation import check_choice
 
 Loader = Callable[..., Dataset]

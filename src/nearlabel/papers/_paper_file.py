@@ -29,17 +29,8 @@ _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "tables": (
         ("title", "printed"),
         (
-            "experiments",
-            "statistics",
-            "split",
-            "label_names",
-            "decimals",
-            "notes",
-            "beside_metrics",
-            "beside_methods",
-            "remarks",
-            "wins",
-            "base",
+            "experiments", "statistics", "split", "label_names", "decimals", "notes", "beside_metrics",
+            "beside_methods", "remarks", "wins", "base",
         ),
     ),
     "orders": (("title", "tables", "over", "scores", "relations"), ("corrections", "notes")),
@@ -47,7 +38,7 @@ _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "cubes": (("title", "probabilities", "labelsets"), ("notes",)),
     "pairs": (("title", "dataset", "n_samples", "seed", "row"), ("notes",)),
     "rankings": (("title", "experiments", "claims"), ("tests", "notes")),
-}
+}  # fmt: skip
 _LISTS = (
     "methods", "metrics", "datasets", "given_split", "statistics", "printed", "relations", "wins", "notes",
     "probabilities", "labelsets",

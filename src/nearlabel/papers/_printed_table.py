@@ -1,4 +1,4 @@
-"""The cells of a printed table next to our own."""
+"""The cells of a printed table next to our own, and the figures of the two distances."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Cell
 from nearlabel.labels import cardinality, describe, frequencies
+from nearlabel.lazy.double_distances import double_distances
+from nearlabel.neighbors import ExactNeighbors
+from nearlabel.solvers.feature_scaling import FeatureScaling
+from nearlabel.solvers.label_probabilities import LabelProbabilities
 from nearlabel.utils.types import Matrix
 
 # Data set, method, number of neighbours, metric.
@@ -204,12 +209,8 @@ def statistics_of(data: Dataset, test: Dataset | None = None) -> dict[str, float
     if test is None:
         return statistics
     share = frequencies(data.Y) / data.Y.shape[0]
-    return (
-        statistics
-        | {"lowest_frequency": float(share.min()), "highest_frequency": float(share.max())}
-        | _statistics_of_part("training", data.Y)
-        | _statistics_of_part("test", test.Y)
-    )
+    statistics |= {"lowest_frequency": float(share.min()), "highest_frequency": float(share.max())}
+    return statistics | _statistics_of_part("training", data.Y) | _statistics_of_part("test", test.Y)
 
 
 def _statistics_of_part(part: str, Y: Matrix) -> dict[str, float]:
@@ -236,3 +237,134 @@ def _instances_with(data: Dataset, label_set: Sequence[str]) -> int:
     wanted = np.isin(data.label_names, label_set)
     n_shared, n_labels = np.asarray(data.Y @ wanted), np.asarray(data.Y.sum(axis=1))
     return int(((n_shared == wanted.sum()) & (n_labels == wanted.sum())).sum())
+
+
+# Figures of the two distances of NLDD: the label space as a cube, and one sample paired with others.
+
+
+_MARKS = {"m1, nearest in the features": (1.0, 0.0), "m2, nearest in the labels": (0.0, 1.0)}
+
+
+@dataclass(frozen=True)
+class LabelCube:
+    """A figure of the space of three labels: probabilities in the unit cube, and label sets at its corners.
+
+    Parameters
+    ----------
+    paper, figure, title : str
+        Name of the paper, number and title of the figure.
+    notes : tuple of str
+        Notes for the comparison.
+    probabilities : tuple of three float
+        Of the labels.
+    labelsets : tuple of tuples of three int
+        Corners of the cube.
+    distances : tuple of float
+        Dy, the Euclidean distance from the probabilities to each label set.
+    """
+
+    paper: str
+    figure: str
+    title: str
+    notes: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    labelsets: tuple[tuple[int, ...], ...]
+    distances: tuple[float, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain dicts and lists, for JSON."""
+        return asdict(self)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a flat dict for each label set."""
+        for labelset, distance in zip(self.labelsets, self.distances, strict=True):
+            yield {"figure": self.figure, "row": str(labelset), "metric": "dy", "ours": distance}
+
+
+@dataclass(frozen=True)
+class DistancePairs:
+    """A figure of one sample paired with others: a point for each pair, by its two distances.
+
+    Parameters
+    ----------
+    paper, figure, title : str
+        Name of the paper, number and title of the figure.
+    notes : tuple of str
+        Notes for the comparison.
+    dataset : str
+        Name of the data set.
+    query : int
+        The query, by its row number in the data set.
+    row : tuple of int
+        The samples with which it is paired, by row number.
+    dx, dy : tuple of float
+        The distance in the features, and that from the query's label probabilities to the row's label set.
+    loss : tuple of int
+        Number of labels in which the two label sets differ.
+    marks : dict of str to int
+        Indices of the pairs to which the regression would be fitted.
+    """
+
+    paper: str
+    figure: str
+    title: str
+    notes: tuple[str, ...]
+    dataset: str
+    query: int
+    row: tuple[int, ...]
+    dx: tuple[float, ...]
+    dy: tuple[float, ...]
+    loss: tuple[int, ...]
+    marks: dict[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain dicts and lists, for JSON."""
+        return asdict(self)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield three flat dicts for each pair."""
+        for place, row in enumerate(self.row):
+            same = {"figure": self.figure, "dataset": self.dataset, "row": row, "remark": self.remark(place)}
+            for metric in ("dx", "dy", "loss"):
+                yield {**same, "metric": metric, "ours": getattr(self, metric)[place]}
+
+    def remark(self, place: int) -> str:
+        """Return the marks of a pair.
+
+        Parameters
+        ----------
+        place : int
+            The number of the pair.
+
+        Returns
+        -------
+        str
+            Its marks, or an empty text.
+        """
+        return "; ".join(name for name, marked in self.marks.items() if marked == place)
+
+
+def label_cube(paper: str, number: str, facts: Mapping[str, Any]) -> LabelCube:
+    """Return the figure of a section [cubes.N], with the distances."""
+    p, labelsets = np.array(facts["probabilities"]), np.array(facts["labelsets"])
+    distances = np.sqrt(((labelsets - p) ** 2).sum(axis=1))
+    drawn = tuple(p.tolist()), tuple(map(tuple, labelsets.tolist())), tuple(distances.tolist())
+    return LabelCube(paper, number, facts["title"], tuple(facts.get("notes", ())), *drawn)
+
+
+def distance_pairs(paper: str, number: str, facts: Mapping[str, Any], data: Dataset) -> DistancePairs:
+    """Return the figure of a section [pairs.N]: a sample of T2 with all of T1, as in Algorithm 1 of the paper."""
+    random, n_samples = check_random_state(facts["seed"]), facts["n_samples"]
+    if n_samples > data.X.shape[0]:
+        raise ValueError(f"[pairs.{number}] n_samples must be at most {data.X.shape[0]}, got {n_samples}.")
+    T1, T2 = np.split(random.permutation(data.X.shape[0])[:n_samples], 2)
+    query = T2[facts["row"]]
+    probabilities = LabelProbabilities.fit(None, data.X[T1], data.Y[T1], random, None).predict(data.X[[query]])
+    scaling = FeatureScaling.by_deviation(data.X[T1])
+    candidates = double_distances(ExactNeighbors(), scaling(data.X[T1]), data.Y[T1])
+    pairs = candidates.of_rows(scaling(data.X[[query]]), probabilities)
+    loss = np.asarray(abs(data.Y[T1] - data.Y[[query] * len(T1)]).sum(axis=1)).reshape(-1)
+    rows, dx, dy, losses = (tuple(column.tolist()) for column in (T1, pairs.dx, pairs.dy, loss))
+    marks = {name: pairs.place_of_first(weights) for name, weights in _MARKS.items()}
+    notes = tuple(facts.get("notes", ()))
+    return DistancePairs(paper, number, facts["title"], notes, data.name, int(query), rows, dx, dy, losses, marks)

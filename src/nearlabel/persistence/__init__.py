@@ -23,20 +23,7 @@ from nearlabel.persistence._update_file import forget_rows, update_model
 from nearlabel.persistence._verify import Checked, Verification, verify
 
 __all__ = [
-    "TRUSTED_TYPES",
-    "Checked",
-    "DataSummary",
-    "Finding",
-    "ModelCard",
-    "ModelChanges",
-    "ModelVersionWarning",
-    "Verification",
-    "check_can_save",
-    "forget_rows",
-    "load_model",
-    "read_card",
-    "read_kept",
-    "save_model",
-    "update_model",
-    "verify",
-]
+    "TRUSTED_TYPES", "Checked", "DataSummary", "Finding", "ModelCard", "ModelChanges", "ModelVersionWarning",
+    "Verification", "check_can_save", "forget_rows", "load_model", "read_card", "read_kept", "save_model",
+    "update_model", "verify",
+]  # fmt: skip

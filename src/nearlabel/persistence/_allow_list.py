@@ -9,59 +9,37 @@ estimator and compares the types in its file with this list.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
 from reprlib import repr as shortened
 from typing import Any
 
+from nearlabel.utils.names import BUILT
+
 # Built from attributes, without a call of the constructor; named tuples from their items.
 _OBJECTS = (
+    *BUILT,
     "nearlabel.solvers.label_probabilities.LabelProbabilities",
     "nearlabel.solvers.label_probabilities.Platt",
     "nearlabel.solvers.score_maps.Interpolation",
     "nearlabel.solvers.score_maps.Logistic",
     "nearlabel.solvers.label_probabilities.Temperature",
     "nearlabel.utils.targets.LabelContainer",
-    "nearlabel.rivals._boosting.AdaBoostMH",
     "nearlabel.rivals._boosting._Table",
-    "nearlabel.rivals._boosting.ADTBoostMH",
-    "nearlabel.rivals._bp_mll.BPMLL",
     "nearlabel.rivals._bp_mll.InputScale",
-    "nearlabel.rivals._cbm.ConditionalBernoulliMixture",
-    "nearlabel.rivals.clustering_trees.PredictiveClusteringTree",
     "nearlabel.rivals._rank_svm.Kernel",
-    "nearlabel.rivals._rank_svm.RankSVM",
     "nearlabel.rivals._bp_mll.RankingNetwork",
-    "nearlabel.rivals._binary_relevance.EnsembleOfBinaryRelevance",
-    "nearlabel.rivals._chains.EnsembleOfClassifierChains",
-    "nearlabel.rivals.clustering_trees.RandomForestPCT",
-    "nearlabel.rivals._homer.HOMER",
-    "nearlabel.rivals._interpolation.NeighborInterpolation",
     "nearlabel.rivals._homer.Node",
-    "nearlabel.rivals._label_powerset.RAkELd",
-    "nearlabel.rivals._label_powerset.RAkELo",
     "nearlabel.rivals._soft_vote.SoftVote",
-    "nearlabel.preprocessing._color_moments.ColorMoments",
     "nearlabel.preprocessing._feature_scaler.FeatureScaler",
-    "nearlabel.preprocessing._feature_selection.InformationGainSelector",
     "nearlabel.lazy._dmlknn.VoteVectors",
-    "nearlabel.lazy._brknn.BRkNN",
-    "nearlabel.lazy._brknn.BRkNNa",
-    "nearlabel.lazy._brknn.BRkNNb",
-    "nearlabel.lazy._cmlknn.CMLkNN",
-    "nearlabel.lazy._dmlknn.DMLkNN",
     "nearlabel.lazy.double_distances.CertifiedPairs",
     "nearlabel.lazy.double_distances.SearchedPairs",
-    "nearlabel.lazy._iblr.IBLR",
     "nearlabel.solvers.binomial.NewtonLogistic",
-    "nearlabel.lazy._lpknn.LPkNN",
     "nearlabel.lazy._cmlknn.Memberships",
-    "nearlabel.lazy._mlknn.MLkNN",
     "nearlabel.lazy._unknown.KnownCells",
     "nearlabel.lazy._unknown.LabelGroup",
     "nearlabel.lazy._distance_regression.DistanceRegression",
-    "nearlabel.lazy._mlmlm.MLMLM",
     "nearlabel.neighbors.exact.all_pairs.AllDistances",
-    "nearlabel.lazy._nldd.NLDD",
     "nearlabel.solvers.feature_scaling.FeatureScaling",
     "nearlabel.selection._neighbors_classifier_cv.NeighborsClassifierCV",
     "nearlabel.selection._neighbors_per_label.NeighborsPerLabel",
@@ -75,7 +53,7 @@ _OBJECTS = (
     "nearlabel.neighbors._precomputed.NeighborGraph",
     "nearlabel.neighbors._precomputed.PrecomputedNeighbors",
     "nearlabel.neighbors.exact._segments.TrainingLists",
-    "nearlabel.neighbors._transformer.TransformerNeighbors",
+    "nearlabel.neighbors._searches.TransformerNeighbors",
     "nearlabel.persistence._searches.SavedSearch",
     "nearlabel.preprocessing._columns.OverlapEncoder",
     "nearlabel.preprocessing._columns.TextEncoder",
@@ -83,18 +61,7 @@ _OBJECTS = (
     "nearlabel.preprocessing._mixed_features.MixedFeaturesEncoder",
     "nearlabel.preprocessing._mixed_features.RangeScaler",
     "nearlabel.preprocessing._stem_analyzer.StemAnalyzer",
-    "nearlabel.preprocessing._cleaning.MLTL",
-    "nearlabel.preprocessing._cleaning.MLeNN",
-    "nearlabel.preprocessing._mlsmote.MLSMOTE",
-    "nearlabel.preprocessing._mrhc.MRHC",
-    "nearlabel.preprocessing._random.MLROS",
-    "nearlabel.preprocessing._random.MLRUS",
-    "nearlabel.preprocessing._remedial.REMEDIAL",
     "nearlabel.preprocessing._resampled_classifier.ResampledClassifier",
-    "nearlabel.preprocessing._space_partitioning.MChen",
-    "nearlabel.preprocessing._space_partitioning.MRSP1",
-    "nearlabel.preprocessing._space_partitioning.MRSP2",
-    "nearlabel.preprocessing._space_partitioning.MRSP3",
     "nearlabel.lazy._streams.Drift",
     "nearlabel.lazy._streams.Watch",
     "nearlabel.lazy._streams.KeptRows",
@@ -102,23 +69,8 @@ _OBJECTS = (
     "nearlabel.lazy._stream_classifier.StreamClassifier",
     "nearlabel.thresholds._calibration.CalibratedLabels",
     "nearlabel.thresholds._cross_val.OneClass",
-    "nearlabel.thresholds._cyclic.CyclicAscent",
-    "nearlabel.thresholds._expected_f.ExpectedF",
-    "nearlabel.thresholds._per_label.FBR",
     "nearlabel.thresholds._fixed.FixedThresholdsClassifier",
-    "nearlabel.thresholds._global.GlobalCut",
-    "nearlabel.thresholds._simple_cuts.MCut",
-    "nearlabel.thresholds._micro_f.MicroFOptimum",
-    "nearlabel.thresholds._simple_cuts.PCut",
-    "nearlabel.thresholds._micro_f.PillaiAscent",
-    "nearlabel.thresholds._simple_cuts.RCut",
-    "nearlabel.thresholds._risk_control.RiskControl",
-    "nearlabel.thresholds._per_label.SCut",
     "nearlabel.thresholds._tuned.TunedThresholdsClassifierCV",
-    "nearlabel.rivals._binary_relevance.BinaryRelevance",
-    "nearlabel.rivals._binary_relevance.SMBR",
-    "nearlabel.rivals._chains.ClassifierChain",
-    "nearlabel.rivals._label_powerset.LabelPowerset",
 )
 # Called by the models that contain them, with label sets and similarities.
 _FUNCTIONS = (
@@ -155,6 +107,7 @@ TRUSTED_TYPES = tuple(_TRUSTED)
 # The file selects its protocol. An older protocol selects older loaders, which read names from places not checked here.
 # skops keeps the loaders of all later protocols, at least as strict, and reads none newer than its own.
 OLDEST_PROTOCOL = 2
+_NODE_FIELDS = frozenset({"__loader__", "__class__", "__module__", "__id__"})
 _LONGEST_POOL_SIZE = 3  # digits; numpy's default pool size is 4
 _LOADERS = frozenset((
     "BytearrayNode", "BytesNode", "CachedNode", "ConstructorFromReduceNode", "DTypeNode", "DefaultDictNode",
@@ -180,51 +133,56 @@ def check_schema(schema: Any, newest_protocol: int | None) -> None:
         raise ValueError(f"its skops protocol must be at least {OLDEST_PROTOCOL}, got {shortened(protocol)}")
     if newest_protocol is not None and protocol > newest_protocol:
         raise NewerProtocolError(f"skops protocol {shortened(protocol)}, where the installed one is {newest_protocol}")
+    objects = _objects_in(schema)
     known: dict[Any, Any] = {}
-    for node in nodes_of(schema):
+    for node in _nodes_among(objects):
         _check_use(node)
         _check_identity(node, known)
-    _check_pool_sizes(schema)
+    _check_pool_sizes(objects)
 
 
-def nodes_of(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield every JSON object that skops could interpret as a node, at any depth."""
-    waiting = [schema]  # a stack instead of recursion: a deeply nested file must not exceed Python's recursion limit
+def nodes_of(schema: Any) -> list[dict[str, Any]]:
+    """Return every JSON object that skops could interpret as a node, at any depth."""
+    return _nodes_among(_objects_in(schema))
+
+
+def _nodes_among(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [part for part in objects if not _NODE_FIELDS.isdisjoint(part)]
+
+
+def _objects_in(schema: Any) -> list[dict[str, Any]]:
+    """Return every JSON object, at any depth."""
+    found, waiting = [], [schema]  # a stack instead of recursion: a deeply nested file must not exceed Python's limit
     while waiting:
         part = waiting.pop()
         if isinstance(part, dict):
-            if not part.keys().isdisjoint({"__loader__", "__class__", "__module__", "__id__"}):
-                yield part
+            found.append(part)
             waiting.extend(part.values())
         elif isinstance(part, list):
             waiting.extend(part)
+    return found
 
 
-def _check_pool_sizes(schema: Any) -> None:
+def _check_pool_sizes(objects: list[dict[str, Any]]) -> None:
     """Raise ValueError if the seed of a random generator has a large pool, for which numpy needs quadratic time.
 
     The number may be elsewhere in the file: equal numbers of a model share an id, and the first that is built counts.
     If no generator has a seed, a `pool_size` belongs to another object.
     """
-    numbers: dict[Any, list[Any]] = {}
-    waiting, pools, has_seed = [schema], [], False
-    while waiting:
-        part = waiting.pop()
-        waiting.extend(part.values() if isinstance(part, dict) else part if isinstance(part, list) else ())
-        if isinstance(part, dict):
-            has_seed = has_seed or "seed_seq" in part
-            if isinstance(pool := part.get("pool_size"), dict):
-                pools.append(pool)
-            if "content" in part:
-                numbers.setdefault(part.get("__id__"), []).append(part["content"])
-    for pool in pools if has_seed else ():
-        for content in [pool.get("content"), *numbers.get(pool.get("__id__"), [])]:
+    numbers = defaultdict[Any, list[Any]](list)
+    for part in objects:
+        if "content" in part:
+            numbers[part.get("__id__")].append(part["content"])
+    has_seed = [part for part in objects if "seed_seq" in part]
+    pools = [part["pool_size"] for part in objects if isinstance(part.get("pool_size"), dict)] if has_seed else []
+    for pool in pools:
+        for content in [pool.get("content"), *numbers[pool.get("__id__")]]:
             if isinstance(content, str) and (not content.isdecimal() or len(content) > _LONGEST_POOL_SIZE):
                 raise ValueError(f"the seed of a random generator has a pool of {shortened(content)} numbers")
 
 
 def _check_use(node: dict[str, Any]) -> None:
-    kind, module, loader = (node.get(field) for field in ("__class__", "__module__", "__loader__"))
+    kind, module, loader = node.get("__class__"), node.get("__module__"), node.get("__loader__")
     name = f"{module}.{kind}"
     if not isinstance(kind, str) or not isinstance(module, str):
         raise ValueError(f"a name in its schema must be text, got {shortened(name)}")

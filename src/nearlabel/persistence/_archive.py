@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
@@ -19,7 +20,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from nearlabel.files.archives import (
+from nearlabel.files.atomic_file import whole_file
+from nearlabel.files.untrusted import (
     LARGEST_CARD,
     LARGEST_KEPT,
     LARGEST_SCHEMA,
@@ -27,8 +29,8 @@ from nearlabel.files.archives import (
     members_of,
     read_member,
 )
-from nearlabel.files.atomic_file import whole_file
 from nearlabel.persistence._allow_list import OLDEST_PROTOCOL, TREE, TRUSTED_TYPES, NewerProtocolError, check_schema
+from nearlabel.persistence._card import ModelCard
 from nearlabel.persistence._searches import checks_trees, validate_trees, with_saved_searches, with_searches
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.naming import import_optional
@@ -39,29 +41,24 @@ _SCHEMA = "schema.json"
 
 
 def write_archive(
-    path: Path,
-    model: Any,
-    card_of: Callable[[tuple[str, ...]], str],
-    *,
-    kept: Mapping[str, Sequence[str]],
-    compress: bool,
-) -> tuple[str, ...]:
-    """Write a model, its card and its saved columns atomically, and return the types that must be trusted.
+    path: Path, model: Any, card: ModelCard, *, kept: Mapping[str, Sequence[str]], compress: bool
+) -> ModelCard:
+    """Write a model, its card and its saved columns atomically; return the card with the fields that describe the file.
 
-    `card_of` creates the card, given these types.
+    `card.foreign_types` are the types that must be trusted to read it.
     """
     io = skops_io()
     lines = kept_to_lines(kept)
     with whole_file(path) as partial:
         with partial.open("wb") as file:
             _dump(io, with_saved_searches(model), file, zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED)
-        foreign = _foreign_types(io, partial)
+        card = replace(card, kept=tuple(kept), foreign_types=_foreign_types(io, partial))
         with zipfile.ZipFile(partial, "a", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(_CARD, card_of(foreign))
+            archive.writestr(_CARD, card.to_json())
             if kept:
                 archive.writestr(_KEPT, lines)
         _check_will_be_read(io, partial, model)
-    return foreign
+    return card
 
 
 def is_compressed(path: Path) -> bool:
@@ -265,15 +262,11 @@ def kept_from_lines(content: bytes, names: Sequence[str], n_rows: int | None) ->
 
     So memory is bounded by the length of the content: only the current line can contain anything else.
     """
-    rows = [_row(line, len(names)) for line in _lines(content, n_rows)]
-    return {name: tuple(row[place] for row in rows) for place, name in enumerate(names)}
-
-
-def _lines(content: bytes, n_rows: int | None) -> Iterable[bytes]:
     n_lines = content.count(b"\n")
     if n_rows is not None and n_lines != n_rows:
         raise ValueError(f"saved columns of {n_lines} rows, but the card has {n_rows}")
-    return BytesIO(content)
+    rows = [_row(line, len(names)) for line in BytesIO(content)]
+    return {name: tuple(row[place] for row in rows) for place, name in enumerate(names)}
 
 
 def _row(line: bytes, n_columns: int) -> tuple[str, ...]:

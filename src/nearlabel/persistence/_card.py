@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, is_dataclass
 from datetime import UTC, datetime
-from typing import Any, Self
+from types import UnionType
+from typing import Any, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 import scipy
@@ -148,7 +149,7 @@ class ModelCard:
             An object with the fields of the card. `kept`, `changes`, `guarantee` and the number of unknown cells are
             left out if empty; numbers that are not finite are strings.
         """
-        content = {name: value for name, value in asdict(self).items() if value or name not in NOT_ON_ALL}
+        content = {name: value for name, value in asdict(self).items() if value or name not in _OPTIONAL[ModelCard]}
         if self.data.unknown_cells is None:
             del content["data"]["unknown_cells"]
         return json.dumps(_finite(content), indent=1, allow_nan=False) + "\n"
@@ -174,7 +175,7 @@ class ModelCard:
         """
         try:
             content = json.loads(text, parse_constant=_refuse_constant)
-            number = read_format(content)
+            number = _read_format(content)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"text must be the card of a model, got {error}.") from error
         if number > FORMAT:
@@ -182,14 +183,10 @@ class ModelCard:
                 f"format must be at most {FORMAT}, got {number}. Hint: a newer nearlabel wrote it, and reads it."
             )
         try:
-            return cls(**read_fields(content))
+            card: Self = _record(cls, content)
+            return card
         except ValueError as error:
             raise ValueError(f"text must be the whole card of a model, got {error}.") from error
-
-
-def keeping(card: ModelCard, names: Sequence[str]) -> ModelCard:
-    """Return the card with the names of saved columns; unchanged without any."""
-    return replace(card, kept=tuple(names)) if names else card
 
 
 def versions() -> dict[str, str]:
@@ -283,126 +280,6 @@ def _finite(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
-# Read the fields of a card from untrusted JSON, with a check of each type.
-
-_Reader = Callable[[Any], Any]
-NOT_ON_ALL: Mapping[str, Any] = {"kept": [], "changes": None, "guarantee": ""}  # optional fields, left out if empty
-_NOT_FINITE = ("inf", "-inf", "nan")
-
-
-def read_fields(content: Any) -> dict[str, Any]:
-    """Return the fields for `ModelCard`; raise a ValueError that names the first invalid field."""
-    return _fields({**NOT_ON_ALL, **content}, _OF_CARD)
-
-
-def read_format(content: Any) -> int:
-    """Return the format version, which is read first, since the other fields depend on it."""
-    if not isinstance(content, dict) or "format" not in content:
-        raise ValueError("what has no format number")
-    number: int = _named("format", _count, content["format"])
-    return number
-
-
-def _fields(content: Any, readers: Mapping[str, _Reader]) -> dict[str, Any]:
-    if not isinstance(content, dict):
-        raise ValueError("no table of fields")
-    if content.keys() != readers.keys():
-        raise ValueError(f"fields that lack or exceed: {', '.join(sorted(content.keys() ^ readers.keys()))[:200]}")
-    return {name: _named(name, read, content[name]) for name, read in readers.items()}
-
-
-def _named(name: str, read: _Reader, value: Any) -> Any:
-    try:
-        return read(value)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
-
-
-def _text_field(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("no text")
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("neither true nor false")
-    return value
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:  # True is not a number
-        raise ValueError("no whole number from 0")
-    return value
-
-
-def _number(value: Any) -> float:
-    """Read a number, or the text of a number that JSON cannot represent."""
-    if isinstance(value, str) and value in _NOT_FINITE:
-        return float(value)
-    if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
-        raise ValueError("no number")
-    return float(value)
-
-
-def _optional(read: _Reader) -> _Reader:
-    return lambda value: None if value is None else read(value)
-
-
-def _tuple_of(read: _Reader) -> _Reader:
-    def read_all(value: Any) -> tuple[Any, ...]:
-        if not isinstance(value, list):
-            raise ValueError("no list")
-        return tuple(read(one) for one in value)
-
-    return read_all
-
-
-def _dict_of(read: _Reader) -> _Reader:
-    def read_all(value: Any) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise ValueError("no table")
-        return {name: read(one) for name, one in value.items()}
-
-    return read_all
-
-
-def _summary(value: Any) -> DataSummary:
-    known = {"label_counts": None, "unknown_cells": None, **value} if isinstance(value, dict) else value  # optional
-    summary = DataSummary(**_fields(known, _OF_DATA))
-    for each, number, what in (
-        (summary.feature_names, summary.features, "names"),
-        (summary.label_names, summary.labels, "names"),
-        (summary.label_counts, summary.labels, "counts"),
-    ):
-        if each is not None and number is not None and len(each) != number:
-            raise ValueError(f"{len(each)} {what} of {number}")
-    return summary
-
-
-_OF_DATA: Mapping[str, _Reader] = {
-    "name": _optional(_text_field),
-    "rows": _optional(_count),
-    "features": _optional(_count),
-    "labels": _optional(_count),
-    "feature_names": _optional(_tuple_of(_text_field)),
-    "label_names": _optional(_tuple_of(_text_field)),
-    "label_counts": _optional(_tuple_of(_count)),
-    "unknown_cells": _optional(_count),
-    "cardinality": _optional(_number),
-    "density": _optional(_number),
-    "digest_X": _optional(_text_field),
-    "digest_Y": _optional(_text_field),
-}
-_OF_CHANGES: Mapping[str, _Reader] = {
-    "added": _count,
-    "forgotten": _count,
-    "new_labels": _tuple_of(_text_field),
-    "thresholds_stale": _flag,
-    "n_neighbors_stale": _flag,
-}
-
-
 # Changes of a model's training samples since it was fitted, for its card.
 
 
@@ -459,19 +336,81 @@ class ModelChanges:
         )
 
 
-_OF_CARD: Mapping[str, _Reader] = {
-    "format": _count,
-    "created": _text_field,
-    "versions": _dict_of(_text_field),
-    "method": _text_field,
-    "parameters": _dict_of(_text_field),
-    "data": _summary,
-    "thresholds": _optional(_tuple_of(_number)),
-    "scores": _dict_of(_number),
-    "measured": _text_field,
-    "foreign_types": _tuple_of(_text_field),
-    "notes": _text_field,
-    "kept": _tuple_of(_text_field),
-    "changes": _optional(lambda value: ModelChanges(**_fields(value, _OF_CHANGES))),
-    "guarantee": _text_field,
+# Read a card from untrusted JSON: the dataclasses declare the type of each field.
+
+_OPTIONAL: Mapping[type, Mapping[str, Any]] = {  # fields that are left out if empty, or that older files lack
+    ModelCard: {"kept": [], "changes": None, "guarantee": ""},
+    DataSummary: {"label_counts": None, "unknown_cells": None},
 }
+_NOT_FINITE = ("inf", "-inf", "nan")
+
+
+def _read_format(content: Any) -> int:
+    """Return the format version, which is read first, since the other fields depend on it."""
+    if not isinstance(content, dict) or "format" not in content:
+        raise ValueError("what has no format number")
+    number: int = _named("format", int, content["format"])
+    return number
+
+
+def _named(name: str, kind: Any, value: Any) -> Any:
+    try:
+        return _read(kind, value)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """Return JSON as a value of this type; raise a ValueError that describes the first invalid part."""
+    if is_dataclass(kind):
+        return _record(kind, value)
+    inner = get_args(kind)
+    if isinstance(kind, UnionType):  # the other type is None
+        return None if value is None else _read(inner[0], value)
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list):
+            raise ValueError("no list")
+        return tuple(_read(inner[0], one) for one in value)
+    if get_origin(kind) is dict:
+        if not isinstance(value, dict):
+            raise ValueError("no table")
+        return {name: _read(inner[1], one) for name, one in value.items()}
+    return _number(value) if kind is float else _scalar(kind, value)
+
+
+def _record(kind: Any, value: Any) -> Any:
+    if not isinstance(value, dict):
+        raise ValueError("no table of fields")
+    value, kinds = {**_OPTIONAL.get(kind, {}), **value}, get_type_hints(kind)
+    if value.keys() != kinds.keys():
+        raise ValueError(f"fields that lack or exceed: {', '.join(sorted(value.keys() ^ kinds.keys()))[:200]}")
+    record = kind(**{name: _named(name, of_field, value[name]) for name, of_field in kinds.items()})
+    if kind is DataSummary:
+        _check_lengths(record)
+    return record
+
+
+def _check_lengths(summary: DataSummary) -> None:
+    for each, number, what in (
+        (summary.feature_names, summary.features, "names"),
+        (summary.label_names, summary.labels, "names"),
+        (summary.label_counts, summary.labels, "counts"),
+    ):
+        if each is not None and number is not None and len(each) != number:
+            raise ValueError(f"{len(each)} {what} of {number}")
+
+
+def _scalar(kind: Any, value: Any) -> Any:
+    """Return a text, a truth value or a whole number from 0."""
+    if type(value) is not kind or (kind is int and value < 0):  # True is not a number
+        raise ValueError({str: "no text", bool: "neither true nor false", int: "no whole number from 0"}[kind])
+    return value
+
+
+def _number(value: Any) -> float:
+    """Read a number, or the text of a number that JSON cannot represent."""
+    if isinstance(value, str) and value in _NOT_FINITE:
+        return float(value)
+    if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
+        raise ValueError("no number")
+    return float(value)

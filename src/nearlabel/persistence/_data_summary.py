@@ -13,7 +13,7 @@ from scipy import sparse
 from nearlabel import labels
 from nearlabel.datasets import Dataset
 from nearlabel.datasets.tables import NumberedNames
-from nearlabel.utils.partial_labels import PartialLabels, partial_labels_and_names
+from nearlabel.utils.targets import PartialLabels, partial_labels_and_names
 from nearlabel.utils.types import MatrixLike
 
 

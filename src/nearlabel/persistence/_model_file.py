@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from nearlabel.persistence._archive import (
     skops_io,
     write_archive,
 )
-from nearlabel.persistence._card import FORMAT, ModelCard, keeping, versions
+from nearlabel.persistence._card import FORMAT, ModelCard, versions
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_flag
 
@@ -148,23 +147,9 @@ def save_model(
     check_flag("compress", compress)
     card = ModelCard.of(model, data=data, scores=scores, measured=measured, notes=notes, date=date)
     path = Path(path)
-    written = write_model(path, model, card, kept=as_kept(keep, card.data.rows), compress=compress)
+    written = write_archive(path, model, card, kept=as_kept(keep, card.data.rows), compress=compress)
     _warn_of_foreign_types(path, written.foreign_types)
     return path
-
-
-def write_model(
-    path: Path, model: Any, card: ModelCard, *, kept: Mapping[str, Sequence[str]], compress: bool
-) -> ModelCard:
-    """Write a model with its card, and return the card with the fields that describe the file."""
-    written = [keeping(card, tuple(kept))]
-
-    def with_types(types: tuple[str, ...]) -> str:
-        written.append(replace(written[0], foreign_types=types))
-        return written[-1].to_json()
-
-    write_archive(path, model, with_types, kept=kept, compress=compress)
-    return written[-1]
 
 
 def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str | type] = ()) -> Any:

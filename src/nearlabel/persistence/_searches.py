@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
@@ -31,27 +32,21 @@ from nearlabel.utils.estimators import check_fitted_shapes
 from nearlabel.utils.types import Matrix
 
 
-def _rows_of_exact(search: Any) -> Matrix:
-    rows: Matrix = search._all_rows()
-    return rows
-
-
 def _rows_of_index(search: Any) -> Matrix:
-    _require_reproducible(search)
+    """Return the rows of an approximate search; raise ValueError unless the same samples give the same index."""
+    seed = getattr(search, "random_state", 0)
+    if not getattr(search, "reproducible", True) or not isinstance(seed, int | np.integer):
+        raise ValueError(
+            f"search must have reproducible=True and an integer random_state to be saved, got {search!r}."
+            " Hint: load_model builds its index again from the training samples."
+        )
     return search._points.values
 
 
-def _rows_of_sklearn(search: Any) -> Matrix:
-    return search._fit_X
-
-
 _ROWS_OF: dict[type, Callable[[Any], Matrix]] = {
-    ExactNeighbors: _rows_of_exact,
-    FaissHNSWNeighbors: _rows_of_index,
-    FaissIVFNeighbors: _rows_of_index,
-    UsearchNeighbors: _rows_of_index,
-    KNeighborsTransformer: _rows_of_sklearn,
-    NearestNeighbors: _rows_of_sklearn,
+    ExactNeighbors: methodcaller("_all_rows"),
+    **dict.fromkeys((FaissHNSWNeighbors, FaissIVFNeighbors, UsearchNeighbors), _rows_of_index),
+    **dict.fromkeys((KNeighborsTransformer, NearestNeighbors), attrgetter("_fit_X")),
 }
 _KINDS = {kind.__name__: kind for kind in _ROWS_OF}
 
@@ -124,16 +119,6 @@ def _restored(part: Any) -> Any:
 def _in_memory(part: Any) -> Any:
     """Return a memory map as a plain array, since its file is not saved; return anything else unchanged."""
     return part.view(np.ndarray) if isinstance(part, np.memmap) else part
-
-
-def _require_reproducible(search: Any) -> None:
-    """Raise ValueError unless the same samples give the same index."""
-    seed = getattr(search, "random_state", 0)
-    if not getattr(search, "reproducible", True) or not isinstance(seed, int | np.integer):
-        raise ValueError(
-            f"search must have reproducible=True and an integer random_state to be saved, got {search!r}."
-            " Hint: load_model builds its index again from the training samples."
-        )
 
 
 # Replace parts of an estimator at any depth.

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nearlabel.files.file_lock import locked
+from nearlabel.files.atomic_file import locked
 from nearlabel.models import updates
-from nearlabel.persistence._archive import as_kept, is_compressed
+from nearlabel.persistence._archive import as_kept, is_compressed, write_archive
 from nearlabel.persistence._card import ModelCard
 from nearlabel.persistence._data_summary import DataSummary
-from nearlabel.persistence._model_file import load_model, read_card, read_kept, write_model
+from nearlabel.persistence._model_file import load_model, read_card, read_kept
 from nearlabel.utils.types import IntArray, MatrixLike
 from nearlabel.utils.validation import check_row_numbers
 
@@ -48,7 +48,7 @@ class _OpenFile(NamedTuple):
             measured = f"{measured}; {_BEFORE}" if measured else _BEFORE
         card = ModelCard.of(self.model, scores=known.scores, measured=measured, notes=known.notes)
         card = replace(card, data=_summary(self.model, known.data, label_names))
-        return write_model(self.path, self.model, card, kept=kept, compress=is_compressed(self.path))
+        return write_archive(self.path, self.model, card, kept=kept, compress=is_compressed(self.path))
 
 
 def update_model(

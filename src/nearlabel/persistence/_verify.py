@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 from nearlabel.datasets.tables import check_has_format, names_data, read_whole
 from nearlabel.experiments.records import FILES, check_run, is_run
-from nearlabel.files.atomic_file import is_abandoned, is_leftover, remove_abandoned
+from nearlabel.files.atomic_file import is_abandoned, is_leftover, lock_file_of, remove_abandoned
 from nearlabel.files.check_sums import Finding
-from nearlabel.files.store_checks import check_store, is_store
+from nearlabel.files.growing_files import FACTS_FILE, ArrayName, StoreFacts
+from nearlabel.files.store import damaged_blocks, open_store, remove_from_store
 from nearlabel.persistence._archive import checked_schema, opened_archive
 from nearlabel.persistence._model_file import read_card, read_kept
 
@@ -235,3 +236,52 @@ def check_model_file(path: Path) -> None:
     card = read_card(path)
     if card.kept:
         read_kept(path)
+
+
+# Complete check of a store, and leftovers of killed processes in it.
+
+
+def is_store(folder: Path) -> bool:
+    """Return whether a folder contains the facts of a store, damaged or not."""
+    return (folder / FACTS_FILE).is_file()
+
+
+def check_store(folder: Path, *, sweep: bool = False) -> Iterator[Finding]:
+    """Yield the damage of a store, and surplus files in its folder; `sweep` removes the latter."""
+    try:
+        facts = StoreFacts.read(folder)
+        damage = _damage(folder, facts)
+        while damage and facts != (now := StoreFacts.read(folder)):
+            facts, damage = now, _damage(folder, now)  # the store has changed in the meantime
+    except (ValueError, OSError) as error:
+        yield Finding(folder, "damage", str(error))
+        return
+    yield from damage
+    if not facts.sums:
+        reason = f"it has no checksums, since an earlier nearlabel wrote it (version {facts.version})"
+        yield Finding(folder, "unchecked", reason)
+    lock = lock_file_of(folder)
+    if lock.exists() and not is_abandoned(lock):
+        return  # a process is changing the store: other files may be in use
+    surplus = list(_surplus(folder, facts))
+    if surplus and sweep:
+        remove_from_store(folder, [])
+    yield from surplus
+
+
+def _damage(folder: Path, facts: StoreFacts) -> list[Finding]:
+    try:
+        open_store(folder)
+        return [Finding(folder, "damage", message) for message in damaged_blocks(folder, facts)]
+    except (ValueError, OSError) as error:
+        return [Finding(folder, "damage", str(error))]
+
+
+def _surplus(folder: Path, facts: StoreFacts) -> Iterator[Finding]:
+    """Yield files and bytes that the facts do not include."""
+    for file in sorted(folder.iterdir()):
+        if file.name in facts.files and file.stat().st_size > facts.files[file.name]:
+            n_bytes = file.stat().st_size - facts.files[file.name]
+            yield Finding(file, "leftover", f"{n_bytes} bytes after those of the store")
+        elif file.name not in facts.files and ArrayName.of(file.name):
+            yield Finding(file, "leftover", "a file that no longer belongs to the store, or not yet")

@@ -10,21 +10,11 @@ from nearlabel.plots._critical_difference import CriticalDifferenceDisplay
 from nearlabel.plots._double_distances import DoubleDistancesDisplay, LabelCubeDisplay
 from nearlabel.plots._explanation import ExplanationDisplay
 from nearlabel.plots._figure import check_figure_file, check_matplotlib, line_sample
-from nearlabel.plots._micro_frontier import MicroFrontierDisplay
 from nearlabel.plots._neighbors_curve import NeighborsCurveDisplay, NeighborsPanelsDisplay
-from nearlabel.plots._reliability import ReliabilityDisplay
+from nearlabel.plots._scores import MicroFrontierDisplay, ReliabilityDisplay
 
 __all__ = [
-    "CoOccurrenceDisplay",
-    "CriticalDifferenceDisplay",
-    "DoubleDistancesDisplay",
-    "ExplanationDisplay",
-    "LabelCubeDisplay",
-    "MicroFrontierDisplay",
-    "NeighborsCurveDisplay",
-    "NeighborsPanelsDisplay",
-    "ReliabilityDisplay",
-    "check_figure_file",
-    "check_matplotlib",
-    "line_sample",
-]
+    "CoOccurrenceDisplay", "CriticalDifferenceDisplay", "DoubleDistancesDisplay", "ExplanationDisplay",
+    "LabelCubeDisplay", "MicroFrontierDisplay", "NeighborsCurveDisplay", "NeighborsPanelsDisplay", "ReliabilityDisplay",
+    "check_figure_file", "check_matplotlib", "line_sample",
+]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from nearlabel import labels
-from nearlabel.plots._figure import GREY, Display, draw_cells
+from nearlabel.plots import _figure
 from nearlabel.utils.messages import shortened
 from nearlabel.utils.targets import labels_and_names
 from nearlabel.utils.types import MatrixLike
@@ -17,7 +17,7 @@ from nearlabel.utils.validation import as_dense, check_integer
 _LONGEST = 22
 
 
-class CoOccurrenceDisplay(Display):
+class CoOccurrenceDisplay(_figure.Display):
     """Heat map of label co-occurrence: among the samples with the row's label, the share with the column's label.
 
     Made by `from_labels`.
@@ -119,18 +119,18 @@ class CoOccurrenceDisplay(Display):
         return side + 1.0, side
 
     def _draw(self, ax: Any, **style: Any) -> None:
-        cells = draw_cells(ax, self._cells(), self.shares[self.shares > 0], **style)
+        cells = _figure.draw_cells(ax, self._cells(), self.shares[self.shares > 0], **style)
         names = [shortened(name, _LONGEST) for name in self.label_names]
         places = np.arange(len(names)) + 0.5
         ax.set_xticks(places, names, rotation=90, fontsize=8, parse_math=False)
         ax.set_yticks(places, names, fontsize=8, parse_math=False)
         ax.set(xlim=(0, len(names)), ylim=(len(names), 0), aspect="equal")
         ax.tick_params(length=0)
-        ax.spines[:].set_color(GREY)
+        ax.spines[:].set_color(_figure.GREY)
         bar = ax.figure.colorbar(cells, ax=ax, shrink=0.7)
         bar.set_label("share with the column's label", fontsize=8)
         bar.ax.tick_params(labelsize=8)
-        bar.outline.set_edgecolor(GREY)
+        bar.outline.set_edgecolor(_figure.GREY)
 
     def _cells(self) -> list[tuple[int, int]]:
         """Return row and column of each pair of labels that occurs."""

@@ -7,13 +7,13 @@ from typing import Any, Self
 
 from nearlabel.comparison import FriedmanTest
 from nearlabel.metrics.evaluation import title_of
-from nearlabel.plots._figure import BLUE, INK, Display
+from nearlabel.plots import _figure
 from nearlabel.utils.messages import shortened
 
 _LONGEST = 32  # letters of a name
 
 
-class CriticalDifferenceDisplay(Display):
+class CriticalDifferenceDisplay(_figure.Display):
     """Critical difference diagram of Demšar (2006): mean ranks, and bars that join methods that do not differ.
 
     Made by `from_test`.
@@ -90,12 +90,9 @@ class CriticalDifferenceDisplay(Display):
             Not drawn yet.
         """
         ranked = "data sets" if test.dataset == "all" else f"folds of {test.dataset}"
-        return cls(
-            test.mean_ranks,
-            test.not_different(alpha),
-            critical_difference=test.critical_difference if test.post_hoc == "nemenyi" else None,
-            title=f"{title_of(test.metric)}: mean ranks over {test.n_pairs} {ranked}",
-        )
+        critical = test.critical_difference if test.post_hoc == "nemenyi" else None
+        title = f"{title_of(test.metric)}: mean ranks over {test.n_pairs} {ranked}"
+        return cls(test.mean_ranks, test.not_different(alpha), critical_difference=critical, title=title)
 
     @classmethod
     def from_test(cls, test: FriedmanTest, *, alpha: float = 0.05, ax: Any = None) -> Self:
@@ -147,9 +144,9 @@ class CriticalDifferenceDisplay(Display):
 
 
 def _draw_ranks(ax: Any, highest: int) -> None:
-    ax.plot([1, highest], [0, 0], color=INK, linewidth=1)
+    ax.plot([1, highest], [0, 0], color=_figure.INK, linewidth=1)
     for rank in range(1, highest + 1):
-        ax.plot([rank, rank], [0, 0.18], color=INK, linewidth=1)
+        ax.plot([rank, rank], [0, 0.18], color=_figure.INK, linewidth=1)
         ax.annotate(str(rank), (rank, 0.28), ha="center", va="bottom", fontsize=8)
     ax.axis("off")
 
@@ -157,27 +154,19 @@ def _draw_ranks(ax: Any, highest: int) -> None:
 def _draw_method(ax: Any, method: str, rank: float, depth: float, end: float, *, left: bool) -> None:
     """Draw a line from the rank down to the method's name."""
     name = shortened(method, _LONGEST)
-    ax.plot([rank, rank, end], [0, depth, depth], color=INK, linewidth=0.6, clip_on=False)
-    ax.annotate(
-        f"{name} ({rank:.2f})" if left else f"({rank:.2f}) {name}",
-        (end, depth),
-        xytext=(-3 if left else 3, 0),
-        textcoords="offset points",
-        ha="right" if left else "left",
-        va="center",
-        fontsize=9,
-        annotation_clip=False,
-        parse_math=False,
-    )
+    ax.plot([rank, rank, end], [0, depth, depth], color=_figure.INK, linewidth=0.6, clip_on=False)
+    words, side, shift = (f"{name} ({rank:.2f})", "right", -3) if left else (f"({rank:.2f}) {name}", "left", 3)
+    look = {"fontsize": 9, "annotation_clip": False, "parse_math": False}
+    ax.annotate(words, (end, depth), (shift, 0), textcoords="offset points", ha=side, va="center", **look)
 
 
 def _draw_bars(ax: Any, mean_ranks: Mapping[str, float], alike: Sequence[Sequence[str]], overhang: float) -> None:
     for number, group in enumerate(alike, 1):
         ranks = [mean_ranks[method] for method in group]
         ends = [min(ranks) - overhang, max(ranks) + overhang]
-        ax.plot(ends, [-0.5 * number] * 2, linewidth=3.5, color=BLUE, solid_capstyle="butt")
+        ax.plot(ends, [-0.5 * number] * 2, linewidth=3.5, color=_figure.BLUE, solid_capstyle="butt")
 
 
 def _draw_scale(ax: Any, critical_difference: float) -> None:
-    ax.plot([1, 1 + critical_difference], [1.4, 1.4], color=INK, linewidth=1.5, marker="|", clip_on=False)
+    ax.plot([1, 1 + critical_difference], [1.4, 1.4], color=_figure.INK, linewidth=1.5, marker="|", clip_on=False)
     ax.annotate(f"critical difference {critical_difference:.2f}", (1, 1.55), ha="left", va="bottom", fontsize=8)

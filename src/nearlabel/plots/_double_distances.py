@@ -14,19 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.lazy import NLDD
 from nearlabel.lazy.double_distances import Pairs
 from nearlabel.models.unwrapped import unwrapped
-from nearlabel.plots._figure import (
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    MARKERS,
-    ORANGE,
-    PAPER,
-    Display,
-    colours_of_counts,
-    set_legend,
-    set_open_frame,
-)
+from nearlabel.plots import _figure
 from nearlabel.utils.targets import as_label_matrix
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
@@ -35,7 +23,7 @@ _N_LINES, _N_STEPS = 6, 50  # number of lines of equal expected loss, and of poi
 _MOST_TICKS = 12
 
 
-class DoubleDistancesDisplay(Display):
+class DoubleDistancesDisplay(_figure.Display):
     """Pairs of a query and a training sample by their two distances, coloured by the number of wrong labels.
 
     The x-axis is the distance Dx between features, the y-axis the distance Dy from the query's label probabilities to
@@ -196,10 +184,10 @@ class DoubleDistancesDisplay(Display):
         return 6.4, 5.2
 
     def _draw(self, ax: Any, **style: Any) -> None:
-        set_open_frame(ax)
+        _figure.set_open_frame(ax)
         ax.set(xlabel="distance in the features, Dx", ylabel="distance in the label space, Dy")
         area = float(np.clip(6000 / len(self.dx), 8, 40))
-        colours = {"color": BLUE} if self.loss is None else _colours(self.loss)
+        colours = {"color": _figure.BLUE} if self.loss is None else _colours(self.loss)
         points = ax.scatter(self.dx, self.dy, **({"s": area, "linewidths": 0} | colours | style))
         if self.loss is not None:
             _draw_bar(ax, points, self.loss)
@@ -207,7 +195,7 @@ class DoubleDistancesDisplay(Display):
             _draw_lines(ax, self.expected_loss)
         for number, (name, place) in enumerate(self.marks.items()):
             _draw_ring(ax, name, (self.dx[place], self.dy[place]), number)
-        set_legend(ax)
+        _figure.set_legend(ax)
 
 
 def _nldd_of(estimator: Any) -> NLDD:
@@ -242,14 +230,14 @@ def _loss(nldd: NLDD, labelset: IntArray, true: Any) -> IntArray:
 def _colours(loss: IntArray) -> dict[str, Any]:
     """Return the colours of points by their loss: blue for an exact match."""
     most = max(int(loss.max()), 1)
-    return {"c": loss, "cmap": colours_of_counts(most + 1), "vmin": -0.5, "vmax": most + 0.5}
+    return {"c": loss, "cmap": _figure.colours_of_counts(most + 1), "vmin": -0.5, "vmax": most + 0.5}
 
 
 def _draw_bar(ax: Any, points: Any, loss: IntArray) -> None:
     most = max(int(loss.max()), 1)
     bar = ax.figure.colorbar(points, ax=ax, shrink=0.7, ticks=range(0, most + 1, 1 + most // _MOST_TICKS))
     bar.set_label("wrong labels", fontsize=9)
-    bar.outline.set_edgecolor(GREY)
+    bar.outline.set_edgecolor(_figure.GREY)
 
 
 def _draw_lines(ax: Any, expected_loss: Callable[[FloatArray, FloatArray], FloatArray]) -> None:
@@ -257,14 +245,20 @@ def _draw_lines(ax: Any, expected_loss: Callable[[FloatArray, FloatArray], Float
     x, y = (np.linspace(low, high, _N_STEPS) for low, high in (ax.get_xlim(), ax.get_ylim()))
     grid = expected_loss(*np.meshgrid(x, y))
     if np.ptp(grid):
-        lines = ax.contour(x, y, grid, levels=_N_LINES, colors=INK, linewidths=0.7, linestyles="solid", zorder=0)
+        lines = ax.contour(
+            x, y, grid, levels=_N_LINES, colors=_figure.INK, linewidths=0.7, linestyles="solid", zorder=0
+        )
         ax.clabel(lines, fontsize=8, fmt="%g wrong")
 
 
 def _draw_ring(ax: Any, name: str, place: tuple[float, float], number: int) -> None:
     """Circle a point, with larger circles for later marks, so that several marks of one point are visible."""
-    look = {"marker": MARKERS[number % len(MARKERS)], "markersize": 9 + 3 * number, "markerfacecolor": "none"}
-    colour = (INK, GREEN, BLUE)[number % 3]
+    look = {
+        "marker": _figure.MARKERS[number % len(_figure.MARKERS)],
+        "markersize": 9 + 3 * number,
+        "markerfacecolor": "none",
+    }
+    colour = (_figure.INK, _figure.GREEN, _figure.BLUE)[number % 3]
     ax.plot([place[0]], [place[1]], label=name, color=colour, linestyle="none", **look)
 
 
@@ -275,7 +269,7 @@ _AXES = np.array([[1.0, 0.0], [0.42, 0.3], [0.0, 1.0]])
 _CORNERS = np.array(list(product((0, 1), repeat=3)))
 
 
-class LabelCubeDisplay(Display):
+class LabelCubeDisplay(_figure.Display):
     """Probabilities of three labels as a point in a cube, and its distances to the label sets at the corners.
 
     Figure 1 of Gweon et al. (2019): a label set is a corner of the unit cube, label probabilities are a point in the
@@ -335,19 +329,22 @@ class LabelCubeDisplay(Display):
         for number, (labelset, distance) in enumerate(zip(self.labelsets, self.distances, strict=True), 1):
             self._draw_distance(ax, number, labelset, distance, **style)
         x, y = self.probabilities @ _AXES
-        ax.plot([x], [y], "o", color=ORANGE, markersize=8, zorder=4)
+        ax.plot([x], [y], "o", color=_figure.ORANGE, markersize=8, zorder=4)
         numbers = ", ".join(f"{p:g}" for p in self.probabilities)
-        _write(ax, rf"$\hat{{p}}$ = ({numbers})", (x, y), (0, -18), color=ORANGE, ha="right", zorder=5)
+        _write(ax, rf"$\hat{{p}}$ = ({numbers})", (x, y), (0, -18), color=_figure.ORANGE, ha="right", zorder=5)
 
     def _draw_distance(self, ax: Any, number: int, labelset: Any, distance: float, **style: Any) -> None:
         """Draw the line from the probabilities to a label set, with the distance and the corner's name."""
         p, corner = self.probabilities @ _AXES, labelset @ _AXES
-        ax.plot(*zip(p, corner, strict=True), **({"color": BLUE, "linewidth": 1.6, "zorder": 3} | style))
-        ax.plot([corner[0]], [corner[1]], "o", color=BLUE, markersize=8, zorder=4)
+        ax.plot(*zip(p, corner, strict=True), **({"color": _figure.BLUE, "linewidth": 1.6, "zorder": 3} | style))
+        ax.plot([corner[0]], [corner[1]], "o", color=_figure.BLUE, markersize=8, zorder=4)
         words, side = rf"$y_{{{number}}}$ = ({', '.join(map(str, labelset))})", 8 if corner[0] >= 0.5 else -8
         _write(ax, words, corner, (side, 6), ha="left" if side > 0 else "right")
-        words, box = rf"$D_{{y_{number}}}$ = {distance:.2f}", {"facecolor": PAPER, "edgecolor": "none", "pad": 1.5}
-        _write(ax, words, (p + corner) / 2, (0, 0), color=BLUE, ha="center", va="center", zorder=5, bbox=box)
+        words, box = (
+            rf"$D_{{y_{number}}}$ = {distance:.2f}",
+            {"facecolor": _figure.PAPER, "edgecolor": "none", "pad": 1.5},
+        )
+        _write(ax, words, (p + corner) / 2, (0, 0), color=_figure.BLUE, ha="center", va="center", zorder=5, bbox=box)
 
 
 def _draw_edges(ax: Any) -> None:
@@ -356,7 +353,13 @@ def _draw_edges(ax: Any) -> None:
     for a, b in ((a, b) for a in _CORNERS for b in _CORNERS if (b - a).sum() == 1 and (b >= a).all()):
         hidden = (a == behind).all() or (b == behind).all()
         ends = zip(a @ _AXES, b @ _AXES, strict=True)
-        ax.plot(*ends, color=GREY if hidden else INK, linestyle="--" if hidden else "-", linewidth=1, zorder=1)
+        ax.plot(
+            *ends,
+            color=_figure.GREY if hidden else _figure.INK,
+            linestyle="--" if hidden else "-",
+            linewidth=1,
+            zorder=1,
+        )
     for number, (end, shift) in enumerate(zip(_AXES, [(0, -16), (-10, 8), (-16, 0)], strict=True), 1):
         _write(ax, rf"$y^{{({number})}}$", end / 2, shift, ha="center")
     _write(ax, "(0, 0, 0)", (0, 0), (-6, -14), ha="right")

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from nearlabel.lazy import Explanation
 from nearlabel.models import explain, explains
-from nearlabel.plots._figure import BLUE, GREY, INK, ORANGE, PAPER, DisplayInSeveralAxes, set_open_frame
+from nearlabel.plots import _figure
 from nearlabel.utils.messages import shortened
 from nearlabel.utils.tables import row_name
 from nearlabel.utils.types import MatrixLike
@@ -20,7 +20,7 @@ _MOST_LETTERS = 50  # font size of the labels next to a neighbour
 _LINE, _STEM, _LETTER, _SCORES, _MARGINS = 0.27, 1.5, 0.07, 3.6, 2.4
 
 
-class ExplanationDisplay(DisplayInSeveralAxes):
+class ExplanationDisplay(_figure.DisplayInSeveralAxes):
     """The neighbours of a sample with their labels, and the scores of the labels with their thresholds.
 
     The left side shows a line for each neighbour, with its distance and its labels; labels that are predicted for the
@@ -156,8 +156,8 @@ def _draw_neighbors(ax: Any, neighbors: Sequence[Mapping[str, Any]], names: Sequ
     distances = [one["distance"] if isinstance(one["distance"], float) else 0.0 for one in neighbors]
     farthest = max(distances, default=0.0) or 1.0
     for line, (one, distance) in enumerate(zip(neighbors, distances, strict=True)):
-        ax.plot([0, distance / farthest], [line, line], color=GREY, linewidth=1.2, zorder=1)
-        ax.plot([distance / farthest], [line], color=INK, marker="o", markersize=4, zorder=2)
+        ax.plot([0, distance / farthest], [line, line], color=_figure.GREY, linewidth=1.2, zorder=1)
+        ax.plot([distance / farthest], [line], color=_figure.INK, marker="o", markersize=4, zorder=2)
         _draw_chips(ax, line, one["names"], predicted)
     ticks = [f"{name}   {_number(one['distance'])}" for name, one in zip(names, neighbors, strict=True)]
     ax.set_yticks(range(len(ticks)), ticks, fontsize=8, parse_math=False)  # "$" in a name must not start mathematics
@@ -190,48 +190,38 @@ def _draw_chips(ax: Any, line: int, names: Sequence[Any], predicted: set[Any]) -
     chips = _chips(names)
     for name, text in zip(names, chips, strict=False):
         # Each box follows the previous one, whose width only the renderer knows.
-        chip = _write(ax, place, offset, text, BLUE if name in predicted else INK, boxed=True)
+        chip = _write(ax, place, offset, text, _figure.BLUE if name in predicted else _figure.INK, boxed=True)
         offset, place = 9, {"xy": (1, 0.5), "xycoords": chip}
     if len(chips) < len(names):
-        _write(ax, place, offset, f"+{len(names) - len(chips)}", INK, boxed=False)
+        _write(ax, place, offset, f"+{len(names) - len(chips)}", _figure.INK, boxed=False)
     if not names:
-        _write(ax, place, offset, "no label", GREY, boxed=False)
+        _write(ax, place, offset, "no label", _figure.GREY, boxed=False)
 
 
 def _write(ax: Any, place: Mapping[str, Any], offset: int, text: str, colour: str, *, boxed: bool) -> Any:
     """Write text to the right of a position."""
-    box = {"boxstyle": "round,pad=0.25", "facecolor": PAPER, "edgecolor": colour, "linewidth": 0.8}
-    return ax.annotate(
-        text,
-        **place,
-        xytext=(offset, 0),
-        textcoords="offset points",
-        va="center",
-        ha="left",
-        fontsize=7,
-        color=colour,
-        bbox=box if boxed else None,
-        annotation_clip=False,
-        parse_math=False,
-    )
+    box = {"boxstyle": "round,pad=0.25", "facecolor": _figure.PAPER, "edgecolor": colour, "linewidth": 0.8}
+    look = {"va": "center", "ha": "left", "fontsize": 7, "annotation_clip": False, "parse_math": False, **place}
+    where = {"xytext": (offset, 0), "textcoords": "offset points"}
+    return ax.annotate(text, color=colour, bbox=box if boxed else None, **look, **where)
 
 
 def _draw_labels(ax: Any, labels: Sequence[Mapping[str, Any]]) -> None:
     """Draw a bar from prior to score for each label, and its threshold as a mark."""
     for line, one in enumerate(labels):
-        start, colour = one.get("prior", 0.0), BLUE if one["chosen"] else GREY
+        start, colour = one.get("prior", 0.0), _figure.BLUE if one["chosen"] else _figure.GREY
         ax.barh(line, one["score"] - start, left=start, height=0.5, color=colour)
         if "prior" in one:
-            ax.plot([start], [line], color=INK, marker="|", markersize=7, linestyle="none")
+            ax.plot([start], [line], color=_figure.INK, marker="|", markersize=7, linestyle="none")
         ax.plot([one["score"]], [line], color=colour, marker="o", markersize=5, linestyle="none")
         if isinstance(one["threshold"], float):
-            ax.plot([one["threshold"]] * 2, [line - 0.42, line + 0.42], color=ORANGE, linewidth=1.6)
-        ax.annotate(_label_text(one), (1.03, line), fontsize=7.5, va="center", annotation_clip=False, color=INK)
+            ax.plot([one["threshold"]] * 2, [line - 0.42, line + 0.42], color=_figure.ORANGE, linewidth=1.6)
+        ax.annotate(_label_text(one), (1.03, line), fontsize=7.5, va="center", annotation_clip=False, color=_figure.INK)
     names = [shortened(one["name"], _LONGEST) for one in labels]
     ax.set_yticks(range(len(labels)), names, fontsize=8, parse_math=False)
     ax.set(xlim=(-0.02, 1.02), ylim=(len(labels) - 0.4, -0.6))
     ax.tick_params(axis="y", length=0)
-    set_open_frame(ax)
+    _figure.set_open_frame(ax)
     ax.set_xlabel(_legend(labels), fontsize=8)
 
 

@@ -10,20 +10,12 @@ import numpy as np
 from nearlabel.experiments import Record, summarise
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, title_of
-from nearlabel.plots._figure import (
-    Display,
-    DisplayInSeveralAxes,
-    dots,
-    line_style,
-    set_legend,
-    set_line_styles,
-    set_open_frame,
-)
+from nearlabel.plots import _figure
 from nearlabel.selection import tune_neighbors
 from nearlabel.utils.types import FloatArray, MatrixLike
 
 
-class NeighborsCurveDisplay(Display):
+class NeighborsCurveDisplay(_figure.Display):
     """A metric over the number of neighbours, as a line, with a band if deviations are known.
 
     Created by `from_estimator`, `from_cv_results` or `from_records`. To compare several displays in one figure, draw
@@ -260,17 +252,17 @@ class NeighborsCurveDisplay(Display):
     def _draw(self, ax: Any, **style: Any) -> None:
         self.draw_line(ax, **style)
         ax.set_ylabel(words_of(self.metric))
-        set_legend(ax)
+        _figure.set_legend(ax)
 
     def draw_line(self, ax: Any, **style: Any) -> None:
         """Draw the line and the band, without a legend."""
         if not ax.lines:
-            set_line_styles(ax)
-            set_open_frame(ax)
+            _figure.set_line_styles(ax)
+            _figure.set_open_frame(ax)
             ax.grid(visible=True, linewidth=0.4, alpha=0.5)
             ax.xaxis.get_major_locator().set_params(integer=True)
             ax.set_xlabel("number of neighbours k", fontsize=9)
-        look = {"linewidth": 1.6, "marker": dots(len(self.n_neighbors)), "markersize": 4}
+        look = {"linewidth": 1.6, "marker": _figure.dots(len(self.n_neighbors)), "markersize": 4}
         (line,) = ax.plot(self.n_neighbors, self.values, label=self.name, **(look | style))
         if self.deviations is not None:
             lower, upper = self.values - self.deviations, self.values + self.deviations
@@ -318,7 +310,7 @@ def _check_lengths(curve: NeighborsCurveDisplay) -> None:
 # Plots of several metrics over the number of neighbours.
 
 
-class NeighborsPanelsDisplay(DisplayInSeveralAxes):
+class NeighborsPanelsDisplay(_figure.DisplayInSeveralAxes):
     """Several metrics over the number of neighbours: a panel for each metric, with a line for each method.
 
     Parameters
@@ -404,13 +396,11 @@ class NeighborsPanelsDisplay(DisplayInSeveralAxes):
         methods = list(dict.fromkeys(record["method"] for record in with_k))
         has_value = dict.fromkeys(record["metric"] for record in with_k if record["value"] is not None)
         chosen = list(has_value) if metrics is None else metrics
-        panels = {
-            words_of(m): [
-                NeighborsCurveDisplay(**means_of(known, m, method, dataset), name=method) for method in methods
-            ]
-            for m in chosen
-        }
-        return cls(panels).plot(ax)
+
+        def curve(metric: str, method: str) -> NeighborsCurveDisplay:
+            return NeighborsCurveDisplay(**means_of(known, metric, method, dataset), name=method)
+
+        return cls({words_of(metric): [curve(metric, method) for method in methods] for metric in chosen}).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         n_rows, n_columns = self._shape()
@@ -429,7 +419,7 @@ class NeighborsPanelsDisplay(DisplayInSeveralAxes):
     def _draw(self, ax: Any, **style: Any) -> None:
         for axis, (heading, curves) in zip(ax, self.panels.items(), strict=True):
             for curve in curves:
-                curve.draw_line(axis, **(line_style(self.names.index(str(curve.name))) | style))
+                curve.draw_line(axis, **(_figure.line_style(self.names.index(str(curve.name))) | style))
             axis.set_title(heading, fontsize=10, loc="left", parse_math=False)
         if self.legend:
             self._draw_legend(ax)

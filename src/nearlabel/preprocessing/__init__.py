@@ -1,39 +1,20 @@
 """Features and samples before a method: mixed columns, scaling, terms of texts, selection of features, resampling."""
 
-from nearlabel.preprocessing._cleaning import MLTL, MLeNN
-from nearlabel.preprocessing._color_moments import ColorMoments
 from nearlabel.preprocessing._feature_scaler import SCALES, FeatureScaler
+from nearlabel.preprocessing._feature_scaler import are_categories as are_categories  # for other rooms
+from nearlabel.preprocessing._feature_scaler import check_scale as check_scale
 from nearlabel.preprocessing._feature_selection import InformationGainSelector, document_frequency
 from nearlabel.preprocessing._information_gain import information_gain, symmetrical_uncertainty
 from nearlabel.preprocessing._mixed_features import MixedFeaturesEncoder
 from nearlabel.preprocessing._mlsmote import MLSMOTE
 from nearlabel.preprocessing._mrhc import MRHC
-from nearlabel.preprocessing._random import MLROS, MLRUS
-from nearlabel.preprocessing._remedial import REMEDIAL
 from nearlabel.preprocessing._resampled_classifier import ResampledClassifier
+from nearlabel.preprocessing._sampler import Resampled, Sampler
 from nearlabel.preprocessing._space_partitioning import MRSP1, MRSP2, MRSP3, MChen
 from nearlabel.preprocessing._stem_analyzer import StemAnalyzer
 
 __all__ = [
-    "MLROS",
-    "MLRUS",
-    "MLSMOTE",
-    "MLTL",
-    "MRHC",
-    "MRSP1",
-    "MRSP2",
-    "MRSP3",
-    "REMEDIAL",
-    "SCALES",
-    "ColorMoments",
-    "FeatureScaler",
-    "InformationGainSelector",
-    "MChen",
-    "MLeNN",
-    "MixedFeaturesEncoder",
-    "ResampledClassifier",
-    "StemAnalyzer",
-    "document_frequency",
-    "information_gain",
-    "symmetrical_uncertainty",
-]
+    "MLSMOTE", "MRHC", "MRSP1", "MRSP2", "MRSP3", "SCALES", "FeatureScaler", "InformationGainSelector", "MChen",
+    "MixedFeaturesEncoder", "Resampled", "ResampledClassifier", "Sampler", "StemAnalyzer", "document_frequency",
+    "information_gain", "symmetrical_uncertainty",
+]  # fmt: skip

@@ -55,13 +55,13 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def transform(self, X: MatrixLike) -> Any:
         """Read rows."""
-        read = _READERS[self.kind]
+        read, expected = _READERS[self.kind]
         columns = []
         for name, column in zip(self.names, columns_of(X), strict=True):
             try:
                 columns.append(read(as_array(column)))
             except (TypeError, ValueError) as error:
-                raise ValueError(f"X must have {_EXPECTED[self.kind]} in column {name}: {error}") from error
+                raise ValueError(f"X must have {expected} in column {name}: {error}") from error
         return columns[0].tolist() if self.kind == "text" else np.column_stack(columns)
 
 
@@ -112,17 +112,11 @@ def _texts(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-_READERS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
-    "number": _numbers,
-    "date": _days,
-    "category": _categories,
-    "text": _texts,
-}
-_EXPECTED = {
-    "number": "numbers",
-    "date": "dates, or texts like 2026-01-31,",
-    "category": "categories",
-    "text": "texts",
+_READERS: dict[str, tuple[Callable[[NDArray[Any]], NDArray[Any]], str]] = {  # and what they expect
+    "number": (_numbers, "numbers"),
+    "date": (_days, "dates, or texts like 2026-01-31,"),
+    "category": (_categories, "categories"),
+    "text": (_texts, "texts"),
 }
 
 

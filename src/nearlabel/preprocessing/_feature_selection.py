@@ -14,14 +14,8 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from nearlabel.preprocessing._information_gain import (
-    _ROUNDING,
-    _check_options,
-    _classes,
-    _feature_scores,
-    _joint_scores,
-    _label_subsets,
-)
+from nearlabel.preprocessing import _information_gain as gains
+from nearlabel.utils.naming import registered
 from nearlabel.utils.targets import labels_and_names, require_labels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_flag, check_integer, check_positive, check_rows
@@ -75,6 +69,8 @@ def document_frequency(X: MatrixLike, y: object = None) -> IntArray:
     return np.asarray((X != 0).sum(axis=0), dtype=np.int64).ravel()
 
 
+@registered("selection", "igs")
+@registered("selection", "ig", symmetric=False)
 class InformationGainSelector(SelectorMixin, BaseEstimator):
     """Select the features whose score reaches a threshold, by default the mean score (Chaudhari and Sane 2016).
 
@@ -208,7 +204,7 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         _check_threshold(self.threshold)
         if check_positive("factor", self.factor) != 1 and not isinstance(self.threshold, str):
             raise ValueError(f"factor must be 1 if threshold is a number, got {self.factor}.")
-        _check_options(self.labels, self.n_bins)
+        gains.check_options(self.labels, self.n_bins)
         check_integer("n_subsets", self.n_subsets, low=0)
         check_flag("symmetric", self.symmetric)
         check_integer("subset_size", self.subset_size, low=1)
@@ -219,10 +215,12 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
     def _score(self, X: Matrix, y: Matrix) -> FloatArray:
         """Return the scores (n_features,) of all features, by subsets of labels or by all."""
         if not self.n_subsets:
-            return _feature_scores(X, y, self.labels, self.n_bins, symmetric=self.symmetric)
+            return gains.feature_scores(X, y, self.labels, self.n_bins, symmetric=self.symmetric)
         random = check_random_state(self.random_state)
-        subsets = _label_subsets(y.shape[1], self.n_subsets, self.subset_size, random)
-        return _joint_scores(X, [_classes(y[:, subset]) for subset in subsets], self.n_bins, symmetric=self.symmetric)
+        subsets = gains.label_subsets(y.shape[1], self.n_subsets, self.subset_size, random)
+        return gains.joint_scores(
+            X, [gains.classes(y[:, subset]) for subset in subsets], self.n_bins, symmetric=self.symmetric
+        )
 
     def _threshold_of(self, scores: FloatArray) -> float:
         """Return T. The mean of equal scores depends neither on rounding nor on the order of the features."""
@@ -236,7 +234,7 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
     def _get_support_mask(self) -> BoolArray:
         """Return which features (n_features,) are selected."""
         check_is_fitted(self, "scores_")
-        rounding = _ROUNDING * self.threshold_
+        rounding = gains.ROUNDING * self.threshold_
         if getattr(self, "n_features", None) is None:  # models saved before it existed do not have it
             return np.asarray(self.scores_ >= self.threshold_ - rounding)
         kept = np.asarray(self.scores_ > self.threshold_ + rounding)

@@ -25,7 +25,7 @@ from nearlabel.utils.targets import as_label_matrix
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer
 
-_ROUNDING = 1e-9  # relative difference of scores that counts as none
+ROUNDING = 1e-9  # relative difference of scores that counts as none
 
 
 def information_gain(X: MatrixLike, y: MatrixLike, *, labels: str = "joint", n_bins: int = 10) -> FloatArray:
@@ -134,7 +134,7 @@ def symmetrical_uncertainty(X: MatrixLike, y: MatrixLike, *, labels: str = "join
     return _scores(X, y, labels, n_bins, symmetric=True)
 
 
-def _check_options(labels: object, n_bins: object) -> None:
+def check_options(labels: object, n_bins: object) -> None:
     """Raise TypeError or ValueError if an option that all scores share is out of range."""
     check_choice("labels", labels, {"joint", "sum", "mean"})
     check_integer("n_bins", n_bins, low=1)
@@ -142,23 +142,23 @@ def _check_options(labels: object, n_bins: object) -> None:
 
 def _scores(X: MatrixLike, y: MatrixLike, labels: str, n_bins: int, *, symmetric: bool) -> FloatArray:
     """Check the user's arguments, and return the scores (n_features,)."""
-    _check_options(labels, n_bins)
+    check_options(labels, n_bins)
     X, y = check_array(X, accept_sparse="csc"), as_label_matrix(y)
     check_consistent_length(X, y)
-    return _feature_scores(X, y, labels, n_bins, symmetric=symmetric)
+    return feature_scores(X, y, labels, n_bins, symmetric=symmetric)
 
 
-def _feature_scores(X: Matrix, y: Matrix, labels: str, n_bins: int, *, symmetric: bool) -> FloatArray:
+def feature_scores(X: Matrix, y: Matrix, labels: str, n_bins: int, *, symmetric: bool) -> FloatArray:
     """Return the scores (n_features,) with all labels."""
     if labels == "joint":
-        return _joint_scores(X, [_classes(y)], n_bins, symmetric=symmetric)
+        return joint_scores(X, [classes_of(y)], n_bins, symmetric=symmetric)
     y = sparse.csr_array(y)
     block_bytes = 8 * y.shape[1] * min(n_bins + 1, X.shape[0])  # bytes of a feature's counts of values and labels
     blocks = feature_values(X, n_bins, block_bytes)
     return np.concatenate([_label_scores(block, y, labels, symmetric=symmetric) for block in blocks])
 
 
-def _joint_scores(X: Matrix, partitions: list[IntArray], n_bins: int, *, symmetric: bool) -> FloatArray:
+def joint_scores(X: Matrix, partitions: list[IntArray], n_bins: int, *, symmetric: bool) -> FloatArray:
     """Return the mean scores (n_features,) over partitions, each given by the classes of the rows (n_samples,)."""
     means = []
     for block in feature_values(X, n_bins):
@@ -246,7 +246,7 @@ def _ratio(gain: FloatArray, entropy: FloatArray) -> FloatArray:
     return np.divide(gain, entropy, out=np.zeros_like(gain), where=entropy > 0)
 
 
-def _classes(y: Matrix) -> IntArray:
+def classes_of(y: Matrix) -> IntArray:
     """Return the index of each row's label set (n_samples,), in the smallest type: there may be many subsets."""
     labelsets, inverse, _ = distinct_labelsets(y)
     return inverse.astype(np.min_scalar_type(labelsets.shape[0]))
@@ -263,7 +263,7 @@ def _with_data(cells: CSR, data: FloatArray) -> CSR:
     return sparse.csr_array((data, cells.indices, cells.indptr), shape=cells.shape)
 
 
-def _label_subsets(n_labels: int, n_subsets: int, size: int, random: RandomState) -> list[list[int]]:
+def label_subsets(n_labels: int, n_subsets: int, size: int, random: RandomState) -> list[list[int]]:
     """Return distinct random subsets of the labels, or all subsets if there are no more."""
     size = min(size, n_labels)
     if comb(n_labels, size) <= n_subsets:

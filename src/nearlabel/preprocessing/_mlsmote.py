@@ -12,10 +12,12 @@ from scipy import sparse, stats
 from nearlabel.labels import minority_labels
 from nearlabel.neighbors import clone_search, label_votes
 from nearlabel.preprocessing._sampler import Resampled, Sampler, stacked
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import IntArray, Matrix, NeighborSearch
 from nearlabel.utils.validation import check_integer, check_row_numbers
 
 
+@registered("sampler", "mlsmote")
 class MLSMOTE(Sampler):
     """Make new samples between samples that share a rare label (MLSMOTE).
 

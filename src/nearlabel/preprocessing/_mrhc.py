@@ -14,10 +14,12 @@ from nearlabel.preprocessing._sampler import (
     medians,
     rows_of_each,
 )
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import CSR, IntArray, Matrix
 from nearlabel.utils.validation import check_integer
 
 
+@registered("sampler", "mrhc")
 class MRHC(Reduction):
     """Replace samples by prototypes: of clusters by k-means whose samples all have a label in common.
 

@@ -16,19 +16,31 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from nearlabel.models.out_of_sample import rows_of
 from nearlabel.utils.containers import columns_of, is_frame, is_sparse_frame
-from nearlabel.utils.problems import check_partial_target
-from nearlabel.utils.targets import Target, names_of_labels, refusal_of_unknown, require_labels, tags_of
+from nearlabel.utils.tags import names_of_labels, tags_of
+from nearlabel.utils.targets import Target, check_partial_target, refusal_of_unknown, require_labels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_rows, is_dask_array
 
 
 class Resampled(NamedTuple):
-    """The result of a sampler for n_samples rows: first rows taken from them, then synthetic ones."""
+    """The result of a sampler for n_samples rows: first rows taken from them, then synthetic ones.
 
-    source: IntArray  # (n_taken,): the row that each is a copy of; a row may come several times
-    labels: Matrix | None = None  # (n_taken + n_synthetic, n_labels); None: the label sets of the sources
-    synthetic: Matrix | None = None  # (n_synthetic, n_features), dense or CSR as the rows
-    seeds: IntArray | None = None  # (n_synthetic,): the row that each synthetic one was made from
+    Parameters
+    ----------
+    source : ndarray of int of shape (n_taken,)
+        The row that each is a copy of; a row may come several times.
+    labels : ndarray or CSR of shape (n_taken + n_synthetic, n_labels), default=None
+        Label sets. None: those of the sources.
+    synthetic : ndarray or CSR of shape (n_synthetic, n_features), default=None
+        Synthetic rows, stored as X. None: none.
+    seeds : ndarray of int of shape (n_synthetic,), default=None
+        The row that each synthetic one was made from, -1 if it was made of several.
+    """
+
+    source: IntArray
+    labels: Matrix | None = None
+    synthetic: Matrix | None = None
+    seeds: IntArray | None = None
 
 
 class Sampler(BaseEstimator, ABC):

@@ -14,10 +14,12 @@ import numpy as np
 from nearlabel.labels import distinct_labelsets
 from nearlabel.neighbors.exact.all_pairs import SquaredDistances
 from nearlabel.preprocessing._sampler import Reduction, group_of_each, have_a_label_in_common, numbered_by_first
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_integer, check_positive
 
 
+@registered("sampler", "mrsp3")
 class MRSP3(Reduction):
     """Replace samples by prototypes: of sets divided until all their samples have a label in common.
 
@@ -116,6 +118,7 @@ class _OfSize(Reduction):
         return part_of
 
 
+@registered("sampler", "mchen")
 class MChen(_OfSize):
     """Replace samples by a given number of prototypes: of sets divided where they are largest.
 
@@ -171,6 +174,7 @@ class MChen(_OfSize):
     """
 
 
+@registered("sampler", "mrsp1")
 class MRSP1(_OfSize):
     """Replace samples by prototypes: one for each label set in each of a given number of sets of samples.
 
@@ -226,6 +230,7 @@ class MRSP1(_OfSize):
         return numbered_by_first(part_of * (label_set.max() + 1) + label_set)
 
 
+@registered("sampler", "mrsp2")
 class MRSP2(MRSP1):
     """Replace samples by prototypes: as `MRSP1`, but sets are divided where their label sets overlap most.
 

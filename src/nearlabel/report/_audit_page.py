@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from nearlabel.report._sections import shown_environments
-from nearlabel.report._tables import Column, Markup, Value, element, facts_list, join, notes, shown, table
-
-Facts = Mapping[str, Any]
+from nearlabel.report._tables import Column, Facts, Markup, Value, element, facts_list, join, notes, shown, table, texts
 
 _N_OPEN = 10  # cells whose neighbours are shown unfolded
 _WORDS = {1: "yes", 0: "no", None: "unknown"}
@@ -100,14 +98,10 @@ def _suspect(cell: Facts, tick: Callable[[Facts], Markup] | None, *, is_open: bo
     name = cell["name"] or f"row {cell['row']}"
     number = element("span", f"row {cell['row']}", class_="other") if cell["name"] else None
     change = element("span", f"{_WORDS[cell['given']]} → {_WORDS[cell['suggested']]}", class_="change")
-    title = element(
-        "h3", element("span", cell["label"], class_="chip"), change, element("span", name, class_="who"), number
-    )
+    label, who = element("span", cell["label"], class_="chip"), element("span", name, class_="who")
     near = element("details", element("summary", _told_by_neighbors(cell)), _neighbors(cell), open=is_open)
-    box = None if tick is None else tick(cell)
-    return element(
-        "li", title, box, element("p", _evidence(cell)), near, class_="flagged" if cell["is_issue"] else None
-    )
+    parts = element("h3", label, change, who, number), None if tick is None else tick(cell), _evidence(cell), near
+    return element("li", *parts, class_="flagged" if cell["is_issue"] else None)
 
 
 def _tick(cell: Facts, *, by_number: bool) -> Markup:
@@ -131,45 +125,28 @@ def _told_by_neighbors(cell: Facts) -> str:
     return f"{_WORDS[cell['suggested']]} is the value of {told}"
 
 
-def _evidence(cell: Facts) -> str:
+def _evidence(cell: Facts) -> Markup:
     rows = "row" if cell["n_lists"] == 1 else "rows"
     told = [f"Probability of the label {cell['probability']:.2f}", f"a neighbour of {cell['n_lists']:,} {rows}"]
     if cell["n_righted"] is not None:
-        told.append(
-            f"corrected, {_predictions(cell['n_righted'])} of other rows {_become(cell['n_righted'])} right and"
-            f" {cell['n_wronged']:,} wrong"
-        )
-    return "; ".join(told) + "." + (" Flagged." if cell["is_issue"] else "")
-
-
-def _predictions(number: int) -> str:
-    return f"{number:,} prediction{'s' * (number != 1)}"
-
-
-def _become(number: int) -> str:
-    return "becomes" if number == 1 else "become"
+        become = "prediction of other rows becomes" if cell["n_righted"] == 1 else "predictions of other rows become"
+        told.append(f"corrected, {cell['n_righted']:,} {become} right and {cell['n_wronged']:,} wrong")
+    return element("p", "; ".join(told) + "." + (" Flagged." if cell["is_issue"] else ""))
 
 
 def _neighbors(cell: Facts) -> Markup:
-    kinds = {1: "yes", 0: "no", None: "unknown"}
-    items = [
-        element(
-            "li",
-            element("b", _WORDS[one["value"]], class_=kinds[one["value"]]),
-            " ",
-            one["name"] or f"row {one['row']}",
-            element("span", f" at {shown(one['distance'])}", class_="other"),
-        )
-        for one in cell["neighbors"]
-    ]
+    items = []
+    for one in cell["neighbors"]:
+        value, name = _WORDS[one["value"]], one["name"] or f"row {one['row']}"
+        distance = element("span", f" at {shown(one['distance'])}", class_="other")
+        items.append(element("li", element("b", value, class_=value), " ", name, distance))
     return element("ul", *items, class_="near")
 
 
 def _rows(rows: Sequence[Facts]) -> Markup:
     if not rows:
         return Markup("")
-    columns = [Column("row", numeric=False), *(Column(t, numeric=False) for t in ("has", "predicted without it"))]
-    columns += [Column("flagged", numeric=False), Column("neighbour of")]
+    columns = [*texts("row", "has", "predicted without it", "flagged"), Column("neighbour of")]
     body = [
         (_called(one), _chips(one["given"]), _chips(one["predicted"]), _chips(one["issues"]), one["n_lists"])
         for one in rows
@@ -181,16 +158,13 @@ def _rows(rows: Sequence[Facts]) -> Markup:
 def _conflicts(facts: Facts) -> Markup:
     if not facts["conflicts"]:
         return Markup("")
-    columns = [Column("rows", numeric=False), Column("differ in", numeric=False), Column("most have", numeric=False)]
-    columns += [Column("distance"), Column("cells to correct")]
+    columns = [*texts("rows", "differ in", "most have"), Column("distance"), Column("cells to correct")]
     body = [
         (_group(one), _chips(one["labels"]), _chips(one["majority"]), one["distance"], one["n_cells"])
         for one in facts["conflicts"]
     ]
-    near = (
-        f"Rows at a distance of at most {shown(facts['radius'])} from each other" if facts["radius"] else "Equal rows"
-    )
-    told = f"{near} that do not have the same labels."
+    near = f"Rows at a distance of at most {shown(facts['radius'])} from each other"
+    told = f"{near if facts['radius'] else 'Equal rows'} that do not have the same labels."
     return join(notes([told]), table(columns, body, "Near copies with different label sets", filtered="rows"))
 
 
@@ -204,8 +178,7 @@ def _group(conflict: Facts) -> str:
 def _pairs(pairs: Sequence[Facts]) -> Markup:
     if not pairs:
         return Markup("")
-    columns = [Column("trouble", numeric=False), Column("rows"), Column("expected by chance")]
-    columns.append(Column("such as rows", numeric=False))
+    columns = [*texts("trouble"), Column("rows"), Column("expected by chance"), *texts("such as rows")]
     body = [(_trouble(one), one["n_rows"], one["expected"], ", ".join(map(str, one["rows"]))) for one in pairs]
     return table(columns, body, "Labels that are confused, or missing together", filtered="labels")
 
@@ -220,8 +193,7 @@ def _trouble(pair: Facts) -> str:
 def _hubs(facts: Facts) -> Markup:
     if not facts["hubs"]:
         return Markup("")
-    columns = [Column("row", numeric=False), Column("neighbour of"), Column("disagreement")]
-    columns.append(Column("has", numeric=False))
+    columns = [*texts("row"), Column("neighbour of"), Column("disagreement"), *texts("has")]
     body = [(_called(one), one["n_lists"], one["disagreement"], _chips(one["labels"])) for one in facts["hubs"]]
     told = (
         "Hubs are neighbours of many other samples, so their labels count most. Disagreement is the share of labels"

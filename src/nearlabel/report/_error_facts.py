@@ -16,8 +16,8 @@ from nearlabel.metrics.counts import Comparison
 from nearlabel.metrics.inputs import check_predicted
 from nearlabel.models import explain, explains
 from nearlabel.utils.messages import shortened
-from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.tables import names_of_rows, row_name
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense
 

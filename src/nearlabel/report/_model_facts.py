@@ -12,20 +12,11 @@ from nearlabel.datasets import Dataset
 from nearlabel.experiments import made_with
 from nearlabel.metrics import CATALOGUE, calibration_bins, score_all
 from nearlabel.metrics.counts import Comparison, Counts
+from nearlabel.report import _facts
 from nearlabel.report._error_facts import Errors, compare_all, explorer_facts, label_confusions, wrong_samples
-from nearlabel.report._examination import examination_of_model
-from nearlabel.report._facts import (
-    doubtful_predictions,
-    finite,
-    headline_facts,
-    label_curves,
-    labelset_facts,
-    left_out_predictions,
-    suspicious_labels,
-)
 from nearlabel.thresholds import MicroPRFrontier, micro_pr_frontier
 from nearlabel.utils.estimators import label_scores
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix
 from nearlabel.utils.validation import check_integer
 
@@ -105,38 +96,32 @@ def model_facts(
         raise TypeError(f"model must be a classifier, got {type(model).__name__}.")
     data, training = data.with_arrays(), None if training is None else training.with_arrays()
     Y = PartialLabels.of(data.Y).with_nan()
-    kept = {} if kept is None else kept
-    own = (kept if seen else {}) if kept_of_data is None else kept_of_data
-    _check_kept("kept" if kept_of_data is None else "kept_of_data", own, Y.shape[0])
-    of_labels = labelset_facts(Y, data.label_names)
-    decided, given, method = _answers(model, data.X, Y.shape[1])
-    _check_labels(decided, Y)
-    left_out = left_out_predictions(model, Y.shape) if seen else None
+    kept = kept or {}
+    own = _columns_of_data(kept if seen else {}, kept_of_data, Y.shape[0])
+    of_labels = _facts.labelset_facts(Y, data.label_names)
+    decided, given, method = _answers(model, data.X, Y.shape)
+    left_out = _facts.left_out_predictions(model, Y.shape) if seen else None
     predicted, scores = (decided, given) if left_out is None else left_out
     frontier = None if scores is None or not of_labels["co_occurrence"]["names"] else micro_pr_frontier(scores, Y)
     compared = compare_all(Y, predicted)
-    errors = Errors(compared)
-    n_features, figures = int(data.X.shape[1]), of_labels["figures"]
     return {
         "kind": "model",
         "card": dict(card),
         "made_with": [made_with()],
-        "data": {"name": data.name, "features": n_features, **figures},
+        "data": {"name": data.name, "features": int(data.X.shape[1]), **of_labels["figures"]},
         "seen": seen,
         "left_out": left_out is not None,
         "headline": _headline(compared),
         "metrics": _metrics(Y, predicted, scores, card),
         "labels": _of_labels(data.label_names, compared.per_label, card["thresholds"], frontier),
         "n_labels": int(Y.shape[1]),
-        "wrong": wrong_samples(errors, scores, model, data.X, data.label_names, own=own, kept=kept, seen=seen),
-        "confusions": label_confusions(errors, data.label_names),
-        "label_curves": label_curves(compared, scores, data.label_names),
+        **_errors(compared, scores, model, data, own=own, kept=kept, seen=seen),
         "calibration": _calibration(scores, Y) if scores is not None and method == "predict_proba" else None,
         "frontier": None if frontier is None else _frontier(frontier, compared.in_total),
         "co_occurrence": of_labels["co_occurrence"],
         "notes": [],
-        "examination": examination_of_model(model, data, training, seen=seen),
-        "doubtful": None if seen else doubtful_predictions(model, data, own),
+        "examination": _facts.examination_of_model(model, data, training, seen=seen),
+        "doubtful": None if seen else _facts.doubtful_predictions(model, data, own),
         "suspects": _suspects(model, data if seen else training, data.label_names, kept),
         "explorer": explorer_facts(model, data, decided, given, training, n_rows, kept=kept, own=own),
     }
@@ -147,36 +132,51 @@ def _headline(compared: Comparison) -> dict[str, Any]:
     each = compared.per_example
     exact = (each.hits == each.true) & (each.hits == each.predicted)
     n_exact = int(exact.sum()) if compared.unknown is None else None
-    return headline_facts(compared.per_label, compared.in_total, n_exact)
+    return _facts.headline_facts(compared.per_label, compared.in_total, n_exact)
+
+
+def _errors(
+    compared: Comparison, scores: FloatArray | None, model: Any, data: Dataset, **told: Any
+) -> dict[str, dict[str, Any]]:
+    """Return the errors in samples, those that occur together, and the curves of the worst labels."""
+    errors, names = Errors(compared), data.label_names
+    return {
+        "wrong": wrong_samples(errors, scores, model, data.X, names, **told),
+        "confusions": label_confusions(errors, names),
+        "label_curves": _facts.label_curves(compared, scores, names),
+    }
 
 
 def _suspects(
     model: Any, training: Dataset | None, label_names: Sequence[str], kept: Mapping[str, Sequence[str]]
 ) -> dict[str, Any] | None:
     """Return the suspicious labels of the training samples, if these are available."""
-    return None if training is None else suspicious_labels(model, training.Y.shape[0], label_names, kept)
+    return None if training is None else _facts.suspicious_labels(model, training.Y.shape[0], label_names, kept)
 
 
-def _answers(model: Any, X: Matrix, n_labels: int) -> tuple[Matrix, FloatArray | None, str]:
+def _answers(model: Any, X: Matrix, shape: tuple[int, int]) -> tuple[Matrix, FloatArray | None, str]:
     """Return label sets, scores (or None) and the method that returned the scores."""
     method = next((name for name in ("predict_proba", "decision_function") if hasattr(model, name)), "")
     with warnings.catch_warnings():
         # Samples from a file have no column names that scikit-learn could compare; the caller has ordered the columns.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return model.predict(X), label_scores(model, X, n_labels, method) if method else None, method
+        labels, scores = model.predict(X), label_scores(model, X, shape[1], method) if method else None
+    if np.shape(labels) != shape:
+        raise ValueError(f"model must predict label sets of shape {shape}, got {np.shape(labels)}.")
+    return labels, scores, method
 
 
-def _check_kept(parameter: str, kept: Mapping[str, Sequence[str]], n_rows: int) -> None:
-    for name, values in kept.items():
+def _columns_of_data(
+    kept: Mapping[str, Sequence[str]], kept_of_data: Mapping[str, Sequence[str]] | None, n_rows: int
+) -> Mapping[str, Sequence[str]]:
+    """Return the columns that name the samples of the data: `kept_of_data`, or else those of the training samples."""
+    parameter, own = ("kept", kept) if kept_of_data is None else ("kept_of_data", kept_of_data)
+    for name, values in own.items():
         if len(values) != n_rows:
             raise ValueError(
                 f"{parameter} must have a text for each of {n_rows} samples, got {len(values)} of {name!r}."
             )
-
-
-def _check_labels(predicted: Matrix, Y: Matrix) -> None:
-    if np.shape(predicted) != Y.shape:
-        raise ValueError(f"model must predict label sets of shape {Y.shape}, got {np.shape(predicted)}.")
+    return own
 
 
 def _metrics(Y: Matrix, predicted: Matrix, scores: FloatArray | None, card: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -187,7 +187,7 @@ def _metrics(Y: Matrix, predicted: Matrix, scores: FloatArray | None, card: Mapp
             "name": name,
             "title": CATALOGUE[name].title,
             "greater_is_better": CATALOGUE[name].greater_is_better,
-            "value": finite(value),
+            "value": _facts.finite(value),
             "at_training": card["scores"].get(name),
         }
         for name, value in values.items()
@@ -232,8 +232,8 @@ def _calibration(scores: FloatArray, Y: Matrix) -> dict[str, Any]:
     bins = calibration_bins(Y, scores)
     columns = zip(bins.edges, bins.edges[1:], bins.counts, bins.mean_probability, bins.true_share, strict=False)
     each = [
-        {"low": float(low), "high": float(high), "count": int(count), "mean_score": finite(float(mean)),
-         "true_share": finite(float(share))}
+        {"low": float(low), "high": float(high), "count": int(count), "mean_score": _facts.finite(float(mean)),
+         "true_share": _facts.finite(float(share))}
         for low, high, count, mean, share in columns
     ]  # fmt: skip
     return {"bins": each, "error": bins.error}

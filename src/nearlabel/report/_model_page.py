@@ -6,22 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nearlabel.report import _sections
 from nearlabel.report._audit_page import suspects
-from nearlabel.report._sections import (
-    CO_OCCURRENCE_NOTE,
-    co_occurrence_table,
-    confusion_section,
-    data_figures,
-    draw_co_occurrence,
-    draw_label_curve,
-    draw_precision_recall,
-    draw_reliability,
-    examination_section,
-    shown_environments,
-    wrong_section,
-)
 from nearlabel.report._tables import (
     Column,
+    Facts,
     Markup,
     element,
     facts_list,
@@ -32,9 +21,8 @@ from nearlabel.report._tables import (
     shown,
     shown_threshold,
     table,
+    texts,
 )
-
-Facts = Mapping[str, Any]
 
 _SEEN = "The model was fitted to these samples"
 _AROUND = re.compile(r"(?:Pipeline|TunedThresholdsClassifierCV|FixedThresholdsClassifier|CalibratedLabels)\((.*)\)")
@@ -55,16 +43,16 @@ def model_sections(facts: Facts) -> list[tuple[str, Markup]]:
     """Return the headings and contents of the page."""
     return [
         ("Labels", _labels(facts)),
-        ("Most wrong samples", wrong_section(facts["wrong"], left_out=facts["left_out"], seen=facts["seen"])),
-        ("Confusion between labels", confusion_section(facts["confusions"])),
+        ("Most wrong samples", _sections.wrong_section(facts["wrong"], left_out=facts["left_out"], seen=facts["seen"])),
+        ("Confusion between labels", _sections.confusion_section(facts["confusions"])),
         ("Precision and recall of labels", _label_curves(facts["label_curves"])),
         *([("Predictions to check", _doubtful(facts["doubtful"]))] if facts["doubtful"] else []),
         ("Metrics", _metrics(facts)),
         ("Calibration", _calibration(facts["calibration"])),
         ("Thresholds", _frontier(facts["frontier"])),
         *([("Label co-occurrence", _co_occurrence(facts))] if len(facts["co_occurrence"]["names"]) > 1 else []),
-        ("Data", data_figures(facts["data"])),
-        ("Findings in the data", examination_section(facts["examination"])),
+        ("Data", _sections.data_figures(facts["data"])),
+        ("Findings in the data", _sections.examination_section(facts["examination"])),
         *([] if facts["suspects"] is None else [("Suspicious labels", _suspects(facts["suspects"]))]),
         ("Explorer", _explorer(facts["explorer"], seen=facts["seen"])),
         ("Model", _card(facts["card"], facts["made_with"])),
@@ -167,11 +155,7 @@ def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
     data = card["data"]
     known = [(name, data[name]) for name in ("rows", "features", "labels", "cardinality", "density")]
     libraries = ", ".join(f"{library} {version}" for library, version in card["versions"].items())
-    parameters = table(
-        [Column("parameter", numeric=False), Column("value", numeric=False)],
-        list(card["parameters"].items()),
-        "Parameters",
-    )
+    parameters = table(texts("parameter", "value"), list(card["parameters"].items()), "Parameters")
     pairs = [
         ("Method", card["method"]),
         ("Saved", card["created"]),
@@ -181,7 +165,7 @@ def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
         *([("Saved columns of training samples", ", ".join(card["kept"]))] if card.get("kept") else []),
         *_changes(card.get("changes")),
         ("Versions", libraries),
-        ("Figures made with", shown_environments(made_with)),
+        ("Figures made with", _sections.shown_environments(made_with)),
     ]
     remarks = notes([card["notes"]] if card["notes"] else [])
     return join(facts_list(pairs), remarks, more(f"{len(card['parameters'])} parameters", parameters))
@@ -200,15 +184,10 @@ def _doubtful(found: Sequence[Facts]) -> Markup:
         "The samples with the largest expected numbers of wrong labels, by the model's own probabilities."
         " nearlabel suggest MODEL POOL --for review lists more, also unlabelled samples."
     )
-    columns = [Column("sample", numeric=False), Column("predicted", numeric=False), Column("wrong labels expected")]
-    columns.append(Column("most uncertain labels, and the probability that they are wrong", numeric=False))
+    columns = [*texts("sample", "predicted"), Column("wrong labels expected")]
+    columns += texts("most uncertain labels, and the probability that they are wrong")
     rows = [
-        (
-            one["name"],
-            ", ".join(one["predicted"]) or "no label",
-            one["expected"],
-            "; ".join(map(_doubt, one["doubts"])),
-        )
+        (one["name"], ", ".join(one["predicted"]) or "no label", one["expected"], "; ".join(map(_doubt, one["doubts"])))
         for one in found
     ]
     told = table(columns, rows, "Predictions with the largest expected loss, worst first")
@@ -225,7 +204,7 @@ def _doubt(doubt: Facts) -> str:
 def _metrics(facts: Facts) -> Markup:
     recorded = any(one["at_training"] is not None for one in facts["metrics"])
     keys = {"value": "value"} | ({"at_training": "at training time"} if recorded else {})
-    columns = [Column("metric", numeric=False), *map(Column, keys.values())]
+    columns = [*texts("metric"), *map(Column, keys.values())]
     rows = [
         (f"{one['title']} {'↑' if one['greater_is_better'] else '↓'}", *(one[key] for key in keys))
         for one in facts["metrics"]
@@ -242,13 +221,10 @@ def _labels(facts: Facts) -> Markup:
         "threshold": "threshold", "best_threshold": "best threshold",
     }  # fmt: skip
     used = [key for key in keys if any(one[key] is not None for one in labels)]
-    columns = [Column("label", numeric=False)]
+    columns = texts("label")
     columns += [Column(keys[key], show=shown_threshold if "threshold" in key else shown) for key in used]
     rows = [(one["name"], *(one[key] for key in used)) for one in labels]
-    remarks = [
-        "The label with the lowest F1 is first.",
-        "– means 0/0: a label that is never predicted has no precision.",
-    ]
+    remarks = ["The label with the lowest F1 is first. – means 0/0: a label that is never predicted has no precision."]
     if "best_threshold" in used:
         remarks.append("The best thresholds are those of the largest micro-averaged F1 on these samples.")
     if len(labels) < facts["n_labels"]:
@@ -278,15 +254,15 @@ def _label_curve(curve: Facts) -> Markup:
         ("recall of the model", curve["recall_of_model"]),
         ("F1 of the model", curve["f1"]),
     ]
-    numbers = table([Column("figure", numeric=False), Column("value")], pairs, f"Figures of {curve['name']}")
+    numbers = table([*texts("figure"), Column("value")], pairs, f"Figures of {curve['name']}")
     words = f"Average precision {shown(curve['average_precision'])}, share of samples {shown(curve['share'])}."
-    return figure(curve["name"], draw_label_curve(curve), numbers, words)
+    return figure(curve["name"], _sections.draw_label_curve(curve), numbers, words)
 
 
 def _calibration(calibration: Facts | None) -> Markup:
     if calibration is None:
         return notes(["The model has no probabilities."])
-    columns = [Column("probability", numeric=False), Column("pairs"), Column("mean probability"), Column("share true")]
+    columns = [*texts("probability"), Column("pairs"), Column("mean probability"), Column("share true")]
     rows = [
         (f"{one['low']:.1f} to {one['high']:.1f}", one["count"], one["mean_score"], one["true_share"])
         for one in calibration["bins"]
@@ -296,7 +272,7 @@ def _calibration(calibration: Facts | None) -> Markup:
         " Above the diagonal the probabilities are too low, below it too high; the larger a dot, the more pairs."
     )
     numbers = table(columns, rows, "Probabilities in ten bins")
-    return figure("Reliability, micro-averaged", draw_reliability(calibration), numbers, words)
+    return figure("Reliability, micro-averaged", _sections.draw_reliability(calibration), numbers, words)
 
 
 def _frontier(frontier: Facts | None) -> Markup:
@@ -304,7 +280,7 @@ def _frontier(frontier: Facts | None) -> Markup:
         return notes(["The model has no scores, or no label occurs in the data."])
     names = {"model": "the model's decisions", "best": "best thresholds for these samples"}
     points = [(names[key], *(frontier[key][name] for name in ("precision", "recall", "f1"))) for key in names]
-    columns = [Column("point", numeric=False), Column("micro precision"), Column("micro recall"), Column("micro F1")]
+    columns = [*texts("point"), Column("micro precision"), Column("micro recall"), Column("micro F1")]
     drawn, count = len(frontier["recall"]), frontier["n_points"]
     points_of_line = f"all {count:,} points" if drawn == count else f"{drawn:,} of the {count:,} points"
     words = (
@@ -312,15 +288,17 @@ def _frontier(frontier: Facts | None) -> Markup:
         " The best thresholds are those of the largest F1 on these samples, hence optimistic."
     )
     numbers = table(columns, points, "Two points of the figure")
-    return figure("Micro-averaged precision and recall", draw_precision_recall(frontier), numbers, words)
+    return figure("Micro-averaged precision and recall", _sections.draw_precision_recall(frontier), numbers, words)
 
 
 def _co_occurrence(facts: Facts) -> Markup:
     pairs = facts["co_occurrence"]
     count = len(pairs["names"])
     of = f"The {count} most frequent of {facts['n_labels']:,} labels. " if count < facts["n_labels"] else ""
-    words = of + CO_OCCURRENCE_NOTE
-    return figure("Labels that occur together", draw_co_occurrence(pairs), co_occurrence_table(pairs), words)
+    words = of + _sections.CO_OCCURRENCE_NOTE
+    return figure(
+        "Labels that occur together", _sections.draw_co_occurrence(pairs), _sections.co_occurrence_table(pairs), words
+    )
 
 
 def _explorer(explorer: Facts, *, seen: bool) -> Markup:

@@ -111,7 +111,7 @@ def report_page(facts: Mapping[str, Any], *, title: str | None = None) -> str:
         element("header", element("h1", heading), verdict_of(facts), element("nav", *links, aria_label="Contents")),
         element("main", *(section(*one, anchor) for one, anchor in zip(sections, anchors, strict=True))),
         _data(facts),
-        _script(),
+        element("script", Markup(_resource("page.js"))),
     )
     return f"<!doctype html>\n{element('html', _head(heading), body, lang='en')}\n"
 
@@ -133,10 +133,6 @@ def _data(facts: Mapping[str, Any]) -> Markup:
     text = json.dumps(_rounded(facts.get("explorer")), separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return element("script", Markup(safe), type="application/json", id="facts")
-
-
-def _script() -> Markup:
-    return element("script", Markup(_resource("page.js")))
 
 
 def _resource(name: str) -> str:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from nearlabel.comparison import Comparison, FriedmanTest, compare, read_results
-from nearlabel.experiments import Cell, Problem, problem_digest, summarise
-from nearlabel.experiments._record_lines import Record
+from nearlabel.experiments import Cell, Problem, Record, problem_digest, summarise
 from nearlabel.experiments.records import read_made_with, read_plan, run_folders
 from nearlabel.metrics import CATALOGUE
 from nearlabel.metrics.evaluation import title_of
-from nearlabel.report._examination import examination_of_run
-from nearlabel.report._facts import finite, labelset_facts
+from nearlabel.report._facts import examination_of_run, finite, labelset_facts
 from nearlabel.utils.messages import warnings_as_notes
 from nearlabel.utils.types import Matrix
 
@@ -183,16 +181,10 @@ def _test(comparison: Comparison) -> dict[str, Any]:
         "alpha": comparison.alpha,
         "scores": order.scores,
         "by_metric": order.by_metric(),
-        "relations": [
-            {
-                "dataset": one.dataset, "metric": one.metric, "better": one.better, "worse": one.worse,
-                "difference": one.difference, "p_value": one.p_value, "n_pairs": one.n_pairs,
-            }
-            for one in order.relations
-        ],
+        "relations": [asdict(one) for one in order.relations],
         "friedman": [_friedman(one, comparison.alpha) for one in comparison.friedman],
         "notes": list(comparison.notes),
-    }  # fmt: skip
+    }
 
 
 def _friedman(of: FriedmanTest, alpha: float) -> dict[str, Any]:

@@ -7,19 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nearlabel.plots import line_sample
-from nearlabel.report._sections import (
-    CO_OCCURRENCE_NOTE,
-    Curves,
-    co_occurrence_table,
-    data_figures,
-    draw_co_occurrence,
-    draw_curves,
-    draw_mean_ranks,
-    examination_section,
-    shown_environments,
-)
+from nearlabel.report import _sections
 from nearlabel.report._tables import (
     Column,
+    Facts,
     Markup,
     element,
     facts_list,
@@ -30,9 +21,8 @@ from nearlabel.report._tables import (
     shown,
     shown_range,
     table,
+    texts,
 )
-
-Facts = Mapping[str, Any]
 
 _OVER = {"folds": "folds", "datasets": "data sets"}
 _MOST_HEADLINES = 6
@@ -119,13 +109,11 @@ def _significance(facts: Facts, dataset: str, metric: Facts, better: str, worse:
 
 def _of_several(ranked: Mapping[str, Sequence[tuple[str, float]]], metric: Facts) -> str:
     """Return the method that is best on most data sets; methods with the same value are all best."""
-    wins = Counter(
-        method for methods in ranked.values() for method, value in methods if value == methods[0][1]
-    ).most_common()
-    names = [method for method, count in wins if count == wins[0][1]]
-    have = "has" if len(names) == 1 else "have"
-    each = "" if len(names) == 1 else " each"
-    return f"{' and '.join(names)} {have} the best {metric['title']} on {wins[0][1]} of {len(ranked)} data sets{each}."
+    wins = Counter(method for methods in ranked.values() for method, value in methods if value == methods[0][1])
+    most = max(wins.values())
+    names = [method for method, count in wins.items() if count == most]
+    have, each = ("has", "") if len(names) == 1 else ("have", " each")
+    return f"{' and '.join(names)} {have} the best {metric['title']} on {most} of {len(ranked)} data sets{each}."
 
 
 def run_sections(facts: Facts) -> list[tuple[str, Markup]]:
@@ -133,9 +121,8 @@ def run_sections(facts: Facts) -> list[tuple[str, Markup]]:
     datasets = facts["datasets"]
     several = len(datasets) > 1
     parts = [(f"Comparison on {one['name']}" if several else "Comparison", _comparison(facts, one)) for one in datasets]
-    parts += (
-        [("Order of the methods", join(*(_order(facts, test) for test in facts["tests"])))] if facts["tests"] else []
-    )
+    orders = [_order(facts, test) for test in facts["tests"]]
+    parts += [("Order of the methods", join(*orders))] if orders else []
     ranked = [one for test in facts["tests"] for one in test["friedman"]]
     parts += [("Critical differences", _differences(ranked))] if ranked else []
     parts += [
@@ -166,7 +153,7 @@ def _settings(facts: Facts) -> Markup:
             ("Missing features", ", ".join(imputed) or None),
             ("Features scaled", ", ".join(scales)),
             ("nearlabel", ", ".join(versions)),
-            ("Made with", shown_environments(facts["made_with"])),
+            ("Made with", _sections.shown_environments(facts["made_with"])),
         ]
     )
 
@@ -182,19 +169,26 @@ def _data(dataset: Facts) -> Markup:
     if dataset["data"] is None:
         return notes([dataset["why_no_data"]])
     rows = [(one["name"], one["support"]) for one in dataset["labels"]]
-    labels = table(
-        [Column("label", numeric=False), Column("samples")], rows, "Samples of each label", filtered="labels"
-    )
-    parts = [data_figures(dataset["data"]), more(f"{len(rows):,} labels", labels)]
+    labels = table([*texts("label"), Column("samples")], rows, "Samples of each label", filtered="labels")
+    parts = [_sections.data_figures(dataset["data"]), more(f"{len(rows):,} labels", labels)]
     pairs = dataset["co_occurrence"]
     if len(pairs["names"]) > 1:
-        drawn = figure("Label co-occurrence", draw_co_occurrence(pairs), co_occurrence_table(pairs), CO_OCCURRENCE_NOTE)
+        drawn = figure(
+            "Label co-occurrence",
+            _sections.draw_co_occurrence(pairs),
+            _sections.co_occurrence_table(pairs),
+            _sections.CO_OCCURRENCE_NOTE,
+        )
         parts.append(more("Label co-occurrence", drawn))
     return join(*parts)
 
 
 def _findings(dataset: Facts) -> Markup:
-    return notes([dataset["why_no_data"]]) if dataset["data"] is None else examination_section(dataset["examination"])
+    return (
+        notes([dataset["why_no_data"]])
+        if dataset["data"] is None
+        else _sections.examination_section(dataset["examination"])
+    )
 
 
 def _arrow(metric: Facts) -> str:
@@ -226,7 +220,7 @@ def _at_best_k(facts: Facts, dataset: Facts) -> Markup:
 
 def _metric_table(facts: Facts, dataset: Facts, values: Mapping[tuple[str, str], float], caption: str) -> Markup:
     metrics = [one for one in facts["metrics"] if any(name == one["name"] for _, name in values)]
-    columns = [Column("method", numeric=False)]
+    columns = texts("method")
     best = {one["name"]: one["greater_is_better"] if dataset["comparable"] else None for one in metrics}
     columns += [Column(f"{one['title']}{_arrow(one)}", best=best[one["name"]]) for one in metrics]
     methods = [method for method in facts["methods"] if any(name == method for name, _ in values)]
@@ -251,7 +245,7 @@ def _order(facts: Facts, test: Facts) -> Markup:
         return notes([f"No method is significantly better than another: {named}.", *test["notes"]])
     titles = {one["name"]: one["title"] for one in facts["metrics"]}
     metrics = list(test["by_metric"])
-    columns = [Column("method", numeric=False), Column("total", show=_signed)]
+    columns = [*texts("method"), Column("total", show=_signed)]
     columns += [Column(titles[metric], show=_signed) for metric in metrics]
     rows = [
         (method, total, *(test["by_metric"][metric][method] for metric in metrics))
@@ -269,9 +263,13 @@ def _signed(value: float | str | None) -> str:
 
 
 def _relations(titles: Mapping[str, str], test: Facts) -> Markup:
-    words = [Column(name, numeric=False) for name in ("metric", "better", "worse", "data set")]
     difference = "difference of mean ranks" if test["friedman"] else "difference"
-    columns = [*words, Column(difference), Column("p"), Column(_OVER[test["over"]])]
+    columns = [
+        *texts("metric", "better", "worse", "data set"),
+        Column(difference),
+        Column("p"),
+        Column(_OVER[test["over"]]),
+    ]
     rows = [
         (titles[one["metric"]], one["better"], one["worse"], one["dataset"], one["difference"], one["p_value"],
          one["n_pairs"])
@@ -287,8 +285,10 @@ def _differences(ranked: Sequence[Facts]) -> Markup:
 
 def _ranks(test: Facts) -> Markup:
     rows = sorted(test["mean_ranks"].items(), key=lambda item: item[1])
-    numbers = table([Column("method", numeric=False), Column("mean rank")], rows, f"Mean ranks, {test['title']}")
-    return figure(test["title"], draw_mean_ranks(test), numbers, f"{test['n_pairs']} data sets. {_friedman(test)}")
+    numbers = table([*texts("method"), Column("mean rank")], rows, f"Mean ranks, {test['title']}")
+    return figure(
+        test["title"], _sections.draw_mean_ranks(test), numbers, f"{test['n_pairs']} data sets. {_friedman(test)}"
+    )
 
 
 def _friedman(test: Facts) -> str:
@@ -307,12 +307,14 @@ def _curves(facts: Facts, dataset: Facts) -> Markup:
     return join(notes([words]), _legend(methods, facts["methods"]), element("div", *drawn, class_="grid"))
 
 
-def _curve(metric: Facts, curves: Curves, order: Sequence[str]) -> Markup:
+def _curve(metric: Facts, curves: _sections.Curves, order: Sequence[str]) -> Markup:
     title = f"{metric['title']}{_arrow(metric)}"
-    return figure(title, draw_curves(curves, order, title), _numbers_over_k(curves, title), _hidden_lines(curves))
+    return figure(
+        title, _sections.draw_curves(curves, order, title), _numbers_over_k(curves, title), _hidden_lines(curves)
+    )
 
 
-def _hidden_lines(curves: Curves) -> str:
+def _hidden_lines(curves: _sections.Curves) -> str:
     """Return the methods with equal values, whose lines coincide: only the last one is visible."""
     methods_of: dict[tuple[Any, ...], list[str]] = {}
     for method, line in curves.items():
@@ -321,7 +323,7 @@ def _hidden_lines(curves: Curves) -> str:
     return f"The same values, hence one line: {' '.join(same)}" if same else ""
 
 
-def _curves_of(dataset: Facts, metric: str) -> Curves:
+def _curves_of(dataset: Facts, metric: str) -> _sections.Curves:
     curves: dict[str, list[tuple[int, float, float | None]]] = {}
     for cell in dataset["cells"]:
         if cell["metric"] == metric and isinstance(cell["n_neighbors"], int):
@@ -329,10 +331,10 @@ def _curves_of(dataset: Facts, metric: str) -> Curves:
     return {method: sorted(line, key=lambda point: point[0]) for method, line in curves.items()}
 
 
-def _numbers_over_k(curves: Curves, title: str) -> Markup:
+def _numbers_over_k(curves: _sections.Curves, title: str) -> Markup:
     numbers = sorted({k for line in curves.values() for k, _, _ in line})
     values = {method: {k: value for k, value, _ in line} for method, line in curves.items()}
-    columns = [Column("k", numeric=False), *(Column(method) for method in curves)]
+    columns = [*texts("k"), *map(Column, curves)]
     return table(columns, [(str(k), *(values[m].get(k) for m in curves)) for k in numbers], f"{title} over k")
 
 

@@ -16,9 +16,7 @@ from nearlabel.plots import (
     NeighborsPanelsDisplay,
     ReliabilityDisplay,
 )
-from nearlabel.report._tables import Column, Markup, element, facts_list, join, notes, shown, table
-
-Facts = Mapping[str, Any]
+from nearlabel.report._tables import Column, Facts, Markup, element, facts_list, join, notes, shown, table, texts
 
 
 def wrong_section(wrong: Facts, *, left_out: bool, seen: bool) -> Markup:
@@ -29,8 +27,8 @@ def wrong_section(wrong: Facts, *, left_out: bool, seen: bool) -> Markup:
     words = f"{wrong['n_wrong']:,} of {wrong['n_samples']:,} samples have a wrong label{how}."
     order = " Of equal numbers, the sample whose probabilities are farther from the truth is first."
     near = any(one["neighbors"] for one in wrong["samples"])
-    columns = [Column(title, numeric=False) for title in ("sample", "missed labels", "wrongly predicted labels")]
-    columns += [Column("neighbours and their labels", numeric=False)] if near else []
+    columns = texts("sample", "missed labels", "wrongly predicted labels")
+    columns += texts("neighbours and their labels") if near else []
     rows = [
         (
             _called(one),
@@ -55,18 +53,15 @@ def confusion_section(confusions: Facts) -> Markup:
         "Labels that are wrong in the same samples, more often than if errors were independent (expected by chance)."
         f" The pair that exceeds this number by most is first.{some}"
     )
-    columns = [Column("missed", numeric=False), Column("wrongly predicted", numeric=False)]
-    columns += [Column("samples"), Column("expected by chance")]
+    columns = [*texts("missed", "wrongly predicted"), Column("samples"), Column("expected by chance")]
     rows = [(*_wrong_together(one), one["n_samples"], one["expected"]) for one in confusions["pairs"]]
     return join(notes([words]), table(columns, rows, "Labels that are wrong together", filtered="labels"))
 
 
 def _wrong_together(pair: Facts) -> tuple[Markup, Markup]:
     """Return the missed and the wrongly predicted labels of a pair."""
-    first, second = pair["labels"]
-    missed, added = {"confused": ([first], [second]), "missed": ([first, second], []), "added": ([], [first, second])}[
-        pair["kind"]
-    ]
+    both, kind = pair["labels"], pair["kind"]
+    missed, added = {"confused": (both[:1], both[1:]), "missed": (both, []), "added": ([], both)}[kind]
     return _chips(missed, "missed"), _chips(added, "false")
 
 
@@ -87,19 +82,12 @@ def _neighbors(neighbors: Sequence[Facts]) -> Markup:
 # The sections about label sets, on pages of runs and models.
 
 _FIGURES = {
-    "instances": "Samples",
-    "features": "Features",
-    "labels": "Labels",
-    "cardinality": "Label cardinality",
-    "density": "Label density",
-    "labelset_diversity": "Distinct label sets",
-    "rows_without_labels": "Samples without labels",
-    "labels_without_rows": "Labels without samples",
-    "max_labels": "Most labels of a sample",
-    "mean_imbalance_ratio": "Mean imbalance ratio",
-    "unknown_cells": "Unknown labels",
-    "rows_without_known_labels": "Samples without a known label",
-}
+    "instances": "Samples", "features": "Features", "labels": "Labels", "cardinality": "Label cardinality",
+    "density": "Label density", "labelset_diversity": "Distinct label sets",
+    "rows_without_labels": "Samples without labels", "labels_without_rows": "Labels without samples",
+    "max_labels": "Most labels of a sample", "mean_imbalance_ratio": "Mean imbalance ratio",
+    "unknown_cells": "Unknown labels", "rows_without_known_labels": "Samples without a known label",
+}  # fmt: skip
 _MOST_PAIRS = 100
 
 CO_OCCURRENCE_NOTE = (
@@ -117,7 +105,7 @@ def co_occurrence_table(co_occurrence: Mapping[str, Any]) -> Markup:
     names, counts = co_occurrence["names"], co_occurrence["counts"]
     pairs = [(names[i], names[j], counts[i][j]) for i, j in combinations(range(len(names)), 2) if counts[i][j]]
     pairs.sort(key=lambda pair: -pair[2])
-    columns = [Column("label", numeric=False), Column("with", numeric=False), Column("samples")]
+    columns = [*texts("label", "with"), Column("samples")]
     more = f", the first {_MOST_PAIRS} of {len(pairs)} pairs" if len(pairs) > _MOST_PAIRS else ""
     return table(columns, pairs[:_MOST_PAIRS], f"Labels that occur together{more}", filtered="labels")
 
@@ -146,8 +134,9 @@ def examination_section(examination: Mapping[str, Any]) -> Markup:
         )
         for one in findings
     ]
-    columns = [Column(title, numeric=False) for title in _TITLES]
-    told = table(columns, rows, f"Findings in {examination['name']}, the most severe first", filtered="findings")
+    told = table(
+        texts(*_TITLES), rows, f"Findings in {examination['name']}, the most severe first", filtered="findings"
+    )
     return join(notes(words), element("div", told, class_="prose"))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import chain, count
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 
 class Markup(str):
@@ -14,6 +14,7 @@ class Markup(str):
     __slots__ = ()
 
 
+Facts: TypeAlias = Mapping[str, Any]
 Child: TypeAlias = str | int | float | None
 _VOID = frozenset({"br", "input", "meta"})  # void elements of HTML; elements of SVG are closed
 
@@ -99,6 +100,11 @@ class Column(NamedTuple):
     numeric: bool = True
     show: Callable[[float | str | None], str] = shown
     best: bool | None = None  # whether the greatest value is marked, or the smallest, or none
+
+
+def texts(*titles: str) -> list[Column]:
+    """Return columns of texts."""
+    return [Column(title, numeric=False) for title in titles]
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Value]], caption: str, *, filtered: str = "") -> Markup:

@@ -13,22 +13,7 @@ from nearlabel.rivals._soft_vote import SoftVote
 from nearlabel.rivals.clustering_trees import PredictiveClusteringTree, RandomForestPCT
 
 __all__ = [
-    "BPMLL",
-    "HOMER",
-    "SMBR",
-    "ADTBoostMH",
-    "AdaBoostMH",
-    "BinaryRelevance",
-    "ClassifierChain",
-    "ConditionalBernoulliMixture",
-    "EnsembleOfBinaryRelevance",
-    "EnsembleOfClassifierChains",
-    "LabelPowerset",
-    "NeighborInterpolation",
-    "PredictiveClusteringTree",
-    "RAkELd",
-    "RAkELo",
-    "RandomForestPCT",
-    "RankSVM",
-    "SoftVote",
-]
+    "BPMLL", "HOMER", "SMBR", "ADTBoostMH", "AdaBoostMH", "BinaryRelevance", "ClassifierChain",
+    "ConditionalBernoulliMixture", "EnsembleOfBinaryRelevance", "EnsembleOfClassifierChains", "LabelPowerset",
+    "NeighborInterpolation", "PredictiveClusteringTree", "RAkELd", "RAkELo", "RandomForestPCT", "RankSVM", "SoftVote",
+]  # fmt: skip

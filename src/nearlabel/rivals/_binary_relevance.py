@@ -19,11 +19,26 @@ from nearlabel.solvers.label_probabilities import LabelProbabilities, chosen_cla
 from nearlabel.thresholds import PCut
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.estimators import params_of_samples
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_positive
 
 
-class BinaryRelevance(MetaClassifier, WithOptionalProbabilities):
+class AroundClassifier(MetaClassifier):
+    """A method around a classifier of one target, by default a linear SVM, that draws random numbers."""
+
+    random_state: int | RandomState | None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_random_state(self.random_state)
+
+    def _base_estimator(self) -> Any:
+        return chosen_classifier(self.estimator)
+
+
+@registered("method", "br")
+class BinaryRelevance(AroundClassifier, WithOptionalProbabilities):
     """Predict each label with its own classifier.
 
     Like scikit-learn's `OneVsRestClassifier`, but scores are one array for every classifier, labels with one class
@@ -96,13 +111,6 @@ class BinaryRelevance(MetaClassifier, WithOptionalProbabilities):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_random_state(self.random_state)
-
-    def _base_estimator(self) -> Any:
-        return chosen_classifier(self.estimator)
-
     def _learn(self, X: Matrix, labels: Matrix, unknown: Matrix | None = None, **params: Any) -> None:
         super()._learn(X, labels)
         random = check_random_state(self.random_state)
@@ -120,6 +128,7 @@ class BinaryRelevance(MetaClassifier, WithOptionalProbabilities):
         return self._probabilities.decide(X)
 
 
+@registered("method", "smbr")
 class SMBR(BinaryRelevance):
     """Predict by binary relevance, then map to the nearest training label set in Hamming distance.
 
@@ -193,7 +202,7 @@ class SMBR(BinaryRelevance):
 _VOTES = {"hard": "predict", "soft": "predict_proba"}
 
 
-class ResampledEnsemble(MetaClassifier, WithProbabilities):
+class ResampledEnsemble(AroundClassifier, WithProbabilities):
     """Multi-label models, each fitted to its own random samples; the score of a label is the mean of their votes.
 
     A subclass defines the kind of model in `_model`.
@@ -227,10 +236,7 @@ class ResampledEnsemble(MetaClassifier, WithProbabilities):
         check_flag("bootstrap", self.bootstrap)
         check_choice("voting", self.voting, _VOTES)
         _check_threshold(self.threshold)
-        check_random_state(self.random_state)
-
-    def _base_estimator(self) -> Any:
-        return chosen_classifier(self.estimator)
+        super()._check_parameters()
 
     @abstractmethod
     def _model(self, estimator: Any, labels: IntArray, seed: int, random: RandomState) -> Any:
@@ -282,6 +288,7 @@ def _check_threshold(threshold: object) -> None:
 # Ensemble of binary relevance (Read, Pfahringer, Holmes and Frank, Machine Learning 2011).
 
 
+@registered("method", "ebr")
 class EnsembleOfBinaryRelevance(ResampledEnsemble):
     """Combine the votes of binary relevance models, each trained on a random subset of the samples (EBR).
 

@@ -9,10 +9,12 @@ import numpy as np
 from nearlabel.models import WeightedClassifier, WithDecisions
 from nearlabel.rivals._stumps import TIED, Stump, StumpSearch
 from nearlabel.utils.arrays import row_blocks
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_integer
 
 
+@registered("method", "adaboostmh")
 class AdaBoostMH(WeightedClassifier, WithDecisions):
     """Boost decision stumps that score all labels at once: AdaBoost.MH, the algorithm of BoosTexter.
 
@@ -145,6 +147,7 @@ def _tables(features: IntArray, thresholds: FloatArray, outputs: FloatArray) -> 
 # ADTBoost.MH: an alternating decision tree for label sets (De Comité, Gilleron and Tommasi 2003).
 
 
+@registered("method", "adtboostmh")
 class ADTBoostMH(WeightedClassifier, WithDecisions):
     """Grow an alternating decision tree that scores all labels at once: ADTBoost.MH.
 

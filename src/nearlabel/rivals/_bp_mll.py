@@ -12,20 +12,16 @@ from numpy.random import RandomState
 from sklearn.utils import check_random_state
 
 from nearlabel.models import WithDecisions
-from nearlabel.rivals._label_ranking import (
-    above_threshold,
-    fit_size_predictor,
-    has_pairs,
-    virtual_threshold,
-    with_virtual_label,
-)
+from nearlabel.rivals._label_ranking import above_threshold, fit_threshold, ranked_labels
 from nearlabel.utils.arrays import row_blocks
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive
 
 _LARGEST_INPUT, _LARGEST_RATE = 0.8, 0.05
 
 
+@registered("method", "bpmll")
 class BPMLL(WithDecisions):
     """Score labels with a neural network with one hidden layer, trained to rank a sample's labels above the others.
 
@@ -152,14 +148,11 @@ class BPMLL(WithDecisions):
         labels, random = as_dense(labels), check_random_state(self.random_state)
         self._scale = InputScale.of(X) if self.scale == "range" else InputScale.none()
         self.learning_rate_ = self._rate(X) if isinstance(self.learning_rate, str) else float(self.learning_rate)
-        ranked = labels if has_pairs(labels) else with_virtual_label(labels)
-        n_labels = ranked.shape[1]
-        self._network = RankingNetwork.at_random((X.shape[1], self._width(X.shape[1]), n_labels), random)
+        ranked = ranked_labels(labels)
+        self._network = RankingNetwork.at_random((X.shape[1], self._width(X.shape[1]), ranked.shape[1]), random)
         self._train(X, ranked, random)
         self.coefs_, self.intercepts_ = self._network.coefs, self._network.intercepts
-        self.size_coef_ = (
-            fit_size_predictor(self._outputs(X), labels) if ranked is labels else virtual_threshold(n_labels)
-        )
+        self.size_coef_ = fit_threshold(self._outputs(X), labels)
 
     def _width(self, n_features: int) -> int:
         """Return the number of hidden units."""

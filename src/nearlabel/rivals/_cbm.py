@@ -17,19 +17,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from nearlabel.models import WithProbabilities
-from nearlabel.rivals._label_mixtures import (
-    LabelMixtures,
-    bernoulli_mixture,
-    log_one_plus_exp,
-    log_sum,
-    most_probable_labelsets,
-    sampled_labelsets,
-)
+from nearlabel.rivals import _label_mixtures
 from nearlabel.utils.arrays import check_feature_sizes, row_blocks
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import BoolArray, FloatArray, Matrix
 from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_positive
 
 
+@registered("method", "cbm")
 class ConditionalBernoulliMixture(WithProbabilities):
     """Predict the most probable label set under a mixture model with dependent labels.
 
@@ -181,7 +176,7 @@ class ConditionalBernoulliMixture(WithProbabilities):
         self.mean_, deviation = mean_and_deviation(X)
         self.scale_ = deviation if self.scale == "standard" else np.ones_like(deviation)
         rows = Reduced.of(self._design(X))
-        model = self._maximise_likelihood(rows, Y, bernoulli_mixture(Y, self.n_components, random))
+        model = self._maximise_likelihood(rows, Y, _label_mixtures.bernoulli_mixture(Y, self.n_components, random))
         self.gate_coef_, self.label_coef_ = model.restored(rows)
 
     def _maximise_likelihood(self, rows: Reduced, Y: FloatArray, responsibilities: FloatArray) -> _Model:
@@ -190,7 +185,7 @@ class ConditionalBernoulliMixture(WithProbabilities):
         for step in range(1, self.max_iter + 1):
             model = model.maximised(rows, Y, responsibilities, effort)
             joint = model.log_joint(rows, Y)
-            evidence = log_sum(joint)
+            evidence = _label_mixtures.log_sum(joint)
             responsibilities = np.exp(joint - evidence[:, np.newaxis])
             self.objective_.append(float(evidence.sum()) - model.penalty(self.ridge))
             self.n_iter_ = step
@@ -206,7 +201,7 @@ class ConditionalBernoulliMixture(WithProbabilities):
     def _design(self, X: Matrix) -> Design:
         return Design.of(X.astype(np.float64), self.mean_, self.scale_)
 
-    def _mixtures(self, X: Matrix) -> Iterator[LabelMixtures]:
+    def _mixtures(self, X: Matrix) -> Iterator[_label_mixtures.LabelMixtures]:
         """Yield the distributions of label sets, for blocks of queries."""
         model = _Model(self.gate_coef_, self.label_coef_)
         n_components, d, n_labels = model.labels.shape
@@ -228,7 +223,9 @@ class ConditionalBernoulliMixture(WithProbabilities):
         return bool(allowed or self._carried_by_all.any())
 
     def _most_probable(self, X: Matrix) -> BoolArray:
-        answers = [most_probable_labelsets(mixtures, self._may_be_empty()) for mixtures in self._mixtures(X)]
+        answers = [
+            _label_mixtures.most_probable_labelsets(mixtures, self._may_be_empty()) for mixtures in self._mixtures(X)
+        ]
         labels, proven = (np.concatenate(part) for part in zip(*answers, strict=True))
         if not proven.all():
             warnings.warn(
@@ -240,7 +237,7 @@ class ConditionalBernoulliMixture(WithProbabilities):
         return labels
 
     def _sampled(self, X: Matrix) -> BoolArray:
-        draw = partial(sampled_labelsets, n_samples=self.n_samples, allow_empty=self._may_be_empty())
+        draw = partial(_label_mixtures.sampled_labelsets, n_samples=self.n_samples, allow_empty=self._may_be_empty())
         seed = self._sampling_seed  # the same seed for each block, so that results do not depend on blocks
         return np.concatenate([draw(mixtures, random=RandomState(seed)) for mixtures in self._mixtures(X)])
 
@@ -268,7 +265,7 @@ class _Model(NamedTuple):
     def log_joint(self, rows: Reduced, Y: FloatArray) -> FloatArray:
         """Return log π_k(x) Π_l b_l(y_l|x, k) for rows and their label sets (n, K)."""
         sign = 1.0 - 2.0 * Y
-        losses = [log_one_plus_exp(sign * rows.linear(coef)).sum(axis=1) for coef in self.labels]
+        losses = [_label_mixtures.log_one_plus_exp(sign * rows.linear(coef)).sum(axis=1) for coef in self.labels]
         return np.asarray(self._log_weights(rows) - np.stack(losses, axis=1))
 
     def penalty(self, ridge: float) -> float:
@@ -279,13 +276,15 @@ class _Model(NamedTuple):
         """Return the coefficients of the original features."""
         return type(self)(rows.restored(self.gate), np.stack([rows.restored(coef) for coef in self.labels]))
 
-    def mixtures(self, design: Design) -> LabelMixtures:
+    def mixtures(self, design: Design) -> _label_mixtures.LabelMixtures:
         """Return the distribution of the label set of each row."""
-        return LabelMixtures(self._log_weights(design), np.stack([design.linear(coef) for coef in self.labels], axis=1))
+        return _label_mixtures.LabelMixtures(
+            self._log_weights(design), np.stack([design.linear(coef) for coef in self.labels], axis=1)
+        )
 
     def _log_weights(self, rows: Design | Reduced) -> FloatArray:
         linear = rows.linear(self.gate)
-        return np.asarray(linear - log_sum(linear)[:, np.newaxis])
+        return np.asarray(linear - _label_mixtures.log_sum(linear)[:, np.newaxis])
 
 
 # Logistic regressions with soft targets and weights, for the maximisation steps of a mixture.

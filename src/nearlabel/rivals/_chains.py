@@ -12,15 +12,17 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from nearlabel.models import MetaClassifier, WithOptionalProbabilities
-from nearlabel.rivals._binary_relevance import ResampledEnsemble
-from nearlabel.solvers.label_probabilities import chosen_classifier, seeded_classifier
+from nearlabel.models import WithOptionalProbabilities
+from nearlabel.rivals._binary_relevance import AroundClassifier, ResampledEnsemble
+from nearlabel.solvers.label_probabilities import seeded_classifier
 from nearlabel.utils.estimators import label_scores
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 
-class ClassifierChain(MetaClassifier, WithOptionalProbabilities):
+@registered("method", "cc")
+class ClassifierChain(AroundClassifier, WithOptionalProbabilities):
     """Predict one label after the other with binary classifiers that get the earlier labels as features.
 
     In training these features are the true labels; in prediction they are the labels that the chain has predicted. The
@@ -97,13 +99,9 @@ class ClassifierChain(MetaClassifier, WithOptionalProbabilities):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         if isinstance(self.order, str) and self.order != "random":
             raise ValueError(f"order must be a permutation of the labels, 'random' or None, got {self.order!r}.")
-        check_random_state(self.random_state)
-
-    def _base_estimator(self) -> Any:
-        return chosen_classifier(self.estimator)
+        super()._check_parameters()
 
     def _learn(self, X: Matrix, labels: Matrix, **params: Any) -> None:
         super()._learn(X, labels)
@@ -175,6 +173,7 @@ def _beside(X: Matrix, labels: Any) -> Matrix:
 # Ensemble of classifier chains (Read, Pfahringer, Holmes and Frank, Machine Learning 2011).
 
 
+@registered("method", "ecc")
 class EnsembleOfClassifierChains(ResampledEnsemble):
     """Combine the votes of classifier chains, each with a random label order and a random subset of samples (ECC).
 

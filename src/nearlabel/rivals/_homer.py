@@ -14,15 +14,16 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from nearlabel.models import MetaClassifier, WithOptionalProbabilities
-from nearlabel.rivals._binary_relevance import BinaryRelevance
+from nearlabel.models import WithOptionalProbabilities
+from nearlabel.rivals._binary_relevance import AroundClassifier, BinaryRelevance
 from nearlabel.solvers.label_probabilities import chosen_classifier, with_seed
 from nearlabel.utils.estimators import label_scores, params_of_samples, requiring_multilabel, response_method_of
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_integer
 
 
-class HOMER(MetaClassifier, WithOptionalProbabilities):
+class HOMER(AroundClassifier, WithOptionalProbabilities):
     """Predict groups of labels first, then the labels within the predicted groups, along a tree.
 
     The leaves of the tree are the labels. Balanced k-means on the columns of y splits the labels of a node among its
@@ -114,10 +115,9 @@ class HOMER(MetaClassifier, WithOptionalProbabilities):
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         check_integer("n_clusters", self.n_clusters, low=2)
         check_integer("max_iter", self.max_iter, low=1)
-        check_random_state(self.random_state)
+        super()._check_parameters()
 
     def _base_estimator(self) -> Any:
         return chosen_classifier(self.estimator, BinaryRelevance)
@@ -186,6 +186,20 @@ def _along_paths(node: Node, X: Matrix, above: FloatArray) -> Iterator[tuple[int
             yield int(child.labels[0]), probability
 
 
+@registered("method", "homer")
+def _of_single_label(
+    *,
+    estimator: Any = None,
+    n_clusters: int = 3,
+    max_iter: int = 20,
+    probability: bool = True,
+    random_state: Any = None,
+) -> HOMER:
+    """Return HOMER with binary relevance, so that `estimator` is a classifier of a single label here too."""
+    nodes = BinaryRelevance(estimator, probability=probability, random_state=random_state)
+    return HOMER(nodes, n_clusters=n_clusters, max_iter=max_iter, probability=probability, random_state=random_state)
+
+
 # A tree with labels as leaves, and the meta-labels of its nodes.
 
 
@@ -213,13 +227,11 @@ def label_tree(
         return Node(labels, [Node(label, []) for label in labels[:, np.newaxis]])
     clusters = balanced_clusters(*_points(columns[:, labels], weights), n_clusters, max_iter, random)
     groups = [labels[cluster] for cluster in clusters]
-    return Node(
-        labels,
-        [
-            Node(group, []) if len(group) == 1 else label_tree(group, columns, weights, n_clusters, max_iter, random)
-            for group in groups
-        ],
-    )
+    children = [
+        Node(group, []) if len(group) == 1 else label_tree(group, columns, weights, n_clusters, max_iter, random)
+        for group in groups
+    ]
+    return Node(labels, children)
 
 
 def meta_labels(children: list[Node], columns: CSR) -> CSR:

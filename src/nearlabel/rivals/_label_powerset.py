@@ -16,17 +16,20 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.random import sample_without_replacement
 
 from nearlabel.labels import labelsets_by_frequency
-from nearlabel.models import MetaClassifier, WithOptionalProbabilities, WithProbabilities
-from nearlabel.solvers.label_probabilities import Temperature, chosen_classifier, with_seed
+from nearlabel.models import WithOptionalProbabilities, WithProbabilities
+from nearlabel.rivals._binary_relevance import AroundClassifier
+from nearlabel.solvers.label_probabilities import Temperature, with_seed
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.estimators import RESPONSE_METHODS, response_method_of
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_choice, check_integer
 
 _MANY_CLASSES = "The number of unique classes is greater than 50%"  # scikit-learn takes that for a regression target
 
 
-class LabelPowerset(MetaClassifier, WithOptionalProbabilities):
+@registered("method", "lp")
+class LabelPowerset(AroundClassifier, WithOptionalProbabilities):
     """Predict the whole label set with one multi-class classifier.
 
     Each distinct training label set is a class; the label set of the predicted class is predicted. The probability of a
@@ -109,13 +112,6 @@ class LabelPowerset(MetaClassifier, WithOptionalProbabilities):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_random_state(self.random_state)
-
-    def _base_estimator(self) -> Any:
-        return chosen_classifier(self.estimator)
-
     def _learn(self, X: Matrix, labels: Matrix, **params: Any) -> None:
         super()._learn(X, labels)
         classifier = self._classifier()
@@ -141,7 +137,7 @@ class LabelPowerset(MetaClassifier, WithOptionalProbabilities):
     def _classifier(self) -> Any:
         """Return the classifier to fit, with `predict_proba` if requested."""
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        estimator = with_seed(chosen_classifier(self.estimator), seed)
+        estimator = with_seed(self._base_estimator(), seed)
         method = response_method_of(estimator, RESPONSE_METHODS if self.probability else ("predict",))
         return Temperature(estimator, seed, self.n_jobs) if method == "decision_function" else estimator
 
@@ -159,7 +155,7 @@ class LabelPowerset(MetaClassifier, WithOptionalProbabilities):
 # RAkEL: label powersets on random small sets of labels (Tsoumakas and Vlahavas 2007; with Katakis 2011).
 
 
-class _OnLabelSubsets(MetaClassifier, WithProbabilities):
+class _OnLabelSubsets(AroundClassifier, WithProbabilities):
     """Label powersets on subsets of the labels; the score of a label is the mean prediction of its models."""
 
     labelset_size: int
@@ -175,10 +171,7 @@ class _OnLabelSubsets(MetaClassifier, WithProbabilities):
     def _check_parameters(self) -> None:
         check_integer("labelset_size", self.labelset_size, low=1)
         check_choice("voting", self.voting, {"hard", "soft"})
-        check_random_state(self.random_state)
-
-    def _base_estimator(self) -> Any:
-        return chosen_classifier(self.estimator)
+        super()._check_parameters()
 
     def _learn(self, X: Matrix, labels: Matrix, **params: Any) -> None:
         random = check_random_state(self.random_state)
@@ -202,6 +195,7 @@ class _OnLabelSubsets(MetaClassifier, WithProbabilities):
         return np.where(voters > 0, votes / np.maximum(voters, 1), self._carried_by_all)
 
 
+@registered("method", "rakelo")
 class RAkELo(_OnLabelSubsets):
     """Predict labels by the votes of label powersets on overlapping random subsets of k labels.
 
@@ -314,6 +308,7 @@ class RAkELo(_OnLabelSubsets):
         return subsets
 
 
+@registered("method", "rakeld")
 class RAkELd(_OnLabelSubsets):
     """Predict labels by label powersets on a random partition of the labels into parts of k labels.
 

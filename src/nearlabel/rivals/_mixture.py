@@ -21,15 +21,9 @@ from nearlabel.models.out_of_sample import Needs, left_out_answer, of_groups, pr
 from nearlabel.thresholds import ThresholdStrategy, strategy_for
 from nearlabel.thresholds._cross_val import Scorer, score_folds  # parts are fitted and scored in the same way
 from nearlabel.thresholds.best_value import BestThresholds
-from nearlabel.utils.estimators import as_label_scores
-from nearlabel.utils.problems import score
-from nearlabel.utils.targets import (
-    LabelContainer,
-    check_target,
-    predict_labels,
-    remember_target,
-    with_multilabel_target,
-)
+from nearlabel.utils.estimators import as_label_scores, score
+from nearlabel.utils.tags import predict_labels
+from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice, check_groups
 

@@ -14,20 +14,21 @@ from sklearn.exceptions import ConvergenceWarning
 from nearlabel.models import WithDecisions
 from nearlabel.rivals._label_ranking import (
     LabelPairs,
+    RankingProgram,
     above_threshold,
-    fit_size_predictor,
-    has_pairs,
-    virtual_threshold,
-    with_virtual_label,
+    fit_threshold,
+    ranked_labels,
+    solve,
 )
-from nearlabel.rivals._ranking_program import RankingProgram, solve
 from nearlabel.utils.arrays import row_blocks
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive
 
 _KERNELS = ("linear", "poly", "rbf")
 
 
+@registered("method", "ranksvm")
 class RankSVM(WithDecisions):
     """Score labels with a kernel machine that ranks a sample's labels above the others by a margin.
 
@@ -167,11 +168,8 @@ class RankSVM(WithDecisions):
         X, labels = X.astype(np.float64), as_dense(labels)
         with np.errstate(over="ignore", invalid="ignore"):  # non-finite values raise an error below
             self._kernel = Kernel.for_rows(X, self.kernel, self.gamma, self.degree, self.coef0)
-        ranked = labels if has_pairs(labels) else with_virtual_label(labels)
-        self._minimise(X, ranked)
-        self.size_coef_ = (
-            fit_size_predictor(self._rank(X), labels) if ranked is labels else virtual_threshold(ranked.shape[1])
-        )
+        self._minimise(X, ranked_labels(labels))
+        self.size_coef_ = fit_threshold(self._rank(X), labels)
 
     def _minimise(self, X: Matrix, labels: IntArray) -> None:
         """Set β, b, the objective and the gap, from the samples that have pairs."""

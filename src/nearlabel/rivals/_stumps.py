@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nearlabel.neighbors.exact._kernels import StumpRuns, least_z  # one library has all kernels
+from nearlabel.neighbors.exact.kernels import StumpRuns, least_z  # one library has all kernels
 from nearlabel.utils.arrays import row_blocks, uneven_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
@@ -68,15 +68,9 @@ class StumpSearch:
 
     @cached_property
     def _searches(self) -> list[_FullSearch | _BoundedSearch]:
-        kinds = (
-            (self._is_few, _FullSearch),
-            (~self._is_few, _BoundedSearch),
-        )  # second: the smallest Z of the first search is its limit
-        return [
-            kind(self._entries.of_runs(runs), self._columns.shape[0], self._n_labels)
-            for runs, kind in kinds
-            if runs.any()
-        ]
+        kinds = ((self._is_few, _FullSearch), (~self._is_few, _BoundedSearch))  # the Z of the first limits the second
+        n_samples = self._columns.shape[0]
+        return [kind(self._entries.of_runs(runs), n_samples, self._n_labels) for runs, kind in kinds if runs.any()]
 
     def goes_left(self, feature: int, threshold: float) -> BoolArray:
         """Return whether each row's value is at most the threshold."""

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models import WeightedClassifier, WithProbabilities
 from nearlabel.utils.estimators import label_scores
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import CSR, FloatArray, Matrix
 from nearlabel.utils.validation import as_dense, check_flag, check_integer
 
@@ -74,6 +75,7 @@ def _target(labels: Any) -> Any:
 _CUT = 0.5
 
 
+@registered("method", "pct")
 class PredictiveClusteringTree(ClusteringTrees):
     """Decision tree that splits on the variance of all labels at once: a single, readable tree.
 
@@ -224,6 +226,7 @@ class PredictiveClusteringTree(ClusteringTrees):
 # Random forest of predictive clustering trees (Kocev, Vens, Struyf and Džeroski 2007, 2013).
 
 
+@registered("method", "rfpct")
 class RandomForestPCT(ClusteringTrees):
     """Random forest of predictive clustering trees, which split on the variance of all labels at once.
 

@@ -7,10 +7,6 @@ from nearlabel.selection._stratified_folds import IterativeStratifiedKFold
 from nearlabel.selection._tune_neighbors import tune_neighbors
 
 __all__ = [
-    "IterativeStratifiedKFold",
-    "NeighborsClassifierCV",
-    "NeighborsPerLabel",
-    "StratificationQuality",
-    "stratification_quality",
-    "tune_neighbors",
-]
+    "IterativeStratifiedKFold", "NeighborsClassifierCV", "NeighborsPerLabel", "StratificationQuality",
+    "stratification_quality", "tune_neighbors",
+]  # fmt: skip

@@ -26,7 +26,7 @@ from nearlabel.selection.preparing import Columns, preparation, prepared_by
 from nearlabel.selection.searches import make_search
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.utils.messages import without_advice
-from nearlabel.utils.partial_labels import PartialLabels, has_unknown
+from nearlabel.utils.targets import PartialLabels, has_unknown
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 

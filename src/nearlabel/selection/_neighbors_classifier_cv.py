@@ -24,14 +24,9 @@ from nearlabel.models.selector import Budget
 from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
 from nearlabel.selection._trials import Space, Trials, fresh, is_mixed, spaces_of
 from nearlabel.thresholds import FixedThresholdsClassifier, ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
-from nearlabel.utils.problems import score
-from nearlabel.utils.targets import (
-    LabelContainer,
-    check_target,
-    predict_labels,
-    remember_target,
-    with_multilabel_target,
-)
+from nearlabel.utils.estimators import score
+from nearlabel.utils.tags import predict_labels
+from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_groups, check_integer, check_positive, check_rows
 

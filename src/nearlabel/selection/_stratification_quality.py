@@ -12,7 +12,7 @@ from scipy import sparse
 
 from nearlabel.labels import distinct_labelsets
 from nearlabel.utils.arrays import cells_of
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, MatrixLike
 
 

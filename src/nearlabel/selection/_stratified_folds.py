@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_consistent_length
 
 from nearlabel.labels import distinct_labelsets
 from nearlabel.selection._stratification_quality import label_pairs
-from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.targets import labels_and_names, tags_of
+from nearlabel.utils.tags import tags_of
+from nearlabel.utils.targets import PartialLabels, labels_and_names
 from nearlabel.utils.types import CSR, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_flag, check_integer
 

@@ -13,9 +13,7 @@ from nearlabel.lazy import LazyClassifier, NeighborsSweep
 from nearlabel.metrics import Metric, MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
 from nearlabel.models.out_of_sample import Fold, of_groups, rows_of, splits_of, splitter_of
-from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.problems import check_partial_target
-from nearlabel.utils.targets import refusal_of_unknown, require_labels
+from nearlabel.utils.targets import PartialLabels, check_partial_target, refusal_of_unknown, require_labels
 from nearlabel.utils.types import Matrix, MatrixLike
 from nearlabel.utils.validation import check_groups
 

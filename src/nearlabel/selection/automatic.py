@@ -20,9 +20,8 @@ from nearlabel.selection.named_metrics import read_metric
 from nearlabel.selection.preparing import Columns, check_impute, make_preparation
 from nearlabel.selection.tuning import Tuning
 from nearlabel.thresholds import CyclicAscent, GlobalCut, MicroFOptimum, SCut, ThresholdStrategy, strategy_for
-from nearlabel.utils.partial_labels import has_unknown
-from nearlabel.utils.targets import each_once
-from nearlabel.utils.validation import check_choice, check_integer
+from nearlabel.utils.targets import has_unknown
+from nearlabel.utils.validation import check_choice, check_integer, each_once
 
 _METHODS = {"mlmlm": "mlmlm:scale=none"}  # the candidate scales the features
 _METHODS_OF_KNOWN = ("brknn", "mlknn", "brknn:weights=distance")  # the methods of NeighborsClassifierCV without mlmlm

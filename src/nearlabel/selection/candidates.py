@@ -14,9 +14,9 @@ import numpy as np
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from nearlabel.datasets import Dataset
-from nearlabel.files.archives import open_npz
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.files.check_sums import with_sum, without_sum
+from nearlabel.files.untrusted import open_npz
 from nearlabel.selection.data import as_dataset, check_matrices
 from nearlabel.selection.methods import MethodSpec, check_takes_unknown
 from nearlabel.selection.preparing import Columns, preparation

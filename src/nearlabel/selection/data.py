@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from nearlabel.datasets import Dataset, catalogue, duplicate_groups, fetch_dataset, load_dataset, load_multidigits
-from nearlabel.utils.partial_labels import PartialLabels, partial_labels_and_names
+from nearlabel.utils.targets import PartialLabels, partial_labels_and_names
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import first_not_finite, numbers_of, without_missing
 

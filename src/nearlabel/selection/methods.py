@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 
 from nearlabel.preprocessing import ResampledClassifier
 from nearlabel.rivals import NeighborInterpolation
-from nearlabel.selection.method_names import _OF_SAMPLERS, METHODS, N_FOLDS, SAMPLERS, SELECTIONS, THRESHOLDS
+from nearlabel.selection.method_names import METHODS, N_FOLDS, OF_SAMPLERS, SAMPLERS, SELECTIONS, THRESHOLDS
 from nearlabel.selection.parts import Part, check_classifier, describe_object, from_text, hint
 from nearlabel.thresholds import (
     CALIBRATIONS,
@@ -30,7 +30,7 @@ from nearlabel.thresholds import (
 )
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.naming import import_object, split_import
-from nearlabel.utils.partial_labels import has_unknown, n_unknown
+from nearlabel.utils.targets import has_unknown, n_unknown
 from nearlabel.utils.types import Matrix, NeighborSearch
 from nearlabel.utils.validation import check_choice
 
@@ -79,9 +79,9 @@ def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearc
     MicroFOptimum(beta=2)
     >>> make_method("igs:factor=2+mlknn", 8)[0]
     InformationGainSelector(factor=2, random_state=0)
-    >>> make_method("mlros:share=0.1+mlknn", 8)
+    >>> make_method("mlsmote:n_neighbors=3+mlknn", 8)
     ResampledClassifier(estimator=MLkNN(n_neighbors=8),
-                        sampler=MLROS(random_state=0, share=0.1))
+                        sampler=MLSMOTE(n_neighbors=3, random_state=0))
     """
     return MethodSpec.of(spec).make(n_neighbors, search)
 
@@ -111,14 +111,14 @@ def make_sampler(spec: str) -> Any:
 
     Examples
     --------
-    >>> make_sampler("mlros:share=0.1")
-    MLROS(random_state=0, share=0.1)
+    >>> make_sampler("mlsmote:n_neighbors=3")
+    MLSMOTE(n_neighbors=3, random_state=0)
     """
     return _sampler_part(spec).make()
 
 
 def _sampler_part(sampler: Any) -> Part:
-    part = Part.of("sampler", SAMPLERS, sampler, settable=_OF_SAMPLERS)
+    part = Part.of("sampler", SAMPLERS, sampler, settable=OF_SAMPLERS)
     _check_has("sampler", part.prototype, ("fit_resample",))
     return part
 

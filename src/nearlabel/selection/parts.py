@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 from nearlabel.metrics import Metric
 from nearlabel.testing import METRIC_CHECKS, MULTILABEL_CHECKS, SEARCH_CHECKS, run_checks
 from nearlabel.utils.naming import import_object, names_an_import, read_value, split_import, split_option
-from nearlabel.utils.targets import each_once
+from nearlabel.utils.validation import each_once
 
 # Values of the option `estimator`: classifiers of a single label.
 ESTIMATORS: Mapping[str, Callable[[], Any]] = MappingProxyType(

@@ -13,8 +13,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler, normalize
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from nearlabel.datasets import Dataset
-from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
-from nearlabel.preprocessing._feature_scaler import are_categories, check_scale  # categories as in FeatureScaler
+from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder, are_categories, check_scale
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import check_choice
 

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from sklearn.base import clone
 
 from nearlabel.neighbors import (
     ExactNeighbors,
-    FaissHNSWNeighbors,
-    FaissIVFNeighbors,
     PrecomputedNeighbors,
-    UsearchNeighbors,
 )
 from nearlabel.selection.parts import Part, check_search
+from nearlabel.utils import names
+from nearlabel.utils.naming import named
 from nearlabel.utils.types import Matrix, NeighborSearch
 
-SEARCHES: Mapping[str, Any] = MappingProxyType(
-    {
-        "exact": ExactNeighbors,
-        "faiss-ivf": FaissIVFNeighbors,
-        "faiss-hnsw": FaissHNSWNeighbors,
-        "usearch": UsearchNeighbors,
-    }
-)
+SEARCHES = named("search", names.SEARCHES)
 
 _OF_THE_EXACT = ("metric", "n_jobs")  # options that the exact search shares with the search that is compared with it
 

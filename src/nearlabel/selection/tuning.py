@@ -31,8 +31,7 @@ from nearlabel.selection.preparing import check_impute
 from nearlabel.selection.searches import check_searches, make_search
 from nearlabel.selection.stages import SizeOf, Stages, Tuned, progress_of, tuned_of
 from nearlabel.utils.messages import Progress
-from nearlabel.utils.targets import each_once
-from nearlabel.utils.validation import check_choice, check_integer, check_positive
+from nearlabel.utils.validation import check_choice, check_integer, check_positive, each_once
 
 _SAMPLES_SHARE = 1 / 3  # share of a time limit
 _SAVED_EVERY = 5.0  # seconds

@@ -19,8 +19,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from nearlabel.solvers.binomial import fit_binomial
 from nearlabel.solvers.joint_newton import best_together, fit_support_vectors
+from nearlabel.utils.arrays import groups_of_labels
 from nearlabel.utils.estimators import RESPONSE_METHODS, label_scores, params_of_samples, response_method_of
-from nearlabel.utils.partial_labels import groups_of_labels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 _N_FOLDS = 5

@@ -345,23 +345,12 @@ _PREDICTION_SCORERS = (
 _SCORE_SCORERS = ("average_precision", "roc_auc")
 
 MULTILABEL_CHECKS: tuple[Check, ...] = (
-    check_constructor_only_stores,
-    check_scores_are_one_array,
-    check_predictions_are_label_sets,
-    check_container_of_labels_is_kept,
-    check_sparse_equals_dense,
-    check_labels_with_one_class_are_constant,
-    check_labels_permute_with_columns,
-    check_each_query_is_answered_by_itself,
-    check_predict_changes_nothing,
-    check_fit_forgets,
-    check_updates_equal_fits,
-    check_left_out_answers_follow_labels,
-    check_one_dimensional_target,
-    check_data_frames,
-    check_scikit_learn_tools,
-    check_bad_input_is_refused,
-)
+    check_constructor_only_stores, check_scores_are_one_array, check_predictions_are_label_sets,
+    check_container_of_labels_is_kept, check_sparse_equals_dense, check_labels_with_one_class_are_constant,
+    check_labels_permute_with_columns, check_each_query_is_answered_by_itself, check_predict_changes_nothing,
+    check_fit_forgets, check_updates_equal_fits, check_left_out_answers_follow_labels, check_one_dimensional_target,
+    check_data_frames, check_scikit_learn_tools, check_bad_input_is_refused,
+)  # fmt: skip
 
 
 def _scores(estimator: Any, X: Matrix) -> Any:

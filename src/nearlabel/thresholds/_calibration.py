@@ -25,7 +25,7 @@ from nearlabel.thresholds._cross_val import (  # samples are scored in the same 
     explains_itself,  # a classifier around another one, like those with thresholds
 )
 from nearlabel.utils.estimators import available_if
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_score_matrix, check_choice
 

@@ -28,12 +28,12 @@ from nearlabel.models.out_of_sample import (
     splits_of,
     splitter_of,
 )
-from nearlabel.utils.estimators import RESPONSE_METHODS, requiring_multilabel, response_method_of
-from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.problems import check_partial_target, score
+from nearlabel.utils.estimators import RESPONSE_METHODS, requiring_multilabel, response_method_of, score
+from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import (
     LabelContainer,
-    predict_labels,
+    PartialLabels,
+    check_partial_target,
     remember_target,
     require_labels,
     with_multilabel_target,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray
 from nearlabel.utils.validation import as_dense
 

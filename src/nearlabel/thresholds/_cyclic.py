@@ -17,13 +17,15 @@ from nearlabel.thresholds._global import EQUAL, GlobalCut, first_largest
 from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._per_label import SCut
 from nearlabel.thresholds._strategy import OF_EXAMPLES, OF_LABELS, ByThresholds, Objective, ThresholdStrategy
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.naming import registered
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_integer
 
 _HINT = " Hint: MicroFOptimum finds the best micro_f1, SCut the best of metrics that are means over labels."
 
 
+@registered("thresholds", "examples-f", metric="fbeta_examples")
 class CyclicAscent(ByThresholds):
     """Tune one threshold at a time for metrics of examples: a heuristic without a guarantee.
 

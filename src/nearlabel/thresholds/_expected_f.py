@@ -13,10 +13,12 @@ from nearlabel.metrics.counts import beta_squared
 from nearlabel.models.decision import top_labels
 from nearlabel.thresholds._strategy import OF_EXAMPLES, Objective, ThresholdStrategy, check_beta, checked_scores
 from nearlabel.utils.arrays import BLOCK_BYTES
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.naming import registered
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 
 
+@registered("thresholds", "expected-f")
 class ExpectedF(ThresholdStrategy):
     """Predict for each sample the label set of highest expected example-based F-beta, from probabilities.
 

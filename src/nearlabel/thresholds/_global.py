@@ -16,7 +16,8 @@ from nearlabel.models.decision import cut
 from nearlabel.thresholds._cuts import between, just_above
 from nearlabel.thresholds._strategy import ALL, ByThresholds, Objective
 from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.naming import registered
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 
 EQUAL = 1e-12  # values that differ by less count as equal: sums of thousands of quotients are not exact
@@ -24,6 +25,7 @@ _BYTES_PER_CELL = 150  # of all temporary arrays of a sweep
 _MOST_TRIED = 200  # thresholds, for a metric that is no ratio of counts
 
 
+@registered("thresholds", "global-f", metric="micro_fbeta")
 class GlobalCut(ByThresholds):
     """Find the one threshold for all labels that is best for a metric of predictions, exactly and by one sweep.
 

@@ -11,10 +11,12 @@ from nearlabel.metrics import CATALOGUE, Metric
 from nearlabel.metrics.counts import beta_terms
 from nearlabel.thresholds._cuts import Cuts, as_exact, first_largest_ratio, label_cuts
 from nearlabel.thresholds._strategy import ALL, ByThresholds, Objective, check_beta
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.naming import registered
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.validation import check_integer, check_positive
 
 
+@registered("thresholds", "micro-f")
 class MicroFOptimum(ByThresholds):
     """Find the thresholds, one for each label, that reach the global maximum of micro-averaged F-beta.
 
@@ -113,6 +115,7 @@ def micro_f_terms(cuts: Cuts, beta: float) -> tuple[NDArray[Any], NDArray[Any], 
 # Algorithm 1 of Pillai, Fumera and Roli (ICPR 2012), as printed.
 
 
+@registered("thresholds", "pillai")
 class PillaiAscent(ByThresholds):
     """Raise one threshold at a time to where micro-averaged F-beta is largest, until a scan of all changes nothing.
 

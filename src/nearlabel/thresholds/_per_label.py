@@ -19,7 +19,8 @@ from nearlabel.models.decision import cut
 from nearlabel.thresholds._cuts import label_cuts
 from nearlabel.thresholds._global import first_largest
 from nearlabel.thresholds._strategy import OF_LABELS, ByThresholds, Objective, check_beta, label_counts
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.naming import registered
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray
 from nearlabel.utils.validation import check_integer, check_positive
 
@@ -28,6 +29,7 @@ _HINT = " Hint: MicroFOptimum finds the best micro_f1, GlobalCut and CyclicAscen
 _FUNCTIONS = tuple(metric.function for metric in CATALOGUE.values())
 
 
+@registered("thresholds", "macro-f", metric="macro_fbeta")
 class SCut(ByThresholds):
     """Tune the threshold of each label for that label alone.
 
@@ -274,6 +276,15 @@ class FBR(ByThresholds):
         objective = self._objective()
         sums *= 1 if objective is None else objective.sign
         return GRID[0] if not sums.any() else GRID[int(np.flatnonzero(sums == sums.max())[-1])]
+
+
+@registered("thresholds", "fbr0", 0)
+@registered("thresholds", "fbr1", 1)
+def _around_scut(
+    variant: int, *, fbr: float | str = "auto", beta: float = 1.0, cv: int = 5, random_state: Any = None
+) -> FBR:
+    strategy = SCut("macro_fbeta", beta=beta)
+    return FBR(strategy, variant, fbr, beta=beta, cv=cv, random_state=random_state)
 
 
 class _Tuned:

@@ -22,7 +22,8 @@ from nearlabel.thresholds._risk_bounds import (
 )
 from nearlabel.thresholds._strategy import ByThresholds, checked_scores
 from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.naming import registered
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_share
 
@@ -312,6 +313,12 @@ class RiskControl(ByThresholds):
             sizes = np.ones(len(rows))
         counted = weights[rows] * (sizes > 0)
         return float(values @ counted / counted.sum()) if counted.any() else np.nan
+
+
+@registered("thresholds", "risk")
+def _from_text(measure: str = "recall", level: float = 0.9, confidence: float | None = None) -> RiskControl:
+    """Return the strategy with options from text; on leave-one-out scores its guarantee is approximate."""
+    return RiskControl(measure, level, confidence=confidence)
 
 
 def quantile_grid(scores: MatrixLike, n_cuts: int = _N_CUTS) -> FloatArray:

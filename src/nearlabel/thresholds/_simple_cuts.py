@@ -14,11 +14,13 @@ from nearlabel.thresholds._cuts import label_cuts
 from nearlabel.thresholds._global import first_largest, values_at
 from nearlabel.thresholds._strategy import ALL, ByThresholds, Objective, ThresholdStrategy
 from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.naming import registered
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray
 from nearlabel.utils.validation import as_dense, check_integer, check_positive
 
 
+@registered("thresholds", "rcut", metric="fbeta_examples")
 class RCut(ThresholdStrategy):
     """Predict the same number of labels for every sample, those with the highest scores (Yang 2001).
 
@@ -95,6 +97,8 @@ def _ranks(scores: NDArray[Any]) -> NDArray[Any]:
 # PCut: each label, or all labels together, predicted as often as in the known label sets.
 
 
+@registered("thresholds", "pcut")
+@registered("thresholds", "cardinality", per_label=False)
 class PCut(ByThresholds):
     """Set the threshold of each label so that it is predicted as often as it occurs; no metric is optimised.
 
@@ -166,6 +170,7 @@ def _in_one_column(truth: PartialLabels) -> PartialLabels:
 # MCut: a threshold for each sample, at the largest gap between its sorted scores.
 
 
+@registered("thresholds", "mcut")
 class MCut(ThresholdStrategy):
     """Predict for each sample the labels above the largest gap between two successive scores; nothing is tuned.
 

@@ -20,7 +20,7 @@ from nearlabel.metrics.counts import MEAN_RATIOS, Comparison, Counts, Grouping, 
 from nearlabel.metrics.inputs import check_weights as scaled_weights
 from nearlabel.metrics.inputs import rows_with_known_cells
 from nearlabel.models.decision import cut
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_score_matrix, check_positive
 

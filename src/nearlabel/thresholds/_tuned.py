@@ -27,7 +27,7 @@ from nearlabel.thresholds._updates import (
     warn_if_stale,
 )
 from nearlabel.utils.estimators import available_if
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 
 _MOST_FOLDS_JUDGED = 100  # each is one more run of the strategy

@@ -14,8 +14,7 @@ from nearlabel.models.out_of_sample import Needs, left_out_answer
 from nearlabel.models.updates import Arriving, Labelled, StaleThresholdsWarning
 from nearlabel.thresholds._cross_val import OneClass
 from nearlabel.thresholds._strategy import ThresholdStrategy
-from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.targets import Target, remember_target
+from nearlabel.utils.targets import PartialLabels, Target, remember_target
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_score_matrix
 

@@ -10,7 +10,7 @@ from nearlabel.metrics import Metric
 from nearlabel.metrics.evaluation import Evaluation
 from nearlabel.metrics.inputs import check_predicted
 from nearlabel.thresholds._strategy import ThresholdStrategy, counted_rows
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 
 

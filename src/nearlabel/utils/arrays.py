@@ -40,6 +40,19 @@ def uneven_blocks(sizes: IntArray, budget: int = BLOCK_BYTES) -> Iterator[slice]
         start = stop
 
 
+def as_float64(rows: Matrix) -> Matrix:
+    """Return float64 rows, dense or CSR; a copy only where they are not."""
+    return rows.astype(np.float64, copy=False)
+
+
+def is_mapped(X: Matrix) -> bool:
+    """Return whether rows are mapped from a file."""
+    part = X.data if sparse.issparse(X) else X
+    while isinstance(part, np.ndarray) and not isinstance(part, np.memmap):
+        part = part.base
+    return isinstance(part, np.memmap)
+
+
 # Entries and cells of a dense or CSR matrix.
 
 
@@ -60,6 +73,25 @@ def cells_of(matrix: Matrix, rows: IntArray, columns: IntArray) -> IntArray:
 def entry_rows(stored: CSR) -> IntArray:
     """Return the row of each stored entry."""
     return np.repeat(np.arange(stored.shape[0]), np.diff(stored.indptr))
+
+
+def canonical(stored: Any) -> Any:
+    """Return a sparse matrix whose entries are sorted, each once; that of the caller is not changed."""
+    if not stored.has_canonical_format:
+        stored = stored.copy()
+        stored.sum_duplicates()
+    return stored
+
+
+def groups_of_labels(unknown: Matrix) -> list[tuple[IntArray, IntArray]]:
+    """Return the labels that are unknown in the same rows, and those rows, by the first label of each group."""
+    columns = sparse.csc_array(unknown)
+    columns.sort_indices()
+    groups: dict[bytes, list[int]] = {}
+    hidden = np.split(columns.indices, columns.indptr[1:-1])
+    for label, rows in enumerate(hidden):
+        groups.setdefault(rows.tobytes(), []).append(label)
+    return [(np.array(labels), hidden[labels[0]]) for labels in groups.values()]
 
 
 # Limits of the size of features for methods that sum their squares and products.

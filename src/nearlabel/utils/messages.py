@@ -103,6 +103,7 @@ Progress = Callable[[int, int], None]  # called with the numbers of finished and
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 _clock: ContextVar[Listener | None] = ContextVar("clock", default=None)
+current_listener = _listener.get  # None: no one listens
 
 
 @contextmanager
@@ -120,14 +121,6 @@ def listening(listener: Listener | None, clock: Listener | None = None) -> Itera
         _clock.reset(tokens[1])
 
 
-@contextmanager
-def part(start: float, end: float) -> Iterator[None]:
-    """Report the progress in the block as this part of the whole."""
-    whole = _listener.get()
-    with listening(None if whole is None else lambda share: whole(start + share * (end - start))):
-        yield
-
-
 def tell(share: float) -> None:
     """Report the finished share of the work."""
     listener = _listener.get()
@@ -142,10 +135,10 @@ def expect(seconds: float) -> None:
         clock(seconds)
 
 
-def counter(n_tasks: int) -> Callable[[], None]:
-    """Return a function to call after each of n tasks, from any thread."""
-    listener, done = _listener.get(), count(1)
-    return (lambda: None) if listener is None else lambda: listener(next(done) / n_tasks)
+def counter(listener: Listener, n_tasks: int, start: float, end: float) -> Callable[[], None]:
+    """Return a function to call after each of n tasks, from any thread, which are this part of the work."""
+    done = count(1)
+    return lambda: listener(start + next(done) / n_tasks * (end - start))
 
 
 # Shortened names.

@@ -1,4 +1,4 @@
-"""Things that users name: objects to import, options ``name:parameter=value``, and optional libraries."""
+"""Things that have names: objects to import, options ``name:parameter=value``, optional libraries, methods."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import math
 import re
 import sys
 import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import MappingProxyType, ModuleType
+from typing import Any, Literal, TypeVar
 
 # A dotted module or a file, a colon, and a name that is not the beginning of an option.
 _NAMED = re.compile(r"(?P<module>[^:=]+):(?P<name>[A-Za-z_]\w*)(?=:|\Z)")
@@ -152,3 +154,35 @@ def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:
         if is_missing:
             raise ImportError(f"{purpose} needs {library}: pip install 'nearlabel[{extra}]'.") from error
         raise ImportError(f"{purpose} needs {library}, which is installed but cannot be imported: {error}") from error
+
+
+# What has a name in specifications, declared where it is defined. The specification ``igs+mlknn@micro-f`` names a
+# selection, a method and thresholds. `make names` writes all names to `nearlabel.utils.names`, from which help pages
+# and the loader of models read them.
+
+Kind = Literal["method", "selection", "sampler", "thresholds", "search"]
+_Maker = TypeVar("_Maker", bound=Callable[..., Any])
+_MAKERS: dict[Kind, dict[str, Callable[..., Any]]] = {}
+
+
+def registered(kind: Kind, name: str, *args: object, **options: object) -> Callable[[_Maker], _Maker]:
+    """Declare a class, or a function that makes an object, under a name, with arguments that the name sets.
+
+    `load_model` builds these objects, except searches, from a file with any attributes: they must do nothing but
+    compute (`nearlabel.persistence._allow_list`).
+    """
+
+    def declare(maker: _Maker) -> _Maker:
+        makers = _MAKERS.setdefault(kind, {})
+        if name in makers:
+            raise ValueError(f"{kind} must have a name of its own, got {name!r} for {makers[name]!r} and {maker!r}.")
+        makers[name] = partial(maker, *args, **options) if args or options else maker
+        return maker
+
+    return declare
+
+
+def named(kind: Kind, order: Sequence[str]) -> Mapping[str, Any]:
+    """Return what makes the objects, by name, in an order; names that are missing there come last."""
+    makers = _MAKERS[kind]
+    return MappingProxyType({name: makers[name] for name in (*order, *makers) if name in makers})

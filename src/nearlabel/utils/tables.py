@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nearlabel.utils.messages import shortened
 from nearlabel.utils.naming import import_optional
-from nearlabel.utils.targets import names_of_labels
+from nearlabel.utils.tags import names_of_labels
 from nearlabel.utils.types import IntArray, Matrix, Table
 
 OF_LABELSETS = ("labels", "names")  # columns of tuples: the indices and the names of labels

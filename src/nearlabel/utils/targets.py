@@ -1,28 +1,39 @@
-"""Checks of y: label sets of any container as an indicator matrix, their names, and the way back."""
+"""Checks of y, and of X with y: label sets of any container as an indicator matrix, unknown cells, names, and back."""
 
 from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_consistent_length
 
-from nearlabel.utils.containers import without_sparse_frame
+from nearlabel.utils.containers import is_frame, missing, without_sparse_frame
+from nearlabel.utils.tags import (
+    SETS,
+    UNKNOWN_HINT,
+    as_column,
+    classes_of,
+    name_of_column,
+    objects_of,
+    tag_matrix,
+    tags_of,
+)
 from nearlabel.utils.types import CSR, FloatArray, LabelSets, LabelType, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, is_dask_array
+from nearlabel.utils.validation import as_dense, check_rows, is_dask_array
 
 _SETS_HINT = (
     " Hint: classifiers accept lists of tags if all tags are str;"
     " sklearn.preprocessing.MultiLabelBinarizer makes an indicator matrix from any labels."
 )
-UNKNOWN_HINT = " Hint: BRkNN, BRkNNa, BRkNNb, MLkNN and BinaryRelevance learn from the known cells only."
+
+
 NEGATIVE_HINT = " Hint: 0 means that a label does not apply, NaN that it is unknown."
 
 
@@ -54,7 +65,7 @@ def as_label_matrix(y: MatrixLike, *, name: str = "y", dtype: LabelType | None =
     ValueError
         If y is not two-dimensional, has no labels, or contains anything but 0 and 1.
     """
-    y = without_sparse_frame(y)
+    y = without_sparse_frame(y) if hasattr(y, "iloc") else y
     if sparse.issparse(y):
         return _as_sparse_labels(y, name).astype(dtype or np.int64)
     labels = _as_dense_labels(y, name)
@@ -99,10 +110,10 @@ def _as_dense_labels(y: Any, name: str) -> Matrix:
 def _other_than_tag(y: Any) -> str:
     """Return a sentence on the first row that is not a list of str, if y contains text and so seems to be tags."""
     rows = list(y)
-    if not any(isinstance(tag, str) for row in rows if isinstance(row, _SETS) for tag in row):
+    if not any(isinstance(tag, str) for row in rows if isinstance(row, SETS) for tag in row):
         return ""
     for number, row in enumerate(rows):
-        if not isinstance(row, _SETS):
+        if not isinstance(row, SETS):
             return f" Row {number} is not a list of tags: {row!r}."
         wrong = [tag for tag in row if not isinstance(tag, str)]
         if wrong:
@@ -198,48 +209,22 @@ def check_target(estimator: object, y: MatrixLike, *, dtype: LabelType = np.int6
         labels, names = tag_matrix(tags, dtype)
         return Target(labels, LabelContainer(None, np.dtype(np.int64)), names)
     matrix = without_sparse_frame(y)
-    column = _as_column(matrix)
+    column = as_column(matrix)
     if column is None:
         try:
             labels = as_label_matrix(matrix, dtype=dtype)
         except UnknownCellsError as error:
             raise refusal_of_unknown(estimator, error.n_cells) from error
         return Target(labels, LabelContainer.of(matrix), label_names_of(y, labels.shape[1]))
-    classes = _classes_of(column)
+    classes = classes_of(column)
     # The label is the second class; with only one class, no sample has the label.
     labels = (column == classes[-1]).astype(dtype) if len(classes) == 2 else np.zeros(len(column), dtype=dtype)
     return Target(labels.reshape(-1, 1), LabelContainer(None, column.dtype, classes), name_of_column(y))
 
 
-def name_of_column(y: MatrixLike) -> NDArray[Any]:
-    """Return the name of the only label of a one-dimensional y, as an array (1,): the name of a series, or else 0."""
-    name = getattr(y, "name", None)
-    return np.array([name]) if isinstance(name, str) and name else np.arange(1)
-
-
 def refusal_of_unknown(estimator: object, n_cells: int) -> ValueError:
     """Return the error of a classifier that cannot learn from label sets with unknown cells."""
     return ValueError(f"y must have no unknown cells for {type(estimator).__name__}, got {n_cells}.{UNKNOWN_HINT}")
-
-
-def tags_of(y: MatrixLike) -> list[Collection[str]] | None:
-    """Return the tags of each sample if y is a sequence of lists, tuples, sets or arrays of str; otherwise None."""
-    if sparse.issparse(y) or getattr(y, "ndim", 1) != 1 or isinstance(y, str | dict) or not isinstance(y, Iterable):
-        return None
-    if hasattr(y, "column_names"):  # a pyarrow.Table iterates over its columns
-        return None
-    as_list = getattr(y, "to_pylist", getattr(y, "to_list", None))  # of pyarrow; of pandas and polars
-    rows = list(y) if as_list is None else as_list()
-    if not all(isinstance(row, _SETS) for row in rows) or not any(len(row) for row in rows):
-        return None
-    return rows if all(isinstance(tag, str) for row in rows for tag in row) else None
-
-
-def tag_matrix(tags: Collection[Collection[str]], dtype: LabelType = np.int64) -> tuple[Matrix, NDArray[Any]]:
-    """Return the indicator matrix (n_samples, n_labels) of tags, and their names in alphabetical order."""
-    binarizer = MultiLabelBinarizer(sparse_output=True)
-    labels = binarizer.fit_transform(tags).astype(dtype).toarray()
-    return labels, binarizer.classes_.astype(object)
 
 
 def labels_and_names(y: MatrixLike, *, name: str = "y") -> tuple[Matrix, NDArray[Any]]:
@@ -255,76 +240,6 @@ def labels_and_names(y: MatrixLike, *, name: str = "y") -> tuple[Matrix, NDArray
         return tag_matrix(tags)
     labels = as_label_matrix(y, name=name)
     return labels, label_names_of(y, labels.shape[1])
-
-
-def names_of_labels(labels: Matrix, names: NDArray[Any]) -> list[tuple[Any, ...]]:
-    """Return the label names of each sample, in the order of the columns of an indicator matrix."""
-    rows = sparse.csr_array(labels)
-    rows.sort_indices()
-    return [tuple(names[some].tolist()) for some in np.split(rows.indices, rows.indptr[1:-1])]
-
-
-def _as_column(y: MatrixLike) -> NDArray[Any] | None:
-    """Return a one-dimensional y of single values as an array; return None for any other y."""
-    if sparse.issparse(y):
-        return None
-    try:
-        column = np.asarray(y)
-    except ValueError:  # rows of unequal length
-        return None
-    if column.ndim != 1 or (column.dtype.kind == "O" and any(isinstance(value, _COLLECTIONS) for value in column[:1])):
-        return None
-    if column.dtype.kind == "U" and isinstance(y, list | tuple) and not all(isinstance(value, str) for value in y):
-        raise ValueError("y must contain classes of one type if it is one-dimensional, got text and others.")
-    if column.dtype.kind == "O" and all(isinstance(value, numbers.Real | np.bool_) for value in column):
-        return np.array(column.tolist())  # pandas' nullable types
-    return column
-
-
-_SETS = (list, tuple, set, frozenset, np.ndarray)
-_COLLECTIONS = (*_SETS, dict)
-
-
-def _classes_of(column: NDArray[Any]) -> NDArray[Any]:
-    """Return the sorted classes of a one-dimensional y, one or two; raise ValueError if it cannot be one label."""
-    if column.dtype.kind == "f" and not np.isfinite(column).all():
-        raise ValueError(f"y must not contain NaN or infinity, got {column[~np.isfinite(column)][0]}.{UNKNOWN_HINT}")
-    if column.dtype.kind == "f" and (column != np.round(column)).any():
-        raise ValueError("y must contain two classes if it is one-dimensional, got a continuous target.")
-    if column.dtype.kind == "c":
-        raise ValueError("y must contain two classes if it is one-dimensional. Complex data not supported.")
-    if column.dtype.kind not in "buifUO" or (column.dtype.kind == "O" and not all(isinstance(v, str) for v in column)):
-        raise ValueError(
-            f"y must contain numbers, booleans or strings if it is one-dimensional, got values of type {column.dtype}."
-        )
-    classes: NDArray[Any] = np.unique(column)
-    if len(classes) > 2:
-        raise ValueError(
-            f"y must contain two classes if it is one-dimensional, got {len(classes)}. Only binary classification is"
-            " supported in one column. Hint: sklearn.preprocessing.LabelBinarizer makes a column for each class,"
-            " MultiLabelBinarizer one for each label of sets or lists."
-        )
-    return classes
-
-
-def predict_labels(self: Any, X: MatrixLike) -> list[tuple[Any, ...]]:
-    """Predict the names of each sample's labels.
-
-    Parameters
-    ----------
-    X : array-like, data frame or sparse container of shape (n_queries, n_features)
-        Queries.
-
-    Returns
-    -------
-    labels : list of tuple, of length n_queries
-        Names from `label_names_`, in their order: tags, column names of a data frame, or column numbers. For a
-        one-dimensional y, the predicted class.
-    """
-    predicted = self.predict(X)
-    if self._container.classes is not None:
-        return [(one,) for one in predicted.tolist()]
-    return names_of_labels(predicted, self.label_names_)
 
 
 def remember_target(estimator: Any, target: Target) -> None:
@@ -371,11 +286,209 @@ def label_names_of(y: MatrixLike, n_labels: int) -> NDArray[Any]:
     return np.asarray(columns)
 
 
-def each_once(name: str, values: object) -> tuple[Any, ...]:
-    """Return the values as a tuple; raise an error if it is empty or has duplicates."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise TypeError(f"{name} must be a tuple, got {values!r}. Hint: ({values!r},).")
-    each = tuple(values)
-    if not each or len(set(each)) != len(each):
-        raise ValueError(f"{name} must name at least one, each once, got {each}.")
-    return each
+# Label sets with unknown cells, split into label sets and a mask.
+#
+# A cell is unknown if y contains NaN, None, a missing value of pandas or polars, a masked value of numpy, or, in a
+# sparse y, a stored NaN. Unknown does not mean negative: functions that accept such a y use the known cells only.
+
+
+class PartialLabels(NamedTuple):
+    """Label sets (n_samples, n_labels) with 0 where a cell is unknown, and the mask of unknown cells.
+
+    `unknown` is a boolean array, or canonical CSR of True if the label sets are sparse; None if all cells are known.
+    """
+
+    labels: Matrix
+    unknown: Matrix | None
+
+    @classmethod
+    def of(cls, y: MatrixLike, *, name: str = "y", dtype: LabelType | None = np.int64) -> PartialLabels:
+        """Split label sets; without unknown cells they are as `as_label_matrix` returns them.
+
+        Parameters
+        ----------
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Contains 0, 1 and missing values for unknown cells.
+        name : str, default="y"
+            Name in messages.
+        dtype : type, default=np.int64
+            As in `as_label_matrix`.
+
+        Raises
+        ------
+        ValueError
+            If y is not two-dimensional, has no labels, or contains anything else.
+        """
+        y = without_sparse_frame(y)
+        values = _as_floats(y)
+        if values is None:
+            return cls(as_label_matrix(y, name=name, dtype=dtype), None)
+        data = values.data if sparse.issparse(values) else values
+        hidden = np.isnan(data)
+        if (data[~hidden] < 0).any():
+            raise ValueError(f"{name} must contain 0, 1 and NaN only, got {data[~hidden].min():g}.{NEGATIVE_HINT}")
+        if not sparse.issparse(values):
+            return cls(as_label_matrix(np.where(hidden, 0.0, values), name=name, dtype=dtype), hidden)
+        known = sparse.csr_array((np.where(hidden, 0.0, data), values.indices, values.indptr), shape=values.shape)
+        labels = as_label_matrix(known, name=name, dtype=dtype)
+        unknown = sparse.csr_array((hidden, values.indices, values.indptr), shape=values.shape)
+        unknown.eliminate_zeros()  # in place: the last use of `values`
+        return cls(labels, unknown)
+
+    def rows(self, some: Any) -> PartialLabels:
+        """Return some rows; their mask is None only if the whole mask is None."""
+        return PartialLabels(self.labels[some], None if self.unknown is None else self.unknown[some])
+
+    def with_nan(self) -> Matrix:
+        """Return the label sets as float64 with NaN in unknown cells; unchanged if all cells are known."""
+        if self.unknown is None:
+            return self.labels
+        if not sparse.issparse(self.labels):
+            return np.where(self.unknown, np.nan, self.labels)
+        unknown = self.unknown.astype(np.float64)
+        unknown.data[:] = np.nan
+        return sparse.csr_array(self.labels.astype(np.float64) + unknown)
+
+
+def has_unknown(Y: Matrix) -> bool:
+    """Return whether label sets, an array or CSR array, have unknown cells."""
+    return n_unknown(Y) > 0
+
+
+def n_unknown(Y: Matrix) -> int:
+    """Return the number of unknown cells."""
+    values = Y.data if sparse.issparse(Y) else Y
+    return int(np.isnan(values).sum()) if values.dtype.kind == "f" else 0
+
+
+def partial_labels_and_names(y: MatrixLike, *, name: str = "y") -> tuple[PartialLabels, NDArray[Any]]:
+    """Return label sets, possibly with unknown cells, and the names of the labels, as `labels_and_names` does.
+
+    Raises
+    ------
+    ValueError
+        If y is neither tags nor accepted by `PartialLabels.of`.
+    """
+    if tags_of(y) is not None:
+        labels, names = labels_and_names(y, name=name)
+        return PartialLabels(labels, None), names
+    parts = PartialLabels.of(y, name=name)
+    return parts, label_names_of(y, parts.labels.shape[1])
+
+
+def _as_floats(y: MatrixLike) -> Any:
+    """Return y as float64 with NaN in unknown cells, dense or canonical CSR; None if all cells are known."""
+    if sparse.issparse(y):
+        return _sparse_floats(y)
+    if np.ma.is_masked(y):
+        y = np.ma.filled(y.astype(np.float64), np.nan)
+    try:
+        values: Any = np.asarray(y)
+    except ValueError:  # rows of unequal length: `as_label_matrix` explains
+        return None
+    if values.ndim == 2 and values.dtype.kind == "O":
+        values = _object_floats(values)
+    return values if values is not None and values.dtype.kind == "f" and np.isnan(values).any() else None
+
+
+def _sparse_floats(y: Any) -> Any:
+    values = sparse.csr_array(y)
+    if values.dtype.kind != "f" or not np.isnan(values.data).any():
+        return None
+    values = values.astype(np.float64, copy=True)
+    values.sum_duplicates()
+    return values
+
+
+def _object_floats(values: Any) -> FloatArray | None:
+    """Return cells that are numbers or missing as floats; None if there are others."""
+    unknown = missing(values.ravel()).reshape(values.shape)
+    if not all(isinstance(value, numbers.Real | np.bool_) for value in values[~unknown]):
+        return None
+    return np.where(unknown, np.nan, values).astype(np.float64)
+
+
+# Checked training data: samples, and label sets with possibly unknown cells.
+
+
+class Problem(NamedTuple):
+    """Samples (n_samples, n_features), label sets (n_samples, n_labels) and the mask of unknown cells or None."""
+
+    X: Matrix
+    labels: Matrix
+    unknown: Matrix | None
+
+
+def check_problem(
+    estimator: Any,
+    X: MatrixLike,
+    y: MatrixLike,
+    *,
+    takes_unknown: bool = False,
+    takes_dask: bool = False,
+    label_dtype: LabelType = np.int64,
+) -> Problem:
+    """Return training samples and label sets, dense or CSR, and set the classifier's attributes of y.
+
+    A dask array y is gathered; X is converted by `check_rows`, and y by `as_label_matrix`.
+
+    Raises
+    ------
+    ValueError
+        If X or y is malformed, their lengths differ, or cells of y are unknown unless `takes_unknown`.
+    """
+    require_labels(estimator, y)
+    X = check_rows(estimator, X, takes_dask=takes_dask)
+    target, unknown = check_partial_target(estimator, y, dtype=label_dtype)
+    if unknown is not None and not takes_unknown:
+        raise refusal_of_unknown(estimator, int(unknown.sum()))
+    check_consistent_length(X, target.labels)
+    remember_target(estimator, target)
+    return Problem(X, target.labels, unknown)
+
+
+def check_partial_target(
+    estimator: object, y: MatrixLike, *, dtype: LabelType = np.int64, may_know_nothing: bool = False
+) -> tuple[Target, Matrix | None]:
+    """Return the result of `check_target`, with 0 in unknown cells, and their mask; None if all cells are known.
+
+    In a list of tags, None is a sample without known labels. With `may_know_nothing`, for samples that are added later,
+    all cells of a matrix may be unknown.
+
+    Raises
+    ------
+    ValueError
+        If y is malformed, or all cells are unknown.
+    """
+    if type(y) is np.ndarray and y.ndim == 2 and y.dtype.kind in "bui":  # the usual y: nothing to look for
+        names = np.arange(y.shape[1])
+        return Target(as_label_matrix(y, dtype=dtype), LabelContainer(None, y.dtype), names), None
+    if is_dask_array(y):
+        y = y.compute()
+    if hasattr(y, "__array__") and not isinstance(y, Iterable) and not is_frame(y):
+        y = np.asarray(y)
+    values = objects_of(y)
+    if values is None:
+        return _matrix_target(y, dtype, may_know_nothing=may_know_nothing)
+    unknown = missing(values)
+    if not unknown.any():
+        return check_target(estimator, y, dtype=dtype), None
+    if unknown.all():
+        raise _nothing_known(unknown)
+    known = check_target(estimator, values[~unknown].tolist(), dtype=dtype)
+    labels = np.zeros((len(values), known.labels.shape[1]), dtype=dtype)
+    labels[~unknown] = known.labels
+    names = known.names if known.container.classes is None else name_of_column(y)
+    return Target(labels, known.container, names), np.repeat(unknown[:, np.newaxis], labels.shape[1], axis=1)
+
+
+def _matrix_target(y: MatrixLike, dtype: LabelType, *, may_know_nothing: bool) -> tuple[Target, Matrix | None]:
+    matrix = without_sparse_frame(y)
+    labels, unknown = PartialLabels.of(matrix, dtype=dtype)
+    if unknown is not None and not may_know_nothing and unknown.sum() == np.prod(labels.shape):
+        raise _nothing_known(labels)
+    return Target(labels, LabelContainer.of(matrix), label_names_of(y, labels.shape[1])), unknown
+
+
+def _nothing_known(y: Matrix) -> ValueError:
+    return ValueError(f"y must have a known cell, got none in shape {y.shape}.")

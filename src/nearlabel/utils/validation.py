@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -254,12 +253,16 @@ def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask:
     """
     if not is_dask_array(X):
         finite = "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
-        with _naming_the_column(X):
-            X = with_stored_zeros(X)
-            rows = validate_data(estimator, X, accept_sparse="csr", ensure_all_finite=finite, reset=reset)
+        try:
+            rows = with_stored_zeros(X) if hasattr(X, "iloc") else X
+            rows = validate_data(estimator, rows, accept_sparse="csr", ensure_all_finite=finite, reset=reset)
             if rows.dtype.kind == "O":  # a polars frame with a text column, whose texts may be numbers
                 rows = check_array(rows.astype(np.float64), ensure_all_finite=finite, input_name="X")
-        check_width(rows)
+        except ValueError as error:
+            _name_the_column(error, X)
+            raise
+        if sparse.issparse(rows):
+            check_width(rows)
         return _as_plain_rows(rows)
     if not takes_dask:
         raise TypeError(
@@ -285,21 +288,17 @@ def check_width(X: Matrix) -> None:
         )
 
 
-@contextmanager
-def _naming_the_column(X: MatrixLike) -> Iterator[None]:
-    """Name the non-numeric column of a data frame; scikit-learn's error quotes only a value."""
-    try:
-        yield
-    except ValueError as error:
-        if "could not convert" not in str(error) or not is_frame(X):
-            raise
-        kinds = [kind_of(column) for column in columns_of(X)]
-        place = next((place for place, kind in enumerate(kinds) if kind != "number"), 0)
-        names: Any = getattr(X, "column_names", getattr(X, "columns", None))
-        raise ValueError(
-            f"X must contain numbers, got those of kind {kinds[place]!r} in column {names[place]!r}: {error}."
-            " Hint: nearlabel.preprocessing.MixedFeaturesEncoder encodes categories, dates and texts as numbers."
-        ) from error
+def _name_the_column(error: ValueError, X: MatrixLike) -> None:
+    """Raise an error that names the non-numeric column of a data frame; scikit-learn's error quotes only a value."""
+    if "could not convert" not in str(error) or not is_frame(X):
+        return
+    kinds = [kind_of(column) for column in columns_of(X)]
+    place = next((place for place, kind in enumerate(kinds) if kind != "number"), 0)
+    names: Any = getattr(X, "column_names", getattr(X, "columns", None))
+    raise ValueError(
+        f"X must contain numbers, got those of kind {kinds[place]!r} in column {names[place]!r}: {error}."
+        " Hint: nearlabel.preprocessing.MixedFeaturesEncoder encodes categories, dates and texts as numbers."
+    ) from error
 
 
 def _as_plain_rows(X: Matrix) -> Matrix:
@@ -318,3 +317,21 @@ def _as_plain_rows(X: Matrix) -> Matrix:
     if X.indices.dtype == np.int64 and max(X.nnz, *X.shape) <= np.iinfo(np.int32).max:
         X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
     return X
+
+
+def row_names(X: MatrixLike) -> NDArray[Any] | None:
+    """Return the names of the rows in the index of a pandas data frame if they are texts; numbers are ambiguous."""
+    index = X.index if hasattr(X, "iloc") else ()
+    if not len(index) or not all(isinstance(name, str) for name in index):
+        return None
+    return np.array(index, dtype=str)
+
+
+def each_once(name: str, values: object) -> tuple[Any, ...]:
+    """Return the values as a tuple; raise an error if it is empty or has duplicates."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a tuple, got {values!r}. Hint: ({values!r},).")
+    each = tuple(values)
+    if not each or len(set(each)) != len(each):
+        raise ValueError(f"{name} must name at least one, each once, got {each}.")
+    return each

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,7 +70,7 @@ def statistics_of(X: Matrix) -> Columns:
     return total
 
 
-def _blocks_of(X: Matrix) -> Iterator[slice]:
+def _blocks_of(X: Matrix) -> Iterable[slice]:
     if sparse.issparse(X):
         return uneven_blocks(16 * np.diff(X.indptr).astype(np.int64), _BLOCK_BYTES)
     return row_blocks(X.shape[0], 8 * X.shape[1], _BLOCK_BYTES)

@@ -33,8 +33,8 @@ from nearlabel.datasets.doctor._tables import Table, table_of
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.votes import LEAST_ROWS, MOST_OF_ALL, all_tied, occurrences, share_of_most_used, skewness
 from nearlabel.utils.containers import without_sparse_frame
-from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.targets import tag_matrix, tags_of
+from nearlabel.utils.tags import tag_matrix, tags_of
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_integer
 

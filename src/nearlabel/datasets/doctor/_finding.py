@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from nearlabel.utils.arrays import row_blocks, uneven_blocks
-from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.arrays import canonical, row_blocks, uneven_blocks
 from nearlabel.utils.tables import frame_of_records, names_within
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, IntArray, Matrix, MatrixLike
 
 SEVERE, WARNING, NOTE = SEVERITIES = ("severe", "warning", "note")
@@ -217,10 +217,7 @@ def duplicate_groups(X: MatrixLike) -> IntArray:
         of_cells: IntArray = np.unique([repr(row) for row in rows.tolist()], return_inverse=True)[1]
         return of_cells
     rows = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
-    if sparse.issparse(rows) and not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    groups: IntArray = np.unique(row_keys(rows), return_inverse=True)[1]
+    groups: IntArray = np.unique(row_keys(canonical(rows) if sparse.issparse(rows) else rows), return_inverse=True)[1]
     return groups
 
 

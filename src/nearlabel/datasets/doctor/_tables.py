@@ -14,6 +14,7 @@ from scipy import sparse
 
 from nearlabel.datasets._numeric_columns import are_few, have_words
 from nearlabel.preprocessing import MixedFeaturesEncoder
+from nearlabel.utils.arrays import canonical
 from nearlabel.utils.containers import as_array, columns_of, is_categorical, is_frame, missing
 from nearlabel.utils.types import BoolArray, FloatArray, Matrix, MatrixLike
 
@@ -136,7 +137,7 @@ def table_of(
         is not of its kind.
     """
     if sparse.issparse(X):
-        matrix = _canonical(X)
+        matrix = canonical(sparse.csr_array(X).astype(np.float64, copy=False))
         return Table(matrix, _checked(matrix.shape, names, what))
     if not is_frame(X):
         X = np.asarray(X)
@@ -148,14 +149,6 @@ def table_of(
     if kinds is not None and len(kinds) != len(known):
         raise ValueError(f"feature_kinds must be {len(known)} kinds, one for each column of {what}, got {len(kinds)}.")
     return _of_columns(columns_of(X), known, kinds, X.shape[0], what)
-
-
-def _canonical(X: Any) -> Matrix:
-    rows = sparse.csr_array(X).astype(np.float64, copy=False)
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
 
 
 def _names_of_frame(X: Any) -> list[str]:

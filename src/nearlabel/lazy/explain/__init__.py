@@ -5,14 +5,6 @@ from nearlabel.lazy.explain._flips import Account, Evidence, bayes_account, shar
 from nearlabel.models.explanation import Explanation
 
 __all__ = [
-    "Account",
-    "Evidence",
-    "Explanation",
-    "OtherRule",
-    "bayes_account",
-    "explain",
-    "explain_known_cells",
-    "explain_votes",
-    "make_explanation",
-    "share_nearer",
-]
+    "Account", "Evidence", "Explanation", "OtherRule", "bayes_account", "explain", "explain_known_cells",
+    "explain_votes", "make_explanation", "share_nearer",
+]  # fmt: skip

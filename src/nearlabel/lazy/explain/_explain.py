@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.lazy import _engine
-from nearlabel.lazy._votes import Neighbors, Votes
+from nearlabel.lazy._engine import Neighbors, Votes
 from nearlabel.lazy.explain._flips import FLIP, Account, Evidence, Trial, least_changes, share_nearer
 from nearlabel.models.decision import cut
 from nearlabel.models.explanation import Explanation

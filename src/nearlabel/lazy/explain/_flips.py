@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.lazy import _engine
-from nearlabel.lazy._engine import SparseScores
-from nearlabel.lazy._votes import NeighborLabelSets, Neighbors, Votes
+from nearlabel.lazy._engine import NeighborLabelSets, Neighbors, SparseScores, Votes
 from nearlabel.utils.arrays import cells_of, row_blocks
 from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Table

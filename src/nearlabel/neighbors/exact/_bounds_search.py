@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial import cKDTree
 
-from nearlabel.neighbors.exact._candidates import Result, first_of_each, nonzero
+from nearlabel.neighbors.exact._candidates import Result, first_of_each, in_threads, keep_best, nonzero
 from nearlabel.neighbors.exact._distances import Distance, Rows, Tile, TreeDistance, rounding64
-from nearlabel.neighbors.exact._pairs import as_float64
-from nearlabel.neighbors.exact._threads import in_threads
-from nearlabel.utils.arrays import BLOCK_BYTES, row_blocks
+from nearlabel.utils.arrays import BLOCK_BYTES, as_float64, row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 _QUERIES_PER_TILE = 256
@@ -23,15 +22,16 @@ _LONGEST_RUN = 32
 _LARGEST = float(np.finfo(np.float64).max)
 
 
+@dataclass(frozen=True, eq=False)
 class BoundsSearch:
     """Bound all pairs in float64 and refine those within the limits, panel by panel; no copy of the rows is kept."""
 
-    def __init__(self, X: Matrix, distance: Distance) -> None:
-        self._X, self._distance = X, distance
+    X: Matrix
+    distance: Distance
 
     def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Result:
         """Return ranks and indices (n_queries, k) of the nearest rows; without queries, of each row without itself."""
-        X = self._X if queries is None else queries
+        X = self.X if queries is None else queries
         result = Result.empty(X.shape[0], k)
         self.write(X, np.arange(X.shape[0]), result, n_jobs, drop_self=queries is None)
         return result
@@ -52,20 +52,20 @@ class BoundsSearch:
         in_threads(n_jobs, work, ((tile,) for tile in tiles))
 
     def _nearest(self, queries: Matrix, k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
-        ready = self._distance.prepare(queries)
-        return nearest_rows(ready, self._panels(len(ready), k), self._X.shape[0], k, self._distance, own=own)
+        ready = self.distance.prepare(queries)
+        return nearest_rows(ready, self._panels(len(ready), k), self.X.shape[0], k, self.distance, own=own)
 
     def _panels(self, n_queries: int, k: int) -> Iterator[tuple[int, Rows]]:
-        bytes_per_row = n_queries * _BYTES_PER_PAIR + 8 * self._X.shape[1] * (not sparse.issparse(self._X))
+        bytes_per_row = n_queries * _BYTES_PER_PAIR + 8 * self.X.shape[1] * (not sparse.issparse(self.X))
         bytes_per_row += self._filled_bytes_per_row()
         budget = max(_USUAL_TILE, min(_LARGEST_TILE, _ROWS_PER_NEIGHBOR * k * bytes_per_row))
-        for panel in row_blocks(self._X.shape[0], bytes_per_row, budget):
-            yield panel.start, self._distance.prepare(self._X[panel])
+        for panel in row_blocks(self.X.shape[0], bytes_per_row, budget):
+            yield panel.start, self.distance.prepare(self.X[panel])
 
     def _filled_bytes_per_row(self) -> int:
         """Return the bytes of a sparse row made dense, if the distance makes it dense, else 1."""
-        filled = self._distance.fills_rows and sparse.issparse(self._X)
-        return 8 * int(self._X.shape[1]) if filled else 1
+        filled = self.distance.fills_rows and sparse.issparse(self.X)
+        return 8 * int(self.X.shape[1]) if filled else 1
 
 
 def nearest_rows(
@@ -142,20 +142,6 @@ def _within(lower: FloatArray, least: FloatArray, run: int, limit: FloatArray) -
 def above(limit: FloatArray) -> FloatArray:
     """Return limits raised by more than the rounding of the sum that gave them; finite ones."""
     return np.minimum(limit + 4 * np.finfo(np.float64).eps * np.abs(limit), _LARGEST)
-
-
-def keep_best(
-    ranks: FloatArray, indices: IntArray, query: IntArray, new_ranks: FloatArray, new_indices: IntArray
-) -> tuple[FloatArray, IntArray]:
-    """Merge newly refined pairs into the k best so far of each query, ordered by (rank, index)."""
-    n_queries, k = ranks.shape
-    all_queries = np.concatenate([np.repeat(np.arange(n_queries), k), query])
-    all_ranks = np.concatenate([ranks.ravel(), new_ranks])
-    all_indices = np.concatenate([indices.ravel(), new_indices])
-    order = np.lexsort((all_indices, all_ranks, all_queries))
-    first = np.searchsorted(all_queries[order], np.arange(n_queries))
-    best = order[first[:, np.newaxis] + np.arange(k)]
-    return all_ranks[best], all_indices[best]
 
 
 # Search by a k-d tree: for few features, where it visits few rows.

@@ -1,16 +1,23 @@
-"""Lists of candidates: for each query, the few rows that may be among its nearest, by bounds alone."""
+"""The ground of a search: lists of candidates, the result, groups of equal rows, and the threads that fill them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import Context, copy_context
+from functools import cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy import sparse
+from threadpoolctl import ThreadpoolController
 
-from nearlabel.neighbors.exact._panels import Float32Array
 from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.messages import counter, current_listener
+from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
 
 _TIES_AT_MOST = 4  # candidates in one panel, as a multiple of the neighbours; above it exact ties are dropped at once
 _OPENED_AT_MOST = 4  # rows of one panel, as a multiple of the candidates that a query may have
@@ -27,7 +34,7 @@ class Candidates(NamedTuple):
 
     def select(self, which: Any) -> Candidates:
         """Return the pairs of a mask or of indices."""
-        return Candidates(*(values[which] for values in self))
+        return Candidates(*[values[which] for values in self])
 
 
 class Runs(NamedTuple):
@@ -230,7 +237,7 @@ def first_of_each(
     return np.take_along_axis(rank_table, order, axis=1), np.take_along_axis(row_table, order, axis=1)
 
 
-# The result of a search, which threads fill tile by tile.
+# The result of a search.
 
 
 class Result(NamedTuple):
@@ -244,6 +251,20 @@ class Result(NamedTuple):
         """Return arrays to be filled."""
         shape = n_queries, n_neighbors
         return cls(np.empty(shape), np.empty(shape, dtype=np.intp))
+
+
+def keep_best(
+    ranks: FloatArray, indices: IntArray, query: IntArray, new_ranks: FloatArray, new_indices: IntArray
+) -> tuple[FloatArray, IntArray]:
+    """Merge newly refined pairs into the k best so far of each query, ordered by (rank, index)."""
+    n_queries, k = ranks.shape
+    all_queries = np.concatenate([np.repeat(np.arange(n_queries), k), query])
+    all_ranks = np.concatenate([ranks.ravel(), new_ranks])
+    all_indices = np.concatenate([indices.ravel(), new_indices])
+    order = np.lexsort((all_indices, all_ranks, all_queries))
+    first = np.searchsorted(all_queries[order], np.arange(n_queries))
+    best = order[first[:, np.newaxis] + np.arange(k)]
+    return all_ranks[best], all_indices[best]
 
 
 # Drop each row from its own list of neighbours.
@@ -307,7 +328,10 @@ class DuplicateRows:
 
 def find_duplicates(X: Matrix) -> DuplicateRows | None:
     """Return the groups of equal rows; None where they are too few to save time."""
-    groups = equal_rows(X)
+    order, alike = _rows_of_equal_sums(X)
+    if len(order) - len(alike) > _WORTH_SHARE * len(order) and len(alike) < _WORTH_SIZE:
+        return None  # each equal row after the first of its group has a sum equal to the one before
+    groups = _groups(X, order, alike)
     sizes = np.bincount(groups.group_of)
     few = len(sizes) > _WORTH_SHARE * len(groups.group_of) and sizes.max() <= _WORTH_SIZE
     return None if few else groups
@@ -319,11 +343,20 @@ def equal_rows(X: Matrix) -> DuplicateRows:
     Sorted by a sum of the features with random weights, equal rows are neighbours; then they are compared. Equal rows
     that another row with the same sum separates stay in two groups: unlikely, and the result is still right.
     """
+    return _groups(X, *_rows_of_equal_sums(X))
+
+
+def _rows_of_equal_sums(X: Matrix) -> tuple[IntArray, IntArray]:
+    """Return the order of the rows by their sums, and the places in it after which the next row has an equal sum."""
     weights = np.random.default_rng(0).normal(size=X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         keys = X @ weights if sparse.issparse(X) else np.einsum("ij,j->i", X, weights)
     order = np.argsort(keys, kind="stable")
-    alike = np.flatnonzero(keys[order][1:] == keys[order][:-1])
+    in_order = keys[order]
+    return order, np.flatnonzero(in_order[1:] == in_order[:-1])
+
+
+def _groups(X: Matrix, order: IntArray, alike: IntArray) -> DuplicateRows:
     equal = np.zeros(len(order), dtype=bool)
     equal[alike + 1] = _rows_equal(X, order[alike], order[alike + 1])
     group_of = np.empty_like(order)
@@ -342,3 +375,122 @@ def _rows_equal(X: Matrix, left: IntArray, right: IntArray) -> BoolArray:
         else:
             equal[block] = (a == b).all(axis=1)
     return equal
+
+
+# Threads over blocks of queries; in each, linear algebra libraries and OpenMP are limited to one thread.
+#
+# OpenMP, because its threads do not exist in a forked child: code that counts on them waits for ever.
+
+
+@cache
+def _libraries() -> list[Any]:
+    return [library for library in ThreadpoolController().lib_controllers if library.user_api in ("blas", "openmp")]
+
+
+@cache
+def _by_limit() -> tuple[list[Any], list[Any]]:
+    """Return the libraries with one limit for all threads, and those in which each thread has a limit of its own."""
+    own = [one for one in _libraries() if "openmp" in (one.user_api, getattr(one, "threading_layer", None))]
+    return [one for one in _libraries() if one not in own], own
+
+
+def _hold(libraries: Iterable[Any]) -> list[tuple[Any, int]]:
+    """Limit libraries to one thread; return those that would have used more, and how many."""
+    used = [(library, library.num_threads) for library in libraries]
+    held = [(library, n_threads) for library, n_threads in used if (n_threads or 1) > 1]
+    if held:
+        _set([(library, 1) for library, _ in held])
+    return held
+
+
+def _set(numbers: Iterable[tuple[Any, int]]) -> None:
+    """Set numbers of threads. From 3.8 on, threadpoolctl obeys one thread only, until that one gives up the right."""
+    for library, n_threads in numbers:
+        library.set_num_threads(n_threads)
+        getattr(library, "clear_controlling_thread", bool)()
+
+
+class _OneBlasThread:
+    """Limit linear algebra libraries to one thread while any thread is inside; the last one restores the numbers."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._held: list[tuple[Any, int]] = []
+
+    @contextmanager
+    def __call__(self) -> Iterator[int]:
+        """Yield the number of threads that the libraries would use outside."""
+        of_all, of_each = _by_limit()
+        with self._lock:
+            if self._inside == 0:
+                self._held = _hold(of_all)
+            self._inside += 1
+            held = self._held
+        own: list[tuple[Any, int]] = []
+        try:
+            own += _hold(of_each)
+            yield max([n_threads for library, n_threads in held + own if library.user_api == "blas"], default=1)
+        finally:
+            if own:
+                _set(own)
+            with self._lock:
+                self._inside -= 1
+                if self._inside == 0 and self._held:
+                    _set(self._held)
+
+
+_one_blas_thread = _OneBlasThread()
+Share = tuple[float, float]
+
+
+def in_threads(
+    n_jobs: int | None,
+    work: Callable[..., Any],
+    arguments: Iterable[tuple[Any, ...]],
+    share: Share | None = (0.0, 1.0),
+) -> list[Any]:
+    """Return the results of `work` for each tuple of arguments, in their order.
+
+    `n_jobs` is joblib's; None is as many threads as the linear algebra library would use. A listener gets the finished
+    part of the whole work, of which this is the `share` from where to where; None: nothing.
+    """
+    tasks = list(arguments)
+    listener = None if share is None else current_listener()
+    one_is_done = None if share is None or listener is None else counter(listener, len(tasks), *share)
+
+    def do(task: tuple[Any, ...]) -> Any:
+        result = work(*task)
+        if one_is_done is not None:
+            one_is_done()
+        return result
+
+    def do_in(context: Context, task: tuple[Any, ...]) -> Any:
+        return context.run(do, task)
+
+    with _one_blas_thread() as blas_threads:
+        n_threads = min(len(tasks), blas_threads if n_jobs is None else effective_n_jobs(n_jobs))
+        if n_threads <= 1:
+            return [do(task) for task in tasks]
+        # starts a hundred times faster than joblib's
+        with ThreadPoolExecutor(n_threads, initializer=_hold, initargs=(_libraries(),)) as pool:
+            contexts = [copy_context() for _ in tasks]  # as of `kernel_level`; one context serves one thread
+            return list(pool.map(do_in, contexts, tasks))
+
+
+_spare: list[Float32Array] = []
+_SPARE_AT_MOST = 4
+
+
+@contextmanager
+def scratch(size: int) -> Iterator[Float32Array]:
+    """Lend memory that is used again and again, by whatever thread: new memory costs as much as filling it."""
+    try:
+        memory = _spare.pop()
+    except IndexError:
+        memory = np.empty(size, dtype=np.float32)
+    if len(memory) < size:
+        memory = np.empty(size, dtype=np.float32)
+    yield memory[:size]
+    if len(_spare) < _SPARE_AT_MOST:
+        _spare.append(memory)

@@ -26,9 +26,9 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
-from nearlabel.neighbors.exact._pairs import Pairs, as_float64, sum_over_features
-from nearlabel.utils.arrays import bytes_per_row, largest_size, row_blocks
-from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.neighbors.exact.kernels import sum_pairs, sum_sparse_pairs
+from nearlabel.utils.arrays import as_float64, bytes_per_row, largest_size, row_blocks, uneven_blocks
+from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -38,8 +38,6 @@ _LARGEST_NORM = float(np.finfo(np.float64).max) / 16  # sums of a few norms stay
 SMALLEST_SQUARED = 2.0**-450
 _PAIRS_AT_A_TIME = 2048  # whose rows fit into the cache
 _CACHED_BYTES = 2**18
-
-Coordinates: TypeAlias = Callable[[IntArray, int], FloatArray]  # of numbers of rows and the number of a feature
 
 
 @dataclass(frozen=True)
@@ -100,6 +98,11 @@ class Distance(Protocol):
         ...
 
 
+def refining(distance: Any, queries: Any, rows: Any) -> Callable[[IntArray, IntArray], FloatArray]:
+    """Return a function that gives the ranks of pairs of prepared queries and rows, for a `Tile`."""
+    return lambda query, row: np.asarray(distance.ranks(queries.values, rows.values, (query, row)))
+
+
 def inner_products(left: Matrix, right: Matrix) -> FloatArray:
     """Return the dense (n_left, n_right) matrix of inner products of two sets of rows of the same storage."""
     return as_dense(left @ right.T)
@@ -119,9 +122,9 @@ class SquaredEuclidean:
 
     fills_rows = False
     smallest = SMALLEST_SQUARED
-    exact = True  # the rank is the squared distance of the points
-    unit_length = False  # whether points are rows divided by their lengths
+    exact, unit_length = True, False
     power = 2
+    rounding = staticmethod(rounding64)
 
     def fit(self, X: Matrix) -> None:
         """Learn the centre (0 for sparse rows, which centring would fill); check that squared norms do not overflow."""
@@ -149,12 +152,8 @@ class SquaredEuclidean:
         rounding = rounding64(rows.values.shape[1])
         left = _with_column(-2.0 * queries.operands[:, :-1], np.ones(len(queries)))
         lower = inner_products(left, rows.operands)
-
-        def refine(query: IntArray, row: IntArray) -> FloatArray:
-            return self.ranks(queries.values, rows.values, (query, row))
-
-        base = queries.norms * (1 - rounding) - _TINY
-        return Tile(lower, base, 2 * (rounding * queries.norms + _TINY), 2 * rounding * rows.norms, refine)
+        base, slack = queries.norms * (1 - rounding) - _TINY, 2 * (rounding * queries.norms + _TINY)
+        return Tile(lower, base, slack, 2 * rounding * rows.norms, refining(self, queries, rows))
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Return the rank: it is the distance."""
@@ -168,7 +167,7 @@ class SquaredEuclidean:
         """Return the rows themselves."""
         return X
 
-    def coordinates(self, X: Matrix) -> Coordinates:
+    def coordinates(self, X: Matrix) -> Callable[[IntArray, int], FloatArray]:
         """Return a function that gives a column of some rows."""
         return lambda rows, feature: np.asarray(X[rows, feature], dtype=np.float64)
 
@@ -222,13 +221,9 @@ class Manhattan:
         rounding = rounding64(rows.values.shape[1])
         sums = manhattan_distances if sparse.issparse(rows.values) else partial(cdist, metric="cityblock")
         lower = sums(queries.operands, rows.operands)
-
-        def refine(query: IntArray, row: IntArray) -> FloatArray:
-            return self.ranks(queries.values, rows.values, (query, row))
-
         slack, row_slack = rounding * queries.norms + _TINY, rounding * rows.norms
         lower -= row_slack
-        return Tile(lower, -slack, 2 * slack, 2 * row_slack, refine)
+        return Tile(lower, -slack, 2 * slack, 2 * row_slack, refining(self, queries, rows))
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Return the rank: it is the distance."""
@@ -249,8 +244,8 @@ class Cosine:
 
     fills_rows = False
     smallest = 0.0
-    exact = False
-    unit_length = True
+    exact, unit_length = False, True
+    rounding = staticmethod(rounding64)
 
     def fit(self, X: Matrix) -> None:
         """Learn nothing."""
@@ -293,7 +288,7 @@ class Cosine:
         values: Matrix = _scaled_by_powers_of_two(X)
         return _divide_rows(values, _lengths(_squared_norms(values)))
 
-    def coordinates(self, X: Matrix) -> Coordinates:
+    def coordinates(self, X: Matrix) -> Callable[[IntArray, int], FloatArray]:
         """Return a function that gives a column of some rows, each value divided by the largest of its row."""
         blocks = row_blocks(X.shape[0], X.shape[1] * X.itemsize, _CACHED_BYTES)
         largest = np.concatenate([np.abs(X[block]).max(axis=1) for block in blocks]).astype(np.float64)
@@ -423,3 +418,70 @@ def _divide_rows(X: Matrix, divisors: FloatArray) -> Matrix:
 
 def _with_data(X: Any, data: FloatArray) -> Any:
     return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
+
+
+# Sums over the features in their order, in float64: they order the neighbours.
+#
+# Elementwise operations and additions one after the other give the same bits on every machine, for dense and sparse
+# rows.
+
+_FEATURES_AT_A_TIME = 128
+_NUMBERS_AT_A_TIME = 2**15  # as float64 they fit into the cache
+_CACHE_LINE = 8  # float64 numbers
+
+_KINDS: dict[tuple[Any, Any], int] = {(np.subtract, np.square): 0, (np.multiply, np.positive): 1}  # for kernels
+
+Term: TypeAlias = Callable[..., FloatArray]  # of the combined features; takes `out` as a ufunc does
+Pairs: TypeAlias = tuple[IntArray, IntArray]  # indices of queries and of rows, one of each for a pair
+
+
+def sum_over_features(left: Matrix, right: Matrix, pairs: Pairs, combine: np.ufunc, term: Term) -> FloatArray:
+    """Return, for each pair (row of left, row of right), the sum over the features in their order, in float64.
+
+    The terms are ``term(combine(a, b))``; `combine` is `numpy.subtract` or `numpy.multiply`, and `term` of 0 is 0. Both
+    sides are dense, of any type and layout, or both CSR in canonical form.
+    """
+    if (combine, term) in _KINDS:
+        sum_by_kernel = sum_sparse_pairs if sparse.issparse(left) else sum_pairs
+        summed = sum_by_kernel(_KINDS[combine, term], left, right, pairs)
+        if summed is not None:
+            return summed
+    if sparse.issparse(left):
+        return _sum_over_stored_features(left, right, pairs, combine, term)
+    sums: FloatArray = np.zeros(len(pairs[0]))
+    for features in row_blocks(left.shape[1], 1, _FEATURES_AT_A_TIME):
+        for block in row_blocks(len(sums), features.stop - features.start, _NUMBERS_AT_A_TIME):
+            a, b = left[pairs[0][block], features], right[pairs[1][block], features]
+            sums[block] = _added(sums[block], a, b, combine, term)
+    return sums
+
+
+def _added(total: FloatArray, left: FloatArray, right: FloatArray, combine: np.ufunc, term: Term) -> FloatArray:
+    """Return a total (n_pairs,) to which the terms of features (n_pairs, n_features) are added one after the other.
+
+    `numpy.sum` adds pairwise along the contiguous axis, but one number after the other along another axis. So the
+    values of a feature are contiguous, and there are at least two pairs: for a single pair, the other axis would be
+    contiguous.
+    """
+    n_pairs, n_features = left.shape
+    lines = -(-n_features // _CACHE_LINE) | 1  # odd: a power of two would map all rows to the same lines of the cache
+    combined = np.empty((n_pairs, lines * _CACHE_LINE))[:, :n_features]
+    combine(left, right, out=combined, dtype=np.float64)
+    summands = np.zeros((1 + n_features, max(n_pairs, 2)))
+    summands[0, :n_pairs] = total
+    term(combined.T, out=summands[1:, :n_pairs])
+    sums: FloatArray = np.add.reduce(summands, axis=0)[:n_pairs]
+    return sums
+
+
+def _sum_over_stored_features(left: CSR, right: CSR, pairs: Pairs, combine: np.ufunc, term: Term) -> FloatArray:
+    sums: FloatArray = np.empty(len(pairs[0]))
+    stored = np.diff(left.indptr)[pairs[0]] + np.diff(right.indptr)[pairs[1]]
+    for block in uneven_blocks(64 * stored.astype(np.int64)):
+        a, b = (as_float64(rows[which[block]]) for rows, which in zip((left, right), pairs, strict=True))
+        combined = (a - b if combine is np.subtract else a.multiply(b)).tocsr()
+        combined.sort_indices()
+        pair = np.repeat(np.arange(combined.shape[0]), np.diff(combined.indptr))
+        # bincount adds one after the other, and the features of a row come in order.
+        sums[block] = np.bincount(pair, weights=term(combined.data), minlength=combined.shape[0])
+    return sums

@@ -1,4 +1,4 @@
-"""Distances with a name: any metric of scipy, and those between rows with missing values."""
+"""More distances than `_distances.py` has: any metric of scipy, and those between rows with missing values."""
 
 from __future__ import annotations
 
@@ -13,19 +13,16 @@ from sklearn.metrics import pairwise_distances
 
 from nearlabel.neighbors.exact._distances import (
     SMALLEST_SQUARED,
-    Cosine,
-    Distance,
-    Euclidean,
-    Manhattan,
+    Pairs,
     Rows,
-    SquaredEuclidean,
     Tile,
     check_norms,
     inner_products,
+    refining,
+    sum_over_features,
 )
-from nearlabel.neighbors.exact._pairs import Pairs, as_float64, sum_over_features
-from nearlabel.utils.arrays import largest_size, row_blocks
-from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.arrays import as_float64, largest_size, row_blocks
+from nearlabel.utils.types import FloatArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 
@@ -43,9 +40,8 @@ class AnyMetric:
         """The least size of the largest value; 0 where no power is taken of it."""
         if self._metric == "minkowski":
             p = self._params.get("p", 2)
-            is_power = (
-                isinstance(p, int | float | np.number) and 1 <= p < np.inf
-            )  # cdist rejects others, except for the largest difference
+            # cdist rejects others, except for the largest difference
+            is_power = isinstance(p, int | float | np.number) and 1 <= p < np.inf
             return float(2.0 ** (-_LOGARITHM_OF_POWERS / p)) if is_power else 0.0
         return 2.0 ** (-_LOGARITHM_OF_POWERS / 4) if self._is_of_fourth_powers else 0.0
 
@@ -199,12 +195,8 @@ class Heom:
         left = _beside(queries.known * queries.known, queries.gaps, 2.0 * queries.known, queries.gaps)
         right = _beside(rows.gaps, rows.known * rows.known, rows.known, rows.gaps)
         lower = rows.norms * (1 - error) - inner_products(left, right)
-
-        def refine(query: IntArray, row: IntArray) -> FloatArray:
-            return self.ranks(queries.values, rows.values, (query, row))
-
-        base = queries.norms * (1 - error) - _TINY
-        return Tile(lower, base, 2 * (error * queries.norms + _TINY), 2 * error * rows.norms, refine)
+        base, slack = queries.norms * (1 - error) - _TINY, 2 * (error * queries.norms + _TINY)
+        return Tile(lower, base, slack, 2 * error * rows.norms, refining(self, queries, rows))
 
     def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
         """Sum the squared differences, and 1 for each feature that a row lacks."""
@@ -226,12 +218,8 @@ class NanEuclidean(Heom):
         lower += (queries.squares - error * queries.norms)[:, np.newaxis] + (rows.squares - error * rows.norms)
         common = inner_products(queries.gaps, rows.gaps) + (n_features - queries.n_gaps)[:, np.newaxis] - rows.n_gaps
         lower = _scaled_up(lower, common, n_features)
-
-        def refine(query: IntArray, row: IntArray) -> FloatArray:
-            return self.ranks(queries.values, rows.values, (query, row))
-
         slack, row_slack = 2 * n_features * error * queries.norms + _TINY, 2 * n_features * error * rows.norms
-        return Tile(lower, np.full(len(queries), -_TINY), slack, row_slack, refine)
+        return Tile(lower, np.full(len(queries), -_TINY), slack, row_slack, refining(self, queries, rows))
 
     def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
         """Sum the squared differences of known values, and scale the sum up by the share of them."""
@@ -288,29 +276,3 @@ def _one_if_missing(difference: FloatArray, out: FloatArray | None = None) -> Fl
     missing = np.empty(difference.shape) if out is None else out
     np.copyto(missing, np.isnan(difference))
     return missing
-
-
-# The distances of the metrics' names.
-
-_ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
-_WITH_MISSING: dict[Any, Callable[[], Distance]] = {"heom": Heom, "nan_euclidean": NanEuclidean}
-_DISTANCES: dict[Any, Callable[[], Distance]] = {
-    "euclidean": Euclidean,
-    "sqeuclidean": SquaredEuclidean,
-    "cityblock": Manhattan,
-    "cosine": Cosine,
-    **_WITH_MISSING,
-}
-
-
-def distance_named(metric: str | Callable[..., float], params: dict[str, Any] | None) -> Distance:
-    """Return the distance of a metric, given by name or as a function of two rows."""
-    if not isinstance(metric, str) and not callable(metric):
-        raise TypeError(f"metric must be a name or a function of two rows, got {metric!r}.")
-    name = _ALIASES.get(metric, metric) if isinstance(metric, str) else metric
-    return AnyMetric(name, params or {}) if params or name not in _DISTANCES else _DISTANCES[name]()
-
-
-def takes_missing_values(metric: object) -> bool:
-    """Return whether NaN is a missing value to a metric; to all others it is an error."""
-    return isinstance(metric, str) and metric in _WITH_MISSING

@@ -1,10 +1,9 @@
 """The search panel by panel, with the result of a float64 search; queries and panels are compared in one of two ways.
 
 1. A comparison of queries with a panel of rows gives all squared distances roughly, each with a proven bound on its
-   error: by products in single precision (`_gemm_search.py`) or by a compiled kernel (`_kernel_search.py`).
+   error: by products in single precision (`GemmSearch` below) or by a compiled kernel (`_kernel_search.py`).
 2. The bounds leave a few candidates for each query.
-3. Their distances are summed in float64, in the order of the features (`_exact_distances.py`), and sorted by
-   (distance, index).
+3. Their distances are summed in float64, feature by feature (`_distances.py`), and sorted by (distance, index).
 4. A query with too many candidates is unresolved: float64 bounds on all rows find its neighbours (`_bounds_search.py`).
 
 For training samples without queries, the comparison of two panels serves both: |r - q|² is |q - r|².
@@ -16,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 from threading import Lock
 from typing import Any, TypeAlias
@@ -23,15 +23,21 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from nearlabel.neighbors.exact._bounds_search import BoundsSearch
-from nearlabel.neighbors.exact._candidates import CandidateLists, Candidates, Result, Runs, first_of_each, nonzero
+from nearlabel.neighbors.exact._candidates import (
+    CandidateLists,
+    Candidates,
+    Result,
+    Runs,
+    Share,
+    first_of_each,
+    in_threads,
+    nonzero,
+    scratch,
+)
 from nearlabel.neighbors.exact._candidates import drop_self as without_own
-from nearlabel.neighbors.exact._distances import PointDistance
-from nearlabel.neighbors.exact._panels import RUN, DensePanels, Float32Array, Operand, Panel, Panels, SparsePanels
-from nearlabel.neighbors.exact._threads import in_threads, scratch
+from nearlabel.neighbors.exact._panels import RUN, Build, DensePanels, Operand, Panel, Points, SparsePanels
 from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.messages import listening, part
-from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
 
 _FEW_PAIRS, _NUMBERS_OF_FEW = 1000, 2**17  # up to these, all pairs are ranked in float64: the fewest calls
 QUERIES_PER_TILE = 1000  # not a power of two, which would map the rows of a product to the same lines of the cache
@@ -40,6 +46,8 @@ _BYTES_OF_BOUNDS = 2**24
 _COMPLETED_AT_A_TIME = 2  # panels of a group that are compared with all others before the next ones are
 _PANELS_PER_GROUP = 32  # whose candidates are in memory at a time, and whose comparisons serve both panels
 _MOST_PER_NEIGHBOR, _MOST_AT_LEAST = 16, 256  # candidates of a query, before float64 bounds take over
+
+Fallback: TypeAlias = Callable[..., None]  # `BoundsSearch.write`, for queries that single precision cannot resolve
 
 
 @dataclass
@@ -55,33 +63,26 @@ class QueryPanel:
     lists: Any
     group: range
     lower: FloatArray
+    numbers: IntArray  # the indices of the rows
     n_left: int
     lock: Lock = field(default_factory=Lock)
     factor: Any = None
-
-    @property
-    def numbers(self) -> IntArray:
-        """Return the indices of the rows."""
-        numbers: IntArray = self.panel.rows[: self.panel.n_rows]
-        return numbers
 
 
 class PanelSearch(ABC):
     """Find candidates panel by panel and order them by their ranks in float64."""
 
-    _panels: Any  # whole, n_panels, bounded, panel, lower_bounds, is_whole, as_ranks of `Panels`
+    _panels: Any  # `DensePanels` or others with whole, n_panels, bounded, panel, lower_bounds, is_whole, as_ranks
 
-    def __init__(self, X: Matrix, distance: PointDistance, *, n_jobs: int | None) -> None:
-        self._X, self._distance = X, distance
+    def __init__(self, X: Matrix, distance: Points, fallback: Fallback, n_jobs: int | None) -> None:
+        self._X, self._distance, self._fallback = X, distance, fallback
         blank = distance.blank(X)
         self._blank, self._pointed = np.flatnonzero(blank), np.flatnonzero(~blank)
-        self._bounds_search = BoundsSearch(X, distance)
-        if len(self._pointed) > 1:
-            with listening(None):  # fast compared with a search, whose progress would begin at the end
-                self._panels = self._make_panels(n_jobs)
+        if len(self._pointed) > 1:  # no progress: fast compared with a search, whose progress would begin at the end
+            self._panels = self._make_panels(partial(in_threads, n_jobs, share=None))
 
     @abstractmethod
-    def _make_panels(self, n_jobs: int | None) -> Any:
+    def _make_panels(self, build: Build) -> Any:
         """Store the rows that have points in panels."""
 
     @abstractmethod
@@ -104,9 +105,8 @@ class PanelSearch(ABC):
     def _compare_both(self, one: QueryPanel, other: QueryPanel) -> None:
         """Find candidates for the rows of two panels in each other, by one comparison; take their locks."""
 
-    @property
-    def queries_per_tile(self) -> int:
-        """The most queries that are compared with a panel at once."""
+    def _queries_per_tile(self) -> int:
+        """Return the most queries that are compared with a panel at once."""
         return QUERIES_PER_TILE
 
     def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Result:
@@ -115,9 +115,10 @@ class PanelSearch(ABC):
         n_pairs = X.shape[0] * self._X.shape[0]
         if n_pairs <= _FEW_PAIRS and n_pairs * X.shape[1] <= _NUMBERS_OF_FEW:
             return self._ranked(X, k, drop_self=queries is None)
-        if len(self._pointed) < 2:
-            return self._bounds_search.nearest(queries, k, n_jobs)
         result = Result.empty(X.shape[0], k)
+        if len(self._pointed) < 2:
+            self._fallback(X, np.arange(X.shape[0]), result, n_jobs, drop_self=queries is None)
+            return result
         unresolved = self._search_rows(result, n_jobs) if queries is None else self._search_queries(X, result, n_jobs)
         if len(unresolved):
             self._resolve(X, unresolved, result, n_jobs, drop_self=queries is None)
@@ -125,7 +126,7 @@ class PanelSearch(ABC):
 
     def _resolve(self, X: Matrix, numbers: IntArray, result: Result, n_jobs: int | None, *, drop_self: bool) -> None:
         """Write the result of queries that single precision cannot resolve."""
-        self._bounds_search.write(X, numbers, result, n_jobs, drop_self=drop_self)
+        self._fallback(X, numbers, result, n_jobs, drop_self=drop_self)
 
     def _ranked(self, X: Matrix, k: int, *, drop_self: bool) -> Result:
         """Rank all pairs in float64."""
@@ -140,7 +141,8 @@ class PanelSearch(ABC):
     def _search_queries(self, X: Matrix, result: Result, n_jobs: int | None) -> IntArray:
         """Search for queries tile by tile; return the unresolved ones."""
         blank = self._distance.blank(X)
-        self._write_blank(np.flatnonzero(blank), result)
+        if blank.any():
+            self._write_blank(np.flatnonzero(blank), result)
         return self._search_in_tiles(X, np.flatnonzero(~blank), result, n_jobs)
 
     def _search_in_tiles(
@@ -150,36 +152,34 @@ class PanelSearch(ABC):
 
         With `drop_self`, X are the training samples, and no row is its own neighbour.
         """
-        unresolved = []
-        most = _TILES_PER_BLOCK * self.queries_per_tile
-        n_queries = max(self.queries_per_tile, min(most, _BYTES_OF_BOUNDS // (8 * self._panels.n_panels)))
-        for block in row_blocks(len(numbers), 1, n_queries):
-            tiles = self._tiles(X, numbers[block], n_jobs)
-            with part(block.start / len(numbers), block.stop / len(numbers)):
-                work = ((X, *tile, result, drop_self) for tile in tiles)
-                unresolved += in_threads(n_jobs, self._search_tile, work)
+        unresolved, per_tile, n = [], self._queries_per_tile(), len(numbers)
+        n_queries = max(per_tile, min(_TILES_PER_BLOCK * per_tile, _BYTES_OF_BOUNDS // (8 * self._panels.n_panels)))
+        for block in row_blocks(n, 1, n_queries):
+            tiles = self._tiles(X, numbers[block], per_tile, n_jobs)
+            work = [(X, *tile, result, drop_self) for tile in tiles]
+            unresolved += in_threads(n_jobs, self._search_tile, work, (block.start / n, block.stop / n))
         return _joined(unresolved)
 
-    def _tiles(self, X: Matrix, numbers: IntArray, n_jobs: int | None) -> Iterator[tuple[IntArray, FloatArray]]:
+    def _tiles(
+        self, X: Matrix, numbers: IntArray, per_tile: int, n_jobs: int | None
+    ) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield tiles of queries and lower bounds on their squared distances to the panels."""
+        n_panels, tiles = self._panels.n_panels, list(row_blocks(len(numbers), 1, per_tile))
         if not self._panels.bounded:
-            for tile in row_blocks(len(numbers), 1, self.queries_per_tile):
-                yield numbers[tile], np.broadcast_to(0.0, (len(numbers[tile]), self._panels.n_panels))
+            for tile in tiles:
+                yield numbers[tile], np.broadcast_to(0.0, (len(numbers[tile]), n_panels))
             return
-        panels = range(self._panels.n_panels)
-        blocks = ((X, numbers[block], panels) for block in row_blocks(len(numbers), 1, self.queries_per_tile))
-        with listening(None):
-            lower = np.concatenate(in_threads(n_jobs, self._lower_bounds, blocks))
+        blocks = [(X, numbers[tile], range(n_panels)) for tile in tiles]
+        lower = np.concatenate(in_threads(n_jobs, self._lower_bounds, blocks, None))
         order = np.argsort(lower.argmin(axis=1), kind="stable")  # a tile skips more panels if its queries are near
-        for tile in row_blocks(len(numbers), 1, self.queries_per_tile):
+        for tile in tiles:
             yield numbers[order[tile]], lower[order[tile]]
 
     def _lower_bounds(self, X: Matrix, rows: IntArray, panels: Sequence[int]) -> FloatArray:
         """Return lower bounds on the squared distances of rows of X to panels; zero where panels have no balls."""
         if not self._panels.bounded:
             return np.broadcast_to(0.0, (len(rows), len(panels)))
-        bounds: FloatArray = self._panels.lower_bounds(X[rows], panels)
-        return bounds
+        return np.asarray(self._panels.lower_bounds(X[rows], panels))
 
     def _search_tile(
         self, X: Matrix, numbers: IntArray, lower: FloatArray, result: Result, drop_self: bool
@@ -193,46 +193,52 @@ class PanelSearch(ABC):
         n_neighbors = min(result.ranks.shape[1], len(self._pointed) - drop_self)
         lists = self._new_lists(len(numbers), n_neighbors, exact=whole)
         tile = self._tile(rows, numbers if drop_self else None, lists)
-        n_panels = lower.shape[1]
         in_order = whole or not self._panels.bounded
         first = np.full(len(numbers), -1) if in_order else lower.argmin(axis=1)
         for number in np.unique(first[first >= 0]):
             self._compare_tile(tile, number, first == number)
         lists.panel_seen()
-        for number in range(n_panels) if in_order else np.argsort(lower.mean(axis=0), kind="stable"):
-            self._compare_tile(tile, number, (lists.limit >= lower[:, number]) & (first != number))
+        for number in range(lower.shape[1]) if in_order else np.argsort(lower.mean(axis=0), kind="stable"):
+            takes = (lists.limit >= lower[:, number]) & (first != number)
+            if takes.any():
+                self._compare_tile(tile, number, takes)
             lists.panel_seen()
         return self._decide(rows, numbers, lists, result)
 
     def _search_rows(self, result: Result, n_jobs: int | None) -> IntArray:
         """Search for the neighbours of the training samples, group by group of panels; return the unresolved rows."""
-        self._write_blank(self._blank, result, drop_self=True)
+        if len(self._blank):
+            self._write_blank(self._blank, result, drop_self=True)
         n_panels, unresolved = self._panels.n_panels, []
         for group in row_blocks(n_panels, 1, self._panels_per_group(result.ranks.shape[1])):
-            with part(group.start / n_panels, group.stop / n_panels):
-                unresolved += self._search_group(range(group.start, group.stop), result, n_jobs)
+            share = group.start / n_panels, group.stop / n_panels
+            unresolved += self._search_group(range(group.start, group.stop), result, n_jobs, share)
         return _joined(unresolved)
 
-    def _search_group(self, numbers: range, result: Result, n_jobs: int | None) -> list[IntArray]:
+    def _search_group(self, numbers: range, result: Result, n_jobs: int | None, share: Share) -> list[IntArray]:
         """Search for the neighbours of the rows of some panels; return the unresolved rows."""
-        n_panels = self._panels.n_panels
-        with listening(None):
-            members = in_threads(n_jobs, self._query_panel, ((number, numbers, result) for number in numbers))
-        others = [number for number in range(n_panels) if number not in numbers]
-        if self._panels.whole or len(members) == 1:
-            panels = range(n_panels) if self._panels.whole else [*numbers, *others]
-            return in_threads(n_jobs, self._finish, ((member, panels, result) for member in members))
-        with listening(None):
-            in_threads(n_jobs, self._compare_with, ((member, [member.number]) for member in members))
-        pairs = ((*pair, others, result) for pair in self._pairs(members))
-        return in_threads(n_jobs, self._compare_and_finish, pairs)
+        tasks = [(number, numbers, result) for number in numbers]
+        if self._panels.whole or len(numbers) == 1:
+            return in_threads(n_jobs, self._search_alone, tasks, share)
+        members = in_threads(n_jobs, self._query_panel, tasks, None)
+        in_threads(n_jobs, self._compare_with, [(member, [member.number]) for member in members], None)
+        others = [number for number in range(self._panels.n_panels) if number not in numbers]
+        pairs = [(*pair, others, result) for pair in self._pairs(members)]
+        return in_threads(n_jobs, self._compare_and_finish, pairs, share)
+
+    def _search_alone(self, number: int, group: range, result: Result) -> IntArray:
+        """Search for the neighbours of the rows of a panel in all panels, its own first if they have no order."""
+        panels = list(range(self._panels.n_panels))
+        if not self._panels.whole:
+            panels = [number, *panels[:number], *panels[number + 1 :]]
+        return self._finish(self._query_panel(number, group, result), panels, result)
 
     def _query_panel(self, number: int, group: range, result: Result) -> QueryPanel:
         panel = self._panels.panel(number)
         n_neighbors = min(result.ranks.shape[1], len(self._pointed) - 1)
         lists = self._new_lists(panel.n_rows, n_neighbors, exact=self._panels.whole)
-        lower = self._lower_bounds(self._X, panel.rows[: panel.n_rows], group)
-        return QueryPanel(number, panel, lists, group, lower, n_left=len(group) - 1)
+        rows = panel.rows[: panel.n_rows]
+        return QueryPanel(number, panel, lists, group, self._lower_bounds(self._X, rows, group), rows, len(group) - 1)
 
     def _compare_and_finish(
         self, one: QueryPanel, other: QueryPanel, others: Sequence[int], result: Result
@@ -251,8 +257,7 @@ class PanelSearch(ABC):
 
     def _compare_with(self, member: QueryPanel, numbers: Sequence[int]) -> None:
         """Find candidates in some panels for the rows of one panel."""
-        lower = self._lower_bounds_of(member, numbers)
-        for number, bound in zip(numbers, lower.T, strict=True):
+        for number, bound in zip(numbers, self._lower_bounds_of(member, numbers).T, strict=True):
             takes = member.lists.limit >= bound
             if takes.any():
                 self._compare_rows(member, number, takes)
@@ -276,7 +281,7 @@ class PanelSearch(ABC):
 
     def _lower_bounds_of(self, member: QueryPanel, numbers: Sequence[int]) -> FloatArray:
         """Return lower bounds on the squared distances to panels; those of the group are computed already."""
-        if all(number in member.group for number in numbers):
+        if set(member.group).issuperset(numbers):
             return member.lower[:, [number - member.group.start for number in numbers]]
         return self._lower_bounds(self._X, member.numbers, numbers)
 
@@ -300,12 +305,14 @@ class PanelSearch(ABC):
         """Rank the candidates in float64 and write the nearest; return the numbers of unresolved queries."""
         found = lists.candidates()
         unresolved = lists.unresolved | (np.bincount(found.query, minlength=len(numbers)) < lists.n_neighbors)
-        found = found.select(~unresolved[found.query])
-        ranks = self._panels.as_ranks(found.square) if lists.exact else self._ranks(rows, found)
-        query, row, ranks = self._with_blank(found, ranks, np.flatnonzero(~unresolved), result)
         answered = ~unresolved
+        if not answered.all():
+            found = found.select(answered[found.query])
+        ranks = self._panels.as_ranks(found.square) if lists.exact else self._ranks(rows, found)
+        if len(self._blank):
+            found, ranks = self._with_blank(found, ranks, np.flatnonzero(answered), result)
         result.ranks[numbers[answered]], result.indices[numbers[answered]] = first_of_each(
-            query, row, ranks, answered, result.ranks.shape[1]
+            found.query, found.row, ranks, answered, result.ranks.shape[1]
         )
         return np.asarray(numbers[unresolved])
 
@@ -314,16 +321,14 @@ class PanelSearch(ABC):
 
     def _with_blank(
         self, found: Candidates, ranks: FloatArray, queries: IntArray, result: Result
-    ) -> tuple[IntArray, IntArray, FloatArray]:
+    ) -> tuple[Candidates, FloatArray]:
         """Add the rows without a point, of rank 1, to the candidates. Only the first k of them can be neighbours."""
         first = self._blank[: result.ranks.shape[1]]
-        if len(first) == 0:
-            return found.query, found.row, ranks
         query = np.concatenate([found.query, np.repeat(queries, len(first))])
         row = np.concatenate([found.row, np.tile(first, len(queries))])
         ranks = np.concatenate([ranks, np.ones(len(first) * len(queries))])
         order = np.argsort(query, kind="stable")
-        return query[order], row[order], ranks[order]
+        return found._replace(query=query[order], row=row[order]), ranks[order]
 
 
 def most_candidates(k: int) -> int:
@@ -355,15 +360,12 @@ def _joined(parts: list[IntArray]) -> IntArray:
     return np.concatenate([np.empty(0, dtype=np.intp), *parts])
 
 
-# The comparison of queries with a panel by a matrix product in single precision (GEMM): `_panel_search.py` by numpy.
+# The comparison of queries with a panel by a matrix product in single precision (GEMM), by numpy.
 #
-# One float32 product gives all squared distances, each with a proven bound on its error (`_float32_candidates.py`);
-# the least of runs of rows leave a few candidates for each query (`_candidates.py`).
+# One float32 product gives all squared distances, each with a proven bound on its error (`_panels.py`); the least of
+# runs of rows leave a few candidates for each query (`_candidates.py`).
 
-_WHOLE_TILE_FROM = (
-    0.75  # from this share of the queries on, a product with the whole tile costs less than selecting columns
-)
-
+_WHOLE_TILE_FROM = 0.75  # of the queries: then a product with the whole tile costs less than selecting columns
 Error: TypeAlias = Callable[[Float32Array, Float32Array], Float32Array]
 
 
@@ -383,15 +385,15 @@ class GemmSearch(PanelSearch):
     Float32 panels are stored in addition to X, but not for rows that are not `resident` (mapped from a file).
     """
 
-    _panels: Panels
+    _panels: DensePanels | SparsePanels
 
-    def __init__(self, X: Matrix, distance: PointDistance, *, resident: bool, n_jobs: int | None) -> None:
+    def __init__(self, X: Matrix, distance: Points, fallback: Fallback, *, resident: bool, n_jobs: int | None) -> None:
         self._resident = resident
-        super().__init__(X, distance, n_jobs=n_jobs)
+        super().__init__(X, distance, fallback, n_jobs)
 
-    def _make_panels(self, n_jobs: int | None) -> Any:
+    def _make_panels(self, build: Build) -> Any:
         kind = SparsePanels if sparse.issparse(self._X) else DensePanels
-        return kind(self._X, self._distance, self._pointed, resident=self._resident, n_jobs=n_jobs)
+        return kind(self._X, self._distance, self._pointed, build if self._resident else None)
 
     def _new_lists(self, n_queries: int, n_neighbors: int, *, exact: bool) -> CandidateLists:
         return CandidateLists(n_queries, n_neighbors, most_candidates(n_neighbors), exact=exact)
@@ -401,8 +403,6 @@ class GemmSearch(PanelSearch):
 
     def _compare_tile(self, tile: Any, number: int, takes: BoolArray) -> None:
         some = np.flatnonzero(takes)
-        if len(some) == 0:
-            return
         if len(some) > _WHOLE_TILE_FROM * len(takes):
             some = np.arange(len(takes))
         panel = self._panels.panel(number)

@@ -27,19 +27,15 @@ squared distance *is* the rank: nothing needs to be recomputed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.neighbors.exact._distances import Coordinates, PointDistance, rounding64
-from nearlabel.neighbors.exact._pairs import as_float64
-from nearlabel.neighbors.exact._threads import in_threads
-from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.arrays import as_float64, row_blocks
+from nearlabel.utils.types import CSR, BoolArray, Float32Array, FloatArray, IntArray, Matrix
 
 PANEL_ROWS = 4096
 MOST_FEATURES = 2**20
@@ -53,7 +49,47 @@ _EXACT_BELOW = 2.0**24  # float32 represents all whole numbers up to here
 FAR = 1.5e38  # squared norm of padding and of queries out of bounds; twice that is still finite in float32
 _HEAD_DENSITY = 0.04  # a column with more non-zeros is cheaper in the dense product
 
-Float32Array: TypeAlias = NDArray[np.float32]
+Coordinates: TypeAlias = Callable[[IntArray, int], FloatArray]  # of numbers of rows and the number of a feature
+Build: TypeAlias = Callable[[Callable[..., Any], Iterable[tuple[Any, ...]]], list[Any]]  # results of a function
+
+
+class Points(Protocol):
+    """A distance with points: vectors whose squared Euclidean distance grows with the rank."""
+
+    exact: bool  # the rank is the squared distance of the points
+    unit_length: bool  # whether points are rows divided by their lengths
+
+    def points(self, X: Matrix) -> Matrix:
+        """Return the points of rows."""
+        ...
+
+    def blank(self, X: Matrix) -> BoolArray:
+        """Return which rows have no point."""
+        ...
+
+    def coordinates(self, X: Matrix) -> Coordinates:
+        """Return a function that gives a column of some rows, of points or of numbers near them in order."""
+        ...
+
+    def extent(self, X: Matrix) -> tuple[FloatArray, FloatArray]:
+        """Return the least and the largest value of each column of the points."""
+        ...
+
+    def noise(self, n_terms: int, exponent: int) -> float:
+        """Return the absolute rounding error of the rank."""
+        ...
+
+    def rounding(self, n_features: int) -> float:
+        """Return the bound on the relative error of an expanded square in float64."""
+        ...
+
+    def prepare(self, X: Matrix) -> Any:
+        """Raise ValueError if the squared norm of a row overflows."""
+        ...
+
+    def ranks(self, queries: Matrix, rows: Matrix, pairs: tuple[IntArray, IntArray]) -> FloatArray:
+        """Return the rank of each pair of a query and a row, summed in float64."""
+        ...
 
 
 def rounding(n_features: int) -> float:
@@ -95,80 +131,45 @@ class Operand:
         return Operand(chosen if isinstance(self.block, tuple) else chosen[0], self.norms[which])
 
 
-class Layout(NamedTuple):
-    """The rows of a panel in their order, their scaled squared norms, and the centre and ball, as in `Panel`."""
+class _Bounded:
+    """Training points in panels; squared distances of queries to them are scaled by a power of two.
 
-    rows: IntArray
-    squares: FloatArray
-    centre: FloatArray
-    middle: FloatArray
-    radius: float
-
-
-class Panels(Protocol):
-    """Training points in panels, and the squared distances of queries to them.
-
-    Squared distances are scaled by a power of two, and within `error` of the rank.
+    The bound on their error is from the number of terms of a sum, this scale, and the distance.
     """
 
     whole: bool  # rows are small whole numbers: squared distances are exact, panels are in the order of the rows
     n_panels: int
     bounded: bool  # panels have balls, which give lower bounds
 
-    def panel(self, number: int) -> Panel:
-        """Return a panel from memory, or build it."""
-        ...
-
-    def operand(self, X: Matrix, centre: FloatArray) -> Operand:
-        """Return queries (n_queries, n_features) as a factor for the panels of a centre."""
-        ...
-
-    def operand_of(self, panel: Panel, rows: IntArray, centre: FloatArray) -> Operand:
-        """Return rows of a panel, as queries, as a factor for the panels of a centre."""
-        ...
-
-    def squares(self, panel: Panel, operand: Operand, memory: Float32Array) -> Float32Array:
-        """Return squared distances (rows of the panel, n_queries); `memory` has room for them, twice if sparse."""
-        ...
-
-    def lower_bounds(self, X: Matrix, numbers: Sequence[int]) -> FloatArray:
-        """Return a lower bound on the squared distance of each query to any row of each of some panels.
-
-        Below zero where the query is inside the ball, and the lower the deeper: the panel of the least bound is the
-        best one to start with. Only for `bounded` panels.
-        """
-        ...
-
-    def is_whole(self, X: Matrix) -> bool:
-        """Return whether the squared distances of these queries are exact."""
-        ...
-
-    def error(self, norms: Float32Array, others: Float32Array) -> Float32Array:
-        """Return the bound on the error of squared distances of points of these norms."""
-        ...
-
-    def as_ranks(self, squares: Float32Array) -> FloatArray:
-        """Return exact squared distances as ranks: float64, the scale undone."""
-        ...
-
-
-class _Bounded:
-    """The bound on the error, from the number of terms of a sum, the power of two that scales, and the distance."""
-
-    def __init__(self, distance: PointDistance, n_terms: int, reach: float) -> None:
+    def __init__(self, distance: Points, n_terms: int, reach: float) -> None:
         self._distance = distance
         in_range = 2.0**-10 <= reach <= 2.0**31 or reach == 0
         self._exponent = 0 if in_range else 30 - math.frexp(reach)[1]
         self.n_terms, self._relative = n_terms, rounding(n_terms)
-        self._absolute = min(_UNDERFLOW + distance.noise(n_terms, self._exponent), _MOST_NOISE)
+        self.absolute = min(_UNDERFLOW + distance.noise(n_terms, self._exponent), _MOST_NOISE)
+
+    def _set_leaves(self, leaves: list[IntArray], build: Build | None) -> None:
+        """Take the rows of each panel, and build the panels."""
+        self._leaves, self.n_panels = leaves, len(leaves)
+        self._panels = build(self._make, [(leaf,) for leaf in leaves]) if build else None
+
+    def panel(self, number: int) -> Any:
+        """Return a panel from memory, or build it."""
+        return self._make(self._leaves[number]) if self._panels is None else self._panels[number]
+
+    def _make(self, rows: IntArray) -> Any:
+        raise NotImplementedError
 
     def error(self, norms: Float32Array, others: Float32Array) -> Float32Array:
-        """Return relative · (|q| + |r|)² + absolute."""
+        """Return the bound on the error of squared distances of points of these norms.
+
+        It is relative · (|q| + |r|)² + absolute.
+        """
         both = norms + others
-        return np.asarray(self._relative * (both * both) + self._absolute, dtype=np.float32)
+        return np.asarray(self._relative * (both * both) + self.absolute, dtype=np.float32)
 
     def as_ranks(self, squares: Float32Array) -> FloatArray:
-        """Undo the scaling, which is exact."""
+        """Return exact squared distances as ranks: float64, the scale undone, which is exact."""
         return np.ldexp(squares.astype(np.float64), -2 * self._exponent)
 
 
@@ -180,52 +181,40 @@ class DensePanels(_Bounded):
     centre of all rows, for its own size, has a centre of its own; and within a panel rows are sorted by norm, so that a
     far row loosens the bound of its run only.
 
-    Rows that are not `resident` (mapped from a file) keep their order, and panels are built whenever they are needed.
+    `build` applies a function to the arguments of each panel, in threads. None, for rows mapped from a file: these keep
+    their order, and panels are built whenever they are needed.
     """
 
     _seeks_whole = True  # whether sums of whole numbers are treated separately
 
-    def __init__(
-        self, X: Matrix, distance: PointDistance, rows: IntArray, *, resident: bool, n_jobs: int | None
-    ) -> None:
+    def __init__(self, X: Matrix, distance: Points, rows: IntArray, build: Build | None) -> None:
         self._X, self._distance = X, distance
         n_features = X.shape[1]
         low, high = distance.extent(X)
-        self._centre = self._middle(rows)
+        self.centre = self._middle(rows)
         self.whole = self._seeks_whole and distance.exact and _are_whole(X)
         if self.whole:
-            self._centre = np.floor(self._centre)
-        reach = _length(np.maximum(high - self._centre, self._centre - low))
+            self.centre = np.floor(self.centre)
+        reach = _length(np.maximum(high - self.centre, self.centre - low))
         self.whole = self.whole and 4 * reach * reach < _EXACT_BELOW
         super().__init__(distance, n_features, reach)
-        self._leaves = list(
-            self._compact(rows, distance.coordinates(X)) if resident and not self.whole else _slices(rows)
-        )
-        self.n_panels = len(self._leaves)
-        self.bounded = resident and not self.whole and self.n_panels > 1
-        leaves = ((leaf, self.bounded) for leaf in self._leaves)
-        self._panels = in_threads(n_jobs, self._make, leaves) if resident else None
-        self._middles = np.array([panel.middle - self._centre for panel in self._panels or ()])
+        leaves = list(self._compact(rows, distance.coordinates(X)) if build and not self.whole else _slices(rows))
+        self.bounded = build is not None and not self.whole and len(leaves) > 1
+        self._set_leaves(leaves, build)
+        self._middles = np.array([panel.middle - self.centre for panel in self._panels or ()])
         self._radii = np.array([panel.radius for panel in self._panels or ()])
 
-    @property
-    def panel_rows(self) -> int:
-        """The most rows of a panel."""
+    def _most_rows(self) -> int:
+        """Return the most rows of a panel."""
         return PANEL_ROWS
 
-    def panel(self, number: int) -> Panel:
-        """Return a panel."""
-        made: Panel = self._make(self._leaves[number], compact=False) if self._panels is None else self._panels[number]
-        return made
-
     def operand(self, X: Matrix, centre: FloatArray) -> Operand:
-        """Centre and scale queries; give those out of bounds a distance above every limit."""
+        """Centre and scale queries (n_queries, n_features), as a factor for the panels of a centre.
+
+        Those out of bounds get a distance above every limit.
+        """
         centred, squares, far = self._centred(X, centre)
-        squares[far] = FAR
-        block = np.empty((X.shape[1] + 2, len(centred)), dtype=np.float32)
-        np.multiply(centred.T, -2.0, out=block[:-2], casting="same_kind")
-        block[-2], block[-1] = 1.0, squares
-        return Operand(block, np.sqrt(np.where(far, 0.0, squares)).astype(np.float32))
+        return Operand(_factor(centred, np.where(far, FAR, squares)), _norms(squares, far))
 
     def _centred(self, X: Matrix, centre: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
         """Return queries, centred and scaled, their squared norms, and which are out of bounds; these are zeros."""
@@ -241,36 +230,38 @@ class DensePanels(_Bounded):
         if centre is not panel.centre:
             return self.operand(self._X[panel.rows[rows]], centre)
         part = panel.block[rows]
-        block = np.empty(part.shape[::-1], dtype=np.float32)
-        np.multiply(part[:, :-2].T, -2.0, out=block[:-2])
-        block[-2], block[-1] = 1.0, part[:, -2]
-        return Operand(block, panel.norms[rows])
+        return Operand(_factor(part[:, :-2], part[:, -2]), panel.norms[rows])
 
     def squares(self, panel: Panel, operand: Operand, memory: Float32Array) -> Float32Array:
-        """Multiply: [r, |r|², 1] times [-2q, 1, |q|²]."""
+        """Return squared distances (rows of the panel, n_queries), in a part of `memory`, which has room for them.
+
+        Multiply: [r, |r|², 1] times [-2q, 1, |q|²].
+        """
         shape = len(panel.block), operand.block.shape[1]
         return np.matmul(panel.block, operand.block, out=_shaped(memory, shape))
 
     def lower_bounds(self, X: Matrix, numbers: Sequence[int]) -> FloatArray:
-        """Return the squared distance to each ball, below zero inside: no row is nearer than its ball.
+        """Return a lower bound on the squared distance of each query to any row of each of some panels: its ball's.
 
-        The expanded squares |q|² - 2 q·m + |m|² may be off by `rounding64`; `blur` is its root. Far from the centre
+        Below zero where the query is inside the ball, and the lower the deeper: the panel of the least bound is the
+        best one to start with. Only for `bounded` panels.
+        The expanded squares |q|² - 2 q·m + |m|² may be off by `rounding`; `blur` is its root. Far from the centre
         that is more than the distance itself.
         """
         middles, radii = self._middles[list(numbers)], self._radii[list(numbers)]
-        centred = self._distance.points(as_float64(X)) - self._centre
+        centred = self._distance.points(as_float64(X)) - self.centre
         with np.errstate(over="ignore", invalid="ignore"):  # queries out of bounds are unresolved anyway
             lengths, away = (np.einsum("ij,ij->i", rows, rows) for rows in (centred, middles))
             squares = lengths[:, np.newaxis] + away - 2 * (centred @ middles.T)
-            blur = math.sqrt(rounding64(X.shape[1])) * (np.sqrt(lengths)[:, np.newaxis] + np.sqrt(away))
+            blur = math.sqrt(self._distance.rounding(X.shape[1])) * (np.sqrt(lengths)[:, np.newaxis] + np.sqrt(away))
             gaps = self._scaled((np.sqrt(np.maximum(squares, 0.0)) - blur - radii) * (1 - 1e-6))
-            return np.asarray(gaps * np.abs(gaps) - self._absolute)
+            return np.asarray(gaps * np.abs(gaps) - self.absolute)
 
     def is_whole(self, X: Matrix) -> bool:
         """Return whether these are small whole numbers, as the training samples are."""
         if not (self.whole and _are_whole(X)):
             return False
-        farthest = _length(np.abs(as_float64(X) - self._centre).max(axis=0))
+        farthest = _length(np.abs(as_float64(X) - self.centre).max(axis=0))
         return 4 * farthest * farthest < _EXACT_BELOW
 
     def _points(self, rows: IntArray | slice) -> FloatArray:
@@ -281,10 +272,10 @@ class DensePanels(_Bounded):
 
     def _compact(self, rows: IntArray, coordinate: Coordinates) -> Iterator[IntArray]:
         """Halve the rows along their widest coordinate until they fit into a panel and have no clear gap."""
-        some = rows[:: 1 + len(rows) // _SAMPLE]
+        most, some = self._most_rows(), rows[:: 1 + len(rows) // _SAMPLE]
         widest = int(np.argmax(self._points(some).var(axis=0)))
-        gap = _clear_gap(coordinate(some, widest)) if len(rows) > self.panel_rows // 4 else None
-        if len(rows) <= self.panel_rows and gap is None:
+        gap = _clear_gap(coordinate(some, widest)) if len(rows) > most // 4 else None
+        if len(rows) <= most and gap is None:
             yield rows
             return
         values = coordinate(rows, widest)
@@ -296,10 +287,10 @@ class DensePanels(_Bounded):
         yield from self._compact(rows[near], coordinate)
         yield from self._compact(rows[~near], coordinate)
 
-    def _make(self, rows: IntArray, compact: bool) -> Any:
-        centre, middle, radius = self._centre, self._centre, np.inf
+    def _make(self, rows: IntArray) -> Any:
+        centre, middle, radius = self.centre, self.centre, np.inf
         squares = self._squared_distances(rows, centre)
-        if compact:
+        if self.bounded:
             middle = self._middle(rows)
             around = self._squared_distances(rows, middle)
             radius = float(np.sqrt(around.max())) * (1 + 1e-6)
@@ -308,18 +299,17 @@ class DensePanels(_Bounded):
         if not self.whole:
             order = np.argsort(squares, kind="stable")
             rows, squares = rows[order], squares[order]
-        return self._stored(Layout(rows, np.ldexp(squares, 2 * self._exponent), centre, middle, radius))
+        return self._stored(rows, np.ldexp(squares, 2 * self._exponent), centre, middle, radius)
 
-    def _stored(self, layout: Layout) -> Any:
-        """Return the panel of a layout: the points in float32, with their squares and ones."""
-        rows, squares, centre, middle, radius = layout
-        filled = filled_rows(len(rows))
-        block = np.zeros((filled, self._X.shape[1] + 2), dtype=np.float32)
+    def _stored(
+        self, rows: IntArray, squares: FloatArray, centre: FloatArray, middle: FloatArray, radius: float
+    ) -> Any:
+        """Return a panel of rows in their order, given their scaled squared norms: the points, squares and ones."""
+        block = _padded_block(squares, self._X.shape[1])
         for some, points in self._in_blocks(rows):
             block[some, :-2] = self._scaled(points - centre)
-        block[: len(rows), -2], block[len(rows) :, -2], block[:, -1] = squares, FAR, 1.0
-        norms = _filled(np.sqrt(squares), filled)
-        return Panel(len(rows), _filled(rows, filled), block, norms, centre, middle, radius)
+        norms = _filled(np.sqrt(squares), len(block))
+        return Panel(len(rows), _filled(rows, len(block)), block, norms, centre, middle, radius)
 
     def _middle(self, rows: IntArray) -> FloatArray:
         """Return the median of some rows. Any centre gives a right bound; outliers do not move this one."""
@@ -351,14 +341,27 @@ def _clear_gap(values: FloatArray) -> float | None:
     return float(min(values[widest] + gaps[widest] / 2, np.nextafter(values[widest + 1], -np.inf)))
 
 
-def _slices(rows: IntArray) -> Iterator[IntArray]:
-    for block in row_blocks(len(rows), 1, PANEL_ROWS):
-        yield rows[block]
+def _slices(rows: IntArray) -> list[IntArray]:
+    return [rows[block] for block in row_blocks(len(rows), 1, PANEL_ROWS)]
 
 
-def filled_rows(n_rows: int) -> int:
-    """Return the next multiple of `RUN`."""
-    return -(-n_rows // RUN) * RUN
+def _factor(points: Any, squares: Any) -> Float32Array:
+    """Return [-2q, 1, |q|²] of queries, as columns."""
+    block = np.empty((points.shape[1] + 2, len(points)), dtype=np.float32)
+    np.multiply(points.T, -2.0, out=block[:-2], casting="same_kind")
+    block[-2], block[-1] = 1.0, squares
+    return block
+
+
+def _norms(squares: FloatArray, far: BoolArray) -> Float32Array:
+    return np.sqrt(np.where(far, 0.0, squares)).astype(np.float32)
+
+
+def _padded_block(squares: FloatArray, n_columns: int) -> Float32Array:
+    """Return [0, |r|², 1] of rows, up to a multiple of `RUN` by rows that are far from everything."""
+    block = np.zeros((-(-len(squares) // RUN) * RUN, n_columns + 2), dtype=np.float32)
+    block[: len(squares), -2], block[len(squares) :, -2], block[:, -1] = squares, FAR, 1.0
+    return block
 
 
 def _length(sides: FloatArray) -> float:
@@ -380,8 +383,10 @@ def _filled(values: Any, length: int) -> Any:
 def _are_whole(X: Matrix) -> bool:
     """Return whether all values are whole numbers; where they are not, the first block mostly shows it."""
     values = X.data if sparse.issparse(X) else X
-    blocks = row_blocks(len(values), 8 * values[:1].size, _CACHED_BYTES)
-    return all(bool((values[block] == np.rint(values[block])).all()) for block in blocks)
+    for block in row_blocks(len(values), 8 * values[:1].size, _CACHED_BYTES):
+        if not (values[block] == np.rint(values[block])).all():
+            return False
+    return True
 
 
 class SparsePanels(_Bounded):
@@ -392,9 +397,9 @@ class SparsePanels(_Bounded):
 
     bounded = False
 
-    def __init__(self, X: CSR, distance: PointDistance, rows: IntArray, *, resident: bool, n_jobs: int | None) -> None:
+    def __init__(self, X: CSR, distance: Points, rows: IntArray, build: Build | None) -> None:
         self._X, self._distance = X, distance
-        self._centre = np.zeros(0)
+        self.centre = np.zeros(0)
         counts = np.bincount(X.indices, minlength=X.shape[1])
         head = np.flatnonzero(counts > _HEAD_DENSITY * X.shape[0])
         self._place = np.full(X.shape[1], -1)
@@ -403,36 +408,23 @@ class SparsePanels(_Bounded):
         most = float(squares.max(initial=0.0))
         self.whole = bool(distance.exact and 4 * most < _EXACT_BELOW and _are_whole(X))
         super().__init__(distance, int(np.diff(X.indptr).max(initial=0)), math.sqrt(most))
-        if resident and not self.whole:
+        if build and not self.whole:
             rows = rows[np.argsort(squares, kind="stable")]
-        self._leaves = list(_slices(rows))
-        self.n_panels = len(self._leaves)
-        self._panels = in_threads(n_jobs, self._make, ((leaf,) for leaf in self._leaves)) if resident else None
-
-    def panel(self, number: int) -> Panel:
-        """Return a panel."""
-        return self._make(self._leaves[number]) if self._panels is None else self._panels[number]
+        self._set_leaves(_slices(rows), build)
 
     def operand(self, X: Matrix, centre: FloatArray) -> Operand:
         """Scale queries; give those out of bounds a distance above every limit."""
         with np.errstate(over="ignore"):
             points, squares = self._scaled(self._distance.points(as_float64(X)))
         far = ~(squares <= LARGEST_QUERY**2)
-        points = _without_rows(points, far)
-        return self._operand(*self._split(points), np.where(far, FAR, squares), far)
+        head, tail = self._split(_without_rows(points, far))
+        return Operand((_factor(head, np.where(far, FAR, squares)), _tail_factor(tail)), _norms(squares, far))
 
     def operand_of(self, panel: Panel, rows: IntArray, centre: FloatArray) -> Operand:
         """Turn rows of a panel into queries."""
         head, tail = panel.block
         part = head[rows]
-        return self._operand(part[:, :-2], tail[rows], part[:, -2], np.zeros(len(part), dtype=bool))
-
-    def _operand(self, head: Float32Array, tail: CSR, squares: Any, far: BoolArray) -> Operand:
-        block = np.empty((head.shape[1] + 2, head.shape[0]), dtype=np.float32)
-        np.multiply(head.T, -2.0, out=block[:-2], casting="same_kind")
-        block[-2], block[-1] = 1.0, squares
-        norms = np.sqrt(np.where(far, 0.0, squares)).astype(np.float32)
-        return Operand((block, (tail * np.float32(-2)).T.tocsr()), norms)
+        return Operand((_factor(part[:, :-2], part[:, -2]), _tail_factor(tail[rows])), panel.norms[rows])
 
     def squares(self, panel: Panel, operand: Operand, memory: Float32Array) -> Float32Array:
         """Multiply the heads, then add the product of the tails."""
@@ -473,12 +465,14 @@ class SparsePanels(_Bounded):
     def _make(self, rows: IntArray) -> Panel:
         points, squares = self._scaled(self._points(rows))
         head, tail = self._split(points)
-        filled = filled_rows(len(rows))
-        block = np.zeros((filled, head.shape[1] + 2), dtype=np.float32)
+        block = _padded_block(squares, head.shape[1])
         block[: len(rows), :-2] = head
-        block[: len(rows), -2], block[len(rows) :, -2], block[:, -1] = squares, FAR, 1.0
-        norms = _filled(np.sqrt(squares), filled)
-        return Panel(len(rows), _filled(rows, filled), (block, tail), norms, self._centre, self._centre, np.inf)
+        norms = _filled(np.sqrt(squares), len(block))
+        return Panel(len(rows), _filled(rows, len(block)), (block, tail), norms, self.centre, self.centre, np.inf)
+
+
+def _tail_factor(tail: CSR) -> CSR:
+    return (tail * np.float32(-2)).T.tocsr()
 
 
 def _squared_norms(points: CSR) -> FloatArray:

@@ -15,23 +15,37 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearlabel.neighbors.exact._bounds_search import BoundsSearch, TreeSearch
 from nearlabel.neighbors.exact._candidates import find_duplicates
-from nearlabel.neighbors.exact._distances import Distance, PointDistance, TreeDistance, check_all, check_not_too_small
-from nearlabel.neighbors.exact._kernel_search import is_mapped, point_search
-from nearlabel.neighbors.exact._metrics import TAKEN_FROM_ROWS, distance_named, takes_missing_values
+from nearlabel.neighbors.exact._distances import (
+    Cosine,
+    Distance,
+    Euclidean,
+    Manhattan,
+    PointDistance,
+    SquaredEuclidean,
+    TreeDistance,
+    check_all,
+    check_not_too_small,
+)
+from nearlabel.neighbors.exact._kernel_search import point_search
+from nearlabel.neighbors.exact._metrics import TAKEN_FROM_ROWS, AnyMetric, Heom, NanEuclidean
 from nearlabel.neighbors.exact._panels import MOST_FEATURES
 from nearlabel.neighbors.exact._segments import (
     Engine,
     RankedPairs,
     Search,
     Segment,
+    as_rows,
     nearest_of_all,
     pairs_within,
     ranks_of,
     stacked,
+    stored_alike,
     take_of_all,
     without_some,
 )
 from nearlabel.neighbors.optional._device import MOST_FEATURES_OF_DEVICE, device_search
+from nearlabel.utils.arrays import is_mapped
+from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors, check_row_numbers, check_width
 
@@ -40,6 +54,7 @@ _SOME = 256  # rows, near whose centre others must be
 _JOINED_UP_TO = 8  # times as many rows as are added, or were removed: then a segment is built again
 
 
+@registered("search", "exact")
 class ExactNeighbors(BaseEstimator):
     """Find the exact nearest neighbours; equal distances are ordered by training index.
 
@@ -154,19 +169,21 @@ class ExactNeighbors(BaseEstimator):
         ImportError
             If a device is given and torch cannot be imported.
         """
-        rows = as_rows(self._checked(X))
-        check_not_too_small([rows], distance_named(self.metric, self.metric_params))
-        return self._keep(rows)
+        return self._fit(self._checked(X))
 
     def fit_to_part(self, X: Matrix) -> Self:
         """Store some of the training samples, which may all be so small that `fit` would reject them alone."""
-        return self._keep(as_rows(self._checked(X)))
+        return self._fit(self._checked(X), is_part=True)
 
-    def _keep(self, rows: Matrix) -> Self:
-        self._as_sparse = sparse.issparse(rows)
+    def _fit(self, X: Matrix, *, is_part: bool = False) -> Self:
+        """Store checked samples: an array or CSR of finite numbers, with NaN if the metric takes missing values."""
+        rows = as_rows(X)
         self._distance = distance_named(self.metric, self.metric_params)
+        if not is_part:
+            check_not_too_small([rows], self._distance)
+        self._as_sparse = sparse.issparse(rows)
         self._segments = [self._segment_of(rows)]
-        self.n_samples_fit_ = rows.shape[0]
+        self.n_samples_fit_, self.n_features_in_ = rows.shape
         return self
 
     def add(self, X: MatrixLike) -> Self:
@@ -301,16 +318,13 @@ class ExactNeighbors(BaseEstimator):
         """Whether the metric itself changes with the training samples."""
         return self.metric in TAKEN_FROM_ROWS and TAKEN_FROM_ROWS[self.metric] not in (self.metric_params or {})
 
+    needs_all_rows = takes_metric_from_rows  # a search of some of the samples would compute other distances
+
     def _check_beside(self, rows: Matrix) -> None:
         """Raise ValueError if new samples are so far from the earlier ones that no distance to both can be computed."""
         distance = distance_named(self.metric, self.metric_params)
         distance.fit(self.take(np.arange(min(self.n_samples_fit_, _SOME))))
         check_all(rows, distance)
-
-    @property
-    def needs_all_rows(self) -> bool:
-        """Whether a search of some of the training samples would compute other distances."""
-        return self.takes_metric_from_rows
 
     def _set_segments(self, segments: list[Segment]) -> None:
         self._segments = segments
@@ -359,7 +373,7 @@ class ExactNeighbors(BaseEstimator):
                 f" Manhattan, got 'kd_tree' with metric={self.metric!r}."
             )
         if isinstance(distance, PointDistance) and rows.shape[1] <= MOST_FEATURES:
-            return point_search(rows, distance, self.n_jobs)
+            return point_search(rows, distance, BoundsSearch(rows, distance).write, self.n_jobs)
         return BoundsSearch(rows, distance)
 
     def _device_search_of(self, rows: Matrix, distance: Distance) -> Engine:
@@ -373,7 +387,8 @@ class ExactNeighbors(BaseEstimator):
             )
         if self.algorithm == "kd_tree":
             raise ValueError(f"device must be None for a tree, {given} algorithm='kd_tree'.")
-        return device_search(rows, distance, self.device, self.n_jobs)
+        fallback = BoundsSearch(rows, distance).write
+        return device_search(rows, distance, fallback, point_search, self.device, self.n_jobs)
 
     def _takes_tree(self, rows: Matrix) -> bool:
         """Return whether to use a tree: dense rows, and `algorithm` demands it or there are few features."""
@@ -420,8 +435,13 @@ class ExactNeighbors(BaseEstimator):
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
         k = check_n_neighbors(wanted, self.n_samples_fit_, leave_one_out=X is None)
         queries = None if X is None else self._checked(X, reset=False)
+        distances, indices = self._kneighbors(queries, k)
+        return (distances, indices) if return_distance else indices
+
+    def _kneighbors(self, queries: Matrix | None, k: int) -> tuple[FloatArray, IntArray]:
+        """Return distances and indices (n_queries, k) for checked queries and k, as `kneighbors` does."""
         ranks, indices = self._search(queries, k)
-        return (self._distance.to_distance(ranks), indices) if return_distance else indices
+        return self._distance.to_distance(ranks), indices
 
     def _search(self, queries: Matrix | None, k: int) -> tuple[FloatArray, IntArray]:
         """Return ranks and indices (n_queries, k); queries None are the training samples, each without itself."""
@@ -451,31 +471,27 @@ def _is_worth_it(segment: Segment) -> bool:
     return removed * _JOINED_UP_TO > len(segment) and not is_mapped(segment.rows)
 
 
-def stored_alike(X: Matrix, *, as_sparse: bool) -> Matrix:
-    if sparse.issparse(X) == as_sparse:
-        return X
-    return sparse.csr_array(X) if as_sparse else X.toarray()
+# The distances of the metrics' names.
+
+_ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
+_WITH_MISSING: dict[Any, Callable[[], Distance]] = {"heom": Heom, "nan_euclidean": NanEuclidean}
+_DISTANCES: dict[Any, Callable[[], Distance]] = {
+    "euclidean": Euclidean,
+    "sqeuclidean": SquaredEuclidean,
+    "cityblock": Manhattan,
+    "cosine": Cosine,
+    **_WITH_MISSING,
+}
 
 
-def as_rows(X: Matrix) -> Matrix:
-    """Return rows of float32 or float64, sparse ones as a canonical CSR array; copy only where they are not."""
-    if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
-    if not sparse.issparse(X):
-        return np.asarray(X)
-    rows = sparse.csr_array(X)
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
+def distance_named(metric: str | Callable[..., float], params: dict[str, Any] | None) -> Distance:
+    """Return the distance of a metric, given by name or as a function of two rows."""
+    if not isinstance(metric, str) and not callable(metric):
+        raise TypeError(f"metric must be a name or a function of two rows, got {metric!r}.")
+    name = _ALIASES.get(metric, metric) if isinstance(metric, str) else metric
+    return AnyMetric(name, params or {}) if params or name not in _DISTANCES else _DISTANCES[name]()
 
 
-def as_float_rows(X: Matrix) -> Matrix:
-    """Return float64 rows; sparse ones as a canonical CSR array of our own."""
-    if not sparse.issparse(X):
-        return np.asarray(X, dtype=np.float64)
-    rows = sparse.csr_array(X, dtype=np.float64, copy=True)
-    rows.sum_duplicates()
-    if max(rows.nnz, rows.shape[1]) <= np.iinfo(np.int32).max:  # scikit-learn's sparse Manhattan takes no other index
-        rows.indptr, rows.indices = rows.indptr.astype(np.int32), rows.indices.astype(np.int32)
-    return rows
+def takes_missing_values(metric: object) -> bool:
+    """Return whether NaN is a missing value to a metric; to all others it is an error."""
+    return isinstance(metric, str) and metric in _WITH_MISSING

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from nearlabel.neighbors.exact._bounds_search import keep_best
-from nearlabel.neighbors.exact._candidates import DuplicateRows, Result, drop_self
+from nearlabel.neighbors.exact._candidates import DuplicateRows, Result, drop_self, keep_best
 from nearlabel.neighbors.exact._distances import Distance, PointDistance, TreeDistance
 from nearlabel.utils.arrays import bytes_per_row, row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
@@ -176,14 +175,43 @@ def stacked(parts: Sequence[Matrix]) -> Matrix:
     return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
 
 
+def stored_alike(X: Matrix, *, as_sparse: bool) -> Matrix:
+    """Return rows as sparse or dense as others are."""
+    if sparse.issparse(X) == as_sparse:
+        return X
+    return sparse.csr_array(X) if as_sparse else X.toarray()
+
+
+def as_rows(X: Matrix) -> Matrix:
+    """Return rows of float32 or float64, sparse ones as a canonical CSR array; copy only where they are not."""
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    if not sparse.issparse(X):
+        return np.asarray(X)
+    rows = sparse.csr_array(X)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
+def as_float_rows(X: Matrix) -> Matrix:
+    """Return float64 rows; sparse ones as a canonical CSR array of our own."""
+    if not sparse.issparse(X):
+        return np.asarray(X, dtype=np.float64)
+    rows = sparse.csr_array(X, dtype=np.float64, copy=True)
+    rows.sum_duplicates()
+    if max(rows.nnz, rows.shape[1]) <= np.iinfo(np.int32).max:  # scikit-learn's sparse Manhattan takes no other index
+        rows.indptr, rows.indices = rows.indptr.astype(np.int32), rows.indices.astype(np.int32)
+    return rows
+
+
 # Ranks of chosen pairs of training samples, which may be in several segments: for lists that are updated with rows.
 
 _FEW = 4  # new samples, to which all distances are summed, since a search would cost more
 _BYTES_AT_A_TIME = 2**22  # of rows, which are copied where some between them were removed
-_FIRST, _GROWTH = (
-    2,
-    8,
-)  # new samples to search for, and how many times as many where all that are found are within reach
+# New samples to search for, and how many times as many where all that are found are within reach.
+_FIRST, _GROWTH = 2, 8
 
 
 Search: TypeAlias = Callable[[Matrix, int], Result]  # ranks and indices of the k rows nearest to queries

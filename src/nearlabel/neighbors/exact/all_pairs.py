@@ -1,4 +1,8 @@
-"""The distances of all pairs of queries and rows, for methods that need more than the nearest."""
+"""The distances of all pairs of queries and rows, for methods that need more than the nearest.
+
+It also offers what these are made of to other packages: distances by name with their bounds, and rows as they take
+them.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,17 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nearlabel.neighbors.exact._distances import SquaredEuclidean, check_not_too_small
-from nearlabel.neighbors.exact._metrics import distance_named
-from nearlabel.neighbors.exact._metrics import takes_missing_values as takes_missing_values
-from nearlabel.neighbors.exact._search import as_float_rows, stored_alike
+from nearlabel.neighbors.exact._candidates import equal_rows
+from nearlabel.neighbors.exact._distances import Distance, Euclidean, Rows, SquaredEuclidean, Tile, check_not_too_small
+from nearlabel.neighbors.exact._search import distance_named, takes_missing_values
+from nearlabel.neighbors.exact._segments import as_float_rows, stored_alike
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
+
+__all__ = [
+    "AllDistances", "Distance", "Euclidean", "Rows", "SquaredDistances", "Tile", "as_float_rows",
+    "check_not_too_small", "distance_named", "equal_rows", "stored_alike", "takes_missing_values",
+]  # fmt: skip
 
 _PRECISE_ENOUGH = 1e-9  # relative width of the bounds on a distance; they are for the worst rounding
 

@@ -14,7 +14,7 @@ same shift helps.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -24,25 +24,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearlabel.neighbors.exact._candidates import drop_self
-from nearlabel.neighbors.exact._distances import minus_cosine
-from nearlabel.neighbors.exact._pairs import sum_over_features
+from nearlabel.neighbors.exact._distances import Cosine, Rows, minus_cosine, sum_over_features
 from nearlabel.neighbors.exact._search import ExactNeighbors
 from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.naming import import_optional
+from nearlabel.utils.naming import import_optional, registered
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_choice, check_flag, check_integer, check_n_neighbors
 
 _LARGEST = 1e150  # squares of larger numbers overflow
 _PLACE_OF_EMPTY_ROWS = 4.0  # farther from all rows of length 1 than these are from each other
 _LARGEST_IN_FLOAT32 = 1e15  # of the scaled coordinates, which are about 1; its square leaves room for a sum
-
-
-class Points(NamedTuple):
-    """Prepared rows: `values` give ranks; `directions`, the same rows or scaled to length 1, go into the index."""
-
-    values: NDArray[Any]
-    squares: FloatArray  # squared lengths (n_rows,); not used by Euclidean distances
-    directions: NDArray[Any]
 
 
 class ApproximateNeighbors(BaseEstimator, ABC):
@@ -82,9 +73,9 @@ class ApproximateNeighbors(BaseEstimator, ABC):
         self._check_parameters()
         rows = self._rows_of(X, reset=True)
         self._points = self._prepare(rows.copy())
-        self._centre, self._exponent = _centre_and_exponent(self._points.directions)
+        self._centre, self._exponent = _centre_and_exponent(self._points.operands)
         self.n_samples_fit_ = len(rows)
-        self._index = self._build(self._as_float32(self._points.directions))
+        self._index = self._build(self._as_float32(self._points.operands))
         return self
 
     def kneighbors(
@@ -132,7 +123,7 @@ class ApproximateNeighbors(BaseEstimator, ABC):
     def _search_block(self, rows: NDArray[Any], k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
         """Search for a block of queries; `own` are their indices if they are training samples."""
         queries = self._prepare(rows)
-        candidates = self._find(self._as_float32(queries.directions), min(2 * k + 1, self.n_samples_fit_))
+        candidates = self._find(self._as_float32(queries.operands), min(2 * k + 1, self.n_samples_fit_))
         ranks = self._ranks(queries, candidates)
         ranks[candidates < 0] = np.inf
         if own is not None:
@@ -145,14 +136,14 @@ class ApproximateNeighbors(BaseEstimator, ABC):
             distances[short], indices[short] = self._search_exactly(rows[short], k, None if own is None else own[short])
         return distances, indices
 
-    def _ranks(self, queries: Points, candidates: IntArray) -> FloatArray:
+    def _ranks(self, queries: Rows, candidates: IntArray) -> FloatArray:
         """Return the rank of each candidate of each query, as `ExactNeighbors` computes it."""
         pairs = np.repeat(np.arange(len(candidates)), candidates.shape[1]), candidates.ravel()
         left, right = queries.values, self._points.values
         if self.metric == "euclidean":
             return sum_over_features(left, right, pairs, np.subtract, np.square).reshape(candidates.shape)
         dot = sum_over_features(left, right, pairs, np.multiply, np.positive)
-        squares = queries.squares[pairs[0]], self._points.squares[pairs[1]]
+        squares = queries.norms[pairs[0]], self._points.norms[pairs[1]]
         return minus_cosine(dot, *squares).reshape(candidates.shape)
 
     def _search_exactly(self, rows: NDArray[Any], k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
@@ -171,18 +162,13 @@ class ApproximateNeighbors(BaseEstimator, ABC):
             raise ValueError(f"X must have values below {_LARGEST:.0e}, got a larger one. Hint: scale them.")
         return rows
 
-    def _prepare(self, rows: NDArray[Any]) -> Points:
+    def _prepare(self, rows: NDArray[Any]) -> Rows:
+        """Return rows whose `operands`, for cosines scaled to length 1, go into the index."""
         if self.metric == "euclidean":
-            return Points(rows, np.zeros(len(rows)), rows)
-        rows = rows.astype(np.float64)
-        values = np.ldexp(
-            rows, -np.frexp(np.abs(rows).max(axis=1))[1][:, np.newaxis]
-        )  # a power of two changes no digit
-        each = np.arange(len(rows))
-        squares = sum_over_features(values, values, (each, each), np.multiply, np.positive)
-        directions = values / np.sqrt(np.where(squares > 0, squares, 1.0))[:, np.newaxis]
-        directions[squares == 0, :1] = _PLACE_OF_EMPTY_ROWS
-        return Points(values, squares, directions)
+            return Rows(rows, rows, np.zeros(len(rows)))
+        prepared = Cosine().prepare(rows)
+        prepared.operands[prepared.norms == 0, :1] = _PLACE_OF_EMPTY_ROWS
+        return prepared
 
     def _as_float32(self, directions: NDArray[Any]) -> NDArray[np.float32]:
         """Centre and scale rows in float64, and round them to float32, block by block."""
@@ -229,6 +215,7 @@ def _blocks(n_rows: int, n_columns: int) -> list[slice]:
 # A search by usearch: a hierarchical graph.
 
 
+@registered("search", "usearch")
 class UsearchNeighbors(ApproximateNeighbors):
     """Find neighbours by walking over usearch's hierarchical graph (HNSW); some may be missed.
 
@@ -319,9 +306,8 @@ class UsearchNeighbors(ApproximateNeighbors):
 
     def _find(self, queries: NDArray[np.float32], n: int) -> IntArray:
         self._index.expansion_search = self.ef_search  # as for faiss, set_params takes effect after fit
-        pair = (
-            queries if len(queries) > 1 else np.vstack([queries, queries])
-        )  # for one query usearch returns another type
+        # For one query usearch returns another type.
+        pair = queries if len(queries) > 1 else np.vstack([queries, queries])
         matches = self._index.search(pair, n, threads=effective_n_jobs(self.n_jobs))
         found = np.asarray(matches.keys).astype(np.intp)
         found[np.arange(n) >= np.asarray(matches.counts)[:, np.newaxis]] = -1

@@ -27,10 +27,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.files.row_files import RowFiles
 from nearlabel.files.store import open_store
-from nearlabel.neighbors.exact._distances import Distance, check_not_too_small
-from nearlabel.neighbors.exact._metrics import TAKEN_FROM_ROWS, distance_named
-from nearlabel.neighbors.exact._search import ExactNeighbors, as_rows, stored_alike
-from nearlabel.neighbors.exact._segments import KeptRows, RankedPairs, merged, ranks_of, take_of_all
+from nearlabel.neighbors.exact._metrics import TAKEN_FROM_ROWS
+from nearlabel.neighbors.exact._search import ExactNeighbors
+from nearlabel.neighbors.exact._segments import KeptRows, RankedPairs, as_rows, merged, ranks_of, take_of_all
+from nearlabel.neighbors.exact.all_pairs import Distance, check_not_too_small, distance_named, stored_alike
 from nearlabel.neighbors.optional._dask_cluster import _Files, _Session
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike

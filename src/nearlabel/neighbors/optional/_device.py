@@ -22,7 +22,7 @@ term, and once more where the sum is normalised: at most 2n times, for blocks of
 
 ε = 2g + 2^-20 and i = C - |x|²/2, the slack N A + R B + C exceeds both errors, that of the rests and that of the sum,
 g (|qb| |xb| + N A + R B + 1.01 |i|), as |qb| |xb| ≤ (|q| + |qr|) (|x| + |xr|) and g < 1/2. So the exact number is
-between s minus twice the slack and s. `absolute` is derived in `_float32_candidates.py`: underflow, also where a device
+between s minus twice the slack and s. `absolute` is derived in `_panels.py`: underflow, also where a device
 flushes it to zero, and the noise of the rank. Norms are raised by more than their own rounding. Rounding i to float32,
 and centring, squares and ranks in float64, cost less than the 16 terms that n has too many, except for the part of
 |q|², which is in the *blur*.
@@ -35,24 +35,22 @@ values of its terms may add up to (1 + 2^-5) |q| |x|, so g is larger by that.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearlabel.neighbors.exact._candidates import CandidateLists, Candidates, Result
 from nearlabel.neighbors.exact._candidates import drop_self as without_own
-from nearlabel.neighbors.exact._distances import PointDistance
-from nearlabel.neighbors.exact._kernel_search import point_search
-from nearlabel.neighbors.exact._panel_search import GemmSearch, PanelSearch
-from nearlabel.neighbors.exact._panels import DensePanels, Float32Array, Layout
+from nearlabel.neighbors.exact._panel_search import Fallback, GemmSearch, PanelSearch
+from nearlabel.neighbors.exact._panels import Build, DensePanels, Points
 from nearlabel.neighbors.optional._torch import device_named
 from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
 
 MOST_FEATURES_OF_DEVICE = 2**18  # g < 1/4
 LONGEST_GROUP = 256  # rows of a panel that bound the k-th neighbour together; panels are padded to a multiple
@@ -182,7 +180,7 @@ class DevicePanels(DensePanels):
     _seeks_whole = False  # equal distances are distinguished in float64, like others
 
     def __init__(
-        self, X: Matrix, distance: PointDistance, rows: IntArray, device: Device, n_pieces: int, n_jobs: int | None
+        self, X: Matrix, distance: Points, rows: IntArray, build: Build, device: Device, n_pieces: int
     ) -> None:
         self._device, self._n_pieces = device, n_pieces
         self._n_coordinates = len(_PAIRS[n_pieces]) * X.shape[1]
@@ -190,12 +188,11 @@ class DevicePanels(DensePanels):
         self._growth = growth(self._width)
         self._safety = 1 + 2 * self._growth + 2.0**-20
         self._blur = float(X.shape[1] + 16) * 2.0**-52
-        super().__init__(X, distance, rows, resident=True, n_jobs=n_jobs)
+        super().__init__(X, distance, rows, build)
         self._panels = list(self._moved(self._panels or []))
 
-    @property
-    def panel_rows(self) -> int:
-        """The most rows of a panel."""
+    def _most_rows(self) -> int:
+        """Return the most rows of a panel."""
         return min(self._device.panel_rows, max(LONGEST_GROUP, _PANEL_BYTES // (4 * int(self._width))))
 
     def _moved(self, panels: list[Any]) -> Iterator[DevicePanel]:
@@ -205,8 +202,7 @@ class DevicePanels(DensePanels):
             room -= panel.factor.nbytes
             yield replace(panel, factor=self._device.put(panel.factor)) if room >= 0 else panel
 
-    def _stored(self, layout: Layout) -> Any:
-        rows, _, centre, middle, radius = layout
+    def _stored(self, rows: IntArray, _: FloatArray, centre: FloatArray, middle: FloatArray, radius: float) -> Any:
         n_rows, filled = len(rows), -(-len(rows) // LONGEST_GROUP) * LONGEST_GROUP
         factor = np.zeros((filled, self._width), dtype=np.float32)
         squares, norms, rests = np.zeros((3, filled))
@@ -230,7 +226,7 @@ class DevicePanels(DensePanels):
         both, growth, safety = norms + rests, self._growth, self._safety
         of_norm = eight_bits_up(safety * (rests + growth * both + _LACKING[self._n_pieces] * norms))
         of_rest = eight_bits_up(safety * (1 + growth) * both)
-        return Slack(of_norm, of_rest, single(safety * (growth * np.square(norms) + self._absolute), np.inf))
+        return Slack(of_norm, of_rest, single(safety * (growth * np.square(norms) + self.absolute), np.inf))
 
     def operand(self, X: Matrix, centre: FloatArray) -> Any:
         """Centre, scale and round queries."""
@@ -308,6 +304,9 @@ _RUNS_AT_LEAST, _RUNS_PER_NEIGHBOR = 256, 2  # of a panel, which a query may ope
 _RESOLVED_AT_A_TIME = 32_000
 
 
+Plain: TypeAlias = Callable[[Matrix, Points, Fallback, int | None], PanelSearch]  # makes the search without a device
+
+
 class _Found(NamedTuple):
     """Pairs of a query and a place in a panel, with their scores."""
 
@@ -324,17 +323,25 @@ class DeviceSearch(GemmSearch):
     """
 
     def __init__(
-        self, X: Matrix, distance: PointDistance, *, device: Device, n_jobs: int | None, n_pieces: int = 1
+        self,
+        X: Matrix,
+        distance: Points,
+        fallback: Fallback,
+        plain: Plain,
+        *,
+        device: Device,
+        n_jobs: int | None,
+        n_pieces: int = 1,
     ) -> None:
         self._device, self._n_pieces, self._n_jobs, self._lock = device, n_pieces, n_jobs, Lock()
-        super().__init__(X, distance, resident=True, n_jobs=n_jobs)
+        self._plain = plain
+        super().__init__(X, distance, fallback, resident=True, n_jobs=n_jobs)
 
-    def _make_panels(self, n_jobs: int | None) -> Any:
-        return DevicePanels(self._X, self._distance, self._pointed, self._device, self._n_pieces, n_jobs)
+    def _make_panels(self, build: Build) -> Any:
+        return DevicePanels(self._X, self._distance, self._pointed, build, self._device, self._n_pieces)
 
-    @property
-    def queries_per_tile(self) -> int:
-        """The most queries that are compared with a panel at once."""
+    def _queries_per_tile(self) -> int:
+        """Return the most queries that are compared with a panel at once."""
         return self._device.tile_queries
 
     def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Result:
@@ -401,13 +408,14 @@ class DeviceSearch(GemmSearch):
 
     @cached_property
     def _next(self) -> PanelSearch:
+        parts = self._X, self._distance, self._fallback
         if self._n_pieces > 1:
-            return point_search(self._X, self._distance, self._n_jobs)
-        return DeviceSearch(self._X, self._distance, device=self._device, n_jobs=self._n_jobs, n_pieces=2)
+            return self._plain(*parts, self._n_jobs)
+        return DeviceSearch(*parts, self._plain, device=self._device, n_jobs=self._n_jobs, n_pieces=2)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be made again where it is loaded: arrays of a device do not exist in another process."""
-        return _made_anew, (self._X, self._distance, self._device.name, self._n_jobs)
+        return _made_anew, (self._X, self._distance, self._fallback, self._plain, self._device.name, self._n_jobs)
 
 
 def _group_length(n_rows: int, k: int) -> int:
@@ -416,17 +424,24 @@ def _group_length(n_rows: int, k: int) -> int:
     return next(length for length in halves if length == 1 or n_rows // length >= _GROUPS_PER_NEIGHBOR * k)
 
 
-def device_search(X: Matrix, distance: PointDistance, device: object, n_jobs: int | None) -> DeviceSearch:
-    """Return the search by a device; raise ValueError or ImportError if it cannot be used here."""
+def device_search(
+    X: Matrix, distance: Points, fallback: Fallback, plain: Plain, device: object, n_jobs: int | None
+) -> DeviceSearch:
+    """Return the search by a device; raise ValueError or ImportError if it cannot be used here.
+
+    `plain` makes the search without a device.
+    """
     named = device_named(device)
     check_sums(named)
-    return DeviceSearch(X, distance, device=named, n_jobs=n_jobs)
+    return DeviceSearch(X, distance, fallback, plain, device=named, n_jobs=n_jobs)
 
 
-def _made_anew(X: Matrix, distance: PointDistance, device: str, n_jobs: int | None) -> PanelSearch:
+def _made_anew(
+    X: Matrix, distance: Points, fallback: Fallback, plain: Plain, device: str, n_jobs: int | None
+) -> PanelSearch:
     """Return the search by a device or, where it cannot be used, the one without, with a warning."""
     try:
-        return device_search(X, distance, device, n_jobs)
+        return device_search(X, distance, fallback, plain, device, n_jobs)
     except (ImportError, ValueError) as error:
         warnings.warn(f"The search uses no device, and finds the same neighbours, because: {error}", stacklevel=2)
-        return point_search(X, distance, n_jobs)
+        return plain(X, distance, fallback, n_jobs)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from nearlabel.neighbors.optional._approximate import ApproximateNeighbors
-from nearlabel.utils.naming import import_optional
+from nearlabel.utils.naming import import_optional, registered
 from nearlabel.utils.types import IntArray
 from nearlabel.utils.validation import check_flag, check_integer
 
@@ -64,6 +64,7 @@ class FaissNeighbors(ApproximateNeighbors):
         """Return the parameters of a search of the index."""
 
 
+@registered("search", "faiss-ivf")
 class FaissIVFNeighbors(FaissNeighbors):
     """Find neighbours in those lists of faiss' IVF index that are nearest to the query; some may be missed.
 
@@ -148,6 +149,7 @@ class FaissIVFNeighbors(FaissNeighbors):
         return faiss.SearchParametersIVF(nprobe=self.n_probe)
 
 
+@registered("search", "faiss-hnsw")
 class FaissHNSWNeighbors(FaissNeighbors):
     """Find neighbours by walking over faiss' hierarchical graph (HNSW); some may be missed.
 

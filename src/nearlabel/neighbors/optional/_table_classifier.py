@@ -15,8 +15,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.neighbors.optional._vector_table import TableChangedError, TableRows, VectorTable
-from nearlabel.utils.estimators import Method, available_if
-from nearlabel.utils.problems import score
+from nearlabel.utils.estimators import Method, available_if, score
 from nearlabel.utils.targets import with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, MatrixLike
 from nearlabel.utils.validation import check_flag

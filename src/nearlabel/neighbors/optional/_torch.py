@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.neighbors.exact._panels import Float32Array
 from nearlabel.utils.naming import import_optional
+from nearlabel.utils.types import Float32Array
 
 _GPU_PANEL, _GPU_TILE = 65_536, 4096
 _CPU_PANEL, _CPU_TILE = 4096, 1024

@@ -32,83 +32,61 @@ _chosen: ContextVar[str | None] = ContextVar("kernel_level", default=None)
 _pointer, _int32, _int64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
 
 
+def _pointers(*names: str) -> list[tuple[str, Any]]:
+    return [(name, _pointer) for name in names]
+
+
 class SourceStructure(ctypes.Structure):
+    """The same structure of kernels/nearlabel_kernels.h, as those below."""
+
     _fields_ = (
-        ("values", _pointer),
-        ("is64", ctypes.c_uint8),
-        ("unit_length", ctypes.c_uint8),
-        ("n_features", _int32),
-        ("exponent", _int32),
-        ("row_stride", _int64),
-        ("column_stride", _int64),
-        ("rows", _pointer),
-        ("centre", _pointer),
+        *(("values", _pointer), ("is64", ctypes.c_uint8), ("unit_length", ctypes.c_uint8), ("n_features", _int32)),
+        *(("exponent", _int32), ("row_stride", _int64), ("column_stride", _int64), *_pointers("rows", "centre")),
     )
 
 
 class PointsStructure(ctypes.Structure):
+    """Dense points."""
+
     _fields_ = (
-        ("packed", _pointer),
-        ("n_points", _int64),
-        ("depth", _int32),
-        ("n_features", _int32),
-        ("units", _pointer),
-        ("squares", _pointer),
-        ("norms", _pointer),
-        ("rests", _pointer),
+        *(("packed", _pointer), ("n_points", _int64), ("depth", _int32), ("n_features", _int32)),
+        *_pointers("units", "squares", "norms", "rests"),
     )
 
 
 class SparseRowsStructure(ctypes.Structure):
+    """Sparse rows, feature by feature."""
+
     _fields_ = (
-        ("n_points", _int64),
-        ("n_features", _int32),
-        ("n_terms", _int32),
-        ("n_columns", _int32),
-        ("stored", _pointer),
-        ("before", _pointer),
-        ("starts", _pointer),
-        ("columns", _pointer),
-        ("rows", _pointer),
-        ("values", _pointer),
-        ("dense", _pointer),
-        ("squares", _pointer),
-        ("norms", _pointer),
-        ("rests", _pointer),
+        *(("n_points", _int64), ("n_features", _int32), ("n_terms", _int32), ("n_columns", _int32)),
+        *_pointers("stored", "before", "starts", "columns", "rows", "values", "dense", "squares", "norms", "rests"),
     )
 
 
 class SparseQueriesStructure(ctypes.Structure):
-    _fields_ = (
-        ("n_points", _int64),
-        ("starts", _pointer),
-        ("features", _pointer),
-        ("values", _pointer),
-        ("squares", _pointer),
-        ("norms", _pointer),
-        ("rests", _pointer),
-    )
+    """Sparse queries, row by row."""
+
+    _fields_ = (("n_points", _int64), *_pointers("starts", "features", "values", "squares", "norms", "rests"))
 
 
 class CsrStructure(ctypes.Structure):
-    _fields_ = (("values", _pointer), ("features", _pointer), ("starts", _pointer))
+    """CSR rows."""
+
+    _fields_ = (*_pointers("values", "features", "starts"),)
 
 
 class StumpRunsStructure(ctypes.Structure):
-    _fields_ = (("n_runs", _int64), ("starts", _pointer), ("rows", _pointer), ("has_threshold", _pointer))
+    """Runs of entries."""
+
+    _fields_ = (("n_runs", _int64), *_pointers("starts", "rows", "has_threshold"))
 
 
 class ListsStructure(ctypes.Structure):
+    """Lists of candidates."""
+
     _fields_ = (
-        ("n_neighbors", _int32),
-        ("capacity", _int32),
-        ("exact", ctypes.c_uint8),
-        ("absolute", ctypes.c_double),
-        ("limits", _pointer),
-        ("candidates", _pointer),
-        ("n_candidates", _pointer),
-        ("n_sifted", _pointer),
-        ("unresolved", _pointer),
+        *(("n_neighbors", _int32), ("capacity", _int32), ("exact", ctypes.c_uint8), ("absolute", ctypes.c_double)),
+        *_pointers("limits", "candidates", "n_candidates", "n_sifted", "unresolved"),
     )
 
 
@@ -142,33 +120,23 @@ def library() -> Any:
         library = _opened()
     except OSError:
         return None
+    pointer = ctypes.POINTER
+    source, points, lists = pointer(SourceStructure), pointer(PointsStructure), pointer(ListsStructure)
+    sparse_rows, sparse_queries = pointer(SparseRowsStructure), pointer(SparseQueriesStructure)
+    runs, csr = pointer(StumpRunsStructure), pointer(CsrStructure)
+    two_rows = _pointer, _pointer, _int64, _pointer  # of pairs, how many, and the sums
+    rest_of_offer = _pointer, _pointer, lists, lists
     library.nearlabel_levels.restype = ctypes.c_uint32
     library.nearlabel_levels.argtypes = ()
     library.nearlabel_packed_bytes.restype = _int64
     library.nearlabel_packed_bytes.argtypes = (_int32, _int32, _int64, _int32, ctypes.POINTER(_int32))
-    library.nearlabel_squares.argtypes = (ctypes.POINTER(SourceStructure), _int64, _pointer)
-    library.nearlabel_pack.argtypes = (
-        *(_int32, _int32, ctypes.POINTER(SourceStructure), ctypes.POINTER(PointsStructure)),
-    )
-    library.nearlabel_offer.argtypes = (
-        *(_int32, ctypes.POINTER(PointsStructure), _pointer, ctypes.POINTER(PointsStructure)),
-        *(_pointer, _pointer, ctypes.POINTER(ListsStructure), ctypes.POINTER(ListsStructure)),
-    )
-    library.nearlabel_offer_sparse.argtypes = (
-        *(_int32, ctypes.POINTER(SparseRowsStructure), _pointer, ctypes.POINTER(SparseQueriesStructure)),
-        *(_pointer, _pointer, ctypes.POINTER(ListsStructure), ctypes.POINTER(ListsStructure)),
-    )
-    library.nearlabel_sum_sparse_pairs.argtypes = (
-        *(_int32, _int32, _int32, ctypes.POINTER(CsrStructure), ctypes.POINTER(CsrStructure)),
-        *(_pointer, _pointer, _int64, _pointer),
-    )
-    library.nearlabel_sum_pairs.argtypes = (
-        *(_int32, _int32, _pointer, _pointer, _int64),
-        *(_pointer, _pointer, _int64, _pointer),
-    )
-    library.nearlabel_least_z.argtypes = (
-        *(ctypes.POINTER(StumpRunsStructure), _pointer, _pointer, _pointer, _int32, _pointer),
-    )
+    library.nearlabel_squares.argtypes = (source, _int64, _pointer)
+    library.nearlabel_pack.argtypes = (_int32, _int32, source, points)
+    library.nearlabel_offer.argtypes = (_int32, points, _pointer, points, *rest_of_offer)
+    library.nearlabel_offer_sparse.argtypes = (_int32, sparse_rows, _pointer, sparse_queries, *rest_of_offer)
+    library.nearlabel_sum_sparse_pairs.argtypes = (_int32, _int32, _int32, csr, csr, *two_rows)
+    library.nearlabel_sum_pairs.argtypes = (_int32, _int32, _pointer, _pointer, _int64, *two_rows)
+    library.nearlabel_least_z.argtypes = (runs, _pointer, _pointer, _pointer, _int32, _pointer)
     return library
 
 
@@ -198,7 +166,7 @@ def kernel_levels() -> tuple[str, ...]:
     >>> kernel_levels()[-1]
     'off'
     """
-    return (*(name for name in level_numbers() if name != _FOR_TESTS), OFF)
+    return (*[name for name in level_numbers() if name != _FOR_TESTS], OFF)
 
 
 def kernel_in_use() -> str:

@@ -1,0 +1,128 @@
+"""Tags, and one-dimensional y: recognised, checked, and made columns; names of predicted labels."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.preprocessing import MultiLabelBinarizer
+
+from nearlabel.utils.types import LabelType, Matrix, MatrixLike
+
+SETS = (list, tuple, set, frozenset, np.ndarray)
+_COLLECTIONS = (*SETS, dict)
+
+
+UNKNOWN_HINT = " Hint: BRkNN, BRkNNa, BRkNNb, MLkNN and BinaryRelevance learn from the known cells only."
+
+
+def tags_of(y: MatrixLike) -> list[Collection[str]] | None:
+    """Return the tags of each sample if y is a sequence of lists, tuples, sets or arrays of str; otherwise None."""
+    if sparse.issparse(y) or getattr(y, "ndim", 1) != 1 or isinstance(y, str | dict) or not isinstance(y, Iterable):
+        return None
+    if hasattr(y, "column_names"):  # a pyarrow.Table iterates over its columns
+        return None
+    as_list = getattr(y, "to_pylist", getattr(y, "to_list", None))  # of pyarrow; of pandas and polars
+    rows = list(y) if as_list is None else as_list()
+    if not all(isinstance(row, SETS) for row in rows) or not any(len(row) for row in rows):
+        return None
+    return rows if all(isinstance(tag, str) for row in rows for tag in row) else None
+
+
+def tag_matrix(tags: Collection[Collection[str]], dtype: LabelType = np.int64) -> tuple[Matrix, NDArray[Any]]:
+    """Return the indicator matrix (n_samples, n_labels) of tags, and their names in alphabetical order."""
+    binarizer = MultiLabelBinarizer(sparse_output=True)
+    labels = binarizer.fit_transform(tags).astype(dtype).toarray()
+    return labels, binarizer.classes_.astype(object)
+
+
+def names_of_labels(labels: Matrix, names: NDArray[Any]) -> list[tuple[Any, ...]]:
+    """Return the label names of each sample, in the order of the columns of an indicator matrix."""
+    rows = sparse.csr_array(labels)
+    rows.sort_indices()
+    return [tuple(names[some].tolist()) for some in np.split(rows.indices, rows.indptr[1:-1])]
+
+
+def predict_labels(self: Any, X: MatrixLike) -> list[tuple[Any, ...]]:
+    """Predict the names of each sample's labels.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse container of shape (n_queries, n_features)
+        Queries.
+
+    Returns
+    -------
+    labels : list of tuple, of length n_queries
+        Names from `label_names_`, in their order: tags, column names of a data frame, or column numbers. For a
+        one-dimensional y, the predicted class.
+    """
+    predicted = self.predict(X)
+    if self._container.classes is not None:
+        return [(one,) for one in predicted.tolist()]
+    return names_of_labels(predicted, self.label_names_)
+
+
+def as_column(y: MatrixLike) -> NDArray[Any] | None:
+    """Return a one-dimensional y of single values as an array; return None for any other y."""
+    if sparse.issparse(y):
+        return None
+    try:
+        column = np.asarray(y)
+    except ValueError:  # rows of unequal length
+        return None
+    if column.ndim != 1 or (column.dtype.kind == "O" and any(isinstance(value, _COLLECTIONS) for value in column[:1])):
+        return None
+    if column.dtype.kind == "U" and isinstance(y, list | tuple) and not all(isinstance(value, str) for value in y):
+        raise ValueError("y must contain classes of one type if it is one-dimensional, got text and others.")
+    if column.dtype.kind == "O" and all(isinstance(value, numbers.Real | np.bool_) for value in column):
+        return np.array(column.tolist())  # pandas' nullable types
+    return column
+
+
+def classes_of(column: NDArray[Any]) -> NDArray[Any]:
+    """Return the sorted classes of a one-dimensional y, one or two; raise ValueError if it cannot be one label."""
+    if column.dtype.kind == "f" and not np.isfinite(column).all():
+        raise ValueError(f"y must not contain NaN or infinity, got {column[~np.isfinite(column)][0]}.{UNKNOWN_HINT}")
+    if column.dtype.kind == "f" and (column != np.round(column)).any():
+        raise ValueError("y must contain two classes if it is one-dimensional, got a continuous target.")
+    if column.dtype.kind == "c":
+        raise ValueError("y must contain two classes if it is one-dimensional. Complex data not supported.")
+    if column.dtype.kind not in "buifUO" or (column.dtype.kind == "O" and not all(isinstance(v, str) for v in column)):
+        raise ValueError(
+            f"y must contain numbers, booleans or strings if it is one-dimensional, got values of type {column.dtype}."
+        )
+    classes: NDArray[Any] = np.unique(column)
+    if len(classes) > 2:
+        raise ValueError(
+            f"y must contain two classes if it is one-dimensional, got {len(classes)}. Only binary classification is"
+            " supported in one column. Hint: sklearn.preprocessing.LabelBinarizer makes a column for each class,"
+            " MultiLabelBinarizer one for each label of sets or lists."
+        )
+    return classes
+
+
+def name_of_column(y: MatrixLike) -> NDArray[Any]:
+    """Return the name of the only label of a one-dimensional y, as an array (1,): the name of a series, or else 0."""
+    name = getattr(y, "name", None)
+    return np.array([name]) if isinstance(name, str) and name else np.arange(1)
+
+
+def objects_of(y: MatrixLike) -> NDArray[Any] | None:
+    """Return the values or tags of a one-dimensional y, with None for masked ones; None if y is a matrix."""
+    if sparse.issparse(y) or isinstance(y, str | dict) or not isinstance(y, Iterable):
+        return None
+    if len(getattr(y, "shape", (0,))) != 1 or hasattr(y, "column_names"):
+        return None
+    if isinstance(y, np.ndarray) and y.dtype.kind != "O" and not np.ma.isMaskedArray(y):
+        return y
+    as_list = getattr(y, "to_pylist", getattr(y, "to_list", getattr(y, "tolist", None)))  # None where masked
+    values = list(y) if as_list is None else as_list()
+    rows = [value for value in values if isinstance(value, Collection) and not isinstance(value, str | bytes)]
+    if rows and tags_of(rows) is None:
+        return None
+    return np.fromiter(values, dtype=object, count=len(values))
