@@ -23,7 +23,7 @@ from nearlabel.models.decision import cut
 from nearlabel.models.out_of_sample import largest_group, of_groups, splitter_of
 from nearlabel.preprocessing import SCALES, check_scale
 from nearlabel.selection import IterativeStratifiedKFold
-from nearlabel.selection._stratified_folds import check_order
+from nearlabel.selection._stratified_folds import check_order  # as IterativeStratifiedKFold
 from nearlabel.selection.data import Problem, check_matrices, groups_of_copies, have_copies
 from nearlabel.selection.method_names import N_FOLDS
 from nearlabel.selection.methods import MethodSpec, check_takes_unknown, sharing_a_fit

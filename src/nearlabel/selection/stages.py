@@ -6,12 +6,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from nearlabel.metrics import CATALOGUE, Metric, score_all
-from nearlabel.metrics.evaluation import named_without_copies
+from nearlabel.metrics.evaluation import Evaluation, named_without_copies
 from nearlabel.models.selector import Budget, Criterion
 from nearlabel.selection._grid import LOO, Fitting, Grid, Samples, drawn, parts_of
 from nearlabel.selection.candidates import Attempt, Candidate, Chosen, Cost, LeftOut, Line, Step, Trial, make_untuned
@@ -193,16 +194,26 @@ class Choice:
     def offer(self, labels: Any, scores: Any) -> tuple[float, tuple[float, ...]]:
         """Add the predictions of a candidate for all samples; return the metric on all samples and on each part."""
         losses, answers = list(self.chosen.losses), list(self.chosen.answers)
+        whole, of_others, of_parts = self._evaluations
         for number, (part, others) in enumerate(zip(self.parts, self._others, strict=True)):
-            loss = self._criterion.loss(self._value(labels, scores, others))
+            loss = self._criterion.loss(_value(of_others[number], labels[others], scores[others]))
             if answers[number] is None or loss < losses[number]:
                 losses[number], answers[number] = loss, (labels[part], scores[part])
-        value = self._value(labels, scores)
+        value = _value(whole, labels, scores)
         least, best = self.chosen.least, self.chosen.best
         if (loss := self._criterion.loss(value)) < least:
             least, best = loss, (labels, scores)
         self.chosen = Chosen(tuple(losses), tuple(answers), least, best)
-        return value, tuple(self._value(labels, scores, part) for part in self.parts)
+        parts = zip(of_parts, self.parts, strict=True)
+        return value, tuple(_value(evaluation, labels[part], scores[part]) for evaluation, part in parts)
+
+    @cached_property
+    def _evaluations(self) -> tuple[Evaluation, list[Evaluation], list[Evaluation]]:
+        """Return the metric for all samples, and without and on each part: label sets are checked once."""
+        of_others, of_parts = (
+            [Evaluation.of(self.Y[rows], [self._metric]) for rows in some] for some in (self._others, self.parts)
+        )
+        return Evaluation.of(self.Y, [self._metric]), of_others, of_parts
 
     def scores(self) -> dict[str, float]:
         """Return all metrics of the nested selection: the best on the other parts predicts each part."""
@@ -216,8 +227,10 @@ class Choice:
         values = score_all(as_dense(self.Y)[rows], labels, scores, metrics)
         return {name: float(value) for name, value in values.items() if np.isfinite(value)}
 
-    def _value(self, labels: Any, scores: Any, rows: Any = slice(None)) -> float:
-        return float(score_all(self.Y[rows], labels[rows], scores[rows], [self._metric])[self._metric.name])
+
+def _value(evaluation: Evaluation, labels: Any, scores: Any) -> float:
+    (value,) = evaluation.values(labels, scores).values()
+    return value
 
 
 # The results of a tuning: the trials, best first, and the nested cross-validation scores of the selection.

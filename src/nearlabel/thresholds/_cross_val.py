@@ -140,8 +140,9 @@ class OneClass(NamedTuple):
 
     @classmethod
     def of(cls, labels: Matrix) -> OneClass:
-        """Return the masks for training label sets (n_samples, n_labels), from the known cells."""
-        truth = PartialLabels.of(labels)
+        """Return the masks for checked training label sets (n_samples, n_labels), from the known cells."""
+        has_integers = isinstance(labels, np.ndarray) and labels.dtype.kind in "iu"
+        truth = PartialLabels(labels, None) if has_integers else PartialLabels.of(labels)
         carriers = truth.labels.sum(axis=0)
         n_known = truth.labels.shape[0] - (0 if truth.unknown is None else truth.unknown.sum(axis=0))
         return cls(carriers == 0, (carriers > 0) & (carriers == n_known))
