@@ -36,7 +36,7 @@ class IndicatorColumns:
     """0/1 columns, one for each label; a missing cell is unknown, and one with the text `unknown`."""
 
     def __init__(self, table: TableFile, columns: tuple[str, ...], unknown: str | None = None) -> None:
-        check_beside_zero_and_one(unknown)
+        check_unknown(unknown, beside_zero_and_one=True)
         _check_kinds(table, columns, ("cell", "number", "text"), "0 and 1")
         self._path, self._decimal = table.path, table.decimal
         self._rows = SparseRows()
@@ -321,15 +321,13 @@ ANSWERS = {"yes": 1.0, "no": 0.0}
 _KNOWN = {"true", "false", *ANSWERS}
 
 
-def check_unknown(unknown: object) -> None:
-    """Raise TypeError unless it is None or text."""
-    if unknown is not None and not isinstance(unknown, str):
+def check_unknown(unknown: object, *, beside_zero_and_one: bool = False) -> None:
+    """Raise TypeError unless it is None or text, ValueError if it means 0 or 1 in columns of these."""
+    if unknown is None:
+        return
+    if not isinstance(unknown, str):
         raise TypeError(f"unknown must be text or None, got {unknown!r}. Hint: {str(unknown)!r}.")
-
-
-def check_beside_zero_and_one(unknown: str | None) -> None:
-    """Raise ValueError if the text means in a column of 0 and 1 that a label applies, or does not."""
-    if unknown is not None and (unknown.strip().lower() in _KNOWN or number_of(unknown) in (0, 1)):
+    if beside_zero_and_one and (unknown.strip().lower() in _KNOWN or number_of(unknown) in (0, 1)):
         raise ValueError(f"unknown must be text that means neither 0 nor 1, got {unknown!r}.")
 
 

@@ -5,13 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.datasets._table_file import Batch, CellError, Kind, TableFile, columns_hint, kind_of, pyarrow, shortened
+from nearlabel.datasets._table_file import (
+    Batch,
+    CellError,
+    Column,
+    Kind,
+    TableFile,
+    columns_hint,
+    kind_of,
+    pyarrow,
+    shortened,
+)
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.types import FloatArray, IntArray
 
@@ -180,6 +191,31 @@ class FeatureColumns:
         if kind != "number" or not self._may_ignore:
             return ValueError(problem)
         return not_features(problem, {column: proposed_option(batch.columns[column]) for column in wrong})
+
+
+def features_beside(
+    table: TableFile, others: set[str], kinds: Mapping[str, FeatureKind] | None = None
+) -> FeatureColumns:
+    """Return all columns as features, except `others` and index columns; `kinds` are those that are no numbers."""
+    kinds = kinds or {}
+    columns = [c for c in table.columns.values() if c.name not in others and (c.name in kinds or not c.names_rows)]
+    wrong = [c for c in columns if c.name not in kinds and c.kind in ("text", "time", "texts", "other")]
+    if wrong:
+        name, kind = shortened(wrong[0].name), wrong[0].description
+        problem = f"column {name} of {table.path} must contain numbers, got type {kind}."
+        raise not_features(problem, _proposed(table, wrong))
+    if not columns:
+        raise ValueError(f"{table.path} must contain at least one feature, got only labels and ignored columns.")
+    return FeatureColumns.all(table, [column.name for column in columns], kinds)
+
+
+def _proposed(table: TableFile, columns: Sequence[Column]) -> dict[str, str | None]:
+    """Return, for each column, the option that would read it, by its first cells; None if none would."""
+    options: dict[str, str | None] = {c.name: "dates" if c.kind == "time" else None for c in columns}
+    texts = [column.name for column in columns if column.kind == "text"]
+    for batch in islice(table.batches(texts), 1) if texts else ():
+        options |= {name: proposed_option(batch.columns[name]) for name in texts}
+    return options
 
 
 def _element_names(table: TableFile, column: str) -> list[str]:

@@ -7,16 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from nearlabel.datasets._arff import (
-    find_label_xml,
-    has_label_option,
-    labels_of_option,
-    labels_of_xml,
-    peek_storage,
-    read_meka,
-    read_mulan,
-)
-from nearlabel.datasets._arff_parts import CellReader, Header, read_header
+from nearlabel.datasets._arff import declared_labels, read_arff
+from nearlabel.datasets._arff_parts import Header, read_header, read_rows
 from nearlabel.datasets._dataset import Dataset, check_as_frame
 from nearlabel.datasets._label_columns import TagColumn, guess_separator
 from nearlabel.datasets._lines import (
@@ -25,25 +17,17 @@ from nearlabel.datasets._lines import (
     Format,
     Lines,
     format_of,
+    name_of_data,
     names_data,
-    plain_name,
     suffix_of_content,
 )
 from nearlabel.datasets._nominal import CodedColumns, FeatureMatch, Nominal, attribute_of, check_arff
 from nearlabel.datasets._npz import matrix_of, names_of, read_npz
 from nearlabel.datasets._numbered_names import NumberedNames, are_numbered
-from nearlabel.datasets._numeric_columns import FeatureColumns
+from nearlabel.datasets._numeric_columns import FeatureColumns, features_beside
 from nearlabel.datasets._parquet_file import ParquetWriter
 from nearlabel.datasets._svmlight import read_svmlight, svmlight_rows
-from nearlabel.datasets._table import (
-    POINT,
-    SEPARATOR,
-    check_same_format,
-    copy_with_labels,
-    features_beside,
-    open_table,
-    read_table,
-)
+from nearlabel.datasets._table import POINT, SEPARATOR, check_same_format, copy_with_labels, open_table, read_table
 from nearlabel.datasets._table_file import Kind, TableFile, did_you_mean, require_columns, shortened
 from nearlabel.files.untrusted import damage_named, open_npz
 
@@ -60,11 +44,6 @@ def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[
         prefixed = {name for name in table.columns if labels_prefix and name.startswith(labels_prefix)}
         return features_beside(table, {*others, *prefixed}).names
     return _NAMES[format_](path)
-
-
-def name_of_data(path: Path) -> str:
-    """Return the name of a file's data set."""
-    return Path(plain_name(path)).stem
 
 
 def column_names_of(path: Path) -> tuple[str, ...] | None:
@@ -151,17 +130,9 @@ def locate_row(path: Path, row: int) -> str:
 def _of_arff(path: Path) -> tuple[str, ...]:
     with Lines(path) as lines:
         header = read_header(lines)
-    labels = set(_labels(header))
+    labels = set(declared_labels(header))
     features = [attribute for column, attribute in enumerate(header.attributes) if column not in labels]
     return CodedColumns(features, "overlap").names
-
-
-def _labels(header: Header) -> Sequence[int]:
-    """Return the columns of the labels; a file for prediction may have none."""
-    xml_path = find_label_xml(header)
-    if xml_path is not None:
-        return labels_of_xml(header, xml_path)
-    return labels_of_option(header) if has_label_option(header) else ()
 
 
 def _of_npz(path: Path) -> tuple[str, ...]:
@@ -218,11 +189,9 @@ def _read_table(path: Path) -> None:
 
 def _read_arff(path: Path) -> None:
     with Lines(path) as lines:
-        header = read_header(lines)
-        is_sparse, blocks = peek_storage(path, lines.blocks())
-        reader = CellReader(header)
-        for first_line, text in blocks:
-            _ = reader.sparse(first_line, text) if is_sparse else reader.dense(first_line, text)
+        _, blocks = read_rows(read_header(lines), lines)
+        for _ in blocks:
+            pass
 
 
 def _read_svmlight(path: Path) -> None:
@@ -350,16 +319,17 @@ def _refuse_options(path: Path, format_: str, options: dict[str, Any]) -> None:
 
 
 def _load_arff(path: Path, nominal: Nominal, unknown: str | None, limit: int | None) -> Dataset:
-    header = _header(path, limit)
-    xml_path = find_label_xml(header)
-    if xml_path is not None:
-        return read_mulan(path, xml_path, nominal=nominal, unknown=unknown, max_unpacked_bytes=limit)
-    if has_label_option(header):
-        return read_meka(path, nominal=nominal, unknown=unknown, max_unpacked_bytes=limit)
-    raise ValueError(
-        f"{path} must declare which attributes are labels, in an XML file next to it or by -C in the relation's name,"
-        f" got neither (relation {header.relation!r})."
-    )
+    return read_arff(path, _required_labels, nominal, unknown, limit)
+
+
+def _required_labels(header: Header) -> Sequence[int]:
+    labels = declared_labels(header)
+    if not labels:
+        raise ValueError(
+            f"{header.path} must declare which attributes are labels, in an XML file next to it or by -C in the"
+            f" relation's name, got neither (relation {header.relation!r})."
+        )
+    return labels
 
 
 def _load_svmlight(path: Path, _: Nominal, unknown: str | None, limit: int | None) -> Dataset:
@@ -373,8 +343,3 @@ _READERS: dict[str, Callable[[Path, Nominal, str | None, int | None], Dataset]] 
     "npz": lambda path, _, unknown, limit: read_npz(path, unknown=unknown, max_unpacked_bytes=limit),
     "svmlight": _load_svmlight,
 }
-
-
-def _header(path: Path, limit: int | None) -> Header:
-    with Lines(path, limit) as lines:
-        return read_header(lines)
