@@ -281,17 +281,13 @@ def labels_of_xml(header: Header, xml_path: Path) -> list[int]:
             f"{xml_path}: every label must be an attribute of {header.path}, got {shortened(missing[0])}"
             f" ({len(missing)} of {len(names)} labels are missing)."
         )
-    _check_unique(f"{xml_path}: every label must be named once", names)
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise ValueError(f"{xml_path}: every label must be named once, got {shortened(name)} {count} times.")
     counts = Counter(header.names)
     if twice := [name for name in names if counts[name] > 1]:
         raise ValueError(f"{header.path}: a label must be one attribute, got two of the name {shortened(twice[0])}.")
     return [position[name] for name in names]
-
-
-def _check_unique(rule: str, names: list[str]) -> None:
-    name, count = Counter(names).most_common(1)[0]
-    if count > 1:
-        raise ValueError(f"{rule}, got {shortened(name)} {count} times.")
 
 
 def _label_names(path: Path) -> list[str]:

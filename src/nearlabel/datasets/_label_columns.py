@@ -121,7 +121,9 @@ class TagColumn:
         is_fixed = hasattr(array.type, "list_size")
         lengths = array.type.list_size if is_fixed else array.value_lengths().to_numpy()
         rows, values = np.repeat(rows, lengths), array.flatten()
-        _check_present(values, rows)
+        if values.null_count:
+            missing = values.is_null().to_numpy(zero_copy_only=False)
+            raise CellError(int(rows[np.argmax(missing)]), "a missing value")
         return rows, values
 
     def _beside_missing(self, array: Any, rows: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
@@ -212,12 +214,6 @@ def guess_separator(table: TableFile, column: str) -> str | None:
         return None
     most = (separator for separator in _SEPARATORS if 2 * sum(separator in cell for cell in some) > len(some))
     return next(most, None)
-
-
-def _check_present(values: Any, rows: IntArray) -> None:
-    if values.null_count:
-        missing = values.is_null().to_numpy(zero_copy_only=False)
-        raise CellError(int(rows[np.argmax(missing)]), "a missing value")
 
 
 def _check_kinds(table: TableFile, columns: Sequence[str], kinds: Sequence[str], what: str) -> None:

@@ -12,17 +12,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.datasets._table_file import (
-    Batch,
-    CellError,
-    Column,
-    Kind,
-    TableFile,
-    columns_hint,
-    kind_of,
-    pyarrow,
-    shortened,
-)
+from nearlabel.datasets._table_file import Batch, CellError, Kind, TableFile, columns_hint, kind_of, pyarrow, shortened
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.types import FloatArray, IntArray
 
@@ -198,21 +188,21 @@ def features_beside(
 ) -> FeatureColumns:
     """Return all columns as features, except `others` and index columns; `kinds` are those that are no numbers."""
     kinds = kinds or {}
-    columns = [c for c in table.columns.values() if c.name not in others and (c.name in kinds or not c.names_rows)]
-    wrong = [c for c in columns if c.name not in kinds and c.kind in ("text", "time", "texts", "other")]
+    used = [c for c in table.columns.values() if c.name not in others and (c.name in kinds or not c.names_rows)]
+    wrong = [c.name for c in used if c.name not in kinds and c.kind in ("text", "time", "texts", "other")]
     if wrong:
-        name, kind = shortened(wrong[0].name), wrong[0].description
-        problem = f"column {name} of {table.path} must contain numbers, got type {kind}."
+        got = table.columns[wrong[0]].description
+        problem = f"column {shortened(wrong[0])} of {table.path} must contain numbers, got type {got}."
         raise not_features(problem, _proposed(table, wrong))
-    if not columns:
+    if not used:
         raise ValueError(f"{table.path} must contain at least one feature, got only labels and ignored columns.")
-    return FeatureColumns.all(table, [column.name for column in columns], kinds)
+    return FeatureColumns.all(table, [column.name for column in used], kinds)
 
 
-def _proposed(table: TableFile, columns: Sequence[Column]) -> dict[str, str | None]:
+def _proposed(table: TableFile, names: Sequence[str]) -> dict[str, str | None]:
     """Return, for each column, the option that would read it, by its first cells; None if none would."""
-    options: dict[str, str | None] = {c.name: "dates" if c.kind == "time" else None for c in columns}
-    texts = [column.name for column in columns if column.kind == "text"]
+    options = {name: "dates" if table.columns[name].kind == "time" else None for name in names}
+    texts = [name for name in names if table.columns[name].kind == "text"]
     for batch in islice(table.batches(texts), 1) if texts else ():
         options |= {name: proposed_option(batch.columns[name]) for name in texts}
     return options

@@ -273,18 +273,14 @@ class _TableRows:
     def __init__(
         self, table: TableFile, names: Sequence[str], id_column: str | None, kinds: Mapping[str, FeatureKind]
     ) -> None:
-        self._table = table
+        self._table, self._id_column, self.n_rows = table, id_column, table.n_rows
         self._features = FeatureColumns.named(table, tuple(names), kinds)
-        self._id_column = id_column
-        self.n_rows = self._table.n_rows
         if id_column is not None:
-            require_columns(self._table, "id_column", [id_column])
-            column = self._table.columns[id_column]
+            require_columns(table, "id_column", [id_column])
+            column = table.columns[id_column]
             if column.kind in ("numbers", "texts"):
-                raise ValueError(
-                    f"id_column must have one id in a cell of {table.path}, got {id_column!r} of type"
-                    f" {column.description}."
-                )
+                got = f"{id_column!r} of type {column.description}"
+                raise ValueError(f"id_column must have one id in a cell of {table.path}, got {got}.")
 
     def blocks(self) -> Iterator[RowBlock]:
         wanted = dict.fromkeys(self._features.columns)

@@ -216,7 +216,7 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         random = check_random_state(self.random_state)
         subsets = gains.label_subsets(y.shape[1], self.n_subsets, self.subset_size, random)
         return gains.joint_scores(
-            X, [gains.classes(y[:, subset]) for subset in subsets], self.n_bins, symmetric=self.symmetric
+            X, [gains.classes_of(y[:, subset]) for subset in subsets], self.n_bins, symmetric=self.symmetric
         )
 
     def _threshold_of(self, scores: FloatArray) -> float:
