@@ -5,7 +5,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nearlabel.files import untrusted
 from nearlabel.lazy import BRkNN, LPkNN, MLkNN
 from nearlabel.persistence import _archive, load_model, read_card, read_kept, save_model
 
@@ -142,11 +141,11 @@ def test_forged_columns(tmp_path, content):
 def test_columns_that_unpack_to_too_much(tmp_path, monkeypatch):
     """A small file that declares, or holds, more than the limit is refused before it is parsed."""
     path = save_model(model(), tmp_path / "m", keep={"title": TITLES})
+    assert _archive.LARGEST_KEPT == 2**27
     monkeypatch.setattr(_archive, "LARGEST_KEPT", 1000)
     copy = forged(path, tmp_path, b'["' + b"x" * 10**6 + b'"]\n')
     with pytest.raises(ValueError, match=r"kept.jsonl must have at most 1000 bytes, got 1000005"):
         read_kept(copy)
-    assert untrusted.LARGEST_KEPT == 2**27
 
 
 @pytest.mark.parametrize("classifier", [BRkNN(2), MLkNN(2), LPkNN(2)])

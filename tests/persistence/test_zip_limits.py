@@ -11,7 +11,7 @@ from scipy import sparse
 
 from nearlabel.files import untrusted as zip_limits
 from nearlabel.lazy import BRkNN
-from nearlabel.persistence import load_model, read_card, save_model
+from nearlabel.persistence import _archive, load_model, read_card, save_model
 
 MIB = 2**20
 
@@ -48,7 +48,7 @@ def an_array_of(path):
 @pytest.mark.parametrize("read", [load_model, read_card])
 def test_a_card_that_is_a_bomb(saved, tmp_path, read):
     """A small file with a huge card is refused without unpacking it."""
-    file = written(tmp_path / "bomb", saved, zeros=zip_limits.LARGEST_CARD + 1)
+    file = written(tmp_path / "bomb", saved, zeros=_archive.LARGEST_CARD + 1)
     assert file.stat().st_size < MIB
     with memory_below(4 * MIB), pytest.raises(ValueError, match=r"nearlabel\.json must have at most \d+ bytes, got "):
         read(file)

@@ -7,22 +7,20 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from nearlabel.datasets._arff_parts import Attribute, CellReader, Header, SparseCells, read_header, unescape
+from nearlabel.datasets._arff_parts import Attribute, Header, SparseCells, read_header, read_rows, unescape
 from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._label_columns import as_stored, check_beside_zero_and_one, check_unknown
-from nearlabel.datasets._lines import Lines, plain_name
+from nearlabel.datasets._label_columns import as_stored, check_unknown
+from nearlabel.datasets._lines import Lines, name_of_data, plain_name
 from nearlabel.datasets._nominal import CodedColumns, CodedRows, DenseRows, Nominal, SparseRows, is_true, says_yes_or_no
 from nearlabel.datasets._table_file import check_filled, shortened
 from nearlabel.files.untrusted import open_regular
 from nearlabel.utils.types import CSR, BoolArray, IntArray, Matrix
-
-Blocks = Iterator[tuple[int, bytes]]
 
 
 def read_arff(
@@ -52,13 +50,12 @@ def read_arff(
     ValueError
         If the file is malformed (with file and line), or a label is not binary.
     """
-    check_unknown(unknown)
-    check_beside_zero_and_one(unknown)
+    check_unknown(unknown, beside_zero_and_one=True)
     path = Path(path)
     with Lines(path, max_unpacked_bytes) as lines:
         header = read_header(lines)
         columns = _Columns(header, choose_labels(header), nominal, unknown)
-        is_sparse, blocks = peek_storage(path, lines.blocks())
+        is_sparse, blocks = read_rows(columns.header, lines)
         if is_sparse:
             columns.check_sparse()
         X, Y = (_read_sparse if is_sparse else _read_dense)(columns, blocks)
@@ -67,8 +64,7 @@ def read_arff(
         name, _ = Counter(label_names).most_common(1)[0]
         raise ValueError(f"{path} must have labels of distinct names, got {name!r} twice.")
     coded = columns.coded
-    name = Path(plain_name(path)).stem
-    return Dataset(X, as_stored(Y), coded.names, label_names, name, coded.kinds, source=str(path))
+    return Dataset(X, as_stored(Y), coded.names, label_names, name_of_data(path), coded.kinds, source=str(path))
 
 
 class _Columns:
@@ -113,21 +109,9 @@ def _binary(header: Header, attribute: Attribute, unknown: str | None) -> Attrib
     return attribute
 
 
-def peek_storage(path: Path, blocks: Blocks) -> tuple[bool, Blocks]:
-    """Return whether the first row is sparse, and all blocks from the one that contains it."""
-    for number, block in blocks:
-        for line in block.split(b"\n"):
-            text = line.strip()
-            if text and not text.startswith(b"%"):
-                return text.startswith(b"{"), chain([(number, block)], blocks)
-    raise ValueError(f"{path} must contain at least one row behind @data, got none.")
-
-
-def _read_sparse(columns: _Columns, blocks: Blocks) -> tuple[CSR, CSR]:
-    reader = CellReader(columns.header)
+def _read_sparse(columns: _Columns, blocks: Iterator[Any]) -> tuple[CSR, CSR]:
     X, Y = CodedRows(columns.header.path, columns.coded, is_sparse=True), SparseRows()
-    for first_line, block in blocks:
-        n_rows, rows, cells, values = reader.sparse(first_line, block)
+    for n_rows, rows, cells, values in blocks:
         place, label = columns.place[cells], columns.is_label[cells]
         Y.append(n_rows, rows[label], place[label], values[label])
         X.append(SparseCells(n_rows, rows[~label], place[~label], values[~label]))
@@ -137,11 +121,9 @@ def _read_sparse(columns: _Columns, blocks: Blocks) -> tuple[CSR, CSR]:
     return X.matrix(), _invert_sparse(labels, columns.inverted)
 
 
-def _read_dense(columns: _Columns, blocks: Blocks) -> tuple[Matrix, Matrix]:
-    reader = CellReader(columns.header)
+def _read_dense(columns: _Columns, blocks: Iterator[Any]) -> tuple[Matrix, Matrix]:
     X, Y = CodedRows(columns.header.path, columns.coded, is_sparse=False), DenseRows(len(columns.labels))
-    for first_line, block in blocks:
-        cells = reader.dense(first_line, block)
+    for cells in blocks:
         X.append(cells[:, columns.features])
         Y.append(cells[:, columns.labels])
     labels = Y.matrix()
@@ -253,6 +235,14 @@ def read_mulan(
     return read_arff(arff_path, choose_labels, nominal, unknown, max_unpacked_bytes)
 
 
+def declared_labels(header: Header) -> Sequence[int]:
+    """Return the columns of the labels, in whichever dialect the file declares them; none if it does not."""
+    xml_path = find_label_xml(header)
+    if xml_path is not None:
+        return labels_of_xml(header, xml_path)
+    return labels_of_option(header) if _OPTION.search(header.relation) else ()
+
+
 def find_label_xml(header: Header) -> Path | None:
     """Return the XML file that belongs to an ARFF file: of the same stem, else the only one whose labels all occur."""
     folder = header.path.parent
@@ -291,17 +281,13 @@ def labels_of_xml(header: Header, xml_path: Path) -> list[int]:
             f"{xml_path}: every label must be an attribute of {header.path}, got {shortened(missing[0])}"
             f" ({len(missing)} of {len(names)} labels are missing)."
         )
-    _check_unique(f"{xml_path}: every label must be named once", names)
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise ValueError(f"{xml_path}: every label must be named once, got {shortened(name)} {count} times.")
     counts = Counter(header.names)
     if twice := [name for name in names if counts[name] > 1]:
         raise ValueError(f"{header.path}: a label must be one attribute, got two of the name {shortened(twice[0])}.")
     return [position[name] for name in names]
-
-
-def _check_unique(rule: str, names: list[str]) -> None:
-    name, count = Counter(names).most_common(1)[0]
-    if count > 1:
-        raise ValueError(f"{rule}, got {shortened(name)} {count} times.")
 
 
 def _label_names(path: Path) -> list[str]:
@@ -402,11 +388,6 @@ def read_meka(
     (('cat',), [[3.5]], [[0]])
     """
     return read_arff(path, labels_of_option, nominal, unknown, max_unpacked_bytes)
-
-
-def has_label_option(header: Header) -> bool:
-    """Return whether the relation's name contains the number of labels."""
-    return _OPTION.search(header.relation) is not None
 
 
 def labels_of_option(header: Header) -> range:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -228,6 +229,19 @@ class SparseCells(NamedTuple):
     rows: IntArray
     columns: IntArray
     values: FloatArray
+
+
+def read_rows(header: Header, lines: Lines) -> tuple[bool, Iterator[Any]]:
+    """Return whether the first row is sparse, and the blocks of rows behind a header: `SparseCells`, or arrays."""
+    blocks = lines.blocks()
+    for number, block in blocks:
+        rows = (line.strip() for line in block.split(b"\n"))
+        if first := next((row for row in rows if row and not row.startswith(b"%")), b""):
+            reader = CellReader(header)
+            is_sparse = first.startswith(b"{")
+            read = reader.sparse if is_sparse else reader.dense
+            return is_sparse, itertools.starmap(read, itertools.chain([(number, block)], blocks))
+    raise ValueError(f"{lines.path} must contain at least one row behind @data, got none.")
 
 
 class CellReader:

@@ -16,14 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from nearlabel.datasets._table_file import Batch, TableFile, array_of, check_filled, located, named_columns
-from nearlabel.files.untrusted import (
-    ALLOWED_RATIO,
-    check_unpacked_size,
-    damage_named,
-    open_regular,
-    unpacked_limit,
-    unpacks_to_more,
-)
+from nearlabel.files import untrusted
 from nearlabel.utils.naming import import_optional
 
 _BATCH_CELLS = 2**17
@@ -104,13 +97,14 @@ class ExcelFile(TableFile):
 
 def _checked_size(path: Path, max_unpacked_bytes: int | None) -> int:
     """Return how many bytes the archive unpacks to; raise ValueError if that would fill the memory."""
-    with open_regular(path) as file, damage_named(path, _EXPECTED):
-        limit = unpacked_limit(os.fstat(file.fileno()).st_size, max_unpacked_bytes)
+    with untrusted.open_regular(path) as file, untrusted.damage_named(path, _EXPECTED):
+        limit = untrusted.unpacked_limit(os.fstat(file.fileno()).st_size, max_unpacked_bytes)
         with zipfile.ZipFile(file) as archive:
             n_bytes = sum(member.file_size for member in archive.infolist())
             if n_bytes > limit:
-                raise unpacks_to_more(path, limit)
-            check_unpacked_size(archive, -(-limit // ALLOWED_RATIO))  # checks that sizes are as declared
+                raise untrusted.unpacks_to_more(path, limit)
+            # checks that sizes are as declared
+            untrusted.check_unpacked_size(archive, -(-limit // untrusted.ALLOWED_RATIO))
             for member in archive.infolist():
                 _check_part(member)
                 if _SHEET.fullmatch(member.filename):
@@ -132,7 +126,7 @@ def _sheet(path: Path) -> Iterator[Any]:
     """Open the first sheet; any error while it is read is an error of the file."""
     openpyxl = import_optional("openpyxl", extra="xlsx", purpose="Reading Excel workbooks")
     # openpyxl would leave a file open that it cannot read, so it does not open any itself.
-    with open_regular(path) as file, damage_named(path, _EXPECTED):
+    with untrusted.open_regular(path) as file, untrusted.damage_named(path, _EXPECTED):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # on styles and other things that are not data
             workbook = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)

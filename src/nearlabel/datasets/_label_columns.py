@@ -36,7 +36,7 @@ class IndicatorColumns:
     """0/1 columns, one for each label; a missing cell is unknown, and one with the text `unknown`."""
 
     def __init__(self, table: TableFile, columns: tuple[str, ...], unknown: str | None = None) -> None:
-        check_beside_zero_and_one(unknown)
+        check_unknown(unknown, beside_zero_and_one=True)
         _check_kinds(table, columns, ("cell", "number", "text"), "0 and 1")
         self._path, self._decimal = table.path, table.decimal
         self._rows = SparseRows()
@@ -121,7 +121,9 @@ class TagColumn:
         is_fixed = hasattr(array.type, "list_size")
         lengths = array.type.list_size if is_fixed else array.value_lengths().to_numpy()
         rows, values = np.repeat(rows, lengths), array.flatten()
-        _check_present(values, rows)
+        if values.null_count:
+            missing = values.is_null().to_numpy(zero_copy_only=False)
+            raise CellError(int(rows[np.argmax(missing)]), "a missing value")
         return rows, values
 
     def _beside_missing(self, array: Any, rows: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
@@ -212,12 +214,6 @@ def guess_separator(table: TableFile, column: str) -> str | None:
         return None
     most = (separator for separator in _SEPARATORS if 2 * sum(separator in cell for cell in some) > len(some))
     return next(most, None)
-
-
-def _check_present(values: Any, rows: IntArray) -> None:
-    if values.null_count:
-        missing = values.is_null().to_numpy(zero_copy_only=False)
-        raise CellError(int(rows[np.argmax(missing)]), "a missing value")
 
 
 def _check_kinds(table: TableFile, columns: Sequence[str], kinds: Sequence[str], what: str) -> None:
@@ -321,15 +317,13 @@ ANSWERS = {"yes": 1.0, "no": 0.0}
 _KNOWN = {"true", "false", *ANSWERS}
 
 
-def check_unknown(unknown: object) -> None:
-    """Raise TypeError unless it is None or text."""
-    if unknown is not None and not isinstance(unknown, str):
+def check_unknown(unknown: object, *, beside_zero_and_one: bool = False) -> None:
+    """Raise TypeError unless it is None or text, ValueError if it means 0 or 1 in columns of these."""
+    if unknown is None:
+        return
+    if not isinstance(unknown, str):
         raise TypeError(f"unknown must be text or None, got {unknown!r}. Hint: {str(unknown)!r}.")
-
-
-def check_beside_zero_and_one(unknown: str | None) -> None:
-    """Raise ValueError if the text means in a column of 0 and 1 that a label applies, or does not."""
-    if unknown is not None and (unknown.strip().lower() in _KNOWN or number_of(unknown) in (0, 1)):
+    if beside_zero_and_one and (unknown.strip().lower() in _KNOWN or number_of(unknown) in (0, 1)):
         raise ValueError(f"unknown must be text that means neither 0 nor 1, got {unknown!r}.")
 
 

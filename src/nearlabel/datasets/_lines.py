@@ -140,6 +140,11 @@ def plain_name(path: Path) -> str:
     return path.stem if path.suffix.lower() in _COMPRESSIONS else path.name
 
 
+def name_of_data(path: Path) -> str:
+    """Return the name of a file's data set."""
+    return Path(plain_name(path)).stem
+
+
 def malformed(path: Path, line: int, problem: str) -> ValueError:
     """Return the error for one line of a file; a problem that repeats long text of the file is cut."""
     short = problem if len(problem) <= _LONGEST_PROBLEM else f"{problem[:_LONGEST_PROBLEM]} ..."
@@ -151,11 +156,7 @@ def malformed(path: Path, line: int, problem: str) -> ValueError:
 Kind: TypeAlias = Literal["parquet", "xlsx", "npz", "zip", "xls", "compressed"]
 
 _PARQUET = b"PAR1"  # begins and ends the file
-_SIGNATURES: dict[bytes, Kind] = {
-    b"\x1f\x8b": "compressed",
-    b"BZh": "compressed",
-    b"\xd0\xcf\x11\xe0": "xls",
-}
+_SIGNATURES: dict[bytes, Kind] = {b"\x1f\x8b": "compressed", b"BZh": "compressed", b"\xd0\xcf\x11\xe0": "xls"}
 _ARFF = re.compile(rb"\s*+(?:%|@relation\b)", re.IGNORECASE)
 _SVMLIGHT = re.compile(rb"\s*+#|(?:\d++(?:,\d++)*+)?\s*+\d++:\S")
 _MOST_HEADER = 2**16

@@ -11,14 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._label_columns import (
-    as_stored,
-    check_beside_zero_and_one,
-    check_unknown,
-    not_zero_one,
-    number_of,
-    with_unknown,
-)
+from nearlabel.datasets._label_columns import as_stored, check_unknown, not_zero_one, number_of, with_unknown
 from nearlabel.datasets._numbered_names import LARGEST_LABEL_COUNT, NumberedNames, counts_of
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.files.untrusted import is_text, open_npz
@@ -73,8 +66,7 @@ def read_npz(path: str | Path, *, unknown: str | None = None, max_unpacked_bytes
     (2000, 10)
     """
     path = Path(path)
-    check_unknown(unknown)
-    check_beside_zero_and_one(unknown)
+    check_unknown(unknown, beside_zero_and_one=True)
     if unknown is not None and number_of(unknown) is None:
         raise ValueError(f"unknown must be a number for {path}, whose labels are numbers, got {unknown!r}.")
     if max_unpacked_bytes is not None:

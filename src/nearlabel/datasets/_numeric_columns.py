@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
@@ -180,6 +181,31 @@ class FeatureColumns:
         if kind != "number" or not self._may_ignore:
             return ValueError(problem)
         return not_features(problem, {column: proposed_option(batch.columns[column]) for column in wrong})
+
+
+def features_beside(
+    table: TableFile, others: set[str], kinds: Mapping[str, FeatureKind] | None = None
+) -> FeatureColumns:
+    """Return all columns as features, except `others` and index columns; `kinds` are those that are no numbers."""
+    kinds = kinds or {}
+    used = [c for c in table.columns.values() if c.name not in others and (c.name in kinds or not c.names_rows)]
+    wrong = [c.name for c in used if c.name not in kinds and c.kind in ("text", "time", "texts", "other")]
+    if wrong:
+        got = table.columns[wrong[0]].description
+        problem = f"column {shortened(wrong[0])} of {table.path} must contain numbers, got type {got}."
+        raise not_features(problem, _proposed(table, wrong))
+    if not used:
+        raise ValueError(f"{table.path} must contain at least one feature, got only labels and ignored columns.")
+    return FeatureColumns.all(table, [column.name for column in used], kinds)
+
+
+def _proposed(table: TableFile, names: Sequence[str]) -> dict[str, str | None]:
+    """Return, for each column, the option that would read it, by its first cells; None if none would."""
+    options = {name: "dates" if table.columns[name].kind == "time" else None for name in names}
+    texts = [name for name in names if table.columns[name].kind == "text"]
+    for batch in islice(table.batches(texts), 1) if texts else ():
+        options |= {name: proposed_option(batch.columns[name]) for name in texts}
+    return options
 
 
 def _element_names(table: TableFile, column: str) -> list[str]:

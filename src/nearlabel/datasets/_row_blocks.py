@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.datasets._arff import peek_storage
-from nearlabel.datasets._arff_parts import CellReader, Header, SparseCells, cells_of, read_header
+from nearlabel.datasets._arff_parts import SparseCells, cells_of, read_header, read_rows
 from nearlabel.datasets._lines import A_TABLE, TABLES, Lines, format_of
 from nearlabel.datasets._nominal import CodedColumns, CodedRows, FeatureMatch, Nominal, attribute_of, check_arff
 from nearlabel.datasets._npz import matrix_of, names_of, with_columns
@@ -274,18 +273,14 @@ class _TableRows:
     def __init__(
         self, table: TableFile, names: Sequence[str], id_column: str | None, kinds: Mapping[str, FeatureKind]
     ) -> None:
-        self._table = table
+        self._table, self._id_column, self.n_rows = table, id_column, table.n_rows
         self._features = FeatureColumns.named(table, tuple(names), kinds)
-        self._id_column = id_column
-        self.n_rows = self._table.n_rows
         if id_column is not None:
-            require_columns(self._table, "id_column", [id_column])
-            column = self._table.columns[id_column]
+            require_columns(table, "id_column", [id_column])
+            column = table.columns[id_column]
             if column.kind in ("numbers", "texts"):
-                raise ValueError(
-                    f"id_column must have one id in a cell of {table.path}, got {id_column!r} of type"
-                    f" {column.description}."
-                )
+                got = f"{id_column!r} of type {column.description}"
+                raise ValueError(f"id_column must have one id in a cell of {table.path}, got {got}.")
 
     def blocks(self) -> Iterator[RowBlock]:
         wanted = dict.fromkeys(self._features.columns)
@@ -308,7 +303,7 @@ class _ArffRows:
         self._path, self._limit = path, limit
         with Lines(path, limit) as lines:
             header = read_header(lines)
-        known = header.names
+        known, self._attributes = header.names, header.attributes
         wanted = {*names, *map(attribute_of, names)}
         self._used = np.flatnonzero([name in wanted or attribute_of(name) in wanted for name in known])
         self._coded = CodedColumns([header.attributes[column] for column in self._used], nominal)
@@ -319,21 +314,18 @@ class _ArffRows:
 
     def blocks(self) -> Iterator[RowBlock]:
         with Lines(self._path, self._limit) as lines:
-            header = read_header(lines)
-            is_sparse, texts = peek_storage(self._path, lines.blocks())
-            reader = CellReader(header)
-            for first_line, text in texts:
-                cells = reader.sparse(first_line, text) if is_sparse else reader.dense(first_line, text)
+            is_sparse, blocks = read_rows(read_header(lines), lines)
+            for cells in blocks:
                 rows = CodedRows(self._path, self._coded, is_sparse=is_sparse)
                 rows.append(cells_of(cells, self._used))
-                yield RowBlock(self._match.take(rows.matrix()), self._ids(header, cells), lines.share_read)
+                yield RowBlock(self._match.take(rows.matrix()), self._ids(cells), lines.share_read)
 
-    def _ids(self, header: Header, cells: SparseCells | FloatArray) -> NDArray[np.object_] | None:
+    def _ids(self, cells: SparseCells | FloatArray) -> NDArray[np.object_] | None:
         if self._id is None:
             return None
         column = cells_of(cells, np.array([self._id]))
         codes = (_dense_column(column) if isinstance(column, SparseCells) else column).ravel().tolist()
-        declared = header.attributes[self._id].values
+        declared = self._attributes[self._id].values
         if declared is None:
             return _objects([int(code) if code.is_integer() else code for code in codes])
         return _objects([declared[int(code)] if code == code else None for code in codes])
@@ -345,18 +337,15 @@ class _SvmlightRows:
     n_rows: int | None = None
 
     def __init__(self, path: Path, names: Sequence[str], id_column: str | None, limit: int | None) -> None:
-        unknown = [] if isinstance(names, NumberedNames) else [name for name in names if not _is_index(name)]
-        if unknown:
+        are_first = isinstance(names, NumberedNames)  # the first columns, of which there may be a billion
+        if unknown := [] if are_first else [name for name in names if not _is_index(name)]:
             raise ValueError(f"{path} must have features that are named by their indices, got none for {unknown[0]!r}.")
         if id_column is not None:
             raise ValueError(f"id_column must be None for {path}, got {id_column!r}: a svmlight file has no columns.")
-        self._path, self._limit = path, limit
-        self._width = len(names)
-        self._columns: IntArray | None = None  # the first `_width` ones
-        if not isinstance(names, NumberedNames):
-            self._columns = np.array([int(name) for name in names], dtype=np.intp)
-            if len(np.unique(self._columns)) < len(names):
-                raise ValueError(f"{path} must have one column for every feature, got two names of one index.")
+        self._path, self._limit, self._width = path, limit, len(names)
+        self._columns: IntArray | None = None if are_first else np.array([int(name) for name in names], dtype=np.intp)
+        if self._columns is not None and len(np.unique(self._columns)) < len(names):
+            raise ValueError(f"{path} must have one column for every feature, got two names of one index.")
         with Lines(path, limit):
             pass  # raises now if the file cannot be opened
 

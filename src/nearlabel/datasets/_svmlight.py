@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._lines import NUMBER_PATTERN, Lines, malformed, parse_numbers, plain_name
+from nearlabel.datasets._lines import NUMBER_PATTERN, Lines, malformed, name_of_data, parse_numbers
 from nearlabel.datasets._nominal import SparseRows
 from nearlabel.datasets._numbered_names import NumberedNames
 from nearlabel.utils.types import CSR, FloatArray
@@ -93,7 +93,7 @@ def read_svmlight(
             reader.add(first_line, block)
     X, Y = reader.matrices(zero_based, labels_zero_based)
     names = NumberedNames(X.shape[1]), NumberedNames(Y.shape[1])
-    return Dataset(X, Y.astype(np.int64), *names, Path(plain_name(path)).stem, source=str(path))
+    return Dataset(X, Y.astype(np.int64), *names, name_of_data(path), source=str(path))
 
 
 def svmlight_rows(lines: Lines) -> Iterator[CSR]:

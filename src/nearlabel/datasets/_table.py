@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -27,17 +26,20 @@ from nearlabel.datasets._label_columns import (
     tags_cell,
     zero_one_cell,
 )
-from nearlabel.datasets._lines import A_TABLE, BYTE_ORDER_MARK, Format, Lines, format_of, malformed, plain_name
-from nearlabel.datasets._nominal import CellRows, DenseRows
-from nearlabel.datasets._numeric_columns import (
-    FeatureColumns,
-    FeatureKind,
-    kinds_of_options,
-    not_features,
-    proposed_option,
+from nearlabel.datasets._lines import (
+    A_TABLE,
+    BYTE_ORDER_MARK,
+    Format,
+    Lines,
+    format_of,
+    malformed,
+    name_of_data,
+    plain_name,
 )
+from nearlabel.datasets._nominal import CellRows, DenseRows
+from nearlabel.datasets._numeric_columns import FeatureKind, features_beside, kinds_of_options
 from nearlabel.datasets._parquet_file import ParquetFile, copy_parquet
-from nearlabel.datasets._table_file import Column, TableFile, columns_hint, require_columns, shortened
+from nearlabel.datasets._table_file import TableFile, columns_hint, require_columns
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.utils.messages import ParameterError, tell
 from nearlabel.utils.validation import check_choice, check_flag, check_integer
@@ -194,8 +196,9 @@ def read_table(
     Y, label_names = source.labels()
     if labels_column is not None and labels_separator == SEPARATOR:
         _warn_of_unsplit_tags(table, labels_column)
-    name = Path(plain_name(table.path)).stem
-    data = Dataset(X.matrix(), Y, features.names, label_names, name, feature_kinds=features.kinds, source=str(path))
+    data = Dataset(
+        X.matrix(), Y, features.names, label_names, name_of_data(table.path), features.kinds, source=str(path)
+    )
     return data.with_frames() if as_frame else data
 
 
@@ -274,31 +277,6 @@ def _kinds(table: TableFile, others: set[str], **options: Sequence[str]) -> dict
         if both := sorted(others.intersection(names)):
             raise ValueError(f"{option} must name features, got {both[0]!r}, which is a label or ignored.")
     return kinds_of_options(**options)
-
-
-def features_beside(
-    table: TableFile, others: set[str], kinds: Mapping[str, FeatureKind] | None = None
-) -> FeatureColumns:
-    """Return all columns as features, except `others` and index columns; `kinds` are those that are no numbers."""
-    kinds = kinds or {}
-    columns = [c for c in table.columns.values() if c.name not in others and (c.name in kinds or not c.names_rows)]
-    wrong = [c for c in columns if c.name not in kinds and c.kind in ("text", "time", "texts", "other")]
-    if wrong:
-        name, kind = shortened(wrong[0].name), wrong[0].description
-        problem = f"column {name} of {table.path} must contain numbers, got type {kind}."
-        raise not_features(problem, _proposed(table, wrong))
-    if not columns:
-        raise ValueError(f"{table.path} must contain at least one feature, got only labels and ignored columns.")
-    return FeatureColumns.all(table, [column.name for column in columns], kinds)
-
-
-def _proposed(table: TableFile, columns: Sequence[Column]) -> dict[str, str | None]:
-    """Return, for each column, the option that would read it, by its first cells; None if none would."""
-    options: dict[str, str | None] = {c.name: "dates" if c.kind == "time" else None for c in columns}
-    texts = [column.name for column in columns if column.kind == "text"]
-    for batch in islice(table.batches(texts), 1) if texts else ():
-        options |= {name: proposed_option(batch.columns[name]) for name in texts}
-    return options
 
 
 def _names(option: str, names: Sequence[str]) -> tuple[str, ...]:

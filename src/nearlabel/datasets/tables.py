@@ -1,4 +1,4 @@
-"""Functions of files for the command line: names, columns for people, lines, Parquet, changed copies."""
+"""Files of any format: the data set in one, and for the command line its names, columns, places and whole content."""
 
 from __future__ import annotations
 
@@ -7,176 +7,20 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from nearlabel.datasets._arff import (
-    find_label_xml,
-    has_label_option,
-    labels_of_option,
-    labels_of_xml,
-    peek_storage,
-    read_meka,
-    read_mulan,
-)
-from nearlabel.datasets._arff_parts import CellReader, Header, read_header
+from nearlabel.datasets._arff import declared_labels, read_arff
+from nearlabel.datasets._arff_parts import Header, read_header, read_rows
 from nearlabel.datasets._dataset import Dataset, check_as_frame
 from nearlabel.datasets._label_columns import TagColumn, guess_separator
-from nearlabel.datasets._lines import (
-    A_TABLE,
-    TABLES,
-    Format,
-    Lines,
-    format_of,
-    names_data,
-    plain_name,
-    suffix_of_content,
-)
+from nearlabel.datasets._lines import A_TABLE, TABLES, Lines, format_of, name_of_data, names_data, suffix_of_content
 from nearlabel.datasets._nominal import CodedColumns, FeatureMatch, Nominal, attribute_of, check_arff
 from nearlabel.datasets._npz import matrix_of, names_of, read_npz
 from nearlabel.datasets._numbered_names import NumberedNames, are_numbered
-from nearlabel.datasets._numeric_columns import FeatureColumns
+from nearlabel.datasets._numeric_columns import FeatureColumns, features_beside
 from nearlabel.datasets._parquet_file import ParquetWriter
 from nearlabel.datasets._svmlight import read_svmlight, svmlight_rows
-from nearlabel.datasets._table import (
-    POINT,
-    SEPARATOR,
-    check_same_format,
-    copy_with_labels,
-    features_beside,
-    open_table,
-    read_table,
-)
+from nearlabel.datasets._table import POINT, SEPARATOR, check_same_format, copy_with_labels, open_table, read_table
 from nearlabel.datasets._table_file import Kind, TableFile, did_you_mean, require_columns, shortened
 from nearlabel.files.untrusted import damage_named, open_npz
-
-
-def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the names of the features of a file, without reading its rows; None for svmlight, which has no names.
-
-    Features of a table are all columns except `others` and those whose names start with `labels_prefix`, which need not
-    exist; features of other formats are all columns that are not labels.
-    """
-    format_ = format_of(path)
-    if format_ in TABLES:
-        table = open_table(path)
-        prefixed = {name for name in table.columns if labels_prefix and name.startswith(labels_prefix)}
-        return features_beside(table, {*others, *prefixed}).names
-    return _NAMES[format_](path)
-
-
-def name_of_data(path: Path) -> str:
-    """Return the name of a file's data set."""
-    return Path(plain_name(path)).stem
-
-
-def column_names_of(path: Path) -> tuple[str, ...] | None:
-    """Return the names of all columns of a table, without reading its rows; None for other formats."""
-    return tuple(open_table(path).columns) if format_of(path) in TABLES else None
-
-
-def read_columns(path: Path, options: Mapping[str, str], *, decimal: str = POINT) -> dict[str, list[Any]]:
-    """Return the cells of some columns of a table; `options` contains the option that names each column, for messages.
-
-    Cells of text files are texts, others have the types of the file; a missing one is None.
-    """
-    table = open_table(path, decimal)
-    for name, option in options.items():
-        require_columns(table, option, [name])
-        column = table.columns[name]
-        if column.kind in ("numbers", "texts"):
-            raise ValueError(f"{option} must name columns of one value in a cell, got {name!r}, {column.description}.")
-    cells: dict[str, list[Any]] = {name: [] for name in options}
-    for batch in table.batches(list(options)):
-        with damage_named(path, "a table of cells that can be read"):
-            for name, values in cells.items():
-                values += batch.columns[name].to_pylist()
-    return cells
-
-
-def columns_of_model(
-    path: Path,
-    features: tuple[str, ...],
-    labels: tuple[str, ...],
-    *,
-    separator: str | None,
-    ignore: Sequence[str],
-    kinds: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Return the options by which `load_dataset` finds the features and labels of a model in a table, by their names.
-
-    Labels are columns, or the tags of the one additional column, if most of its tags are labels of the model. The
-    result is empty if there is no such column, or if the file is no table.
-    """
-    if format_of(path) not in TABLES:
-        return {}
-    table = open_table(path)
-    taken = {*FeatureColumns.named(table, features, kinds).columns, *ignore}
-    others = [name for name in table.columns if name not in taken]
-    if set(labels) <= set(others):
-        return {"labels": labels, "ignore": (*ignore, *(name for name in others if name not in set(labels)))}
-    tags = [name for name in others if _contains_tags(table, name, set(labels), separator)]
-    if len(tags) != 1:
-        return {}
-    return {"labels_column": tags[0], "ignore": (*ignore, *(name for name in others if name != tags[0]))}
-
-
-def _contains_tags(table: TableFile, column: str, known: set[str], separator: str | None) -> bool:
-    """Return whether most of the tags in the first rows of a column are known."""
-    try:
-        tags = TagColumn(table, column, separator or guess_separator(table, column) or SEPARATOR)
-        for batch in islice(table.batches([column]), 1):
-            tags.append(batch)
-        Y, names = tags.labels()
-    except ValueError:  # numbers, dates, or nothing
-        return False
-    is_known = [name in known for name in names]
-    carried = Y == 1  # everything else is 0 or unknown
-    return bool(2 * carried[:, is_known].sum() > carried.sum())
-
-
-def guess_separator_of(path: Path, column: str) -> str | None:
-    """Return the probable separator of the tags in a column of a table; None if it is unclear."""
-    return guess_separator(open_table(path), column) if format_of(path) in TABLES else None
-
-
-def locate_row(path: Path, row: int) -> str:
-    """Return where a row of a file, counted from 0, is: in a table its line or row, else its number, from 1."""
-    if format_of(path) in TABLES:
-        table = open_table(path)
-        for batch in table.batches(list(table.columns)[:1]):
-            if row < batch.n_rows:
-                return batch.locate(row)
-            row -= batch.n_rows
-    return f"row {row + 1}"
-
-
-def _of_arff(path: Path) -> tuple[str, ...]:
-    with Lines(path) as lines:
-        header = read_header(lines)
-    labels = set(_labels(header))
-    features = [attribute for column, attribute in enumerate(header.attributes) if column not in labels]
-    return CodedColumns(features, "overlap").names
-
-
-def _labels(header: Header) -> Sequence[int]:
-    """Return the columns of the labels; a file for prediction may have none."""
-    xml_path = find_label_xml(header)
-    if xml_path is not None:
-        return labels_of_xml(header, xml_path)
-    return labels_of_option(header) if has_label_option(header) else ()
-
-
-def _of_npz(path: Path) -> tuple[str, ...]:
-    with open_npz(path) as arrays:
-        return names_of(path, arrays, "feature_names", matrix_of(path, arrays, "X").shape[1])
-
-
-_NAMES: dict[Format, Callable[[Path], tuple[str, ...] | None]] = {
-    "arff": _of_arff,
-    "npz": _of_npz,
-    "svmlight": lambda path: None,
-}
-
-
-# Read a data file of any format from the first byte to the last, whatever its columns mean.
 
 __all__ = [
     "SEPARATOR", "FeatureMatch", "Kind", "NumberedNames", "ParquetWriter", "are_numbered", "attribute_of",
@@ -184,57 +28,6 @@ __all__ = [
     "feature_names_of", "guess_separator_of", "locate_row", "name_of_data", "names_data", "read_columns", "read_whole",
     "shortened", "suffix_of_content",
 ]  # fmt: skip
-
-
-def check_has_format(path: Path) -> None:
-    """Raise ValueError if no format has the suffix of a file."""
-    format_of(path)
-
-
-def read_whole(path: Path) -> None:
-    """Read a file to its end, block by block where its format allows.
-
-    Raises
-    ------
-    ValueError
-        If no format has its suffix, or it is malformed: the message names the file and, of text, the line.
-    OSError
-        If it cannot be read.
-    ImportError
-        If a library for its format is not installed.
-    """
-    format_ = format_of(path)
-    if format_ in TABLES:
-        _read_table(path)
-    else:
-        _WHOLE_READERS[format_](path)
-
-
-def _read_table(path: Path) -> None:
-    table = open_table(path)
-    for _ in table.batches(list(table.columns)):
-        pass
-
-
-def _read_arff(path: Path) -> None:
-    with Lines(path) as lines:
-        header = read_header(lines)
-        is_sparse, blocks = peek_storage(path, lines.blocks())
-        reader = CellReader(header)
-        for first_line, text in blocks:
-            _ = reader.sparse(first_line, text) if is_sparse else reader.dense(first_line, text)
-
-
-def _read_svmlight(path: Path) -> None:
-    with Lines(path) as lines:
-        for _ in svmlight_rows(lines):
-            pass
-
-
-_WHOLE_READERS: dict[str, Callable[[Path], object]] = {"arff": _read_arff, "npz": read_npz, "svmlight": _read_svmlight}
-
-
-# Read a file and detect its format.
 
 _LABELS_OF = {
     "arff": "an XML file next to it, or -C in the relation's name, names its labels",
@@ -350,16 +143,17 @@ def _refuse_options(path: Path, format_: str, options: dict[str, Any]) -> None:
 
 
 def _load_arff(path: Path, nominal: Nominal, unknown: str | None, limit: int | None) -> Dataset:
-    header = _header(path, limit)
-    xml_path = find_label_xml(header)
-    if xml_path is not None:
-        return read_mulan(path, xml_path, nominal=nominal, unknown=unknown, max_unpacked_bytes=limit)
-    if has_label_option(header):
-        return read_meka(path, nominal=nominal, unknown=unknown, max_unpacked_bytes=limit)
-    raise ValueError(
-        f"{path} must declare which attributes are labels, in an XML file next to it or by -C in the relation's name,"
-        f" got neither (relation {header.relation!r})."
-    )
+    return read_arff(path, _required_labels, nominal, unknown, limit)
+
+
+def _required_labels(header: Header) -> Sequence[int]:
+    labels = declared_labels(header)
+    if not labels:
+        raise ValueError(
+            f"{header.path} must declare which attributes are labels, in an XML file next to it or by -C in the"
+            f" relation's name, got neither (relation {header.relation!r})."
+        )
+    return labels
 
 
 def _load_svmlight(path: Path, _: Nominal, unknown: str | None, limit: int | None) -> Dataset:
@@ -375,6 +169,168 @@ _READERS: dict[str, Callable[[Path, Nominal, str | None, int | None], Dataset]] 
 }
 
 
-def _header(path: Path, limit: int | None) -> Header:
-    with Lines(path, limit) as lines:
-        return read_header(lines)
+# Names and columns of a file, for the command line.
+
+
+def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the names of the features of a file, without reading its rows; None for svmlight, which has no names.
+
+    Features of a table are all columns except `others` and those whose names start with `labels_prefix`, which need not
+    exist; features of other formats are all columns that are not labels.
+    """
+    format_ = format_of(path)
+    if format_ in TABLES:
+        table = open_table(path)
+        prefixed = {name for name in table.columns if labels_prefix and name.startswith(labels_prefix)}
+        return features_beside(table, {*others, *prefixed}).names
+    return _NAMES[format_](path)
+
+
+def column_names_of(path: Path) -> tuple[str, ...] | None:
+    """Return the names of all columns of a table, without reading its rows; None for other formats."""
+    return tuple(open_table(path).columns) if format_of(path) in TABLES else None
+
+
+def read_columns(path: Path, options: Mapping[str, str], *, decimal: str = POINT) -> dict[str, list[Any]]:
+    """Return the cells of some columns of a table; `options` contains the option that names each column, for messages.
+
+    Cells of text files are texts, others have the types of the file; a missing one is None.
+    """
+    table = open_table(path, decimal)
+    for name, option in options.items():
+        require_columns(table, option, [name])
+        column = table.columns[name]
+        if column.kind in ("numbers", "texts"):
+            raise ValueError(f"{option} must name columns of one value in a cell, got {name!r}, {column.description}.")
+    cells: dict[str, list[Any]] = {name: [] for name in options}
+    for batch in table.batches(list(options)):
+        with damage_named(path, "a table of cells that can be read"):
+            for name, values in cells.items():
+                values += batch.columns[name].to_pylist()
+    return cells
+
+
+def columns_of_model(
+    path: Path,
+    features: tuple[str, ...],
+    labels: tuple[str, ...],
+    *,
+    separator: str | None,
+    ignore: Sequence[str],
+    kinds: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the options by which `load_dataset` finds the features and labels of a model in a table, by their names.
+
+    Labels are columns, or the tags of the one additional column, if most of its tags are labels of the model. The
+    result is empty if there is no such column, or if the file is no table.
+    """
+    if format_of(path) not in TABLES:
+        return {}
+    table = open_table(path)
+    taken = {*FeatureColumns.named(table, features, kinds).columns, *ignore}
+    others = [name for name in table.columns if name not in taken]
+    if set(labels) <= set(others):
+        return {"labels": labels, "ignore": (*ignore, *(name for name in others if name not in set(labels)))}
+    tags = [name for name in others if _contains_tags(table, name, set(labels), separator)]
+    if len(tags) != 1:
+        return {}
+    return {"labels_column": tags[0], "ignore": (*ignore, *(name for name in others if name != tags[0]))}
+
+
+def _contains_tags(table: TableFile, column: str, known: set[str], separator: str | None) -> bool:
+    """Return whether most of the tags in the first rows of a column are known."""
+    try:
+        tags = TagColumn(table, column, separator or guess_separator(table, column) or SEPARATOR)
+        for batch in islice(table.batches([column]), 1):
+            tags.append(batch)
+        Y, names = tags.labels()
+    except ValueError:  # numbers, dates, or nothing
+        return False
+    is_known = [name in known for name in names]
+    carried = Y == 1  # everything else is 0 or unknown
+    return bool(2 * carried[:, is_known].sum() > carried.sum())
+
+
+def guess_separator_of(path: Path, column: str) -> str | None:
+    """Return the probable separator of the tags in a column of a table; None if it is unclear."""
+    return guess_separator(open_table(path), column) if format_of(path) in TABLES else None
+
+
+def locate_row(path: Path, row: int) -> str:
+    """Return where a row of a file, counted from 0, is: in a table its line or row, else its number, from 1."""
+    if format_of(path) in TABLES:
+        table = open_table(path)
+        for batch in table.batches(list(table.columns)[:1]):
+            if row < batch.n_rows:
+                return batch.locate(row)
+            row -= batch.n_rows
+    return f"row {row + 1}"
+
+
+def _of_arff(path: Path) -> tuple[str, ...]:
+    with Lines(path) as lines:
+        header = read_header(lines)
+    labels = set(declared_labels(header))
+    features = [attribute for column, attribute in enumerate(header.attributes) if column not in labels]
+    return CodedColumns(features, "overlap").names
+
+
+def _of_npz(path: Path) -> tuple[str, ...]:
+    with open_npz(path) as arrays:
+        return names_of(path, arrays, "feature_names", matrix_of(path, arrays, "X").shape[1])
+
+
+_NAMES: dict[str, Callable[[Path], tuple[str, ...] | None]] = {
+    "arff": _of_arff,
+    "npz": _of_npz,
+    "svmlight": lambda path: None,
+}
+
+
+# Read a data file of any format from the first byte to the last, whatever its columns mean.
+
+
+def check_has_format(path: Path) -> None:
+    """Raise ValueError if no format has the suffix of a file."""
+    format_of(path)
+
+
+def read_whole(path: Path) -> None:
+    """Read a file to its end, block by block where its format allows.
+
+    Raises
+    ------
+    ValueError
+        If no format has its suffix, or it is malformed: the message names the file and, of text, the line.
+    OSError
+        If it cannot be read.
+    ImportError
+        If a library for its format is not installed.
+    """
+    format_ = format_of(path)
+    if format_ in TABLES:
+        _read_table(path)
+    else:
+        _WHOLE_READERS[format_](path)
+
+
+def _read_table(path: Path) -> None:
+    table = open_table(path)
+    for _ in table.batches(list(table.columns)):
+        pass
+
+
+def _read_arff(path: Path) -> None:
+    with Lines(path) as lines:
+        _, blocks = read_rows(read_header(lines), lines)
+        for _ in blocks:
+            pass
+
+
+def _read_svmlight(path: Path) -> None:
+    with Lines(path) as lines:
+        for _ in svmlight_rows(lines):
+            pass
+
+
+_WHOLE_READERS: dict[str, Callable[[Path], object]] = {"arff": _read_arff, "npz": read_npz, "svmlight": _read_svmlight}

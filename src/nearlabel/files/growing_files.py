@@ -48,6 +48,11 @@ class ArrayName(NamedTuple):
         return f"{self.role}.{self.generation}.npy" if self.generation else f"{self.role}.npy"
 
 
+def damaged(problem: str) -> ValueError:
+    """Return the error for a store in which the files, or their facts, are not those that were written."""
+    return ValueError(f"{problem} The store is damaged.")
+
+
 def map_array(path: Path, header: Header, n_bytes: int) -> NDArray[Any]:
     """Map the first bytes of a file into memory."""
     shape = (header.length(n_bytes), *header.row_shape)
@@ -145,6 +150,16 @@ class GrowingRows:
             arrays["indptr"].append(np.zeros(1, dtype=index))
         return cls(arrays, n_columns)
 
+    @classmethod
+    def at_end(cls, folder: Path, facts: StoreFacts) -> Self:
+        """Open the files of a store to append rows."""
+        headers, arrays = facts.headers(folder), {}
+        for role, name in facts.names.items():
+            file, header = folder / name, headers[name]
+            sums = facts.sums_of(file, header) if facts.sums else None
+            arrays[role] = GrowingArray.at_end(file, header, facts.files[name], sums)
+        return cls(arrays, facts.shape[1])
+
     def append(self, block: Matrix) -> None:
         """Append rows in the same storage."""
         data = self._arrays["data"]
@@ -221,9 +236,7 @@ class Header(NamedTuple):
                 raise TypeError
             dtype = np.dtype(found[1].decode())
         except TypeError:
-            raise ValueError(
-                f"{path} must begin with the header of an array of numbers, got another. The store is damaged."
-            ) from None
+            raise damaged(f"{path} must begin with the header of an array of numbers, got another.") from None
         return cls(file.tell(), dtype, () if found[2] is None else (int(found[2]),))
 
     @property
@@ -313,9 +326,7 @@ class StoreFacts:
                 raise ValueError("it has no checksum")
             return cls._of(bare)
         except ValueError as error:
-            raise ValueError(
-                f"{folder / FACTS_FILE} must be what nearlabel wrote, got a damaged one: {error}. The store is damaged."
-            ) from error
+            raise damaged(f"{folder / FACTS_FILE} must be what nearlabel wrote, got a damaged one: {error}.") from error
 
     @classmethod
     def _of(cls, found: Mapping[str, Any]) -> Self:
@@ -368,17 +379,20 @@ class StoreFacts:
             self.kind == "csr" and lengths["data"] != lengths["indices"]
         ):
             got = ", ".join(f"{role} of {length}" for role, length in lengths.items())
-            raise ValueError(f"{folder} must have the arrays of {self.shape[0]} rows, got {got}. The store is damaged.")
+            raise damaged(f"{folder} must have the arrays of {self.shape[0]} rows, got {got}.")
         return headers
+
+    def mapped(self, folder: Path) -> list[NDArray[Any]]:
+        """Map the bytes of each file that belong to the store into memory."""
+        headers = self.headers(folder)
+        return [map_array(folder / name, headers[name], self.files[name]) for name in self.names.values()]
 
     def _header(self, file: Path, role: str) -> Header:
         n_bytes = self.files[file.name]
         size = file.stat().st_size if file.is_file() else None
         if size is None or size < n_bytes:
             got = "no such file" if size is None else f"{size} bytes"
-            raise ValueError(
-                f"{file} must have the {n_bytes} bytes that were written, got {got}. The store is damaged."
-            )
+            raise damaged(f"{file} must have the {n_bytes} bytes that were written, got {got}.")
         with file.open("rb") as opened:
             header = Header.of(file, opened)
         types = (self.dtype,) if role == "data" else INDEX_TYPES
@@ -386,9 +400,9 @@ class StoreFacts:
         if header.dtype not in types or header.row_shape != row_shape:
             wanted = f"{' or '.join(map(str, types))} in rows of shape {row_shape}"
             got = f"{header.dtype} in rows of shape {header.row_shape}"
-            raise ValueError(f"{file} must contain {wanted}, got {got}. The store is damaged.")
+            raise damaged(f"{file} must contain {wanted}, got {got}.")
         if header.offset + header.length(n_bytes) * header.bytes_per_row != n_bytes:
-            raise ValueError(f"{file} must end with a whole row, got {n_bytes} bytes. The store is damaged.")
+            raise damaged(f"{file} must end with a whole row, got {n_bytes} bytes.")
         return header
 
     def sums_of(self, file: Path, header: Header) -> BlockSums:
@@ -402,9 +416,7 @@ class StoreFacts:
         try:
             return BlockSums.parse(self.sums[file.name], self.files[file.name] - header.offset)
         except ValueError as error:
-            raise ValueError(
-                f"{file.with_name(FACTS_FILE)}: the sums of {file.name} {error}. The store is damaged."
-            ) from error
+            raise damaged(f"{file.with_name(FACTS_FILE)}: the sums of {file.name} {error}.") from error
 
 
 def _json_in(file: Path) -> Any:

@@ -6,7 +6,7 @@ folder is renamed when it is complete: an existing path always contains a comple
 A store changes atomically when its JSON file is replaced. That file lists the files of the store, the number of bytes
 of each, and the checksums of their blocks. Rows are appended after these bytes; rewritten arrays get new file names. So
 a killed process leaves the old or the new store, and processes that have mapped the old store keep it. One process at a
-time can change a store (`file_lock`).
+time can change a store (`atomic_file.locked`).
 
 This module is not in `datasets`, because a search on several machines passes its rows in stores.
 """
@@ -28,7 +28,7 @@ from sklearn.utils import check_array
 
 from nearlabel.files.atomic_file import locked, new_partial, write_errors_named
 from nearlabel.files.check_sums import BLOCK_BYTES
-from nearlabel.files.growing_files import FACTS_FILE, ArrayName, GrowingArray, GrowingRows, StoreFacts, map_array
+from nearlabel.files.growing_files import FACTS_FILE, ArrayName, GrowingRows, StoreFacts, damaged
 from nearlabel.files.row_files import checked_csr
 from nearlabel.utils.arrays import bytes_per_row, canonical, row_blocks
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
@@ -160,7 +160,7 @@ def append_to_store(path: str | os.PathLike[str], X: MatrixLike) -> Path:
     with _changing(path, "appending rows"):
         facts = StoreFacts.read(path)
         n_columns = facts.shape[1]
-        with _rows_at_end(path, facts) as rows:
+        with GrowingRows.at_end(path, facts) as rows:
             for block in _blocks_of(X):
                 if block.shape[1] != n_columns:
                     raise ValueError(f"X must have {n_columns} columns, as the store {path}, got {block.shape[1]}.")
@@ -168,16 +168,6 @@ def append_to_store(path: str | os.PathLike[str], X: MatrixLike) -> Path:
             rows.settle()
             rows.facts().write(path)
     return path
-
-
-def _rows_at_end(path: Path, facts: StoreFacts) -> GrowingRows:
-    """Open the files of a store to append rows."""
-    headers, arrays = facts.headers(path), {}
-    for role, name in facts.names.items():
-        file, header = path / name, headers[name]
-        sums = facts.sums_of(file, header) if facts.sums else None
-        arrays[role] = GrowingArray.at_end(file, header, facts.files[name], sums)
-    return GrowingRows(arrays, facts.shape[1])
 
 
 def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike) -> Path:
@@ -321,13 +311,12 @@ def _check_sums(path: Path, facts: StoreFacts) -> None:
             stacklevel=3,
         )
     for damage in damaged_blocks(path, facts):
-        raise ValueError(f"{damage}. The store is damaged.")
+        raise damaged(f"{damage}.")
 
 
 def _opened(path: Path, facts: StoreFacts) -> Matrix:
     """Map the files of a store, up to the bytes that belong to it, and check all that compiled code relies on."""
-    headers = facts.headers(path)
-    data, *indices = (map_array(path / name, headers[name], facts.files[name]) for name in facts.names.values())
+    data, *indices = facts.mapped(path)
     if data.dtype == np.bool_:
         _check_truths(data, path)
     return checked_csr(data, indices[0], indices[1], facts.shape, str(path)) if indices else data
@@ -337,7 +326,7 @@ def _check_truths(data: NDArray[np.bool_], path: Path) -> None:
     """Raise ValueError unless the bytes of booleans are 0 and 1: numpy counts other values wrongly."""
     for block in row_blocks(len(data), data.strides[0]):
         if data[block].view(np.uint8).max() > 1:
-            raise ValueError(f"{path} must contain truth values, got bytes other than 0 and 1. The store is damaged.")
+            raise damaged(f"{path} must contain truth values, got bytes other than 0 and 1.")
 
 
 def _check_free(path: Path, overwrite: bool) -> None:

@@ -23,12 +23,7 @@ from numpy.typing import NDArray
 
 from nearlabel.utils.validation import check_integer
 
-_KINDS = {
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
+_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -186,9 +181,6 @@ def _failure(code: int, said: IO[bytes], path: Path, expected: str) -> ValueErro
 
 # Untrusted archives: limits of their unpacked size, and the arrays of an ``.npz`` file.
 
-LARGEST_CARD = 2**26
-LARGEST_KEPT = 2**27
-LARGEST_SCHEMA = 2**28
 _CHUNK = 2**20
 _ZIP_MAGIC = b"PK"
 _END_MAGIC, _END_BYTES = b"PK\5\6", 22  # the record at the end of an archive, with the length of the list of members

@@ -21,14 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from nearlabel.files.atomic_file import whole_file
-from nearlabel.files.untrusted import (
-    LARGEST_CARD,
-    LARGEST_KEPT,
-    LARGEST_SCHEMA,
-    check_unpacked_size,
-    members_of,
-    read_member,
-)
+from nearlabel.files.untrusted import check_unpacked_size, members_of, read_member
 from nearlabel.persistence._allow_list import OLDEST_PROTOCOL, TREE, TRUSTED_TYPES, NewerProtocolError, check_schema
 from nearlabel.persistence._card import ModelCard
 from nearlabel.persistence._searches import checks_trees, validate_trees, with_saved_searches, with_searches
@@ -38,11 +31,10 @@ from nearlabel.utils.naming import import_optional
 _CARD = "nearlabel.json"
 _KEPT = "kept.jsonl"
 _SCHEMA = "schema.json"
+LARGEST_CARD, LARGEST_KEPT, LARGEST_SCHEMA = 2**26, 2**27, 2**28  # bytes
 
 
-def write_archive(
-    path: Path, model: Any, card: ModelCard, *, kept: Mapping[str, Sequence[str]], compress: bool
-) -> ModelCard:
+def write(path: Path, model: Any, card: ModelCard, *, kept: Mapping[str, Sequence[str]], compress: bool) -> ModelCard:
     """Write a model, its card and its saved columns atomically; return the card with the fields that describe the file.
 
     `card.foreign_types` are the types that must be trusted to read it.
@@ -67,7 +59,7 @@ def is_compressed(path: Path) -> bool:
         return archive.getinfo(_SCHEMA).compress_type != zipfile.ZIP_STORED
 
 
-def read_archived_card(path: Path) -> bytes:
+def read_card(path: Path) -> bytes:
     """Return the JSON of the card; raise OSError or ValueError if the file has no card."""
     with opened_archive(path) as file, zipfile.ZipFile(file) as archive:
         members = members_of(archive)
@@ -78,13 +70,13 @@ def read_archived_card(path: Path) -> bytes:
     return card
 
 
-def read_archived_kept(path: Path, names: Sequence[str], n_rows: int | None) -> dict[str, tuple[str, ...]]:
+def read_kept(path: Path, names: Sequence[str], n_rows: int | None) -> dict[str, tuple[str, ...]]:
     """Return the saved columns that the card lists; raise OSError or ValueError if the file has others."""
     with opened_archive(path) as file, zipfile.ZipFile(file) as archive:
         return kept_from_lines(read_member(archive, _KEPT, LARGEST_KEPT), names, n_rows)
 
 
-def read_archived_model(path: Path, trusted: Sequence[str | type]) -> Any:
+def read_model(path: Path, trusted: Sequence[str | type]) -> Any:
     """Build the model; raise ValueError if the file has untrusted types or is damaged."""
     io = skops_io()
     named = [one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted]

@@ -13,14 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.datasets import Dataset
-from nearlabel.persistence._archive import (
-    as_kept,
-    read_archived_card,
-    read_archived_kept,
-    read_archived_model,
-    skops_io,
-    write_archive,
-)
+from nearlabel.persistence import _archive as archive
 from nearlabel.persistence._card import FORMAT, ModelCard, versions
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_flag
@@ -45,7 +38,7 @@ def check_can_save() -> None:
     >>> from nearlabel.persistence import check_can_save
     >>> check_can_save()
     """
-    skops_io()
+    archive.skops_io()
 
 
 def save_model(
@@ -147,7 +140,7 @@ def save_model(
     check_flag("compress", compress)
     card = ModelCard.of(model, data=data, scores=scores, measured=measured, notes=notes, date=date)
     path = Path(path)
-    written = write_archive(path, model, card, kept=as_kept(keep, card.data.rows), compress=compress)
+    written = archive.write(path, model, card, kept=archive.as_kept(keep, card.data.rows), compress=compress)
     _warn_of_foreign_types(path, written.foreign_types)
     return path
 
@@ -210,7 +203,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str | type] = 
             f"{path} must have the format {FORMAT}, got {card.format}: an older nearlabel wrote it. Hint: fit the model"
             " again; `read_card` and `read_kept` read the file."
         )
-    model = read_archived_model(path, trusted)
+    model = archive.read_model(path, trusted)
     _warn_of_versions(path, card)
     return model
 
@@ -250,7 +243,7 @@ def read_card(path: str | os.PathLike[str]) -> ModelCard:
     ('BRkNN', 'two samples')
     """
     path = Path(path)
-    text = read_archived_card(path)
+    text = archive.read_card(path)
     try:
         return ModelCard.from_json(text)
     except ValueError as error:
@@ -295,7 +288,7 @@ def read_kept(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
     """
     path = Path(path)
     card = read_card(path)
-    return read_archived_kept(path, card.kept, card.data.rows) if card.kept else {}
+    return archive.read_kept(path, card.kept, card.data.rows) if card.kept else {}
 
 
 def _check_model(model: Any) -> None:

@@ -18,15 +18,8 @@ from sklearn.base import BaseEstimator
 from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 from sklearn.tree import DecisionTreeClassifier
 
+from nearlabel import neighbors
 from nearlabel.lazy import LazyClassifier
-from nearlabel.neighbors import (
-    DaskNeighbors,
-    ExactNeighbors,
-    FaissHNSWNeighbors,
-    FaissIVFNeighbors,
-    UsearchNeighbors,
-    VectorTable,
-)
 from nearlabel.persistence._allow_list import TREE, nodes_of
 from nearlabel.utils.estimators import check_fitted_shapes
 from nearlabel.utils.types import Matrix
@@ -44,8 +37,10 @@ def _rows_of_index(search: Any) -> Matrix:
 
 
 _ROWS_OF: dict[type, Callable[[Any], Matrix]] = {
-    ExactNeighbors: methodcaller("_all_rows"),
-    **dict.fromkeys((FaissHNSWNeighbors, FaissIVFNeighbors, UsearchNeighbors), _rows_of_index),
+    neighbors.ExactNeighbors: methodcaller("_all_rows"),
+    **dict.fromkeys(
+        (neighbors.FaissHNSWNeighbors, neighbors.FaissIVFNeighbors, neighbors.UsearchNeighbors), _rows_of_index
+    ),
     **dict.fromkeys((KNeighborsTransformer, NearestNeighbors), attrgetter("_fit_X")),
 }
 _KINDS = {kind.__name__: kind for kind in _ROWS_OF}
@@ -94,12 +89,12 @@ def with_searches(model: Any) -> Any:
 
 
 def _saved(part: Any) -> Any:
-    if isinstance(part, DaskNeighbors):
+    if isinstance(part, neighbors.DaskNeighbors):
         raise ValueError(
             "model must not search on a cluster to be saved, got DaskNeighbors. Hint: fit it with"
             " search=ExactNeighbors(), which gives the same results."
         )
-    if isinstance(part, VectorTable):
+    if isinstance(part, neighbors.VectorTable):
         raise ValueError(
             f"model must not search in a database to be saved, got {part!r}. Hint: its rows are stored there, so it can"
             " be fitted again; to save it, fit the classifier to the result of table.read(), with"

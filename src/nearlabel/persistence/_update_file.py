@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from nearlabel.files.atomic_file import locked
 from nearlabel.models import updates
-from nearlabel.persistence._archive import as_kept, is_compressed, write_archive
+from nearlabel.persistence import _archive as archive
 from nearlabel.persistence._card import ModelCard
 from nearlabel.persistence._data_summary import DataSummary
 from nearlabel.persistence._model_file import load_model, read_card, read_kept
@@ -48,7 +48,7 @@ class _OpenFile(NamedTuple):
             measured = f"{measured}; {_BEFORE}" if measured else _BEFORE
         card = ModelCard.of(self.model, scores=known.scores, measured=measured, notes=known.notes)
         card = replace(card, data=_summary(self.model, known.data, label_names))
-        return write_archive(self.path, self.model, card, kept=kept, compress=is_compressed(self.path))
+        return archive.write(self.path, self.model, card, kept=kept, compress=archive.is_compressed(self.path))
 
 
 def update_model(
@@ -215,7 +215,7 @@ def _appended(
     kept: Mapping[str, Sequence[str]], keep: Mapping[str, Sequence[Any]] | None, n_old: int, n_added: int
 ) -> dict[str, list[str]]:
     """Return the saved columns with the values of new samples."""
-    new = as_kept(keep, n_added)
+    new = archive.as_kept(keep, n_added)
     others = [name for name in new if name not in kept]
     if others:
         raise ValueError(f"keep must map names among {list(kept)}, which the file contains, got {others[0]!r}.")

@@ -329,10 +329,6 @@ def describe_columns(
     {'column': 'tempo', 'kind': 'number', 'missing': 0, 'distinct': 4, 'note': ''}
     {'column': 'genre', 'kind': 'category', 'missing': 1, 'distinct': 2, 'note': ''}
     """
-    if isinstance(X, Dataset):
-        feature_names = X.feature_names if feature_names is None else feature_names
-        feature_kinds = X.feature_kinds if feature_kinds is None else feature_kinds
-        X = X.X
     table = table_of(X, feature_names, feature_kinds)
     rows = table.keyed()
     n_distinct = n_distinct_rows(row_keys(rows), rows.shape[1])

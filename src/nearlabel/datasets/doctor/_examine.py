@@ -21,12 +21,10 @@ from nearlabel.datasets.doctor._finding import (
     Keys,
     common_finding,
     counted,
-    duplicate_findings,
-    empty_finding,
-    empty_rows,
     listed,
     n_distinct_rows,
     percent,
+    row_findings,
     row_keys,
 )
 from nearlabel.datasets.doctor._tables import Table, table_of
@@ -128,7 +126,7 @@ def examine(
     keys = row_keys(rows)
     n_distinct = n_distinct_rows(keys, rows.shape[1])
     findings: list[Finding] = [*other_findings(table.others, n_distinct), *column_findings(table, n_distinct)]
-    findings += _of_rows(table, rows, keys, Y, X_test.with_arrays().X if isinstance(X_test, Dataset) else X_test)
+    findings += _of_rows(table, rows, keys, Y, X_test)
     notes: list[str] = []
     if Y is not None:
         findings += label_findings(Y, names)
@@ -154,10 +152,7 @@ def _parts(
     if isinstance(X, Dataset):
         X = X.with_arrays()
         y = X.Y if y is None else y
-        feature_names = X.feature_names if feature_names is None else feature_names
-        feature_kinds = X.feature_kinds if feature_kinds is None else feature_kinds
         label_names = X.label_names if label_names is None else label_names
-        X = X.X
     table = table_of(X, feature_names, feature_kinds)
     if y is None:
         return table, None, ()
@@ -190,22 +185,12 @@ def _of_rows(table: Table, X: Matrix, keys: Keys, Y: PartialLabels | None, X_tes
     """Yield the findings in rows X of a table, which have these keys."""
     if not X.shape[1]:
         return
-    empty = empty_rows(X)
-    yield from empty_finding(X, empty)
-    yield from duplicate_findings(keys, empty, Y)
+    yield from row_findings(X, keys, Y)
     if X_test is not None:
         of_test = table_of(X_test, None, table.kinds, what="X_test")
         if of_test.n_columns != table.n_columns:
             raise ValueError(f"X_test must have {table.n_columns} features, as X, got {of_test.n_columns}.")
-        test = of_test.keyed()
-        yield from common_finding(keys, row_keys(_alike(test, X)), empty_rows(test))
-
-
-def _alike(test: Matrix, X: Matrix) -> Matrix:
-    """Return test samples in the container of the training samples."""
-    if sparse.issparse(test) == sparse.issparse(X):
-        return test
-    return sparse.csr_array(test) if sparse.issparse(X) else test.toarray()
+        yield from common_finding(X, keys, of_test.keyed())
 
 
 def _given(neighbors: Any, n_rows: int) -> tuple[FloatArray, IntArray, int]:

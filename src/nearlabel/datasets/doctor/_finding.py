@@ -221,10 +221,12 @@ def duplicate_groups(X: MatrixLike) -> IntArray:
     return groups
 
 
-def _of_values(X: Matrix) -> Iterator[bytes]:
+def _of_values(X: Matrix) -> list[bytes]:
+    digests: list[bytes] = []
     for block in row_blocks(X.shape[0], 8 * X.shape[1], _BLOCK_BYTES):
         part = np.ascontiguousarray(X[block] + 0.0)  # turns -0.0 into 0.0
-        yield from (blake2b(row, digest_size=8).digest() for row in part)
+        digests += [blake2b(row, digest_size=8).digest() for row in part]
+    return digests
 
 
 def _of_stored(X: Matrix) -> Iterator[bytes]:
@@ -315,9 +317,18 @@ def _unlike(group: NDArray[np.intp], size: NDArray[np.intp], Y: PartialLabels) -
     return unlike
 
 
-def common_finding(keys: Keys, test_keys: Keys, test_empty: BoolArray) -> Iterator[Finding]:
-    """Yield the finding of test samples that are also training samples, empty ones apart."""
-    n_common, n_rows = int(np.isin(test_keys[~test_empty], keys).sum()), len(test_keys)
+def row_findings(X: Matrix, keys: Keys, Y: PartialLabels | None) -> Iterator[Finding]:
+    """Yield the findings in rows X, which have these keys: empty and equal ones."""
+    empty = empty_rows(X)
+    yield from empty_finding(X, empty)
+    yield from duplicate_findings(keys, empty, Y)
+
+
+def common_finding(X: Matrix, keys: Keys, test: Matrix) -> Iterator[Finding]:
+    """Yield the finding of test samples that are also training samples X, empty ones apart."""
+    if sparse.issparse(test) != sparse.issparse(X):
+        test = sparse.csr_array(test) if sparse.issparse(X) else test.toarray()
+    n_common, n_rows = int(np.isin(row_keys(test)[~empty_rows(test)], keys).sum()), test.shape[0]
     if n_common:
         share = n_common / n_rows
         yield Finding(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._numeric_columns import are_few, have_words
 from nearlabel.preprocessing import MixedFeaturesEncoder
 from nearlabel.utils.arrays import canonical
@@ -124,11 +125,11 @@ class Table:
 
 
 def table_of(
-    X: MatrixLike, names: Sequence[str] | None, kinds: Sequence[str] | None = None, *, what: str = "X"
+    X: MatrixLike | Dataset, names: Sequence[str] | None, kinds: Sequence[str] | None = None, *, what: str = "X"
 ) -> Table:
-    """Return X as a table; `names` None are those of a data frame, else the numbers of the columns.
+    """Return X as a table; `names` None are those of a Dataset or data frame, else the numbers of the columns.
 
-    `kinds` are those of the columns of cells, as in `Dataset.feature_kinds`; None: their probable kinds.
+    `kinds` are those of the columns of cells; None: those of a Dataset, else their probable kinds.
 
     Raises
     ------
@@ -136,6 +137,10 @@ def table_of(
         If X is not two-dimensional or has no row or column, `names` or `kinds` are not one for each column, or a column
         is not of its kind.
     """
+    if isinstance(X, Dataset):
+        data = X.with_arrays()
+        X, names = data.X, data.feature_names if names is None else names
+        kinds = data.feature_kinds if kinds is None else kinds
     if sparse.issparse(X):
         matrix = canonical(sparse.csr_array(X).astype(np.float64, copy=False))
         return Table(matrix, _checked(matrix.shape, names, what))
