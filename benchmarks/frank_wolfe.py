@@ -23,8 +23,7 @@ from _harness import Table, parser_for, print_facts, save, show
 from nearlabel.datasets import fetch_dataset
 from nearlabel.metrics import score_all
 from nearlabel.rivals import RankSVM
-from nearlabel.rivals._label_ranking import LabelPairs, above_threshold, fit_size_predictor
-from nearlabel.rivals._label_ranking import RankingProgram
+from nearlabel.rivals._label_ranking import LabelPairs, RankingProgram, above_threshold, fit_size_predictor
 
 METRICS = ("hamming_loss", "one_error", "coverage", "ranking_loss", "average_precision")
 STEPS = (5, 10, 20, 50)
