@@ -11,8 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.comparison import Comparison, FriedmanTest, compare, read_results
-from nearlabel.experiments import Cell, Problem, problem_digest, summarise
-from nearlabel.experiments._record_lines import Record
+from nearlabel.experiments import Cell, Problem, Record, problem_digest, summarise
 from nearlabel.experiments.records import read_made_with, read_plan, run_folders
 from nearlabel.metrics import CATALOGUE
 from nearlabel.metrics.evaluation import title_of
