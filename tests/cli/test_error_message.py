@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from nearlabel.cli import build_parser
-from nearlabel.cli._streams import message_of
+from nearlabel.cli._console import message_of
 from nearlabel.utils.messages import ParameterError
 
 FIT = ("fit", "songs.csv", "--out", "m.skops")

@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from nearlabel import __version__
-from nearlabel.cli import _console, _streams
+from nearlabel.cli import _console
 
 # The files of the commands, in the order of the help page.
 _COMMANDS = {
@@ -143,7 +143,7 @@ def _add_common_options(parser: argparse.ArgumentParser, *, default: object) -> 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    with _streams.usable_streams():
+    with _console.usable_streams():
         try:
             arguments = _parsed(argv)
         except BrokenPipeError:  # a broken pipe: the reader of a help page has ended
@@ -176,7 +176,7 @@ def _run(arguments: argparse.Namespace) -> int:
         if "format" in arguments and arguments.needs_rich:
             _console.check_format(arguments.format)
         command = _loaded(arguments.command)
-        with _streams.spooled(arguments):
+        with _console.spooled(arguments):
             code = command.main(arguments) or 0
         sys.stdout.flush()  # a full disk is found here, where the error becomes a line and an exit code
     except BrokenPipeError:
@@ -185,7 +185,7 @@ def _run(arguments: argparse.Namespace) -> int:
         resumes = getattr(arguments, "out", None) is not None
         return _fail("interrupted." + (" The same command resumes." if resumes else ""), 130)
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        message = _streams.without_folder(_streams.message_of(error, arguments), arguments)
+        message = _console.without_folder(_console.message_of(error, arguments), arguments)
         return _fail(message, 2, debug=arguments.debug)
     except Exception as error:  # noqa: BLE001 - bugs, too, are reported in one line
         hint = "Hint: --debug shows the traceback."

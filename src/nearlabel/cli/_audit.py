@@ -17,7 +17,6 @@ from nearlabel.files.atomic_file import check_can_be_written, whole_file
 from nearlabel.utils.names import SCALES, SEARCHES
 
 if TYPE_CHECKING:
-    from nearlabel.utils.targets import PartialLabels
     from nearlabel.utils.types import FloatArray, Matrix
 
 SUMMARY = "find labels that are probably wrong, and correct them"
@@ -384,29 +383,19 @@ def _check_out(arguments: argparse.Namespace) -> None:
 
 def _changes(data: nearlabel.datasets.Dataset, corrected: Matrix) -> Iterator[tuple[int, str, float]]:
     """Yield row, name of the label and new value, NaN for unknown, of each cell that changes."""
+    import numpy as np
     from scipy import sparse
 
     from nearlabel.utils.targets import PartialLabels
 
     before, after = PartialLabels.of(data.Y, dtype=None), PartialLabels.of(corrected, dtype=None)
-    differ = _differ(before.labels, after.labels) + _differ(_mask(before), _mask(after))
-    values, cells = after.with_nan(), sparse.coo_array(differ)
+    shape = before.labels.shape
+    labels = [sparse.csr_array(parts.labels, dtype=np.int8) for parts in (before, after)]
+    masks = [shape if parts.unknown is None else parts.unknown for parts in (before, after)]
+    masks = [sparse.csr_array(mask, dtype=np.int8) for mask in masks]
+    values, cells = after.with_nan(), sparse.coo_array((labels[0] != labels[1]) + (masks[0] != masks[1]))
     for row, label in sorted(zip(cells.row.tolist(), cells.col.tolist(), strict=True)):
         yield row, data.label_names[label], float(values[row, label])
-
-
-def _differ(one: Matrix, other: Matrix) -> Any:
-    import numpy as np
-    from scipy import sparse
-
-    return sparse.csr_array(one, dtype=np.int8) != sparse.csr_array(other, dtype=np.int8)
-
-
-def _mask(parts: PartialLabels) -> Matrix:
-    import numpy as np
-    from scipy import sparse
-
-    return sparse.csr_array(parts.labels.shape, dtype=np.int8) if parts.unknown is None else parts.unknown
 
 
 def _write_arrays(file: Path, data: nearlabel.datasets.Dataset) -> None:

@@ -68,16 +68,14 @@ def panels(
         for cell in cells:
             if cell.metric == metric and isinstance(cell.n_neighbors, int):
                 lines.setdefault(heading, {}).setdefault(cell.method, {})[cell.n_neighbors] = cell.mean
-    return nearlabel.plots.NeighborsPanelsDisplay(
-        {heading: curves(of_methods) for heading, of_methods in lines.items()}
-    )
+    drawn = {heading: curves(of_methods) for heading, of_methods in lines.items()}
+    return nearlabel.plots.NeighborsPanelsDisplay(drawn)
 
 
 def curves(series: Mapping[str, Mapping[int, float]]) -> list[nearlabel.plots.NeighborsCurveDisplay]:
     """Return a line for each name, from its values by number of neighbours."""
-    return [
-        nearlabel.plots.NeighborsCurveDisplay(list(of), list(of.values()), name=name) for name, of in series.items()
-    ]
+    display = nearlabel.plots.NeighborsCurveDisplay
+    return [display(list(of), list(of.values()), name=name) for name, of in series.items()]
 
 
 def print_order(order: nearlabel.comparison.Order, heading: str, *, every: bool = False) -> None:
@@ -87,11 +85,8 @@ def print_order(order: nearlabel.comparison.Order, heading: str, *, every: bool 
     cells = {
         method: (f"{n:+d}", *(f"{by_metric[m][method]:+d}" for m in metrics)) for method, n in order.scores.items()
     }
-    _console.print_method_tables(
-        [_console.MethodTable(heading, cells)],
-        ("total", *map(nearlabel.metrics.evaluation.title_of, metrics)),
-        every=every,
-    )
+    titles = map(nearlabel.metrics.evaluation.title_of, metrics)
+    _console.print_method_tables([_console.MethodTable(heading, cells)], ("total", *titles), every=every)
 
 
 def _ordered(metrics: Iterable[str], *, every: bool) -> list[str]:
@@ -161,11 +156,8 @@ def print_skipped(records: Iterable[nearlabel.experiments.Record]) -> None:
         if "skipped" in record:
             most[record["metric"]] = max(most.get(record["metric"], 0), record["skipped"])
     for metric, n in most.items():
-        what = (
-            "labels without a known value"
-            if nearlabel.metrics.evaluation.is_mean_over_labels(metric)
-            else "labels or rows with one class"
-        )
+        over_labels = nearlabel.metrics.evaluation.is_mean_over_labels(metric)
+        what = "labels without a known value" if over_labels else "labels or rows with one class"
         _console.print_text(
             f"{nearlabel.metrics.evaluation.title_of(metric)}: {what} in a test fold are left out"
             f" (at most {n} in a fold)."
@@ -192,9 +184,8 @@ def _print_costs(dataset: str, costs: Sequence[nearlabel.experiments.SearchCost]
             for cost in costs
             if cost.metric == metric and not isinstance(cost.n_neighbors, int)
         }  # fmt: skip
-        table = _console.MethodTable(
-            f"{dataset}, {nearlabel.metrics.evaluation.title_of(metric)}: {over}", cells, of="method, search"
-        )
+        title = f"{dataset}, {nearlabel.metrics.evaluation.title_of(metric)}: {over}"
+        table = _console.MethodTable(title, cells, of="method, search")
         _console.print_method_tables([table], headers, every=True)
 
 

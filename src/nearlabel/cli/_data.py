@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import nearlabel
-from nearlabel.cli import _console, _streams
-from nearlabel.cli._arguments import columns
+from nearlabel.cli import _console
+from nearlabel.cli._arguments import IMPUTATIONS, columns
 from nearlabel.utils.names import IMPUTATIONS
 
 EMBEDDED = "multidigits"
@@ -54,7 +54,7 @@ def add_data_options(
     table.add_argument("--decimal", choices=(".", ","), help="decimal separator in CSV; default: .")
     parser.add_argument(
         "--input-format",
-        choices=_streams.FORMATS,
+        choices=_console.INPUT_FORMATS,
         help="format of standard input (-); default: detected from its content",
     )
 
@@ -218,7 +218,7 @@ def check_file(data: str) -> None:
     if data not in nearlabel.datasets.catalogue() and Path(data).is_dir():
         raise ValueError(f"{data} must be a file or a name of the catalogue, got a folder.")
     if Path(data).is_fifo():
-        hint = f"Hint: {_streams.NAME} reads standard input."
+        hint = f"Hint: {_console.STDIN} reads standard input."
         raise ValueError(f"{data} must be a file that can be read twice, got a pipe. {hint}")
 
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 import nearlabel
-from nearlabel.cli import _console, _model, _streams, _update
+from nearlabel.cli import _console, _model, _update
 
 SUMMARY = "remove training samples from a model"
 EXAMPLES = ("nearlabel forget songs.skops --rows 3,17",)
@@ -59,12 +59,12 @@ def main(arguments: argparse.Namespace) -> None:
 
 def _ids_in(file: str) -> list[str]:
     """Return the lines of a file that are not blank."""
-    content = _streams.read_bytes() if file == _streams.NAME else Path(file).read_bytes()
+    content = _console.read_bytes() if file == _console.STDIN else Path(file).read_bytes()
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1  # of the content behind a byte order mark
-        got = "standard input" if file == _streams.NAME else file
+        got = "standard input" if file == _console.STDIN else file
         raise ValueError(f"--ids must be text in UTF-8, got {got} with other bytes in line {line}.") from error
     ids = [line.strip() for line in text.splitlines() if line.strip()]
     if not ids:

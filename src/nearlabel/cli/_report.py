@@ -111,11 +111,9 @@ def _problem(name: str, is_split: bool) -> nearlabel.experiments.Problem | None:
     try:
         if name == _data.EMBEDDED:
             return nearlabel.datasets.load_multidigits()
-        return (
-            (nearlabel.datasets.fetch_dataset(name, "train"), nearlabel.datasets.fetch_dataset(name, "test"))
-            if is_split
-            else nearlabel.datasets.fetch_dataset(name)
-        )
+        if is_split:
+            return nearlabel.datasets.fetch_dataset(name, "train"), nearlabel.datasets.fetch_dataset(name, "test")
+        return nearlabel.datasets.fetch_dataset(name)
     except (OSError, ImportError):
         return None
 
@@ -164,7 +162,5 @@ def _training(arguments: argparse.Namespace, model: _model.OpenModel) -> nearlab
 
 def _is_training(card: nearlabel.persistence.ModelCard, data: nearlabel.datasets.Dataset) -> bool:
     """Return whether these are the samples that the model was fitted to, their features in its order."""
-    return (
-        card.data.digest_X is not None
-        and nearlabel.persistence.DataSummary.of_data(data).digest_X == card.data.digest_X
-    )
+    digest = card.data.digest_X
+    return digest is not None and nearlabel.persistence.DataSummary.of_data(data).digest_X == digest

@@ -157,10 +157,8 @@ def _figure_files(arguments: argparse.Namespace, paper: nearlabel.papers.Paper, 
 
 def _columns() -> tuple[str, ...]:
     """Return the columns of CSV: what a row is of, then the fields of cells, of rankings and of orders."""
-    of_cells, of_orders = (
-        [field.name for field in fields(kind)]
-        for kind in (nearlabel.papers.PrintedCell, nearlabel.papers.PrintedRelation)
-    )
+    kinds = nearlabel.papers.PrintedCell, nearlabel.papers.PrintedRelation
+    of_cells, of_orders = ([field.name for field in fields(kind)] for kind in kinds)
     return tuple(dict.fromkeys((*_KINDS, *of_cells, *_OF_RANKINGS, *of_orders)))
 
 
@@ -176,9 +174,8 @@ def _display(
         return nearlabel.plots.LabelCubeDisplay(figure.probabilities, figure.labelsets)
     if isinstance(figure, nearlabel.papers.DistancePairs):
         return nearlabel.plots.DoubleDistancesDisplay(figure.dx, figure.dy, figure.loss, marks=figure.marks)
-    return nearlabel.plots.NeighborsPanelsDisplay(
-        {nearlabel.metrics.evaluation.title_of(figure.metric): _comparison.curves(figure.series)}
-    )
+    title = nearlabel.metrics.evaluation.title_of(figure.metric)
+    return nearlabel.plots.NeighborsPanelsDisplay({title: _comparison.curves(figure.series)})
 
 
 # Print reproduced tables, orders, rankings and figures of a paper: on the screen, or as Markdown.

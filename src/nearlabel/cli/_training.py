@@ -110,11 +110,9 @@ def _method(kept: KeptModel) -> str:
     """Return the method, without the thresholds that those of a promise have replaced."""
     method = str(kept.candidate.method)
     thresholds = nearlabel.experiments.MethodSpec.of(method).thresholds if _guarantee(kept.model) else None
-    return (
-        method
-        if thresholds is None or isinstance(thresholds, nearlabel.thresholds.RiskControl)
-        else method.rpartition("@")[0]
-    )
+    if thresholds is None or isinstance(thresholds, nearlabel.thresholds.RiskControl):
+        return method
+    return method.rpartition("@")[0]
 
 
 def _guarantee(model: Any) -> list[tuple[str, str]]:
@@ -137,15 +135,12 @@ def _thresholds(model: Any) -> list[tuple[str, str]]:
 
 def _print_scores(scores: Mapping[str, float], measured: str) -> None:
     """Print the usual metrics; the card has all."""
-    columns = {
-        "value": "",
-        **({"without copies": nearlabel.metrics.evaluation.WITHOUT_COPIES} if _matched_data.are_told(scores) else {}),
-    }
+    evaluation, columns = nearlabel.metrics.evaluation, {"value": ""}
+    if _matched_data.are_told(scores):
+        columns["without copies"] = evaluation.WITHOUT_COPIES
     names = [name for name in _SHOWN if name in scores]
-    rows = [
-        (nearlabel.metrics.evaluation.title_of(name), *(_shown(scores.get(name + end)) for end in columns.values()))
-        for name in names
-    ]
+    values = [[_shown(scores.get(name + end)) for end in columns.values()] for name in names]
+    rows = [(evaluation.title_of(name), *of) for name, of in zip(names, values, strict=True)]
     _console.print_table(f"Scores ({measured})", ("metric", *columns), rows)
 
 

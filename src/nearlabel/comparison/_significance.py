@@ -130,18 +130,14 @@ _UNDEFINED = _Outcome(float("nan"), float("nan"))
 
 def _t(difference: FloatArray, overlap: float) -> _Outcome:
     """Student's t-test on the differences, as in Zhang and Zhou (2007)."""
-    return _t_with_variance(difference, 1 / len(difference))
+    return _corrected_t(difference, 0.0)
 
 
 def _corrected_t(difference: FloatArray, overlap: float) -> _Outcome:
     """Nadeau and Bengio's corrected t-test (2003): σ² (1/n + n_test/n_train) in place of σ²/n."""
-    return _t_with_variance(difference, 1 / len(difference) + overlap)
-
-
-def _t_with_variance(difference: FloatArray, factor: float) -> _Outcome:
     if np.ptp(difference) <= 2 * ROUNDING:
         return _UNDEFINED
-    statistic = difference.mean() / np.sqrt(factor * difference.var(ddof=1))
+    statistic = difference.mean() / np.sqrt((1 / len(difference) + overlap) * difference.var(ddof=1))
     return _Outcome(float(statistic), float(2 * stats.t.sf(abs(statistic), len(difference) - 1)))
 
 

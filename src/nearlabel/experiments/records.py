@@ -10,17 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
+from nearlabel.experiments import _record_lines
 from nearlabel.experiments._record_lines import Record as Record
-from nearlabel.experiments._record_lines import (
-    check_has_sum,
-    check_plan,
-    line_of,
-    lines_in,
-    object_of,
-    record_of,
-    records_in,
-    records_of,
-)
 from nearlabel.files.atomic_file import locked, whole_file, write_errors_named
 from nearlabel.files.check_sums import Finding, with_sum
 
@@ -78,7 +69,7 @@ class RecordFolder:
         if records.exists() and records.stat().st_size:
             if not known.exists():
                 raise ValueError(f"{records} must be next to its {PLAN}, got none. Hint: choose another folder.")
-            _check_same_plan(object_of(known.read_bytes(), known, 1).content, self._plan, self.path)
+            _check_same_plan(_record_lines.object_of(known.read_bytes(), known, 1).content, self._plan, self.path)
         else:
             text = json.dumps(with_sum(self._plan), indent=1, sort_keys=True) + "\n"
             _write_whole(known, text.encode("ascii"))
@@ -102,7 +93,7 @@ class RecordFolder:
         file = self.path / RECORDS
         content = file.read_bytes() if file.exists() else b""
         lines = content.split(b"\n")[:-1]
-        parsed = records_of(enumerate(lines, 1), file)
+        parsed = _record_lines.records_of(enumerate(lines, 1), file)
         records: list[Record] = []
         for fold in settings:
             if len(lines) < len(records) + len(fold):
@@ -122,14 +113,14 @@ class RecordFolder:
         """Write the records of one fold at once, and flush them to the disk."""
         path = self.path / RECORDS
         with write_errors_named(path), path.open("ab") as file:
-            file.write(b"".join(map(line_of, records)))
+            file.write(b"".join(map(_record_lines.line_of, records)))
             file.flush()
             os.fsync(file.fileno())
 
     def note(self, made_with: Mapping[str, str]) -> None:
         """Record the environment of a fold, separately from the records, which are the same on every machine."""
         file = self.path / MADE_WITH
-        line = line_of(made_with)
+        line = _record_lines.line_of(made_with)
         known = file.read_bytes() if file.exists() else b""
         if line not in known.splitlines(keepends=True):
             _write_whole(file, known + line)
@@ -167,7 +158,7 @@ def read_records(path: str | os.PathLike[str]) -> Iterator[Record]:
     """
     records = Path(path) / RECORDS
     if records.is_file():  # otherwise no fold is finished yet
-        yield from (line.content for line in records_in(records))
+        yield from (line.content for line in _record_lines.records_in(records))
 
 
 def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -181,8 +172,8 @@ def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
     file = Path(path) / PLAN
     if not file.is_file():
         raise ValueError(f"{path} must be a folder of records, with a {PLAN}, got none. Hint: evaluate --out FOLDER.")
-    plan = object_of(file.read_bytes(), file, 1).content
-    check_plan(plan, file)
+    plan = _record_lines.object_of(file.read_bytes(), file, 1).content
+    _record_lines.check_plan(plan, file)
     return plan
 
 
@@ -198,7 +189,7 @@ def read_made_with(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     """
     file = Path(path) / MADE_WITH
     lines = file.read_bytes().splitlines() if file.is_file() else []
-    found = [object_of(line, file, number).content for number, line in enumerate(lines, 1)]
+    found = [_record_lines.object_of(line, file, number).content for number, line in enumerate(lines, 1)]
     for number, made_with in enumerate(found, 1):
         if not all(isinstance(value, str) for value in made_with.values()):
             raise ValueError(f"{file}, line {number}: must be an object of texts, got {made_with}.")
@@ -269,11 +260,11 @@ def _check(file: Path, read: Callable[[Path], Any]) -> Iterator[Finding]:
 def _check_records(file: Path) -> Iterator[Finding]:
     n_damaged = n_unchecked = n_bytes = 0
     have_sums = False
-    for number, text in lines_in(file):
+    for number, text in _record_lines.lines_in(file):
         n_bytes += len(text) + 1
         try:
-            line = record_of(text, file, number)
-            check_has_sum(line, have_sums, file)
+            line = _record_lines.record_of(text, file, number)
+            _record_lines.check_has_sum(line, have_sums, file)
             have_sums = line.has_sum
             n_unchecked += not line.has_sum
         except ValueError as error:
@@ -293,7 +284,7 @@ def _check_records(file: Path) -> Iterator[Finding]:
 
 def _check_that_none_comes_twice(file: Path) -> Iterator[Finding]:
     try:
-        for _ in records_in(file):
+        for _ in _record_lines.records_in(file):
             pass
     except ValueError as error:
         yield Finding(file, "damage", str(error))

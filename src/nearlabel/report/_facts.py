@@ -27,9 +27,7 @@ from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense
 
-_OF_CELL = (
-    "row", "name", "given", "suggested", "probability", "is_issue", "disagreement", "n_lists", "n_righted", "n_wronged",
-)  # fmt: skip
+_OF_NEIGHBOR = ("row", "name", "distance", "value")
 _MOST_ROWS_OF_A_GROUP = 20  # maximum of near copies
 _MOST_ROWS, _MOST_CELLS = 20_000, 10  # maximum for the page of a model, which has other content too
 
@@ -129,12 +127,15 @@ def cell_facts(cell: SuspectCell, row_id: str = "") -> dict[str, Any]:
     """Return a suspicious cell with its neighbours, and how many of them contradict it."""
     known = [one.value for one in cell.neighbors if one.value is not None]
     return {
-        **{name: getattr(cell, name) for name in _OF_CELL},
+        "row": cell.row,
+        "name": cell.name,
         "id": row_id,
         "label": str(cell.label_name),
+        **{name: getattr(cell, name) for name in ("given", "suggested", "probability", "is_issue")},
         "n_against": sum(value != cell.given for value in known),
         "n_known": len(known),
-        "neighbors": [asdict(one) for one in cell.neighbors],
+        **{name: getattr(cell, name) for name in ("disagreement", "n_lists", "n_righted", "n_wronged")},
+        "neighbors": [{name: getattr(one, name) for name in _OF_NEIGHBOR} for one in cell.neighbors],
     }
 
 

@@ -295,10 +295,7 @@ def _co_occurrence(facts: Facts) -> Markup:
     pairs = facts["co_occurrence"]
     count = len(pairs["names"])
     of = f"The {count} most frequent of {facts['n_labels']:,} labels. " if count < facts["n_labels"] else ""
-    words = of + _sections.CO_OCCURRENCE_NOTE
-    return figure(
-        "Labels that occur together", _sections.draw_co_occurrence(pairs), _sections.co_occurrence_table(pairs), words
-    )
+    return _sections.co_occurrence_figure("Labels that occur together", pairs, of)
 
 
 def _explorer(explorer: Facts, *, seen: bool) -> Markup:

@@ -173,22 +173,14 @@ def _data(dataset: Facts) -> Markup:
     parts = [_sections.data_figures(dataset["data"]), more(f"{len(rows):,} labels", labels)]
     pairs = dataset["co_occurrence"]
     if len(pairs["names"]) > 1:
-        drawn = figure(
-            "Label co-occurrence",
-            _sections.draw_co_occurrence(pairs),
-            _sections.co_occurrence_table(pairs),
-            _sections.CO_OCCURRENCE_NOTE,
-        )
-        parts.append(more("Label co-occurrence", drawn))
+        parts.append(more("Label co-occurrence", _sections.co_occurrence_figure("Label co-occurrence", pairs)))
     return join(*parts)
 
 
 def _findings(dataset: Facts) -> Markup:
-    return (
-        notes([dataset["why_no_data"]])
-        if dataset["data"] is None
-        else _sections.examination_section(dataset["examination"])
-    )
+    if dataset["data"] is None:
+        return notes([dataset["why_no_data"]])
+    return _sections.examination_section(dataset["examination"])
 
 
 def _arrow(metric: Facts) -> str:
@@ -264,12 +256,8 @@ def _signed(value: float | str | None) -> str:
 
 def _relations(titles: Mapping[str, str], test: Facts) -> Markup:
     difference = "difference of mean ranks" if test["friedman"] else "difference"
-    columns = [
-        *texts("metric", "better", "worse", "data set"),
-        Column(difference),
-        Column("p"),
-        Column(_OVER[test["over"]]),
-    ]
+    numbers = map(Column, (difference, "p", _OVER[test["over"]]))
+    columns = [*texts("metric", "better", "worse", "data set"), *numbers]
     rows = [
         (titles[one["metric"]], one["better"], one["worse"], one["dataset"], one["difference"], one["p_value"],
          one["n_pairs"])
@@ -299,9 +287,8 @@ def _friedman(test: Facts) -> str:
 
 def _curves(facts: Facts, dataset: Facts) -> Markup:
     curves_of = {one["name"]: _curves_of(dataset, one["name"]) for one in facts["metrics"]}
-    drawn = [
-        _curve(one, curves_of[one["name"]], facts["methods"]) for one in facts["metrics"] if curves_of[one["name"]]
-    ]
+    of_metrics = [(one, curves_of[one["name"]]) for one in facts["metrics"]]
+    drawn = [_curve(one, curves, facts["methods"]) for one, curves in of_metrics if curves]
     methods = [name for name in facts["methods"] if any(name in curves for curves in curves_of.values())]
     words = "Lines are means over the folds, bands one standard deviation above and below."
     return join(notes([words]), _legend(methods, facts["methods"]), element("div", *drawn, class_="grid"))

@@ -16,7 +16,19 @@ from nearlabel.plots import (
     NeighborsPanelsDisplay,
     ReliabilityDisplay,
 )
-from nearlabel.report._tables import Column, Facts, Markup, element, facts_list, join, notes, shown, table, texts
+from nearlabel.report._tables import (
+    Column,
+    Facts,
+    Markup,
+    element,
+    facts_list,
+    figure,
+    join,
+    notes,
+    shown,
+    table,
+    texts,
+)
 
 
 def wrong_section(wrong: Facts, *, left_out: bool, seen: bool) -> Markup:
@@ -29,15 +41,10 @@ def wrong_section(wrong: Facts, *, left_out: bool, seen: bool) -> Markup:
     near = any(one["neighbors"] for one in wrong["samples"])
     columns = texts("sample", "missed labels", "wrongly predicted labels")
     columns += texts("neighbours and their labels") if near else []
-    rows = [
-        (
-            _called(one),
-            _chips(one["missed"], "missed"),
-            _chips(one["added"], "false"),
-            *([_neighbors(one["neighbors"])] if near else []),
-        )
-        for one in wrong["samples"]
-    ]
+    rows = []
+    for one in wrong["samples"]:
+        neighbors = [_neighbors(one["neighbors"])] if near else []
+        rows.append((_called(one), _chips(one["missed"], "missed"), _chips(one["added"], "false"), *neighbors))
     without = " A sample is not listed as its own neighbour." if near and seen else ""
     told = table(columns, rows, "Samples with wrong labels, most wrong labels first")
     return join(notes([f"{words}{order}{without}"]), element("div", told, class_="wide-cells"))
@@ -98,6 +105,12 @@ CO_OCCURRENCE_NOTE = (
 def data_figures(data: Mapping[str, Any]) -> Markup:
     """Return the statistics of a data set."""
     return facts_list([(title, data[name]) for name, title in _FIGURES.items() if name in data])
+
+
+def co_occurrence_figure(title: str, co_occurrence: Facts, before: str = "") -> Markup:
+    """Return the figure of the labels that occur together, with its numbers; `before` begins the note."""
+    drawn, numbers = draw_co_occurrence(co_occurrence), co_occurrence_table(co_occurrence)
+    return figure(title, drawn, numbers, before + CO_OCCURRENCE_NOTE)
 
 
 def co_occurrence_table(co_occurrence: Mapping[str, Any]) -> Markup:
