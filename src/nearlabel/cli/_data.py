@@ -13,7 +13,7 @@ from typing import Any
 
 import nearlabel
 from nearlabel.cli import _console
-from nearlabel.cli._arguments import IMPUTATIONS, columns
+from nearlabel.cli._arguments import columns
 from nearlabel.utils.names import IMPUTATIONS
 
 EMBEDDED = "multidigits"
