@@ -64,5 +64,5 @@ def _made(public: Any) -> Any:
     parameters = inspect.signature(public).parameters.values()
     required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     if required == ["estimator", "sampler"]:
-        return public(BRkNN(), MLSMOTE())
+        return public(BRkNN(), MLSMOTE(random_state=0))
     return public(MLkNN()) if required == ["estimator"] else None if required else public()
