@@ -1,4 +1,4 @@
-"""What every choice has: a criterion with one rule for undefined and equal values, and a time limit.
+"""The parts of every choice: a criterion with one rule for undefined and equal values, and a time limit.
 
 The choice of a number of neighbours (`nearlabel.lazy.NeighborsSweep`), of method, distance, number and thresholds
 together (`nearlabel.selection.NeighborsClassifierCV`), and of any models (`nearlabel.experiments.Tuning`) use it.
