@@ -379,21 +379,15 @@ class Groups(NamedTuple):
     number: IntArray  # of the group of each row
     members: IntArray  # rows, group by group
     ends: IntArray  # of the groups in `members`, after 0
+    sizes: IntArray  # rows of each group
+    largest: int
 
     @classmethod
     def of(cls, number: IntArray) -> Groups:
         """Take the number of each row's group: all from 0 on."""
-        return cls(number, np.argsort(number, kind="stable"), np.append(0, np.cumsum(np.bincount(number))))
-
-    @property
-    def sizes(self) -> IntArray:
-        """Return how many rows each group has."""
-        return np.diff(self.ends)
-
-    @property
-    def largest(self) -> int:
-        """Return the rows of the largest group."""
-        return int(self.sizes.max())
+        sizes = np.bincount(number)
+        members = np.argsort(number, kind="stable")
+        return cls(number, members, np.append(0, np.cumsum(sizes)), sizes, int(sizes.max()))
 
     def count(self, kind: IntArray) -> CSR:
         """Return how many rows of each row's group are of each kind (n_samples, n_kinds), given their kinds."""

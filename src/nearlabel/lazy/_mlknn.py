@@ -216,8 +216,9 @@ def _resolve_ties(posterior: FloatArray, counts: IntArray, totals: IntArray, n_c
     """
     close = np.nonzero(np.abs(posterior - 0.5) < 1e-9)
     p, q = Fraction(s).as_integer_ratio()
-    c0, c1 = (q * counts[h][close].astype(object) + p for h in (0, 1))
-    n0, n1 = (q * np.broadcast_to(totals, counts.shape)[h][close].astype(object) for h in (0, 1))
+    cells = (slice(None), *close)  # without and with the label
+    c0, c1 = q * counts[cells].astype(object) + p
+    n0, n1 = q * np.broadcast_to(totals, counts.shape)[cells].astype(object)
     spread = p * n_cells
     excess: Any = (p + n1) * c1 * (spread + n0) - (p + n0) * c0 * (spread + n1)
     near = posterior[close]

@@ -64,7 +64,7 @@ def label_cuts(
     carriers = [by_label.indices[a:b] for a, b in zip(by_label.indptr[:-1], by_label.indptr[1:], strict=True)]
     # Columns are read by blocks, each at once.
     blocks = row_blocks(scores.shape[1], scores.shape[0] * scores.itemsize)
-    columns = chain.from_iterable(_transposed(scores[:, block]) for block in blocks)
+    columns = chain.from_iterable(map(partial(_transposed, scores), blocks))
     return map(partial(_cuts_of, weights=weights, every=every), columns, carriers, _known_rows(truth))
 
 
@@ -132,8 +132,9 @@ def _known_rows(truth: PartialLabels) -> Iterator[Any]:
     return (~as_dense(by_label[:, [label]])[:, 0] for label in range(unknown.shape[1]))
 
 
-def _transposed(matrix: NDArray[Any]) -> NDArray[Any]:
-    """Return the transposed matrix, contiguous; copying tiles of rows that fit the cache is three times as fast."""
+def _transposed(scores: NDArray[Any], block: slice) -> NDArray[Any]:
+    """Return a block of columns as rows, contiguous; copying tiles that fit the cache is three times as fast."""
+    matrix = scores[:, block]
     columns = np.empty(matrix.shape[::-1], dtype=matrix.dtype)
     for start in range(0, len(matrix), _TILE_ROWS):
         rows = slice(start, start + _TILE_ROWS)
