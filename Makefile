@@ -93,7 +93,7 @@ sanitize: $(BIN)/python  ## build the kernels with AddressSanitizer and Undefine
 
 strangers:  ## run other projects' tests on ours, which are fetched; what the ledger does not expect is an error; writes docs/strangers.md (SUITES=words: some)
 	$(MAKE) .venv-strangers/bin/python VENV=.venv-strangers
-	.venv-strangers/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[persistence]' 'pytest>=8' pandas 'scikit-learn==1.9.*'
+	.venv-strangers/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[persistence]' 'pytest>=8.2' pandas 'scikit-learn==1.9.*'
 	OMP_NUM_THREADS=1 .venv-strangers/bin/python tests/strangers/run.py $(SUITES)
 
 test-clients:  ## install other libraries that use ours (gigabytes), and run the recipes of docs/howto/clients.md
