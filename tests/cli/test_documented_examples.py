@@ -94,13 +94,19 @@ def small(name="multidigits", subset="all"):
     return Dataset(X, Y, tuple("abcd"), ("x", "y", "z"), name)
 
 
+def small_plan(*, n_neighbors=None, **settings):
+    """The comparison, but that of the demo, with thirty numbers of neighbours, is a small one."""
+    if n_neighbors == tuple(range(1, 31)):
+        return Plan(n_neighbors=(1, 3), **settings | {"cv": 2})
+    return Plan(n_neighbors=n_neighbors, **settings)
+
+
 @pytest.fixture(autouse=True)
 def small_world(monkeypatch, tmp_path):
     """Small data under the well-known names, methods that are slow stood in for, a folder with a CSV file."""
     monkeypatch.setattr("nearlabel.datasets.load_multidigits", small)
     monkeypatch.setattr("nearlabel.datasets.fetch_dataset", small)
-    quick = {"n_neighbors": (1, 3), "cv": 2}
-    monkeypatch.setattr("nearlabel.experiments.Plan", lambda **settings: Plan(**settings | quick))
+    monkeypatch.setattr("nearlabel.experiments.Plan", small_plan)
     monkeypatch.setitem(OF_PAPERS["SmallPaper"].__init__.__globals__, "small", small)
     monkeypatch.setattr("nearlabel.papers.Paper", OF_PAPERS["SmallPaper"])
     monkeypatch.setattr(_methods, "METHODS", {**METHODS, **dict.fromkeys(OF_PAPERS["SLOW"], METHODS["br"])})
