@@ -125,7 +125,7 @@ def test_too_little_memory(tmp_path):
         "import resource, sys\n"
         "from pathlib import Path\n"
         "from nearlabel import cli\n"
-        "import nearlabel.cli._describe, rich.table\n"
+        "import nearlabel.audit, nearlabel.cli._describe, nearlabel.datasets, nearlabel.experiments, rich.table\n"
         "size = int(Path('/proc/self/statm').read_text().split()[0]) * resource.getpagesize() + 2**26\n"
         "resource.setrlimit(resource.RLIMIT_AS, (size, size))\n"
         "sys.exit(cli.main(['describe', 'large.npz']))\n"
