@@ -216,7 +216,7 @@ def _resolve_ties(posterior: FloatArray, counts: IntArray, totals: IntArray, n_c
     """
     close = np.nonzero(np.abs(posterior - 0.5) < 1e-9)
     p, q = Fraction(s).as_integer_ratio()
-    cells = (slice(None), *close)  # without and with the label
+    cells: tuple[Any, ...] = (slice(None), *close)  # without and with the label
     c0, c1 = q * counts[cells].astype(object) + p
     n0, n1 = q * np.broadcast_to(totals, counts.shape)[cells].astype(object)
     spread = p * n_cells
