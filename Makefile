@@ -31,7 +31,7 @@ test-long: $(BIN)/python  ## run the others: whole products of parameters, paper
 	$(BIN)/python -m pytest --numprocesses $(LONG_WORKERS) --dist loadfile --each-value $(LONG) -m "long and not slow"
 
 # Tests of what no library's version changes; they run with the newest libraries.
-ONCE = files/test_leftovers fuzz/test_round_trips strangers/test_strangers test_text_encoding lazy/test_leave_one_out adaptation/test_boosting test_mutants cli/test_reproduce cli/test_documented_examples test_docs test_docstrings test_layers test_top_level
+ONCE = files/test_leftovers fuzz/test_round_trips strangers/test_strangers test_text_encoding lazy/test_leave_one_out rivals/test_boosting test_mutants cli/test_reproduce cli/test_documented_examples test_docs test_docstrings test_layers test_top_level
 
 install-oldest:  ## install the oldest libraries that are supported
 	$(MAKE) .venv-oldest/bin/python VENV=.venv-oldest

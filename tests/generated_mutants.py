@@ -55,7 +55,7 @@ CORE = {  # what decides an answer, and the tests that are meant to notice a mis
     "lazy/_mlknn.py": (*_OF_RULES, "lazy/test_leave_one_out.py", "lazy/test_weighted_posteriors.py"),
     "lazy/_brknn.py": (*_OF_RULES, "lazy/test_large_label_spaces.py"),
     "lazy/_lpknn.py": (*_OF_RULES, "lazy/test_leave_one_out.py"),
-    "models/decision.py": ("test_decision.py", "lazy/test_lazy.py"),
+    "models/decision.py": ("models/test_decision.py", "lazy/test_lazy.py"),
     "thresholds/_frontier.py": ("thresholds/test_frontier.py", "thresholds/test_micro_f.py"),
     "thresholds/_global.py": ("thresholds/test_global_cut.py", "thresholds/test_micro_f.py"),
     "thresholds/_cyclic.py": ("thresholds/test_cyclic.py", "thresholds/test_theorem.py"),
@@ -71,7 +71,7 @@ CORE = {  # what decides an answer, and the tests that are meant to notice a mis
 WIDER = {
     "neighbors": ("neighbors", "lazy"),
     "lazy": ("lazy",),
-    "models/decision.py": ("lazy", "test_decision.py"),
+    "models/decision.py": ("lazy", "models/test_decision.py"),
     "thresholds": ("thresholds",),
     "metrics": ("metrics",),
     "datasets": ("datasets",),

@@ -18,7 +18,10 @@ from nearlabel.neighbors.exact.kernels import kernel_in_use, kernels_state
 
 ROOT = Path(__file__).parents[1]
 # The first chooses levels itself, the second is about numpy's engine; the others are about other searches.
-NOT_AT_EACH_LEVEL = ("kernels", "float32_candidates", "approximate", "dask", "device_search", "torch", "usefulness")
+NOT_AT_EACH_LEVEL = (
+    *("kernels", "float32_candidates", "approximate", "dask", "device_search", "torch", "usefulness"),
+    *("tables", "table_neighbors", "table_classifier"),
+)
 IGNORED = [f"--ignore=tests/neighbors/test_{name}.py" for name in NOT_AT_EACH_LEVEL]
 
 

@@ -19,7 +19,7 @@ def test_names_are_told_apart():
 
 def test_an_entry_that_does_not_fit_is_found():
     """A text that no longer occurs, one that occurs twice, and files that are gone."""
-    entry = Mutant("m", "models/decision.py", "def cut(", "def cat(", ("tests/test_decision.py::test_cut",))
+    entry = Mutant("m", "models/decision.py", "def cut(", "def cat(", ("tests/models/test_decision.py::test_cut",))
     assert entry.fault() is None
     for change, fault in [
         ({"old": "no such text"}, "it occurs 0 times"),

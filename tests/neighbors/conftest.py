@@ -1,4 +1,4 @@
-"""Tables of each engine."""
+"""Tables of each engine of vector databases."""
 
 import pytest
 
