@@ -16,6 +16,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from _pairs import each_value
+from nearlabel.testing import MULTILABEL_CHECKS, check_scikit_learn_tools
 
 os.environ["MPLBACKEND"] = "Agg"  # no test opens a window; read when matplotlib is imported, so before any fixture
 
@@ -26,6 +27,12 @@ CONTAINERS = {
     "csc_array": sparse.csc_array,
     "coo_array": sparse.coo_array,
 }
+
+# The contract of a classifier. A third of its time is scikit-learn's metrics: `make test` asks them of the lazy methods.
+CHECKS = [
+    pytest.param(check, id=check.__name__, marks=[pytest.mark.long] if check is check_scikit_learn_tools else [])
+    for check in MULTILABEL_CHECKS
+]
 
 
 def _grid(rng):

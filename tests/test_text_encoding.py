@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 SOURCE = Path(__file__).parents[1] / "src" / "nearlabel"
 _OF_TEXT = {"read_text", "write_text"}
 
@@ -26,6 +28,7 @@ def faults(name, tree):
             yield f"{name}, line {node.lineno}: {called} without an encoding"
 
 
+@pytest.mark.long
 def test_every_text_has_an_encoding():
     """No module opens, reads or writes text in the encoding of the machine."""
     files = sorted(SOURCE.rglob("*.py"))

@@ -243,6 +243,7 @@ _fetch.cached_file(catalogue()["emotions"], CatalogueFile("good.arff", "0"))
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="there leftovers stay for a day")
 def test_what_a_killed_download_left_is_removed_by_the_next(server):
     """The temporary file lies beside the file; another download does not touch it."""

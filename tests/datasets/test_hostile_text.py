@@ -367,6 +367,7 @@ def test_papers(tmp_path, text):
         read_paper(path)
 
 
+@pytest.mark.long
 def test_sheets_of_empty_cells(tmp_path):
     """Neither what a sheet says of its size nor cells without value in the last column cost memory and time."""
     openpyxl = pytest.importorskip("openpyxl")

@@ -140,6 +140,7 @@ def test_meka_copy_of_yeast():
     assert_same_data(load("yeast/yeast-test.arff.gz"), replace(copy, X=copy.X[1500:], Y=copy.Y[1500:]))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("data_folder")
 def test_meka_copy_of_scene():
     """MEKA's copy has Mulan's training rows, then the test rows; labels are written in lower case."""

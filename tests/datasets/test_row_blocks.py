@@ -247,7 +247,7 @@ def counted_memory():
         ("csv", 6),
         pytest.param("csv.gz", 6, marks=pytest.mark.long),
         ("arff", 12),
-        ("svm", 7),
+        pytest.param("svm", 7, marks=pytest.mark.long),
         ("parquet", 8),
         ("list.parquet", 12),
     ],

@@ -117,7 +117,7 @@ def test_a_planted_mistake_is_found(plant, found, planted):
 @pytest.mark.parametrize(
     ("plant", "found"),
     [
-        ("Crashes", "the process died, exit -6"),
+        pytest.param("Crashes", "the process died, exit -6", marks=pytest.mark.long),
         pytest.param("Hangs", "no end in 1 s", marks=pytest.mark.long),
         pytest.param("TakesAllMemory", "raw .*MemoryError", marks=pytest.mark.long),
     ],

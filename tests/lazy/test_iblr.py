@@ -15,8 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from _pairs import every_pair
 from _reference import confidences, nearest
-from conftest import CONTAINERS, ROWS
-from nearlabel import testing
+from conftest import CHECKS, CONTAINERS, ROWS
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import IBLR
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
@@ -69,7 +68,7 @@ def assert_decided_by(scores, labels, expected):
     assert sure.mean() > 0.5
 
 
-@pytest.mark.parametrize("check", testing.MULTILABEL_CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_contract(method, check):
     """IBLR keeps our own contract, with and without the features."""

@@ -16,8 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from _pairs import every_pair
 from _reference import double_distances as double_distances_of
 from _reference import nldd, nldd_pairs
-from conftest import CONTAINERS, ROWS
-from nearlabel import testing
+from conftest import CHECKS, CONTAINERS, ROWS
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import NLDD
 from nearlabel.lazy.double_distances import SearchedPairs, double_distances
@@ -41,7 +40,7 @@ class PlainSearch(BaseEstimator):
         return self.search_.kneighbors(X, n_neighbors)
 
 
-@pytest.mark.parametrize("check", testing.MULTILABEL_CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("check", CHECKS)
 def test_contract(check):
     """NLDD keeps our own contract, here with a quick estimator."""
     check(NLDD(LogisticRegression(solver="liblinear"), random_state=0))

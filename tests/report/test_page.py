@@ -7,7 +7,11 @@ import pytest
 from nearlabel.plots._figure import Display
 from nearlabel.report import report_page, write_report
 
-FIXTURES = ["digits_facts", "evil_facts", "nldd_facts", "run_of_one", "run_of_many", "wide_run"]
+FIXTURES = [
+    "evil_facts",
+    "run_of_one",
+    *(pytest.param(one, marks=pytest.mark.long) for one in ("digits_facts", "nldd_facts", "run_of_many", "wide_run")),
+]
 VOID = {"br", "input", "meta"}
 
 

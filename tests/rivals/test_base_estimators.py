@@ -45,7 +45,7 @@ def test_what_is_no_classifier(method):
             method(estimator).fit(X, Y)
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.long)])
 def test_homer_of_a_binary_classifier(n_jobs):
     """A classifier of one label is refused with what to put around it; a multi-label one serves."""
     expected = "estimator must be a multi-label classifier, got LogisticRegression, .* Hint: .*BinaryRelevance"

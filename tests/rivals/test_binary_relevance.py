@@ -14,8 +14,7 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from conftest import CONTAINERS
-from nearlabel import testing
+from conftest import CHECKS, CONTAINERS
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import IBLR, NLDD
 from nearlabel.rivals import SMBR, BinaryRelevance, ConditionalBernoulliMixture
@@ -52,7 +51,7 @@ def random_sets(seed, n, n_labels, n_sets):
     return sets[rng.integers(0, n_sets, n)]
 
 
-@pytest.mark.parametrize("check", testing.MULTILABEL_CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_contract(method, check):
     """Binary relevance and subset mapping keep our own contract."""

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 
-from conftest import CONTAINERS
+from conftest import CHECKS, CONTAINERS
 from nearlabel import testing
 from nearlabel.datasets import fetch_dataset
 from nearlabel.metrics import average_precision, hamming_loss, one_error
@@ -143,7 +143,7 @@ def scores_by_tree(model, row):
     return below(0)
 
 
-@pytest.mark.parametrize("check", testing.MULTILABEL_CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("method", METHODS, ids=NAMES)
 def test_contract(method, check):
     """Both keep our own contract."""

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from conftest import CHECKS
 from nearlabel import testing
 from nearlabel.datasets import fetch_dataset
 from nearlabel.metrics import hamming_loss, subset_accuracy
@@ -67,7 +68,7 @@ def rows(seed, n=120, d=4, n_labels=5):
     return X, Y.astype(int)
 
 
-@pytest.mark.parametrize("check", testing.MULTILABEL_CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("check", CHECKS)
 def test_contract(check):
     """The mixture keeps our own contract."""
     check(CBM(2, tol=0.1, random_state=0))

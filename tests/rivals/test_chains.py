@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from conftest import CONTAINERS
+from conftest import CHECKS, CONTAINERS
 from nearlabel import testing
 from nearlabel.datasets import fetch_dataset
 from nearlabel.rivals import BinaryRelevance, EnsembleOfBinaryRelevance, EnsembleOfClassifierChains
@@ -84,7 +84,7 @@ def naive_relevance(estimator, X, Y, queries, method):
     return np.hstack(columns)
 
 
-@pytest.mark.parametrize("check", testing.MULTILABEL_CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_contract(method, check):
     """Both ensembles keep our own contract; chains depend on the order of labels, which is random."""

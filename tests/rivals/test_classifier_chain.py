@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from conftest import CONTAINERS
+from conftest import CHECKS, CONTAINERS
 from nearlabel import testing
 from nearlabel.rivals import BinaryRelevance, ClassifierChain, EnsembleOfClassifierChains
 
@@ -21,7 +21,7 @@ Y = (X @ RNG.normal(size=(4, 5)) + RNG.normal(size=(60, 5)) > 0.3).astype(int)
 ORDERS = {"given": [3, 0, 4, 2, 1], "tuple": (4, 3, 2, 1, 0), "array": np.array([1, 0, 2, 4, 3]), "none": None}
 
 
-@pytest.mark.parametrize("check", testing.MULTILABEL_CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("check", CHECKS)
 def test_contract(check):
     """A chain keeps our own contract, but for the order of the labels, which is the order of the chain."""
     if check is testing.check_labels_permute_with_columns:

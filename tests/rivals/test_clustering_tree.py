@@ -3,8 +3,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from conftest import CONTAINERS
-from nearlabel import testing
+from conftest import CHECKS, CONTAINERS
 from nearlabel.datasets import fetch_dataset
 from nearlabel.metrics import hamming_loss
 from nearlabel.rivals import PredictiveClusteringTree, RandomForestPCT
@@ -17,7 +16,7 @@ def noisy_problem(seed, n=60, d=4, n_labels=3):
     return X, (X[:, :n_labels] + rng.normal(size=(n, n_labels)) > 0.3).astype(int), rng.normal(size=(30, d))
 
 
-@pytest.mark.parametrize("check", testing.MULTILABEL_CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("check", CHECKS)
 def test_contract(check):
     """The tree keeps our own contract, the order of labels included."""
     check(PredictiveClusteringTree(2, random_state=0))

@@ -6,8 +6,7 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeRegressor
 
-from conftest import CONTAINERS
-from nearlabel import testing
+from conftest import CHECKS, CONTAINERS
 from nearlabel.datasets import fetch_dataset
 from nearlabel.rivals import BinaryRelevance, RandomForestPCT
 
@@ -27,7 +26,7 @@ def noisy_problem(seed, n=80, d=12, n_labels=4):
     return X, Y, rng.normal(size=(40, d)).astype(np.float32)
 
 
-@pytest.mark.parametrize("check", testing.MULTILABEL_CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("check", CHECKS)
 def test_contract(check):
     """The forest keeps our own contract, the order of labels included."""
     check(clone(FOREST))

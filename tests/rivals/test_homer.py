@@ -12,7 +12,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from conftest import CONTAINERS
+from conftest import CHECKS, CONTAINERS
 from nearlabel import testing
 from nearlabel.datasets import fetch_dataset
 from nearlabel.rivals import HOMER, BinaryRelevance, LabelPowerset
@@ -105,7 +105,7 @@ def naive_clusters(points, k, max_iter, seed):
     return sorted(c for c in clusters if c)
 
 
-@pytest.mark.parametrize("check", testing.MULTILABEL_CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_contract(method, check):
     """HOMER keeps our own contract; first centres, where there are any, are drawn by position."""

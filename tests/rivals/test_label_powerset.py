@@ -15,8 +15,7 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from conftest import CONTAINERS
-from nearlabel import testing
+from conftest import CHECKS, CONTAINERS
 from nearlabel.datasets import fetch_dataset
 from nearlabel.rivals import BinaryRelevance, LabelPowerset
 from nearlabel.solvers.label_probabilities import HeldOut, Temperature, deal_out, most_likely_slope
@@ -79,7 +78,7 @@ def random_parts(seed, noise=1.0, size=1.0):
     return parts
 
 
-@pytest.mark.parametrize("check", testing.MULTILABEL_CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize(
     "method",
     [

@@ -14,8 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from conftest import CONTAINERS
-from nearlabel import testing
+from conftest import CHECKS, CONTAINERS
 from nearlabel.datasets import fetch_dataset
 from nearlabel.rivals import BinaryRelevance, LabelPowerset, RAkELd, RAkELo
 from nearlabel.rivals._label_powerset import _covering_subsets
@@ -61,7 +60,7 @@ def votes_by_loop(model, queries, n_labels):
     return scores
 
 
-@pytest.mark.parametrize("check", testing.MULTILABEL_CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_contract(method, check):
     """RAkEL keeps our own contract, but that its subsets follow from the order of the labels."""

@@ -8,12 +8,12 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import KFold
 
+from conftest import CHECKS
 from nearlabel import BRkNN, ExactNeighbors, FeatureScaler, MLkNN, NeighborsClassifierCV
 from nearlabel.lazy import MLMLM, NLDD
 from nearlabel.metrics import hamming_loss, micro_f1, ranking_loss
 from nearlabel.preprocessing import InformationGainSelector
 from nearlabel.selection._trials import spaces_of
-from nearlabel.testing import MULTILABEL_CHECKS
 from nearlabel.thresholds import MCut, MicroFOptimum, SCut, TunedThresholdsClassifierCV, strategy_for
 
 QUICK = {"methods": {"mlknn": MLkNN(), "weighted": BRkNN(weights="distance")}, "n_neighbors": (1, 3, 5)}
@@ -27,7 +27,7 @@ def problem(n_samples=60, *, seed=0):
     return X[:n_samples], Y[:n_samples], X[n_samples:]
 
 
-@pytest.mark.parametrize("check", MULTILABEL_CHECKS)
+@pytest.mark.parametrize("check", CHECKS)
 def test_contract(check):
     """The contract of a multi-label classifier."""
     check(NeighborsClassifierCV(**{**QUICK, "n_neighbors": (1, 3)}, scales=("none", "minmax"), metrics=("euclidean",)))

@@ -4,18 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from conftest import CONTAINERS
+from conftest import CHECKS, CONTAINERS
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import BRkNN, BRkNNa, CMLkNN, MLkNN
 from nearlabel.metrics import hamming_loss, macro_f1, micro_f1
 from nearlabel.selection import NeighborsPerLabel
-from nearlabel.testing import MULTILABEL_CHECKS
 from nearlabel.utils.validation import as_dense
 
 ESTIMATORS = [NeighborsPerLabel(max_neighbors=4), NeighborsPerLabel(BRkNN(), max_neighbors=4, scoring="micro_f1")]
 
 
-@pytest.mark.parametrize("check", MULTILABEL_CHECKS)
+@pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_contract(check, estimator):
     """The contract of a multi-label classifier."""

@@ -37,6 +37,7 @@ def test_a_new_difference_is_found(planted):
     assert new.startswith("new: test_planted.py::test_other_number: AssertionError: another number")
 
 
+@pytest.mark.long
 def test_expected_differences_are_no_problem(planted):
     """If as many fail as the ledger says."""
     assert run.problems(planted, [MESSAGE, NUMBER]) == []

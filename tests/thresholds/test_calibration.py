@@ -19,10 +19,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+from conftest import CHECKS
 from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.models import explain, predict_labels
 from nearlabel.solvers.score_maps import Levels, fit_score_map
-from nearlabel.testing import MULTILABEL_CHECKS
 from nearlabel.thresholds import CalibratedLabels, MicroFOptimum, TunedThresholdsClassifierCV
 
 METHODS = ("sigmoid", "isotonic", "beta")
@@ -189,7 +189,7 @@ def test_levels_count_weights():
         np.testing.assert_allclose(left, right)
 
 
-@pytest.mark.parametrize("check", MULTILABEL_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("model", MODELS)
 def test_contract(model, check):
     """It obeys the contract of all multi-label classifiers."""

@@ -21,10 +21,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+from conftest import CHECKS
 from nearlabel.lazy import BRkNN, BRkNNa, LPkNN, MLkNN
 from nearlabel.metrics import micro_f1
 from nearlabel.rivals import BinaryRelevance
-from nearlabel.testing import MULTILABEL_CHECKS
 from nearlabel.thresholds import (
     ExpectedF,
     FixedThresholdsClassifier,
@@ -52,7 +52,7 @@ def data(n=90, n_labels=4, seed=0):
     return X, Y
 
 
-@pytest.mark.parametrize("check", MULTILABEL_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("estimator", ALL, ids=str)
 def test_contract(estimator, check):
     """Classifiers with thresholds obey the contract of all multi-label classifiers."""
