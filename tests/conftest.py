@@ -28,11 +28,17 @@ CONTAINERS = {
     "coo_array": sparse.coo_array,
 }
 
-# The contract of a classifier. A third of its time is scikit-learn's metrics: `make test` asks them of the lazy methods.
+# The contract of a classifier. A third of its time is scikit-learn's: `make test` asks that of the lazy methods only.
 CHECKS = [
     pytest.param(check, id=check.__name__, marks=[pytest.mark.long] if check is check_scikit_learn_tools else [])
     for check in MULTILABEL_CHECKS
 ]
+
+
+def long_after(n, values):
+    """Return the values of a parameter for `parametrize`, those after the first n marked long."""
+    first, others = list(values)[:n], list(values)[n:]
+    return [*first, *(pytest.param(value, marks=pytest.mark.long) for value in others)]
 
 
 def _grid(rng):

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from conftest import long_after
 from nearlabel.datasets import Dataset, load_dataset, open_rows, read_meka, read_npz, write_npz
 from nearlabel.datasets import _lines as lines_module
 from nearlabel.datasets._nominal import FeatureMatch
@@ -193,7 +194,7 @@ def test_bad_option(write, write_meka):
             read(write("toy.svm", "0 1:2\n"), nominal="codes")
 
 
-@pytest.mark.parametrize("subset", ["train", "test"])
+@pytest.mark.parametrize("subset", long_after(1, ["test", "train"]))
 def test_genbase(data_folder, subset):
     """The real file: YES is 1, and blocks are what the reader gives, but for the identifier."""
     path = next(iter(data_folder.rglob(f"genbase-{subset}.arff*")), None)

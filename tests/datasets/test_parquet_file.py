@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from conftest import long_after
 from nearlabel.datasets import _parquet_file, load_dataset, open_rows, read_table
 from nearlabel.datasets._parquet_file import ParquetFile
 from nearlabel.datasets._parquet_rows import column_of, facts_of
@@ -49,7 +50,7 @@ def test_in_a_process_of_its_own(write):
     blocks.close()
 
 
-@pytest.mark.parametrize("isolate", [False, True])
+@pytest.mark.parametrize("isolate", long_after(1, [False, True]))
 def test_files_that_are_none(write, tmp_path, isolate):
     """Here and there the message is the same, and names the file."""
     path = write({"x": np.random.default_rng(0).normal(size=5000), "y": np.zeros(5000)}, compression="zstd")
@@ -87,7 +88,7 @@ def test_a_pipe_in_place_of_a_file(write, tmp_path, isolate):
             read()
 
 
-@pytest.mark.parametrize(("isolate", "is_kept"), [(False, False), (False, True), (True, False)])
+@pytest.mark.parametrize(("isolate", "is_kept"), long_after(2, [(False, False), (False, True), (True, False)]))
 def test_one_text_in_many_rows(write, isolate, is_kept):
     """A small file may have a long text in each row: that is refused before memory is taken, unless asked for."""
     codes = pa.array(np.zeros(700, dtype=np.int32))

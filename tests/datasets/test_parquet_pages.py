@@ -4,6 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from conftest import long_after
 from nearlabel.datasets import open_rows, read_table
 from nearlabel.datasets._parquet_file import _integers_of_struct, _pages, _place, check_pages
 
@@ -65,7 +66,7 @@ def header_of(page):
     return b"\x15\x00\x15" + zigzag(page.unpacked) + b"\x15" + zigzag(page.in_file)
 
 
-@pytest.mark.parametrize("isolate", [False, True])
+@pytest.mark.parametrize("isolate", long_after(1, [False, True]))
 @pytest.mark.parametrize(
     ("field", "here"),
     [("unpacked", "have columns .*, got pages of 214748364"), ("in_file", "be a whole .* longer than the file")],

@@ -8,6 +8,7 @@ import pytest
 from sklearn.model_selection import LeaveOneOut
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
+from conftest import long_after
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import NEIGHBOR_METHODS, THRESHOLDS, Plan, make_method, read_records, run, summarise
 from nearlabel.experiments.records import read_made_with
@@ -117,7 +118,7 @@ def test_thresholds_of_methods_without_leave_one_out(toy):
                 assert next(records)["value"] == measured(metric, toy.Y[fold.test], answers)
 
 
-@pytest.mark.parametrize("name", THRESHOLDS)
+@pytest.mark.parametrize("name", long_after(5, THRESHOLDS))
 def test_tuned_rows_equal_fitting_each_by_itself(toy, sparse_toy, name):
     """So do those of every strategy, up to the largest k that leaves one row out; storage changes nothing."""
     # Two families and one search are enough of the product: methods and metrics do not know the strategies.

@@ -7,6 +7,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import KFold
 from sklearn.svm import SVC, LinearSVC
 
+from conftest import long_after
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import ThresholdPlan, run
 from nearlabel.experiments._threshold_plan import CLASSIFIERS, METRICS
@@ -230,7 +231,7 @@ def test_figures_equal_a_transcription(make_dataset, method, scale):
         assert figures == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("method", CLASSIFIERS)
+@pytest.mark.parametrize("method", long_after(1, CLASSIFIERS))
 def test_sparse_rows_and_label_sets_give_the_same(make_dataset, method):
     """How features and label sets are stored does not matter."""
     plan = replace(PLAN, methods=(method,))

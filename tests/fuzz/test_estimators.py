@@ -75,6 +75,7 @@ def test_estimators_keep_their_promises_on_more_problems():
     assert len(outcomes) == 100
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_estimator_answers_an_ordinary_problem(name):
     """So that none passes by refusing everything."""

@@ -9,7 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 from _pairs import every_pair
 from _reference import brknn, brknn_a, brknn_b, lpknn, mlknn, nearest
-from conftest import CONTAINERS, ROWS
+from conftest import CONTAINERS, ROWS, long_after
 from nearlabel import testing
 from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
@@ -267,7 +267,7 @@ def test_bad_labels(Y, message):
 
 
 @pytest.mark.parametrize("container", ["dense", "csr_array"])
-@pytest.mark.parametrize("method", [BRkNN, BRkNNa, BRkNNb], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("method", long_after(1, [BRkNN, BRkNNa, BRkNNb]), ids=lambda m: m.__name__)
 def test_equal_distances_weigh_as_if_unweighted(method, container):
     """With all neighbours at one distance, one half is exactly one half, whatever k and the distance."""
     rng = np.random.default_rng(0)

@@ -1,5 +1,6 @@
 """`partial_fit` and `forget`: after each step all equals a fit of the present rows in their order, to the bit."""
 
+from conftest import long_after
 from __future__ import annotations
 
 import pickle
@@ -183,7 +184,7 @@ def test_new_labels_are_those_of_a_padded_fit(method):
 
 
 @pytest.mark.parametrize("store_y", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("method", ["BRkNN", "BRkNNa", "BRkNNb", "MLkNN", "MLkNN by distance"])
+@pytest.mark.parametrize("method", long_after(2, ["MLkNN by distance", "BRkNNa", "BRkNN", "BRkNNb", "MLkNN"]))
 @pytest.mark.filterwarnings("ignore::nearlabel.utils.messages.AdviceWarning")
 def test_unknown_cells_come_and_go(method, store_y):
     """From all known to some unknown and back, also rows of which nothing is known."""

@@ -14,6 +14,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from conftest import long_after
 from nearlabel.comparison import OverlappingFoldsWarning, friedman_test, paired_values
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Plan, run, summarise
@@ -101,7 +102,7 @@ def test_files(tmp_path, display, ending):
         assert words_of(files[0]).count("$A title") == 1
 
 
-@pytest.mark.parametrize("display", displays(), ids=lambda display: type(display).__name__)
+@pytest.mark.parametrize("display", long_after(2, displays()), ids=lambda display: type(display).__name__)
 def test_svg_element(display):
     """Text as text, a title and a description, colours that a page can set, references that lead somewhere."""
     element = display.to_svg("A <title>", "what & how")
@@ -303,7 +304,7 @@ def test_panels_of_records(records):
     assert len(one.figure_.axes) == 1
 
 
-@pytest.mark.parametrize("n_panels", [1, 2, 3, 4])
+@pytest.mark.parametrize("n_panels", long_after(2, [1, 2, 3, 4]))
 def test_no_empty_panel(tmp_path, n_panels):
     """Each heading and each name once in the picture."""
     panels = NeighborsPanelsDisplay({f"heading {i}": [curve(name="a"), curve(name="b")] for i in range(n_panels)})

@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from conftest import long_after
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.models import explain
 from nearlabel.plots import ExplanationDisplay
@@ -31,7 +32,7 @@ def words_of(file):
     return [line.strip()[5:-4] for line in file.read_text().splitlines() if line.strip().startswith("<!--")]
 
 
-@pytest.mark.parametrize("ending", STARTS)
+@pytest.mark.parametrize("ending", long_after(1, STARTS))
 def test_the_ending_decides_the_format(tmp_path, ending):
     """Png, svg and pdf; the same explanation gives the same file."""
     plain = explained(MLkNN(3))

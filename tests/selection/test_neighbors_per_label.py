@@ -108,6 +108,7 @@ def test_bad_parameters(rows, arguments, error, message):
         NeighborsPerLabel(**arguments).fit(*rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["yeast", *(pytest.param(n, marks=pytest.mark.long) for n in ("scene", "enron"))])
 def test_better_than_one_number_on_real_data(data_folder, name):
     """On test rows macro and micro F1 rise, against the best single number by the same leave-one-out label sets."""
