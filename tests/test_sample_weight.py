@@ -156,6 +156,7 @@ def test_a_threshold_by_cardinality_counts_weights(weighted_problem):
     assert model.threshold_ != clone(ensemble).fit(X, y[:, :3]).threshold_
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("routing")
 @pytest.mark.parametrize("model", ROUTED, ids=str)
 def test_weights_through_scikit_learn_with_routing(model, weighted_problem):

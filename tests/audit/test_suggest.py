@@ -217,6 +217,7 @@ def test_bad_input(options, message):
 CLASSIFIERS = {name: SMALL.get(name, one) for name, one in default_classifiers().items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_every_classifier(name):
     """Suggestions and reviews: distinct rows of the pool, the same each time; the model does not change."""

@@ -283,6 +283,7 @@ LOOK = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format_", ["table", "markdown", "csv", "json"])
 def test_a_quick_look_says_first_what_it_leaves_out(nearlabel, format_):
     """Tables and pages begin with it; of formats for programs it is on standard error."""

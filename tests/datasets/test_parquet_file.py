@@ -88,7 +88,9 @@ def test_a_pipe_in_place_of_a_file(write, tmp_path, isolate):
             read()
 
 
-@pytest.mark.parametrize(("isolate", "is_kept"), long_after(2, [(False, False), (False, True), (True, False)]))
+@pytest.mark.parametrize(
+    ("isolate", "is_kept"), [(False, False), (False, True), pytest.param(True, False, marks=pytest.mark.long)]
+)
 def test_one_text_in_many_rows(write, isolate, is_kept):
     """A small file may have a long text in each row: that is refused before memory is taken, unless asked for."""
     codes = pa.array(np.zeros(700, dtype=np.int32))

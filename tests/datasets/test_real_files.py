@@ -112,6 +112,7 @@ def test_medical_labels_are_the_last():
     assert all(name.startswith("Class-") for name in names)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("file", ["REUTERS-K500-EX2.arff.gz", "Reuters-K500.arff.gz"])
 def test_three_dialects_of_reuters(data_folder, file):
     """Labels first by XML, labels first by -C 103 and labels last by -C -103 are the same data."""
@@ -132,6 +133,7 @@ def test_meka_copy_of_enron():
     assert_same_data(load("enron/enron.arff.gz"), load("meka/Enron.arff.bz2"))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("data_folder")
 def test_meka_copy_of_yeast():
     """MEKA's copy has Mulan's rows, the training part before the test part."""

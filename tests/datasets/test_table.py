@@ -97,6 +97,7 @@ def test_round_trip(tmp_path, suffix):
     assert_same(read_table(path, labels=data.label_names), data)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("write_frame", [
     lambda frame, path: frame.to_csv(f"{path}.csv"),
     lambda frame, path: frame.to_csv(f"{path}.csv", index=False),

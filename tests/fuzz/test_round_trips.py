@@ -101,6 +101,7 @@ def test_json_lines(data, tmp_path):
     assert np.array_equal(again.Y, data.Y)
 
 
+@pytest.mark.long
 @few
 @given(data=data_sets())
 def test_svmlight(data, tmp_path):

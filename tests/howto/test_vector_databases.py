@@ -3,6 +3,7 @@ import pytest
 from _pages import follow
 
 
+@pytest.mark.long
 def test_the_page_runs_as_it_says(tmp_path, capsys):
     """From a table to tagged rows, with all that is printed; the data base is the real one."""
     pytest.importorskip("lancedb")

@@ -132,6 +132,7 @@ def test_sums_of_exactly_one_half_round_up():
     assert model.predict_proba([[0.05]])[0, 2] == model.posterior_[2, 1]
 
 
+@pytest.mark.long
 @pytest.mark.pairs
 @pytest.mark.parametrize(
     ("problem", "membership", "k"),
@@ -248,6 +249,7 @@ def test_cosines_are_similarities():
     assert (model.similarity_ == np.minimum(similarity, 1)).all()
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Far too many labels")  # of emotions, which it is not made for
 @pytest.mark.parametrize("name", ["enron", "medical", "emotions"])
 @pytest.mark.parametrize("membership", ["clip", "mean"])

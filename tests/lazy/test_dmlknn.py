@@ -194,6 +194,7 @@ def test_many_labels():
     np.testing.assert_array_equal(best, -np.sort(-scores, axis=1)[:, :3])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "delta"), [("emotions", 3), ("yeast", 4), ("enron", 4)])
 def test_equals_loops_on_real_data(data_folder, name, delta):
     """Posteriors of real rows agree with fractions to 1e-12, label sets exactly."""

@@ -113,6 +113,7 @@ def settled(posterior, prior, with_at, without_at, n_with, n_without, smoothing,
     return 0.5 if yes == no else max(posterior, 0.5) if yes > no else min(posterior, np.nextafter(0.5, 0))
 
 
+@pytest.mark.long
 @every(BY_BAYES)
 def test_posteriors_follow_from_prior_and_likelihoods(estimator):
     """Counts give prior and likelihoods, these the posterior, to the last bit; also one half."""

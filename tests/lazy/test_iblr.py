@@ -343,6 +343,7 @@ def test_real_data(data_folder, name, ridge):
     assert (dense(labels) != truth).mean() < 0.9 * truth.mean()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["emotions", "medical"])
 def test_real_shares_equal_another_solver(data_folder, name):
     """On real rows probabilities agree with scikit-learn's regression on the search's shares to 1e-8."""

@@ -78,6 +78,7 @@ def test_ridge_is_a_quantile():
     assert model.ridge_ == pytest.approx(apart[0] + max(place, 0) * (apart[1] - apart[0]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_leave_one_out_equals_refits(container, seed):

@@ -1,6 +1,5 @@
 """`partial_fit` and `forget`: after each step all equals a fit of the present rows in their order, to the bit."""
 
-from conftest import long_after
 from __future__ import annotations
 
 import pickle
@@ -13,6 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
+from conftest import long_after
 from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.utils.validation import as_dense

@@ -76,6 +76,7 @@ def test_tags(store):
             assert names == [tuple(one) for one in tags] == [tuple(one.predicted) for one in explain(model, X)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", default_classifiers() | SMALL)
 def test_names_of_every_classifier(name):
     """The last step of a pipeline, fitted to a Series of lists, names what the pipeline predicts."""

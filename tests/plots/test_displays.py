@@ -84,6 +84,7 @@ def named(display):
     return display.ax_.get_legend_handles_labels()[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("display", "ending"),
     [

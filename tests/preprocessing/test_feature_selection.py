@@ -589,6 +589,7 @@ def test_share_removed_from_real_data(name, labels):
     assert round(100 * (1 - kept.mean())) == REMOVED[name][labels]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("labels", MODES)
 @pytest.mark.parametrize("name", ["enron", "medical", "emotions", "yahoo-computers"])
 @pytest.mark.usefixtures("data_folder")

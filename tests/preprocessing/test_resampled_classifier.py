@@ -89,6 +89,7 @@ def test_thresholds_are_tuned_on_original_rows():
     assert search.best_estimator_.estimator_.n_neighbors_ in (2, 4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sampler", [MLeNN(), MLROS(0.5, random_state=0)], ids=repr)
 def test_the_contract(sampler):
     """That of every classifier; scikit-learn's is tested with that of all others."""

@@ -133,6 +133,7 @@ def test_tables_of_a_run(run_of_one):
     assert "empty predictions over the number of neighbours" in page
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_no_figures")
 def test_several_data_sets(run_of_many):
     """Each has its sections; mean ranks are drawn for each measure that has a direction."""

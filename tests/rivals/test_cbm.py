@@ -167,6 +167,7 @@ def test_a_search_cut_off_says_so(monkeypatch):
     assert [warning.filename for warning in caught] == [__file__]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_samples(seed):
     """The best of many samples is nearly always the most probable set; a label is drawn as often as it is probable."""
@@ -343,6 +344,7 @@ def test_bernoulli_mixture_finds_groups():
     np.testing.assert_allclose(other, responsibilities, rtol=0, atol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("seed", "decision"), list(enumerate(DECISIONS)))
 def test_order_of_labels_and_storage(seed, decision):
     """Labels in another order, or rows stored sparsely, give the same marginals to 1e-9, and the same label sets."""

@@ -302,6 +302,7 @@ def test_one_row():
     assert RankSVM().fit([[1.0, 2.0]], [[1, 0]]).predict([[0.0, 0.0]]).tolist() == [[1, 0]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_linear_kernel_is_shift_invariant(container):
     """Rows moved far away are ranked as before, however they are stored."""
@@ -352,6 +353,7 @@ def test_kernels_that_are_too_large_for_the_solver_are_refused():
         RankSVM().fit(X, Y)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n_labels", "seed"), [(3, 0), (5, 0)])
 def test_long_rows_do_not_hold_up_the_others(n_labels, seed):
     """One normal feature, to the eighth power, gives kernels of 10⁷; the minimum is reached in the steps allowed."""

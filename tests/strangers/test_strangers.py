@@ -43,6 +43,7 @@ def test_expected_differences_are_no_problem(planted):
     assert run.problems(planted, [MESSAGE, NUMBER]) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [0, 2])
 def test_an_entry_with_another_number_of_failures_is_found(planted, count):
     """So an entry that no longer occurs cannot stay, and nothing new hides behind a wide pattern."""

@@ -2,8 +2,8 @@ from fractions import Fraction
 
 import pytest
 
-from conftest import long_after
 from _exhaustive import best_prediction, every_prediction, micro_f, small_problem
+from conftest import long_after
 from nearlabel.thresholds import MicroFOptimum, PillaiAscent
 
 BETAS = (Fraction(1, 2), Fraction(1), Fraction(2))
