@@ -486,7 +486,8 @@ def test_tiles_by_an_emulation(tmp_path):
     code = (
         "import sys; from pathlib import Path; from nearlabel.neighbors.exact import kernels as _kernels;"
         f"_kernels.LIBRARY = Path({str(library)!r}); import pytest;"
-        f"sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', '--each-value', {__file__!r}, '-k', 'bf16 and not emulation']))"
+        "options = ['-q', '-p', 'no:cacheprovider', '--each-value', '-k', 'bf16 and not emulation'];"
+        f"sys.exit(pytest.main([*options, {__file__!r}]))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
