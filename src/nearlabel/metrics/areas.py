@@ -24,9 +24,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearlabel.metrics._ranks import absent_columns, line_blocks
 from nearlabel.metrics.counts import mean
 from nearlabel.metrics.inputs import Truth, check_weights, declared, dense_rows, is_sparse
+from nearlabel.metrics.ranking import absent_columns, line_blocks
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearlabel.metrics import _ranks
-from nearlabel.metrics._ranks import Ranking
+from nearlabel.metrics import ranking
 from nearlabel.metrics.areas import areas_of_labels, count_skipped
 from nearlabel.metrics.catalogue import CATALOGUE, Metric, MetricLike, get_metric, option_of, options_left_open
 from nearlabel.metrics.counts import (
@@ -47,11 +46,11 @@ WITHOUT_COPIES = "_without_copies"  # suffix of a metric on samples that have no
 _MEANS_OVER_LABELS = frozenset(name for name, known in MEAN_RATIOS.items() if known.groups == "per_label") | {
     "macro_fbeta"
 }
-_FROM_RANKING: dict[str, Callable[[Ranking, TrivialRule], float]] = {
-    "one_error": _ranks.top_is_wrong,
-    "coverage": _ranks.depth,
-    "ranking_loss": _ranks.reversed_share,
-    "average_precision": _ranks.precision_of_ranks,
+_FROM_RANKING: dict[str, Callable[[ranking.Ranking, TrivialRule], float]] = {
+    "one_error": ranking.top_is_wrong,
+    "coverage": ranking.depth,
+    "ranking_loss": ranking.reversed_share,
+    "average_precision": ranking.precision_of_ranks,
 }
 
 
@@ -179,7 +178,7 @@ class Evaluation(NamedTuple):
         truth, values, second = self.truth, {}, {"prediction": predicted, "score": scores}
         needs = set(map(needs_of, self.metrics))
         counts: Any = compare_checked(truth, predicted) if "prediction" in needs else None
-        ranks: Any = _ranks.rank_checked(truth, truth.blank(scores), ties) if "score" in needs else None
+        ranks: Any = ranking.rank_checked(truth, truth.blank(scores), ties) if "score" in needs else None
         for metric in self.metrics:
             if isinstance(metric, str):
                 values[metric] = _share_of_empty(predicted, self.sample_weight)

@@ -19,7 +19,6 @@ TieRule: TypeAlias = Literal["pessimistic", "optimistic", "low", "high", "averag
 TrivialRule: TypeAlias = Literal["drop", "keep"]
 
 TIE_RULES = ("pessimistic", "optimistic", "low", "high", "average")
-TRIVIAL_RULES = ("drop", "keep")
 _ROUNDING = 1e-9  # probabilities of other libraries' classifiers may be this far outside [0, 1]
 
 
@@ -93,6 +92,11 @@ def check_ties(ties: object) -> TieRule:
     check_choice("ties", rule, TIE_RULES)
     checked: TieRule = rule
     return checked
+
+
+def check_trivial(trivial: object) -> None:
+    """Raise ValueError unless this is a rule for trivial rows."""
+    check_choice("trivial", trivial, ("drop", "keep"))
 
 
 def dense_rows(matrix: Matrix, rows: slice) -> Any:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearlabel.metrics._ranks import BLOCK_BYTES
 from nearlabel.metrics.counts import ratio
 from nearlabel.metrics.inputs import Truth, declared, dense_rows, known_weight
+from nearlabel.metrics.ranking import BLOCK_BYTES
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nearlabel.metrics._ranks import absent_columns, line_blocks, mean_of_rows
 from nearlabel.metrics.inputs import TieRule, TrivialRule, Truth, check_ties, declared, dense_rows
+from nearlabel.metrics.ranking import absent_columns, line_blocks, mean_of_rows
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_integer, check_positive
 
