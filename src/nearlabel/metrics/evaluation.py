@@ -38,7 +38,7 @@ from nearlabel.metrics.probabilities import losses_of_labels
 from nearlabel.utils.targets import label_names_of
 from nearlabel.utils.types import FloatArray, LabelType, Matrix, MatrixLike
 
-EMPTY_PREDICTIONS = "empty_predictions"  # the share of samples without predicted labels: neither good nor bad
+EMPTY_PREDICTIONS = "empty_predictions"
 PER_LABEL = "per_label"  # in place of a metric's name: marks a table of all labels, without a value
 PER_ROW = "per_row"  # likewise, marks a table of the label sets of all test samples
 WITHOUT_COPIES = "_without_copies"  # suffix of a metric on samples that have no exact copy in the training data
@@ -137,19 +137,19 @@ class Evaluation(NamedTuple):
     """Metrics with true label sets, which are checked once for any number of predictions.
 
     `values` is the door for predictions that were passed by the user or made by a user's class, `of_checked` the one
-    for our own. Among the metrics may be "empty_predictions".
+    for our own.
     """
 
-    metrics: Sequence[Metric | str]
+    metrics: Sequence[Metric]
     truth: Truth
     dtype: LabelType | None  # of label sets, as in `as_label_matrix`
     sample_weight: Any = None  # as the user passed it
 
     @classmethod
-    def of(cls, y_true: MatrixLike, metrics: Sequence[Metric | str], sample_weight: Any = None) -> Self:
+    def of(cls, y_true: MatrixLike, metrics: Sequence[Metric], sample_weight: Any = None) -> Self:
         """Check true label sets and weights."""
         # A byte type is enough for ratios of counts; other metrics, such as a user's, may sum products.
-        dtype = None if set(map(_name_of, metrics)) <= {*MEAN_RATIOS, EMPTY_PREDICTIONS} else np.int64
+        dtype = None if {metric.name for metric in metrics} <= {*MEAN_RATIOS, EMPTY_PREDICTIONS} else np.int64
         return cls(metrics, Truth.of(y_true, sample_weight, dtype=dtype), dtype, sample_weight)
 
     def rows(self, some: Any) -> Self:
@@ -158,7 +158,7 @@ class Evaluation(NamedTuple):
 
     def values(self, y_pred: MatrixLike | None, y_score: MatrixLike | None, **rules: Any) -> dict[str, float]:
         """Check predictions, and return the values by name, in the order of the metrics; rules are of `score_all`."""
-        needs = set(map(needs_of, self.metrics))
+        needs = {metric.needs for metric in self.metrics}
         predicted = check_predicted(y_pred, self.truth.shape, dtype=self.dtype) if "prediction" in needs else None
         scores = check_scores(y_score, self.truth.shape) if "score" in needs else None
         return self.of_checked(predicted, scores, **rules)
@@ -176,13 +176,11 @@ class Evaluation(NamedTuple):
         """Return the values of checked predictions; what no metric needs may be None."""
         rules = {"zero_division": zero_division, "ties": ties, "trivial": trivial, "propensities": propensities}
         truth, values, second = self.truth, {}, {"prediction": predicted, "score": scores}
-        needs = set(map(needs_of, self.metrics))
+        needs = {metric.needs for metric in self.metrics}
         counts: Any = compare_checked(truth, predicted) if "prediction" in needs else None
         ranks: Any = ranking.rank_checked(truth, truth.blank(scores), ties) if "score" in needs else None
         for metric in self.metrics:
-            if isinstance(metric, str):
-                values[metric] = _share_of_empty(predicted, self.sample_weight)
-            elif metric.name in MEAN_RATIOS:
+            if metric.name in MEAN_RATIOS:
                 values[metric.name] = MEAN_RATIOS[metric.name].of(counts, zero_division)
             elif metric.name in _FROM_RANKING:
                 values[metric.name] = _FROM_RANKING[metric.name](ranks, trivial)
@@ -193,18 +191,13 @@ class Evaluation(NamedTuple):
         return values
 
 
-def needs_of(metric: Metric | str) -> str:
-    """Return what a metric, or "empty_predictions", is computed from: "prediction" or "score"."""
-    return "prediction" if isinstance(metric, str) else metric.needs
-
-
-def _name_of(metric: Metric | str) -> str:
-    return metric if isinstance(metric, str) else metric.name
-
-
-def _share_of_empty(predicted: Any, sample_weight: Any) -> float:
-    is_empty = np.asarray(predicted.sum(axis=1)) == 0
+def _share_of_empty(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    """Return the share of samples without predicted labels, which is neither good nor bad."""
+    is_empty = np.asarray(y_pred.sum(axis=1)) == 0
     return mean(is_empty, check_weights(sample_weight, len(is_empty)))
+
+
+_EMPTY = Metric(EMPTY_PREDICTIONS, _share_of_empty)
 
 
 def _chosen(metrics: Iterable[MetricLike] | None, given: dict[str, bool]) -> list[Metric]:
@@ -232,10 +225,9 @@ def _distinct(metrics: Iterable[MetricLike]) -> list[Metric]:
     return chosen
 
 
-def metrics_of(metrics: Sequence[MetricLike]) -> list[Metric | str]:
-    """Return the metrics for an `Evaluation`, "empty_predictions" unchanged."""
-    others = iter(_distinct(metric for metric in metrics if metric != EMPTY_PREDICTIONS))
-    return [EMPTY_PREDICTIONS if metric == EMPTY_PREDICTIONS else next(others) for metric in metrics]
+def metrics_of(metrics: Sequence[MetricLike]) -> list[Metric]:
+    """Return the metrics for an `Evaluation`; "empty_predictions" may be among them."""
+    return _distinct(_EMPTY if metric == EMPTY_PREDICTIONS else metric for metric in metrics)
 
 
 def skipped_lines(
