@@ -303,7 +303,7 @@ def test_bounds_spare_no_better_stump(seed, level):
     Y = (X[:, :4] + rng.normal(size=(300, 4)) > [0, 0.5, 1.5, 2.2]).astype(int)
     weights, search = Weights(Y), StumpSearch(X, 4)
     for _ in range(8):
-        now = weights.by_sign() * (rng.random((300, 1)) < 0.6)
+        now = weights.by_sign * (rng.random((300, 1)) < 0.6)
         stump, candidates = search.best(now), []
         for feature, threshold in conditions(X):
             left = X[:, feature] <= threshold

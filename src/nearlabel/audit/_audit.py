@@ -20,6 +20,7 @@ from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice, check_integer
 
 _N_HUBS = 5
+_NEAR_SHARE = 0.001  # share of the rows that have a neighbour as near as the usual radius
 
 
 def audit(
@@ -115,7 +116,9 @@ def audit(
     checked = None if scores is None else _checked_scores(scores, given)
     left_out = audited.lazy.loo_with_neighbors()
     distances, indices = left_out.distances, left_out.indices
-    radius = _cells.usual_radius(distances) if radius is None else _checked_radius(radius)
+    if radius is None:
+        radius = float(np.quantile(distances[:, 0], _NEAR_SHARE, method="lower"))
+    radius = _checked_radius(radius)
     answers = _answers(audited, left_out, checked)
     prior = halfway_prior(given.with_nan()) if order == "odds" else None
     look = _cells.look_at_cells(answers, given, (distances, indices), n_cells, prior)

@@ -265,13 +265,6 @@ def _shares(given: PartialLabels, distances: FloatArray, indices: IntArray) -> F
 
 # Samples that are equal, or nearly so, with different label sets.
 
-_NEAR_SHARE = 0.001  # share of the rows that have a neighbour as near as the radius
-
-
-def usual_radius(distances: FloatArray) -> float:
-    """Return a radius within which few rows have a neighbour: the 0.1 % quantile of distances to the nearest row."""
-    return float(np.quantile(distances[:, 0], _NEAR_SHARE, method="lower"))
-
 
 def conflicts_of(
     distances: FloatArray, indices: IntArray, given: PartialLabels, names: Sequence[Any], radius: float

@@ -34,18 +34,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearlabel.metrics.counts import mean
-from nearlabel.metrics.inputs import (
-    TieRule,
-    TrivialRule,
-    Truth,
-    check_ties,
-    check_trivial,
-    declared,
-    dense_rows,
-    is_sparse,
-)
+from nearlabel.metrics.inputs import TieRule, TrivialRule, Truth, check_ties, check_trivial, declared, is_sparse
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense
 
 BLOCK_BYTES = 2**20  # small enough for the temporaries of a block to stay in the processor's cache
 
@@ -318,7 +310,7 @@ def rank_checked(truth: Truth, scores: Matrix, ties: TieRule) -> Ranking:
     rule = check_ties(ties)
     n_rows, n_labels = truth.labels.shape
     blocks = [
-        _row_sums(dense_rows(truth.labels, rows).astype(bool), -dense_rows(scores, rows), rule)
+        _row_sums(as_dense(truth.labels[rows]).astype(bool), -as_dense(scores[rows]), rule)
         for rows in row_blocks(n_rows, bytes_per_row=8 * n_labels, budget=BLOCK_BYTES)
     ]
     sums = RowSums(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
