@@ -12,7 +12,6 @@ import numpy as np
 from nearlabel.audit import _cells
 from nearlabel.audit._findings import Audit, Neighbor, SuspectCell, SuspectRow
 from nearlabel.audit._scores import Cells, halfway_prior
-from nearlabel.lazy import LeftOut
 from nearlabel.neighbors.votes import occurrences, skewness
 from nearlabel.utils.arrays import cells_of
 from nearlabel.utils.targets import PartialLabels
@@ -116,10 +115,9 @@ def audit(
     checked = None if scores is None else _checked_scores(scores, given)
     left_out = audited.lazy.loo_with_neighbors()
     distances, indices = left_out.distances, left_out.indices
-    if radius is None:
-        radius = float(np.quantile(distances[:, 0], _NEAR_SHARE, method="lower"))
-    radius = _checked_radius(radius)
-    answers = _answers(audited, left_out, checked)
+    usual = float(np.quantile(distances[:, 0], _NEAR_SHARE, method="lower"))
+    radius = usual if radius is None else _checked_radius(radius)
+    answers = audited.remembered(left_out, checked)
     prior = halfway_prior(given.with_nan()) if order == "odds" else None
     look = _cells.look_at_cells(answers, given, (distances, indices), n_cells, prior)
     n_lists = occurrences(indices, len(indices))
@@ -141,12 +139,6 @@ def audit(
         skewness=skewness(n_lists),
         n_antihubs=int((n_lists == 0).sum()),
     )
-
-
-def _answers(audited: _cells.AuditedModel, left_out: LeftOut, scores: FloatArray | None) -> _cells.RememberedAnswers:
-    if scores is not None:
-        return _cells.RememberedAnswers(lambda: audited.of_scores(scores), scores.size)
-    return _cells.RememberedAnswers(lambda: audited.answers(left_out), len(left_out.indices) * len(audited.label_names))
 
 
 def _checked_names(names: Any, given: PartialLabels) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -80,6 +81,11 @@ class AuditedModel:
                 p = calibration.calibrated(p, listed)
             yield rows, (labels if p is scores and self.thresholds is None else self._decide(p, listed)), p
 
+    def remembered(self, left_out: LeftOut, scores: FloatArray | None) -> RememberedAnswers:
+        """Return leave-one-out results, or results from given scores, for more than one pass."""
+        make = partial(self.answers, left_out) if scores is None else partial(self.of_scores, scores)
+        return RememberedAnswers(make, len(left_out.indices) * len(self.label_names))
+
     def of_scores(self, scores: FloatArray) -> Iterator[Answer]:
         """Yield results from given scores, with the thresholds, or one half."""
         for block in row_blocks(len(scores), 64 * scores.shape[1]):
@@ -108,7 +114,8 @@ class RememberedAnswers:
 
 def _inside(part: Any, model: Any) -> Any:
     """Return the deciding part of a part of a model; TypeError if it was fitted to other rows than the model was."""
-    if any(hasattr(step, "fit_resample") for step in _samplers_in(part)):
+    steps = [step for _, step in part.steps] if isinstance(part, Pipeline) else [getattr(part, "sampler", None)]
+    if any(hasattr(step, "fit_resample") for step in steps):
         raise TypeError(
             "model must be fitted to the samples that are audited, not to resampled ones with other numbers, got"
             f" {type(part).__name__}. Hint: audit a method that was fitted without the sampler."
@@ -121,11 +128,6 @@ def _inside(part: Any, model: Any) -> Any:
     if isinstance(part, BaseEstimator):
         check_is_fitted(part)
     raise _no_votes(model, part)
-
-
-def _samplers_in(part: Any) -> list[Any]:
-    """Return the samplers that may have changed the rows before a fit."""
-    return [step for _, step in part.steps] if isinstance(part, Pipeline) else [getattr(part, "sampler", None)]
 
 
 def _no_votes(model: Any, part: Any) -> TypeError:

@@ -400,11 +400,6 @@ def _moving_average(quality: FloatArray, alpha: float) -> FloatArray:
     return average
 
 
-def _least(quality: FloatArray) -> FloatArray:
-    """Return the least of each row, without NaN; NaN where all are NaN."""
-    return np.asarray(np.fmin.reduce(quality, axis=1))
-
-
 def _mean(quality: FloatArray) -> FloatArray:
     known = ~np.isnan(quality)
     n_known = known.sum(axis=1)
@@ -412,4 +407,7 @@ def _mean(quality: FloatArray) -> FloatArray:
     return np.where(n_known > 0, total / np.maximum(n_known, 1), np.nan)
 
 
-_AGGREGATES: dict[str, Callable[[FloatArray], FloatArray]] = {"least": _least, "mean": _mean}
+_AGGREGATES: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "least": partial(np.fmin.reduce, axis=1),  # without NaN; NaN where all are NaN
+    "mean": _mean,
+}

@@ -170,9 +170,12 @@ class RankSVM(WithDecisions):
         sizes = labels.sum(axis=1)
         paired = np.flatnonzero((sizes > 0) & (sizes < labels.shape[1]))
         pairs = _label_ranking.LabelPairs.of(labels[paired])
-        program = _label_ranking.RankingProgram(self._kernel_of_training(X[paired]), pairs, self.C * pairs.weights)
         try:
             with np.errstate(over="ignore", invalid="ignore"):
+                kernel = self._kernel(X[paired], X[paired])
+                if not np.isfinite(kernel).all():
+                    raise self._too_large()
+                program = _label_ranking.RankingProgram(kernel, pairs, self.C * pairs.weights)
                 solution = _label_ranking.solve(program, self.tol, self.max_iter)
         except (OverflowError, np.linalg.LinAlgError) as error:
             raise self._too_large() from error
@@ -188,13 +191,6 @@ class RankSVM(WithDecisions):
         self._rows = X[self.support_]
         self.intercept_, self.n_iter_ = solution.intercept, solution.n_iter
         self.objective_, self.duality_gap_ = solution.objective, solution.relative_gap
-
-    def _kernel_of_training(self, X: Matrix) -> FloatArray:
-        with np.errstate(over="ignore", invalid="ignore"):
-            kernel = self._kernel(X, X)
-        if not np.isfinite(kernel).all():
-            raise self._too_large()
-        return kernel
 
     def _too_large(self) -> ValueError:
         given = self.kernel != "linear" and not isinstance(self.gamma, str)
