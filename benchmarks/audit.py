@@ -43,9 +43,9 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from _harness import GOAL_HEADERS, Goal, Table, add_record, as_text, print_facts, read_records, show, write_figures
 from nearlabel.audit._scores import (
-    blocks_of,
+    Cells,
+    disagreement,
     halfway_prior,
-    most_suspicious,
     positive_shares,
     prior_odds,
     self_confidence,
@@ -189,8 +189,9 @@ def figures(order: Any, quality: Any, wrong: Any) -> dict[str, float]:
 def of_ours(probabilities: Any, shares: Any, Y: Any, wrong: Any, prior: Any) -> dict[str, float]:
     """Return what is found in our order."""
     n_wrong = int(wrong.sum())
-    cells = most_suspicious(blocks_of(probabilities, Y, shares), n_wrong, prior=prior)
-    quality = self_confidence(probabilities, Y) if prior is None else prior_odds(probabilities, Y, prior=prior)
+    confidence = self_confidence(probabilities, Y)
+    quality = confidence if prior is None else prior_odds(probabilities, Y, prior=prior)
+    cells = Cells.of_rows(np.arange(len(Y)), confidence, quality, disagreement(shares, Y), n_wrong)
     return figures(cells.rows * Y.shape[1] + cells.labels, quality, wrong)
 
 
@@ -218,7 +219,7 @@ def measure(name: str, X: Any, truth: Any, mistaken: Any, flips: tuple[str, floa
     found[f"{COMPETITOR}, adjusted"] = of_cleanlab(models["regression"], Y, wrong, adjust_pred_probs=True)
     found[f"{COMPETITOR}, entropy"] = of_cleanlab(models["regression"], Y, wrong, method="confidence_weighted_entropy")
     start = time.process_time()
-    most_suspicious(blocks_of(both, Y), int(wrong.sum()), prior=halfway_prior(Y))
+    of_ours(both, both, Y, wrong, halfway_prior(Y))
     seconds["ranking"] = time.process_time() - start
     kind, rate, seed = flips
     return {

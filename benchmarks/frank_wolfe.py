@@ -76,7 +76,8 @@ def main() -> None:
     ours = RankSVM(tol=1e-4).fit(training.X, training.Y)
     rows = [_row("nearlabel", ours.n_iter_, time.perf_counter() - start, ours.duality_gap_, test.Y, ours, test.X)]
     pairs = LabelPairs.of(np.asarray(training.Y))
-    program = RankingProgram(ours._kernel_of_training(np.asarray(training.X)), pairs, pairs.weights)
+    rows_of_training = np.asarray(training.X)
+    program = RankingProgram(ours._kernel(rows_of_training, rows_of_training), pairs, pairs.weights)
     start = time.perf_counter()
     for n, alpha in enumerate(frank_wolfe(program, max(steps)), 1):
         if n in steps:

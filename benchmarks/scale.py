@@ -34,7 +34,7 @@ from _harness import Job, Measurement, Table, measure, parser_for, print_facts, 
 from nearlabel.datasets import open_store, write_store
 from nearlabel.lazy import MLkNN
 from nearlabel.neighbors import DaskNeighbors, ExactNeighbors, FaissIVFNeighbors, NeighborGraph, PrecomputedNeighbors
-from nearlabel.neighbors.optional._dask import _merge
+from nearlabel.neighbors.exact._segments import merged
 
 K = 10
 _EACH = 20_000
@@ -147,7 +147,7 @@ def prepare_merge(n_queries: int, n_shards: int) -> Stages:
     answers = [
         (np.sort(rng.random((n_queries, K)), axis=1), rng.integers(0, 10**6, (n_queries, K))) for _ in range(n_shards)
     ]
-    return {"merge": lambda: _merge(answers, K)[1][:1]}
+    return {"merge": lambda: merged(answers, K)[1][:1]}
 
 
 def prepare_tasks(n: int, d: int, n_queries: int, shard_rows: int) -> Stages:

@@ -23,18 +23,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from _harness import Goal, Job, Table, measure, parser_for, print_facts, save, show
-from nearlabel.audit._scores import _confidence
 from nearlabel.datasets import fetch_dataset
-from nearlabel.lazy import BRkNN, MLkNN, _base, _mlknn
+from nearlabel.lazy import BRkNN, MLkNN, _classifier, _counts, _engine, _mlknn
+from nearlabel.models import _classifiers
 from nearlabel.neighbors import ExactNeighbors
 
 METHODS = {"MLkNN": MLkNN, "BRkNN": BRkNN}
 PARTS: Mapping[str, list[tuple[Any, str]]] = {
-    "search": [(ExactNeighbors, "fit"), (ExactNeighbors, "kneighbors")],
-    "votes": [(_mlknn, "label_votes"), (_confidence, "label_votes")],
-    "tables": [(_mlknn, "neighbor_counts"), (_mlknn, "estimate")],
-    "decide": [(MLkNN, "_decide"), (BRkNN, "_decide")],
-    "validation": [(_base, "check_problem"), (_base, "check_rows"), (_base, "check_neighbor_indices")],
+    "search": [(ExactNeighbors, "_fit"), (ExactNeighbors, "_kneighbors")],
+    "votes": [(_counts, "label_votes"), (_engine, "label_votes")],
+    "tables": [(_classifier, "count_rows"), (_mlknn, "bayes")],
+    "decide": [(_engine, "score"), (_engine, "decide")],
+    "validation": [(_classifiers, "check_problem"), (_classifiers, "check_rows")],
 }
 ROUNDS = 7
 

@@ -60,7 +60,7 @@ CORE = {  # what decides an answer, and the tests that are meant to notice a mis
     "thresholds/_global.py": ("thresholds/test_global_cut.py", "thresholds/test_micro_f.py"),
     "thresholds/_cyclic.py": ("thresholds/test_cyclic.py", "thresholds/test_theorem.py"),
     "metrics/counts.py": ("metrics/test_by_hand.py", "metrics/test_definitions.py", "metrics/test_unknown_cells.py"),
-    "metrics/_ranks.py": ("metrics/test_by_hand.py", "metrics/test_definitions.py"),
+    "metrics/ranking.py": ("metrics/test_by_hand.py", "metrics/test_definitions.py"),
     "datasets/_arff_parts.py": ("datasets/test_arff_cells.py", "datasets/test_arff.py", "datasets/test_nominal.py"),
     "datasets/_svmlight.py": ("datasets/test_svmlight.py", "datasets/test_row_blocks.py"),
     "datasets/_csv_file.py": ("datasets/test_csv_file.py", "datasets/test_csv_rows.py"),

@@ -7,16 +7,18 @@ import pytest
 from scipy import sparse
 
 from nearlabel.audit import _scores
-from nearlabel.audit._confidence import confident_issues, confident_thresholds, row_quality
 from nearlabel.audit._scores import (
-    Block,
-    blocks_of,
+    Cells,
+    checked_evidence,
+    confident_issues,
+    confident_sums,
     disagreement,
     halfway_prior,
-    most_suspicious,
     positive_shares,
     prior_odds,
+    row_quality,
     self_confidence,
+    thresholds_of,
 )
 from nearlabel.lazy import BRkNN
 
@@ -91,6 +93,17 @@ def places(cells):
     return list(zip(cells.rows.tolist(), cells.labels.tolist(), strict=True))
 
 
+def worst_cells(p, y, n_cells, *, shares=None, prior=None, blocks=(slice(None),)):
+    """Return the most suspicious cells, found block by block."""
+    p, y = np.array(p, dtype=float), np.array(y, dtype=float)
+    confidence = self_confidence(p, y)
+    quality = confidence if prior is None else prior_odds(p, y, prior=prior)
+    against = np.full(y.shape, NAN) if shares is None else disagreement(shares, y)
+    numbers = np.arange(len(y))
+    parts = [Cells.of_rows(numbers[some], confidence[some], quality[some], against[some], n_cells) for some in blocks]
+    return Cells.joined(parts).first(n_cells)
+
+
 def stored(matrix, kind):
     """Return a matrix as an array or CSR; a 0 that is stored, too."""
     if kind == "dense":
@@ -150,13 +163,15 @@ def test_the_prior_of_a_label_of_which_nothing_is_known_is_unknown(shares):
     prior = shares(y)
     assert prior[0] == 0.5
     assert math.isnan(prior[1])
-    assert places(most_suspicious(blocks_of([[0.5, 0.5], [0.5, 0.5]], y), 9, prior=prior)) == [(0, 0), (1, 0)]
+    assert places(worst_cells([[0.5, 0.5], [0.5, 0.5]], y, 9, prior=prior)) == [(0, 0), (1, 0)]
 
 
 def test_confident_issues_by_hand():
     """A mean that all cells equal is reached by each of them, whatever its rounding."""
     y = np.array([[1.0]] * 10 + [[0.0]])
-    assert confident_thresholds(self_confidence(np.full((11, 1), 0.1), y), y).round(9).ravel().tolist() == [0.9, 0.1]
+    p, given = checked_evidence(np.full((11, 1), 0.1), y)
+    thresholds = thresholds_of(*confident_sums(self_confidence(p, y), given))
+    assert thresholds.round(9).ravel().tolist() == [0.9, 0.1]
     # The negative: 0.1 reaches the mean of the positives, but 0.9 that of the negatives, and 0.1 is no majority.
     # A positive: 0.9 reaches the mean of the negatives, and is a majority.
     assert confident_issues(np.full((11, 1), 0.1), y).ravel().tolist() == [True] * 10 + [False]
@@ -183,10 +198,9 @@ def test_scores_of_rows_equal_their_definitions(seed, by):
 @pytest.mark.parametrize("n_cells", [1, 7, 30, 1000])
 @pytest.mark.parametrize("with_prior", [False, True])
 @pytest.mark.parametrize("with_shares", [False, True])
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("n_blocks", [1, 9])
-def test_most_suspicious_cells_equal_a_sort_of_all(n_cells, with_prior, with_shares, kind, n_blocks):
-    """The order is that of a sort of all cells, whatever the blocks, their order and their storage."""
+def test_most_suspicious_cells_equal_a_sort_of_all(n_cells, with_prior, with_shares, n_blocks):
+    """The order is that of a sort of all cells, whatever the blocks and their order."""
     p, y, shares = evidence(n_cells)
     votes = shares if with_shares else None
     prior = positive_shares(y) if with_prior else None
@@ -194,24 +208,18 @@ def test_most_suspicious_cells_equal_a_sort_of_all(n_cells, with_prior, with_sha
     against = 1 - confidence_by_loops(shares, y) if with_shares else np.zeros(y.shape)
     expected = suspects_by_loops(quality, confidence_by_loops(p, y), against)
     assert len(expected) > 100
-    blocks = [
-        Block(
-            some[0], stored(p[some], kind), stored(y[some], kind), None if votes is None else stored(votes[some], kind)
-        )
-        for some in np.array_split(np.arange(len(y)), n_blocks)
-    ]
-    found = most_suspicious(reversed(blocks), n_cells, prior=prior)
+    blocks = np.array_split(np.arange(len(y)), n_blocks)[::-1]
+    found = worst_cells(p, y, n_cells, shares=votes, prior=prior, blocks=blocks)
     assert places(found) == expected[:n_cells]
     np.testing.assert_array_equal(found.quality, quality[found.rows, found.labels])
 
 
 def test_blocks_of_arrays_are_small(monkeypatch):
     """Arrays in blocks give what they give at once."""
-    p, y, shares = evidence(5)
-    whole = most_suspicious(blocks_of(p, y, shares), 50)
+    p, y, _ = evidence(5)
+    whole = prior_odds(p, y)
     monkeypatch.setattr(_scores, "_BYTES_PER_CELL", 2**24)  # four cells a block
-    assert len(list(blocks_of(p, y, shares))) == len(y)
-    assert places(most_suspicious(blocks_of(p, y, shares), 50)) == places(whole)
+    np.testing.assert_array_equal(prior_odds(p, y), whole)
     np.testing.assert_array_equal(confident_issues(p, y), issues_by_loops(p, y))
 
 
@@ -225,8 +233,8 @@ def test_the_meaning_of_a_label_does_not_matter(seed):
         np.testing.assert_array_equal(self_confidence(q, z), self_confidence(p, y))
         np.testing.assert_array_equal(confident_issues(q, z), confident_issues(p, y))
         np.testing.assert_array_equal(prior_odds(q, z), prior_odds(p, y))
-        found = most_suspicious(blocks_of(q, z, votes), 60)
-        assert places(found) == places(most_suspicious(blocks_of(p, y, shares), 60))
+        found = worst_cells(q, z, 60, shares=votes)
+        assert places(found) == places(worst_cells(p, y, 60, shares=shares))
 
 
 @pytest.mark.parametrize("wrong", [(7, 2), (12, 0)])
@@ -237,7 +245,7 @@ def test_a_contradiction_among_identical_rows_comes_first(wrong):
     y[wrong] = 1 - y[wrong]
     p = BRkNN(5).fit(X, y).loo_predict_proba()
     for prior in (None, positive_shares(y)):
-        cells = most_suspicious(blocks_of(p, y), 3, prior=prior)
+        cells = worst_cells(p, y, 3, prior=prior)
         assert places(cells)[0] == wrong
     assert confident_issues(p, y)[wrong]
     assert row_quality(self_confidence(p, y)).argmin() == wrong[0]
@@ -247,31 +255,19 @@ def test_probabilities_that_are_sums_may_miss_their_limits_by_rounding():
     """Shares of label sets add up to next to 1: that contradicts nothing, and is no error."""
     p, y = np.array([[1 + 2e-16, -1e-17], [1 + 2e-16, -1e-17]]), np.array([[1, 0], [0, 1]])
     np.testing.assert_array_equal(self_confidence(p, y), [[1, 1], [0, 0]])
-    assert places(most_suspicious(blocks_of(p, y), 9)) == [(1, 0), (1, 1)]
+    assert places(worst_cells(p, y, 9)) == [(1, 0), (1, 1)]
 
 
 def test_cells_that_nothing_contradicts_are_no_findings():
     """There may be fewer findings than asked for, or none."""
-    cells = most_suspicious(blocks_of([[1.0, 0.0], [1.0, 0.5]], [[1, 0], [1, 1]]), 10)
+    cells = worst_cells([[1.0, 0.0], [1.0, 0.5]], [[1, 0], [1, 1]], 10)
     assert places(cells) == [(1, 1)]
     assert np.isnan(cells.disagreement).all()
-    assert places(most_suspicious(blocks_of([[1.0]], [[1]]), 10)) == []
-    assert places(most_suspicious(blocks_of([[0.0]], [[NAN]]), 10)) == []
+    assert places(worst_cells([[1.0]], [[1]], 10)) == []
+    assert places(worst_cells([[0.0]], [[NAN]], 10)) == []
 
 
-def test_sparse_blocks_are_never_made_dense():
-    """A million samples and labels with some stored cells are as quick as these."""
-    rows, labels = np.arange(5), np.array([3, 10**6 - 1, 0, 7, 7])
-    y = sparse.csr_array((np.ones(5), (rows, labels)), shape=(10**6, 10**6))
-    p = sparse.csr_array(([0.5, 0.25, 0.75], ([1, 2, 10**6 - 1], [10**6 - 1, 5, 0])), shape=y.shape)
-    cells = most_suspicious([Block(0, p, y)], 6)
-    assert places(cells) == [(0, 3), (2, 0), (3, 7), (4, 7), (10**6 - 1, 0), (1, 10**6 - 1)]
-    assert cells.quality.tolist() == [0, 0, 0, 0, 0.25, 0.5]
-
-
-@pytest.mark.parametrize(
-    "call", [self_confidence, prior_odds, confident_issues, disagreement, lambda p, y: list(blocks_of(p, y))]
-)
+@pytest.mark.parametrize("call", [self_confidence, prior_odds, confident_issues, disagreement])
 @pytest.mark.parametrize(
     ("p", "y", "message"),
     [
@@ -292,9 +288,7 @@ def test_malformed_evidence_is_refused(call, p, y, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: most_suspicious([], 3), "blocks must have at least one block, got none"),
-        (lambda: most_suspicious(blocks_of([[0.5]], [[1]]), 0), "n_cells must be"),
-        (lambda: most_suspicious(blocks_of([[0.5]], [[1]]), 1, prior=[0.5, 0.5]), "prior must be 1 numbers"),
+        (lambda: prior_odds([[0.5]], [[1]], prior=[0.5, 0.5]), "prior must be 1 numbers"),
         (lambda: prior_odds([[0.5]], [[1]], prior=[2]), "prior must be 1 numbers from 0 to 1"),
         (lambda: prior_odds([[0.5]], [[1]], prior=[0]), "prior must be above 0"),
         (lambda: row_quality(np.empty((0, 2))), "quality must be of at least one sample"),

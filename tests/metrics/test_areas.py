@@ -122,7 +122,7 @@ def test_sparse_weights_and_blocks(name, average, monkeypatch):
     weighted = function(TRUE, SCORES, average=average, sample_weight=WEIGHTS)
     again = function(TRUE[repeated], SCORES[repeated], average=average)
     assert weighted == pytest.approx(again, abs=1e-12)
-    monkeypatch.setattr("nearlabel.metrics._ranks.BLOCK_BYTES", 3 * 8 * 7)
+    monkeypatch.setattr("nearlabel.metrics.ranking.BLOCK_BYTES", 3 * 8 * 7)
     assert function(TRUE, SCORES, average=average) == pytest.approx(expected, abs=1e-14)
 
 
@@ -137,7 +137,7 @@ def test_cells_that_are_stored_nowhere_count(name, average, weights, monkeypatch
     options = {"average": average, "sample_weight": weights}
     expected = FUNCTIONS[name](true, scores, **options)
     for budget in (2**20, 8 * 60):
-        monkeypatch.setattr("nearlabel.metrics._ranks.BLOCK_BYTES", budget)
+        monkeypatch.setattr("nearlabel.metrics.ranking.BLOCK_BYTES", budget)
         got = FUNCTIONS[name](sparse.csr_array(true), sparse.csr_array(scores), **options)
         assert got == pytest.approx(expected, abs=1e-12)
 

@@ -199,7 +199,7 @@ def test_blocks_of_rows_change_nothing(ties, monkeypatch):
     """Ranks computed three rows at a time equal those computed at once."""
     true, scores = label_sets(5)[0], scores_with_ties(5)
     at_once = metrics.score_all(true, y_score=scores, ties=ties)
-    monkeypatch.setattr("nearlabel.metrics._ranks.BLOCK_BYTES", 3 * 8 * 6)
+    monkeypatch.setattr("nearlabel.metrics.ranking.BLOCK_BYTES", 3 * 8 * 6)
     assert metrics.score_all(true, y_score=scores, ties=ties) == at_once
 
 

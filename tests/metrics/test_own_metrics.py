@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from nearlabel import metrics
 from nearlabel.metrics import CATALOGUE, Metric, get_metric, get_scorer, score_all
-from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, Evaluation, metrics_of
 
 RNG = np.random.default_rng(5)
 TRUE, PREDICTED = RNG.integers(0, 2, (2, 20, 4))
@@ -145,7 +145,7 @@ def test_weights_reach_a_metric_that_takes_them():
 def test_empty_predictions_are_counted_beside_own_metrics():
     """The order of the names is kept."""
     none = np.zeros_like(TRUE)
-    values = score_and_count(TRUE, none, None, [EMPTY_PREDICTIONS, agreement, "micro_recall"])
+    values = Evaluation.of(TRUE, metrics_of([EMPTY_PREDICTIONS, agreement, "micro_recall"])).values(none, None)
     assert list(values.items()) == [
         ("empty_predictions", 1.0), ("agreement", agreement(TRUE, none)), ("micro_recall", 0.0)
     ]  # fmt: skip

@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from nearlabel import metrics
 from nearlabel.metrics import CATALOGUE, SCORERS, calibration_bins, get_scorer, score_all
-from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, Evaluation, metrics_of
 
 RNG = np.random.default_rng(2)
 TRUE, PREDICTED = (RNG.random((2, 40, 6)) < 0.3).astype(int)
@@ -133,8 +133,8 @@ def test_score_all_with_weights_is_the_single_functions():
 def test_empty_predictions_and_calibration_with_weights():
     """Both count as repeated rows do."""
     names = [EMPTY_PREDICTIONS, "micro_f1"]
-    got = score_and_count(TRUE, PREDICTED, None, names, sample_weight=WHOLE)
-    assert got == pytest.approx(score_and_count(TRUE[REPEATED], PREDICTED[REPEATED], None, names))
+    got = Evaluation.of(TRUE, metrics_of(names), WHOLE).values(PREDICTED, None)
+    assert got == pytest.approx(Evaluation.of(TRUE[REPEATED], metrics_of(names)).values(PREDICTED[REPEATED], None))
     bins = calibration_bins(TRUE, SCORES, sample_weight=WHOLE)
     expected = calibration_bins(TRUE[REPEATED], SCORES[REPEATED])
     for field in ("counts", "mean_probability", "true_share", "error"):

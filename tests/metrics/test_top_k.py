@@ -106,7 +106,7 @@ def test_sparse_weights_and_blocks(name, ties, monkeypatch):
     repeated = np.repeat(np.arange(len(TRUE)), weights)
     expected = function(TRUE[repeated], SCORES[repeated], 3, ties=ties)
     assert function(TRUE, SCORES, 3, ties=ties, sample_weight=weights) == pytest.approx(expected, abs=1e-12)
-    monkeypatch.setattr("nearlabel.metrics._ranks.BLOCK_BYTES", 3 * 8 * 6)
+    monkeypatch.setattr("nearlabel.metrics.ranking.BLOCK_BYTES", 3 * 8 * 6)
     assert function(TRUE, SCORES, 3, ties=ties) == pytest.approx(dense, abs=1e-14)
 
 
@@ -119,7 +119,7 @@ def test_cells_that_are_stored_nowhere_take_places(ties, k, monkeypatch):
     scores = rng.integers(-2, 3, true.shape) * (rng.random(true.shape) < 0.04) / 2
     worth = {"propensities": rng.random(60) / 2 + 0.5}
     for budget in (2**20, 8 * 60):
-        monkeypatch.setattr("nearlabel.metrics._ranks.BLOCK_BYTES", budget)
+        monkeypatch.setattr("nearlabel.metrics.ranking.BLOCK_BYTES", budget)
         for name in functions():
             function, more = getattr(metrics, name), worth if name.startswith("propensity") else {}
             got = function(sparse.csr_array(true), sparse.csr_array(scores), k, ties=ties, **more)

@@ -22,7 +22,7 @@ from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, CMLkNN, DMLkNN, LPkNN, MLkN
 from nearlabel.metrics import macro_f1, micro_f1
 from nearlabel.models import explain, explains
 from nearlabel.rivals import BinaryRelevance, NeighborInterpolation, SoftVote
-from nearlabel.rivals._mixture import WeightSearch
+from nearlabel.rivals._mixture import search_weights
 from nearlabel.testing import check_multilabel_estimator
 from nearlabel.thresholds import MicroFOptimum, RCut, SCut, TunedThresholdsClassifierCV
 from nearlabel.utils.validation import as_dense
@@ -137,7 +137,7 @@ def test_equal_parts_share_the_weight(part):
 )
 def test_ties_of_weights(values, expected):
     """Nearest to one half, then the larger; NaN is worse than all."""
-    search = WeightSearch(lambda weights: values.get(round(float(weights[0]), 2), 0), 2)
+    search = search_weights(lambda weights: values.get(round(float(weights[0]), 2), 0), 2)
     np.testing.assert_allclose(search.best, [expected, 1 - expected])
 
 
@@ -146,11 +146,11 @@ def test_more_weights_climb_to_the_top(n):
     """Of a concave value the search finds the best multiples of 1/20, off the coarse grid."""
     target = np.array([13, 4, 2, 1])[:n] / 20
     target[0] += 1 - target.sum()
-    search = WeightSearch(lambda weights: -float(np.square(weights - target).sum()), n)
+    search = search_weights(lambda weights: -float(np.square(weights - target).sum()), n)
     np.testing.assert_allclose(search.best, target)
     np.testing.assert_allclose(search.weights.sum(axis=1), 1)
     assert len(search.values) == len(search.weights)
-    assert WeightSearch(lambda _: 0.0, 4).best.tolist() == [0.25] * 4
+    assert search_weights(lambda _: 0.0, 4).best.tolist() == [0.25] * 4
 
 
 def test_groups_are_left_out_together():

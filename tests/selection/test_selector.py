@@ -65,7 +65,7 @@ def test_an_evaluation_gives_the_values_of_score_all(problem):
         scores = rng.random(Y.shape)[rows]
         expected = score_all(Y[rows], scores > 0.5, scores, metrics)
         assert evaluation.rows(rows).values(scores > 0.5, scores) == expected
-    assert Evaluation.of(Y, [EMPTY_PREDICTIONS]).values(0 * Y, None) == {EMPTY_PREDICTIONS: 1.0}
+    assert Evaluation.of(Y, metrics_of([EMPTY_PREDICTIONS])).values(0 * Y, None) == {EMPTY_PREDICTIONS: 1.0}
     with pytest.raises(ValueError, match="y_pred must contain 0 and 1 only"):
         evaluation.values(2 * Y, scores)
 

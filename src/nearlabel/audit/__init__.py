@@ -1,11 +1,17 @@
 """Samples to label next and predictions to check: rows of a pool in order of priority, with the reasons."""
 
 from nearlabel.audit._audit import audit
-from nearlabel.audit._confidence import confident_issues, row_quality
 from nearlabel.audit._corrections import Correction, apply_corrections, read_corrections
 from nearlabel.audit._findings import Audit, Conflict, Hub, LabelPair, Neighbor, SuspectCell, SuspectRow
 from nearlabel.audit._review import LOSSES, DoubtfulRow, LabelDoubt, expected_loss, review
-from nearlabel.audit._scores import disagreement, halfway_prior, prior_odds, self_confidence
+from nearlabel.audit._scores import (
+    confident_issues,
+    disagreement,
+    halfway_prior,
+    prior_odds,
+    row_quality,
+    self_confidence,
+)
 from nearlabel.audit._suggest import STRATEGIES, CloseLabel, Suggestion, suggest
 
 __all__ = [

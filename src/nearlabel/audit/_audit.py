@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from nearlabel.audit import _cells
-from nearlabel.audit._findings import Audit, Conflict, Hub, LabelPair, Neighbor, SuspectCell, SuspectRow
+from nearlabel.audit._findings import Audit, Neighbor, SuspectCell, SuspectRow
 from nearlabel.audit._scores import Cells, halfway_prior
-from nearlabel.lazy import LeftOut
 from nearlabel.neighbors.votes import occurrences, skewness
 from nearlabel.utils.arrays import cells_of
 from nearlabel.utils.targets import PartialLabels
-from nearlabel.utils.types import CSR, FloatArray, IntArray, MatrixLike
+from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice, check_integer
 
 _N_HUBS = 5
+_NEAR_SHARE = 0.001  # share of the rows that have a neighbour as near as the usual radius
 
 
 def audit(
@@ -115,8 +115,9 @@ def audit(
     checked = None if scores is None else _checked_scores(scores, given)
     left_out = audited.lazy.loo_with_neighbors()
     distances, indices = left_out.distances, left_out.indices
-    radius = _cells.usual_radius(distances) if radius is None else _checked_radius(radius)
-    answers = _answers(audited, left_out, checked)
+    usual = float(np.quantile(distances[:, 0], _NEAR_SHARE, method="lower"))
+    radius = usual if radius is None else _checked_radius(radius)
+    answers = audited.remembered(left_out, checked)
     prior = halfway_prior(given.with_nan()) if order == "odds" else None
     look = _cells.look_at_cells(answers, given, (distances, indices), n_cells, prior)
     n_lists = occurrences(indices, len(indices))
@@ -127,9 +128,9 @@ def audit(
     return Audit(
         cells=describe.cells(effects),
         rows=describe.rows(n_rows),
-        conflicts=tuple(map(describe.conflict, _cells.conflicting_rows(distances, indices, given, radius)[:n_rows])),
-        label_pairs=tuple(map(describe.label_pair, _cells.pairs_of_labels(look.missed, look.added, n_rows))),
-        hubs=tuple(map(describe.hub, _cells.hub_rows(indices, n_lists, given, _N_HUBS))),
+        conflicts=tuple(_cells.conflicts_of(distances, indices, given, names, radius)[:n_rows]),
+        label_pairs=tuple(_cells.pairs_of_labels(look.missed, look.added, names, n_rows)),
+        hubs=tuple(_cells.hubs_of(indices, n_lists, given, names, _N_HUBS)),
         n_rows=len(indices),
         n_labels=len(names),
         n_known=len(indices) * len(names) - (0 if given.unknown is None else int(given.unknown.sum())),
@@ -138,12 +139,6 @@ def audit(
         skewness=skewness(n_lists),
         n_antihubs=int((n_lists == 0).sum()),
     )
-
-
-def _answers(audited: _cells.AuditedModel, left_out: LeftOut, scores: FloatArray | None) -> _cells.RememberedAnswers:
-    if scores is not None:
-        return _cells.RememberedAnswers(lambda: audited.of_scores(scores), scores.size)
-    return _cells.RememberedAnswers(lambda: audited.answers(left_out), len(left_out.indices) * len(audited.label_names))
 
 
 def _checked_names(names: Any, given: PartialLabels) -> list[Any]:
@@ -187,18 +182,16 @@ class Describing:
     def cells(self, effects: Sequence[tuple[int, int]]) -> tuple[SuspectCell, ...]:
         """Return the suspicious cells; the effects of correcting are known for the first of them."""
         cells = self.look.cells
-        at, n_unknown = (cells.rows, cells.labels), len(cells.rows) - len(effects)
-        given, issues = cells_of(self.given.labels, *at), cells_of(self.look.issues, *at) != 0
+        rows, labels, unknown = cells.rows, cells.labels, [None] * (len(cells.rows) - len(effects))
+        given, issues = cells_of(self.given.labels, rows, labels), cells_of(self.look.issues, rows, labels) != 0
         probability = np.where(given, cells.confidence, 1.0 - cells.confidence)
-        columns = (*at, given, probability, cells.quality, cells.disagreement, issues, self.n_lists[cells.rows])
-        values = zip(*(column.tolist() for column in columns), strict=True)
-        all_effects: list[tuple[int | None, int | None]] = [*effects, *[(None, None)] * n_unknown]
-        found = []
-        for cell, neighbors, effect in zip(values, self._neighbors_of(cells), all_effects, strict=True):
-            row, label, value, p, quality, disagreement, is_issue, n_lists = cell
-            figures = value, p, quality, disagreement, is_issue
-            found.append(SuspectCell(row, label, self.names[label], *figures, neighbors, n_lists, *effect))
-        return tuple(found)
+        columns = (
+            *(rows.tolist(), labels.tolist(), [self.names[label] for label in labels.tolist()]),
+            *(figure.tolist() for figure in (given, probability, cells.quality, cells.disagreement, issues)),
+            *(self._neighbors_of(cells), self.n_lists[rows].tolist()),
+            *([*(righted for righted, _ in effects), *unknown], [*(wronged for _, wronged in effects), *unknown]),
+        )
+        return tuple(map(SuspectCell, *columns))
 
     def _neighbors_of(self, cells: Cells) -> list[tuple[Neighbor, ...]]:
         """Return the neighbours of the row of each cell, with their values of its label."""
@@ -217,32 +210,8 @@ class Describing:
         return tuple(self._row(int(row), float(quality[row])) for row in order if not np.isnan(quality[row]))
 
     def _row(self, row: int, quality: float) -> SuspectRow:
-        given = _of_row(self.given.labels, row)
-        missed, added = (_of_row(part, row) for part in (self.look.missed, self.look.added))
+        parts = (self.given.labels, self.look.missed, self.look.added, self.look.issues)
+        given, missed, added, issues = (_cells.columns_of(part, row) for part in parts)
         predicted = np.union1d(np.setdiff1d(given, missed), added)
-        issues = _of_row(self.look.issues, row)
-        has, without, flagged = (self._named(labels) for labels in (given, predicted, issues))
+        has, without, flagged = (_cells.named(labels, self.names) for labels in (given, predicted, issues))
         return SuspectRow(row, quality, has, without, flagged, int(self.n_lists[row]))
-
-    def conflict(self, found: _cells.ConflictingRows) -> Conflict:
-        """Return rows that are nearly equal, with names of labels."""
-        labels, majority = self._named(found.labels), self._named(found.majority)
-        return Conflict(tuple(found.rows.tolist()), found.distance, labels, majority, found.n_cells)
-
-    def label_pair(self, found: _cells.PairOfLabels) -> LabelPair:
-        """Return two labels with their names."""
-        first, second = found.labels
-        names = self.names[first], self.names[second]
-        return LabelPair(found.kind, names, found.n_rows, found.expected, tuple(found.rows.tolist()))
-
-    def hub(self, found: _cells.HubRow) -> Hub:
-        """Return a hub with the names of its labels."""
-        return Hub(found.row, found.n_lists, found.disagreement, self._named(_of_row(self.given.labels, found.row)))
-
-    def _named(self, labels: IntArray) -> tuple[Any, ...]:
-        return tuple(self.names[label] for label in labels.tolist())
-
-
-def _of_row(matrix: CSR | Any, row: int) -> IntArray:
-    """Return the columns in which a row is not 0, ascending."""
-    return np.flatnonzero(as_dense(matrix[[row]]).ravel())

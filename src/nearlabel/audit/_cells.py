@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,8 +16,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.audit._confidence import confident_sums, issues_of, row_quality, thresholds_of
-from nearlabel.audit._scores import Block, Cells, most_suspicious, prior_odds, self_confidence
+from nearlabel.audit._findings import Conflict, Hub, LabelPair
+from nearlabel.audit._scores import Cells, confidence_of, confident_sums, issues_of, odds_of, row_quality, thresholds_of
 from nearlabel.lazy import LazyClassifier, LeftOut
 from nearlabel.models.decision import cut
 from nearlabel.neighbors import label_votes, vote_weights
@@ -80,6 +81,11 @@ class AuditedModel:
                 p = calibration.calibrated(p, listed)
             yield rows, (labels if p is scores and self.thresholds is None else self._decide(p, listed)), p
 
+    def remembered(self, left_out: LeftOut, scores: FloatArray | None) -> RememberedAnswers:
+        """Return leave-one-out results, or results from given scores, for more than one pass."""
+        make = partial(self.answers, left_out) if scores is None else partial(self.of_scores, scores)
+        return RememberedAnswers(make, len(left_out.indices) * len(self.label_names))
+
     def of_scores(self, scores: FloatArray) -> Iterator[Answer]:
         """Yield results from given scores, with the thresholds, or one half."""
         for block in row_blocks(len(scores), 64 * scores.shape[1]):
@@ -108,7 +114,8 @@ class RememberedAnswers:
 
 def _inside(part: Any, model: Any) -> Any:
     """Return the deciding part of a part of a model; TypeError if it was fitted to other rows than the model was."""
-    if any(hasattr(step, "fit_resample") for step in _samplers_in(part)):
+    steps = [step for _, step in part.steps] if isinstance(part, Pipeline) else [getattr(part, "sampler", None)]
+    if any(hasattr(step, "fit_resample") for step in steps):
         raise TypeError(
             "model must be fitted to the samples that are audited, not to resampled ones with other numbers, got"
             f" {type(part).__name__}. Hint: audit a method that was fitted without the sampler."
@@ -121,11 +128,6 @@ def _inside(part: Any, model: Any) -> Any:
     if isinstance(part, BaseEstimator):
         check_is_fitted(part)
     raise _no_votes(model, part)
-
-
-def _samplers_in(part: Any) -> list[Any]:
-    """Return the samplers that may have changed the rows before a fit."""
-    return [step for _, step in part.steps] if isinstance(part, Pipeline) else [getattr(part, "sampler", None)]
 
 
 def _no_votes(model: Any, part: Any) -> TypeError:
@@ -216,32 +218,25 @@ def look_at_cells(
     With `prior` cells are ordered by odds over it, else by self-confidence.
     """
     thresholds = _thresholds(answers, given)
+    worst: list[Cells] = []
     parts: list[tuple[FloatArray, CSR, CSR, CSR]] = []
-
-    def blocks() -> Iterator[Block]:
-        for rows, predicted, scores in answers:
-            own = given.rows(rows)
-            labels = own.with_nan()
-            quality = self_confidence(scores, labels)
-            issues = sparse.csr_array(issues_of(quality, labels, thresholds))
-            ordered = quality if prior is None else prior_odds(scores, labels, prior=prior)
-            parts.append((row_quality(ordered), issues, *_errors(own, predicted)))
-            shares = _shares(given, neighbors[0][rows], neighbors[1][rows])
-            yield Block(int(rows[0]), scores, labels, shares)
-
-    cells = most_suspicious(blocks(), n_cells, prior=prior)
-    quality, issues, missed, added = zip(*parts, strict=True)
-    stacked = (sparse.vstack(some, format="csr") for some in (issues, missed, added))
-    return Look(cells, np.concatenate(quality), *stacked)
+    for rows, predicted, scores in answers:
+        own = given.rows(rows)
+        confidence = confidence_of(scores, own)
+        quality = confidence if prior is None else odds_of(confidence, own, prior)
+        disagreement = 1.0 - confidence_of(_shares(given, neighbors[0][rows], neighbors[1][rows]), own)
+        worst.append(Cells.of_rows(rows, confidence, quality, disagreement, n_cells))
+        issues = sparse.csr_array(issues_of(confidence, own, thresholds))
+        parts.append((row_quality(quality), issues, *_errors(own, predicted)))
+    of_rows, *of_cells = zip(*parts, strict=True)
+    stacked = (sparse.vstack(some, format="csr") for some in of_cells)
+    return Look(Cells.joined(worst).first(n_cells), np.concatenate(of_rows), *stacked)
 
 
 def _thresholds(answers: Iterable[Answer], given: PartialLabels) -> FloatArray:
-    sums: Any = 0.0
-    counts: Any = 0
-    for rows, _, scores in answers:
-        labels = given.rows(rows).with_nan()
-        of_block = confident_sums(self_confidence(scores, labels), labels)
-        sums, counts = sums + of_block[0], counts + of_block[1]
+    blocks = ((scores, given.rows(rows)) for rows, _, scores in answers)
+    parts = [confident_sums(confidence_of(scores, own), own) for scores, own in blocks]
+    sums, counts = (np.sum(part, axis=0) for part in zip(*parts, strict=True))
     return thresholds_of(sums, counts)
 
 
@@ -272,27 +267,10 @@ def _shares(given: PartialLabels, distances: FloatArray, indices: IntArray) -> F
 
 # Samples that are equal, or nearly so, with different label sets.
 
-_NEAR_SHARE = 0.001  # share of the rows that have a neighbour as near as the radius
 
-
-class ConflictingRows(NamedTuple):
-    """A group of near copies, and the labels in which they differ, by number."""
-
-    rows: IntArray
-    distance: float
-    labels: IntArray
-    majority: IntArray
-    n_cells: int
-
-
-def usual_radius(distances: FloatArray) -> float:
-    """Return a radius within which few rows have a neighbour: the 0.1 % quantile of distances to the nearest row."""
-    return float(np.quantile(distances[:, 0], _NEAR_SHARE, method="lower"))
-
-
-def conflicting_rows(
-    distances: FloatArray, indices: IntArray, given: PartialLabels, radius: float
-) -> list[ConflictingRows]:
+def conflicts_of(
+    distances: FloatArray, indices: IntArray, given: PartialLabels, names: Sequence[Any], radius: float
+) -> list[Conflict]:
     """Return the groups of rows that a chain of neighbours within the radius joins, and that differ in a known label.
 
     Those with most cells to correct come first, then those of the first rows.
@@ -313,7 +291,7 @@ def conflicting_rows(
     found = []
     for number in _that_differ(group, n_groups, sets):
         own = order[bounds[number] : bounds[number + 1]]
-        found.append(_conflict(members[own], float(farthest[number]), sets.rows(own)))
+        found.append(_conflict(members[own], float(farthest[number]), sets.rows(own), names))
     return sorted(found, key=lambda one: (-one.n_cells, one.rows[0]))
 
 
@@ -329,7 +307,7 @@ def _that_differ(group: IntArray, n_groups: int, sets: PartialLabels) -> list[in
     return groups
 
 
-def _conflict(rows: IntArray, distance: float, sets: PartialLabels) -> ConflictingRows:
+def _conflict(rows: IntArray, distance: float, sets: PartialLabels, names: Sequence[Any]) -> Conflict:
     labels = as_dense(sets.labels) == 1
     known: BoolArray = np.ones(labels.shape, dtype=np.bool_)
     if sets.unknown is not None:
@@ -338,24 +316,30 @@ def _conflict(rows: IntArray, distance: float, sets: PartialLabels) -> Conflicti
     majority = 2 * n_carry > n_known
     differ = np.flatnonzero((n_carry > 0) & (n_carry < n_known))
     n_cells = int(((labels != majority) & known)[:, differ].sum())
-    return ConflictingRows(rows, distance, differ, np.flatnonzero(majority), n_cells)
+    labels_in_words = named(differ, names), named(np.flatnonzero(majority), names)
+    return Conflict(tuple(rows.tolist()), distance, *labels_in_words, n_cells)
+
+
+def named(labels: IntArray, names: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the names of labels."""
+    return tuple(names[label] for label in labels.tolist())
 
 
 # Hubs: rows that are neighbours of many others, and how much their labels mislead these.
 
 
-class HubRow(NamedTuple):
-    """A row and the lists that it is in."""
-
-    row: int
-    n_lists: int
-    disagreement: float
-
-
-def hub_rows(indices: IntArray, n_lists: IntArray, given: PartialLabels, n_hubs: int) -> list[HubRow]:
+def hubs_of(indices: IntArray, n_lists: IntArray, given: PartialLabels, names: Sequence[Any], n_hubs: int) -> list[Hub]:
     """Return the rows that are in most lists, the first row first among equals."""
-    order = np.argsort(-n_lists, kind="stable")[:n_hubs]
-    return [HubRow(int(row), int(n_lists[row]), _disagreement(indices, row, given)) for row in order if n_lists[row]]
+    return [
+        Hub(row, int(n_lists[row]), _disagreement(indices, row, given), named(columns_of(given.labels, row), names))
+        for row in np.argsort(-n_lists, kind="stable")[:n_hubs].tolist()
+        if n_lists[row]
+    ]
+
+
+def columns_of(matrix: Matrix, row: int) -> IntArray:
+    """Return the columns in which a row is not 0, ascending."""
+    return np.flatnonzero(as_dense(matrix[[row]]).ravel())
 
 
 def _disagreement(indices: IntArray, row: int, given: PartialLabels) -> float:
@@ -373,33 +357,22 @@ def _disagreement(indices: IntArray, row: int, given: PartialLabels) -> float:
 
 CONFUSED, MISSING = "confused", "missing together"
 _FEWEST = 2  # rows: one row is a suspicious row, not a pattern
+_N_EXAMPLES = 5  # rows of a pair that are listed
 
 
-class PairOfLabels(NamedTuple):
-    """Two labels by number, and the rows in which both are wrong."""
-
-    kind: str
-    labels: tuple[int, int]
-    n_rows: int
-    expected: float
-    rows: IntArray
-
-
-def pairs_of_labels(missed: CSR, added: CSR, n_pairs: int, n_examples: int = 5) -> list[PairOfLabels]:
+def pairs_of_labels(missed: CSR, added: CSR, names: Sequence[Any], n_pairs: int) -> list[LabelPair]:
     """Return the pairs of labels that are wrong together most often, compared with the expected number of rows.
 
     `missed` and `added` (n_rows, n_labels) mark where a label was given and not predicted, and the reverse. The
     expected number of rows is the one for independent errors of these frequencies.
     """
-    found = [
-        *_counted(CONFUSED, missed, added, n_pairs, n_examples),
-        *_counted(MISSING, added, added, n_pairs, n_examples),
-    ]
+    found = [*_counted(CONFUSED, missed, added, n_pairs), *_counted(MISSING, added, added, n_pairs)]
     found.sort(key=lambda pair: (pair.expected - pair.n_rows, pair.kind, pair.labels))
-    return found[:n_pairs]
+    return [replace(pair, labels=named(np.array(pair.labels), names)) for pair in found[:n_pairs]]
 
 
-def _counted(kind: str, first: CSR, second: CSR, n_pairs: int, n_examples: int) -> list[PairOfLabels]:
+def _counted(kind: str, first: CSR, second: CSR, n_pairs: int) -> list[LabelPair]:
+    """Return the pairs of one kind, with labels by number."""
     n_rows = first.shape[0]
     one, two = first.astype(np.int64).tocsc(), second.astype(np.int64).tocsc()
     together = sparse.csr_array(one.T @ two)
@@ -413,6 +386,6 @@ def _counted(kind: str, first: CSR, second: CSR, n_pairs: int, n_examples: int) 
     found = []
     for at in order:
         i, j = int(pairs.row[at]), int(pairs.col[at])
-        rows = np.intersect1d(one[:, [i]].indices, two[:, [j]].indices)[:n_examples]
-        found.append(PairOfLabels(kind, (i, j), int(pairs.data[at]), float(expected[at]), rows))
+        rows = np.intersect1d(one[:, [i]].indices, two[:, [j]].indices)[:_N_EXAMPLES]
+        found.append(LabelPair(kind, (i, j), int(pairs.data[at]), float(expected[at]), tuple(rows.tolist())))
     return found

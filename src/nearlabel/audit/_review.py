@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -34,20 +34,11 @@ class _Predicted(NamedTuple):
         return np.where(self.labels, 1 - self.scores, self.scores)
 
 
-def _labels_wrong(predicted: _Predicted) -> FloatArray:
-    expected: FloatArray = predicted.wrong.sum(axis=1)
-    return expected
-
-
-def _set_wrong(predicted: _Predicted) -> FloatArray:
-    return np.asarray(1 - np.prod(1 - predicted.wrong, axis=1))
-
-
-def _f1_lost(predicted: _Predicted) -> FloatArray:
-    return np.asarray(1 - ExpectedF().expected(predicted.scores))
-
-
-_LOSSES = {"labels": _labels_wrong, "subset": _set_wrong, "f1": _f1_lost}
+_LOSSES: Mapping[str, Callable[[_Predicted], FloatArray]] = {
+    "labels": lambda predicted: np.asarray(predicted.wrong.sum(axis=1)),
+    "subset": lambda predicted: np.asarray(1 - np.prod(1 - predicted.wrong, axis=1)),
+    "f1": lambda predicted: np.asarray(1 - ExpectedF().expected(predicted.scores)),
+}
 LOSSES = tuple(_LOSSES)
 
 

@@ -7,43 +7,23 @@ is the same number for a positive and a negative, where 1 - 0.9 would be smaller
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nearlabel.utils.arrays import cells_of, entries, row_blocks
+from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.targets import PartialLabels
-from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, as_score_matrix, check_integer
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice
 
 _DIGITS = 12
 _ROUNDING = 1e-13  # a probability that is a sum may exceed 1; its self-confidence does not, when rounded
 _SLACK = 1e-9  # a mean of equal numbers differs from them by rounding
 _BYTES_PER_CELL = 32  # of temporary arrays
-
-
-class Block(NamedTuple):
-    """Some consecutive samples, their labels and the leave-one-out predictions for them.
-
-    Parameters
-    ----------
-    first_row : int
-        Row number of the first sample.
-    probabilities : array-like or sparse container of shape (n_rows, n_labels)
-        Leave-one-out probabilities, or shares of votes. An absent entry of a sparse container is 0.
-    labels : array-like, data frame or sparse container of shape (n_rows, n_labels)
-        0 and 1, and NaN where a cell is unknown.
-    shares : array-like or sparse container of shape (n_rows, n_labels), default=None
-        Shares of the neighbours' votes, which order cells of equal probability. None: row and label order them.
-    """
-
-    first_row: int
-    probabilities: MatrixLike
-    labels: MatrixLike
-    shares: MatrixLike | None = None
 
 
 class Cells(NamedTuple):
@@ -66,6 +46,27 @@ class Cells(NamedTuple):
     quality: FloatArray
     disagreement: FloatArray
     confidence: FloatArray
+
+    @classmethod
+    def of_rows(
+        cls, numbers: IntArray, confidence: FloatArray, quality: FloatArray, disagreement: FloatArray, n_cells: int
+    ) -> Cells:
+        """Return the most suspicious cells of some rows: known ones that any evidence contradicts.
+
+        The three scores are of all cells (n_rows, n_labels), NaN where a cell is unknown.
+        """
+        at = np.nonzero(confidence < 1)
+        if len(at[0]) > n_cells:
+            some = quality[at] <= np.partition(quality[at], n_cells - 1)[n_cells - 1]
+            at = at[0][some], at[1][some]
+        found = cls(numbers[at[0]], at[1], quality[at], disagreement[at], confidence[at])
+        return found.first(n_cells)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Cells]) -> Self:
+        """Return all cells of some parts."""
+        columns: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        return cls(*columns)
 
     def first(self, n_cells: int) -> Cells:
         """Return the first cells in the order of suspicion: quality, disagreement, row, label."""
@@ -108,10 +109,15 @@ def self_confidence(probabilities: MatrixLike, labels: MatrixLike) -> FloatArray
     >>> self_confidence([[0.9, 0.9]], [[1, 0]])
     array([[0.9, 0.1]])
     """
-    scores, given = _checked(probabilities, labels)
+    return confidence_of(*checked_evidence(probabilities, labels))
+
+
+def confidence_of(scores: Matrix, given: PartialLabels) -> FloatArray:
+    """Return `self_confidence` of checked probabilities and labels."""
     quality: FloatArray = np.empty(scores.shape)
     for block in row_blocks(scores.shape[0], _BYTES_PER_CELL * scores.shape[1]):
-        quality[block] = _confidence(as_dense(scores[block]), as_dense(given.labels[block]))
+        p = as_dense(scores[block])
+        quality[block] = np.round(np.where(as_dense(given.labels[block]) == 1, p, 1.0 - p), _DIGITS)
         if given.unknown is not None:
             quality[block][as_dense(given.unknown[block])] = np.nan
     return quality
@@ -195,12 +201,23 @@ def prior_odds(probabilities: MatrixLike, labels: MatrixLike, *, prior: ArrayLik
     >>> prior_odds([[0.2], [0.5], [0.1], [0.9]], [[1], [0], [0], [0]]).round(2).ravel()
     array([0.8 , 0.67, 1.2 , 0.13])
     """
-    confidence = self_confidence(probabilities, labels)
-    given = PartialLabels.of(labels, name="labels", dtype=None).labels
-    shares = _shares_of_values(positive_shares(labels) if prior is None else prior, confidence.shape[1])
-    for block in row_blocks(len(confidence), _BYTES_PER_CELL * confidence.shape[1]):
-        confidence[block] = _over(confidence[block], np.where(as_dense(given[block]) == 1, shares[1], shares[0]))
-    return confidence
+    scores, given = checked_evidence(probabilities, labels)
+    return odds_of(confidence_of(scores, given), given, positive_shares(labels) if prior is None else prior)
+
+
+def odds_of(confidence: FloatArray, given: PartialLabels, prior: ArrayLike) -> FloatArray:
+    """Return `prior_odds`, given `self_confidence` and checked labels."""
+    n_labels = confidence.shape[1]
+    shares = np.asarray(prior, dtype=np.float64)
+    if shares.shape != (n_labels,) or not ((shares >= 0) & (shares <= 1) | np.isnan(shares)).all():
+        raise ValueError(f"prior must be {n_labels} numbers from 0 to 1, one for each label, got {prior!r}.")
+    odds = np.empty_like(confidence)
+    for block in row_blocks(len(odds), _BYTES_PER_CELL * n_labels):
+        of_values = np.where(as_dense(given.labels[block]) == 1, shares, 1.0 - shares)
+        if ((of_values == 0) & ~np.isnan(confidence[block])).any():
+            raise ValueError("prior must be above 0 for every value that a label has, got 0.")
+        odds[block] = np.round(confidence[block] / of_values, _DIGITS)
+    return odds
 
 
 def disagreement(shares: MatrixLike, labels: MatrixLike) -> FloatArray:
@@ -229,94 +246,6 @@ def disagreement(shares: MatrixLike, labels: MatrixLike) -> FloatArray:
     return np.asarray(1.0 - self_confidence(shares, labels))
 
 
-def blocks_of(probabilities: MatrixLike, labels: MatrixLike, shares: MatrixLike | None = None) -> Iterator[Block]:
-    """Yield arrays in blocks, as `most_suspicious` takes them.
-
-    Parameters
-    ----------
-    probabilities, labels, shares
-        As in `Block`, of all samples.
-
-    Yields
-    ------
-    Block
-        Consecutive samples, few enough to keep temporary arrays small.
-    """
-    scores, given = _checked(probabilities, labels)
-    votes = None if shares is None else as_score_matrix(shares, name="shares")
-    for block in row_blocks(scores.shape[0], _BYTES_PER_CELL * scores.shape[1]):
-        yield Block(block.start, scores[block], given.rows(block).with_nan(), None if votes is None else votes[block])
-
-
-def most_suspicious(blocks: Iterable[Block], n_cells: int, *, prior: ArrayLike | None = None) -> Cells:
-    """Return the most suspicious cells of all blocks, the worst first.
-
-    Cells are ordered by `self_confidence`, or by `prior_odds` if `prior` is given. Among equal ones, the first is the
-    cell that more of the neighbours' votes disagree with, then the lower row, then the lower label. The result never
-    contains unknown cells, or cells that no evidence contradicts, with a self-confidence of 1; so it may have fewer
-    than n_cells.
-
-    The memory needed is that of the largest block. If both probabilities and labels are sparse, only cells that are
-    stored in one of them are visited: then 100,000 samples and 10,000 labels are no more work than their votes.
-
-    Parameters
-    ----------
-    blocks : iterable of Block
-        All samples, in any order.
-    n_cells : int
-        Largest number of cells.
-    prior : array-like of shape (n_labels,), default=None
-        Prior probability of each label: `halfway_prior`, which found most errors on the sets we tried, or
-        `positive_shares`. None: order by self-confidence.
-
-    Returns
-    -------
-    Cells
-        Rows, labels, and the scores that order them.
-
-    Raises
-    ------
-    ValueError
-        If there is no block, one is malformed as in `self_confidence`, or a parameter is out of range.
-
-    Examples
-    --------
-    >>> from nearlabel.audit._scores import blocks_of, most_suspicious
-    >>> p, y = [[0.9, 0.2], [0.3, 0.1], [0.8, 0.9]], [[0, 0], [1, 1], [1, 1]]
-    >>> cells = most_suspicious(blocks_of(p, y), 3)
-    >>> list(zip(cells.rows.tolist(), cells.labels.tolist(), cells.quality.tolist()))
-    [(0, 0, 0.1), (1, 1, 0.1), (1, 0, 0.3)]
-    """
-    n_cells = check_integer("n_cells", n_cells, low=1)
-    worst: Cells | None = None
-    for block in blocks:
-        bound = np.inf if worst is None or len(worst.rows) < n_cells else worst.quality[-1]
-        found = _of_block(block, n_cells, prior, bound)
-        worst = found if worst is None else _joined(worst, found).first(n_cells)
-    if worst is None:
-        raise ValueError("blocks must have at least one block, got none.")
-    return worst
-
-
-def _of_block(block: Block, n_cells: int, prior: ArrayLike | None, bound: float) -> Cells:
-    """Return the most suspicious cells of a block, at most `bound` in quality."""
-    scores, given = _checked(block.probabilities, block.labels)
-    rows, labels, confidence = _contradicted(scores, given)
-    quality = confidence
-    if prior is not None:
-        shares = _shares_of_values(prior, scores.shape[1])
-        quality = _over(quality, shares[cells_of(given.labels, rows, labels).astype(np.intp), labels])
-    if len(quality) > n_cells:
-        bound = min(bound, np.partition(quality, n_cells - 1)[n_cells - 1])
-    some = quality <= bound
-    rows, labels, quality, confidence = rows[some], labels[some], quality[some], confidence[some]
-    against = np.full(len(rows), np.nan)
-    if block.shares is not None:
-        votes = as_score_matrix(block.shares, name="shares")
-        against = 1.0 - _confidence(cells_of(votes, rows, labels), cells_of(given.labels, rows, labels))
-    return Cells(rows + block.first_row, labels, quality, against, confidence).first(n_cells)
-
-
 def _counts(given: PartialLabels) -> tuple[IntArray, IntArray]:
     """Return how many cells of each label are known, and how many of them are positive, (n_labels,) each."""
     n_samples, n_labels = given.labels.shape
@@ -326,49 +255,7 @@ def _counts(given: PartialLabels) -> tuple[IntArray, IntArray]:
     return n_known, as_dense(given.labels.sum(axis=0, dtype=np.int64))
 
 
-def _contradicted(scores: Matrix, given: PartialLabels) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return row, label and self-confidence of the known cells whose self-confidence is below 1."""
-    if sparse.issparse(scores) and sparse.issparse(given.labels):
-        rows, labels, _ = entries(scores.astype(np.bool_) + given.labels.astype(np.bool_))
-        quality = _confidence(cells_of(scores, rows, labels), cells_of(given.labels, rows, labels))
-        below = quality < 1
-        rows, labels, quality = rows[below], labels[below], quality[below]
-    else:
-        every = _confidence(as_dense(scores), as_dense(given.labels))
-        rows, labels = np.nonzero(every < 1)
-        quality = every[rows, labels]
-    if given.unknown is not None:
-        known = ~cells_of(given.unknown, rows, labels).astype(np.bool_)
-        rows, labels, quality = rows[known], labels[known], quality[known]
-    return rows, labels, quality
-
-
-def _confidence(scores: Any, labels: Any) -> FloatArray:
-    """Return the probability of the given value of cells, in any shape."""
-    return np.asarray(np.round(np.where(labels == 1, scores, 1.0 - scores), _DIGITS), dtype=np.float64)
-
-
-def _over(quality: FloatArray, shares: FloatArray) -> FloatArray:
-    """Return the self-confidence of known cells divided by the prior of their values, in any shape."""
-    if ((shares == 0) & ~np.isnan(quality)).any():
-        raise ValueError("prior must be above 0 for every value that a label has, got 0.")
-    return np.round(quality / shares, _DIGITS)
-
-
-def _shares_of_values(prior: ArrayLike, n_labels: int) -> FloatArray:
-    """Return the shares of negatives and of positives (2, n_labels)."""
-    positive = np.asarray(prior, dtype=np.float64)
-    if positive.shape != (n_labels,) or not ((positive >= 0) & (positive <= 1) | np.isnan(positive)).all():
-        raise ValueError(f"prior must be {n_labels} numbers from 0 to 1, one for each label, got {prior!r}.")
-    return np.stack([1.0 - positive, positive])
-
-
-def _joined(one: Cells, other: Cells) -> Cells:
-    columns: list[Any] = [np.concatenate(parts) for parts in zip(one, other, strict=True)]
-    return Cells(*columns)
-
-
-def _checked(probabilities: MatrixLike, labels: MatrixLike) -> tuple[Matrix, PartialLabels]:
+def checked_evidence(probabilities: MatrixLike, labels: MatrixLike) -> tuple[Matrix, PartialLabels]:
     """Return probabilities and labels of one shape, dense or CSR."""
     given = PartialLabels.of(labels, name="labels", dtype=None)
     scores = as_score_matrix(probabilities, name="probabilities")
@@ -380,3 +267,147 @@ def _checked(probabilities: MatrixLike, labels: MatrixLike) -> tuple[Matrix, Par
     if values.size and not (values.min() >= -_ROUNDING and values.max() <= 1 + _ROUNDING):
         raise ValueError(f"probabilities must be from 0 to 1, got values from {values.min()} to {values.max()}.")
     return scores, given
+
+
+# Confident learning on cells, and the quality of the labels of each sample (Northcutt, Jiang and Chuang 2021).
+
+
+def confident_sums(quality: FloatArray, given: PartialLabels) -> tuple[FloatArray, IntArray]:
+    """Return the sum of the self-confidence of the negatives and of the positives of each label, and their numbers.
+
+    Each is (2, n_labels). The sums over blocks of samples can be added; `thresholds_of` takes the totals.
+    """
+    sums, counts = np.zeros((2, quality.shape[1])), np.zeros((2, quality.shape[1]), dtype=np.int64)
+    for block in row_blocks(len(quality), _BYTES_PER_CELL * quality.shape[1]):
+        known, positive = ~np.isnan(quality[block]), as_dense(given.labels[block]) == 1
+        for value, cells in enumerate((known & ~positive, known & positive)):
+            sums[value] += np.where(cells, quality[block], 0.0).sum(axis=0)
+            counts[value] += cells.sum(axis=0)
+    return sums, counts
+
+
+def thresholds_of(sums: FloatArray, counts: IntArray) -> FloatArray:
+    """Return θ0 and θ1 (2, n_labels), the mean self-confidence of each label's negatives and of its positives.
+
+    NaN for a value that no known cell has.
+    """
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def confident_issues(probabilities: MatrixLike, labels: MatrixLike) -> BoolArray:
+    """Return which cells confident learning marks as wrong, label by label.
+
+    A cell is an issue if the probability of the other value is at least the mean self-confidence of the cells that have
+    that value, and the excess over that mean is not larger for its own value. So, unlike a score, this gives a number
+    of issues. A label of one class has none.
+
+    Parameters
+    ----------
+    probabilities, labels
+        As in `self_confidence`.
+
+    Returns
+    -------
+    issues : ndarray of bool of shape (n_samples, n_labels)
+        False where a cell is unknown.
+
+    Raises
+    ------
+    ValueError
+        As `self_confidence`.
+
+    References
+    ----------
+    C. Northcutt, L. Jiang, I. Chuang: Confident Learning: Estimating Uncertainty in Dataset Labels. Journal of
+    Artificial Intelligence Research 70, 2021: the off-diagonal of the confident joint of each label.
+
+    Examples
+    --------
+    >>> from nearlabel.audit import confident_issues
+    >>> confident_issues([[0.9], [0.8], [0.1], [0.2], [0.9]], [[1], [1], [0], [0], [0]]).ravel()
+    array([False, False, False, False,  True])
+    """
+    scores, given = checked_evidence(probabilities, labels)
+    quality = confidence_of(scores, given)
+    return issues_of(quality, given, thresholds_of(*confident_sums(quality, given)))
+
+
+def issues_of(quality: FloatArray, given: PartialLabels, thresholds: FloatArray) -> BoolArray:
+    """Return which cells are issues, given their `self_confidence` and the thresholds: see `confident_issues`."""
+    of_negatives, of_positives = thresholds
+    issues = np.empty(quality.shape, dtype=np.bool_)
+    for block in row_blocks(len(quality), _BYTES_PER_CELL * quality.shape[1]):
+        own, other, positive = quality[block], 1.0 - quality[block], as_dense(given.labels[block]) == 1
+        confident = other >= np.where(positive, of_negatives, of_positives) - _SLACK
+        own_confident = own >= np.where(positive, of_positives, of_negatives) - _SLACK
+        issues[block] = confident & (~own_confident | (other > 0.5 + _SLACK))
+    return issues
+
+
+def row_quality(quality: FloatArray, *, by: str = "moving_average", alpha: float = 0.8) -> FloatArray:
+    """Return one score per sample from the scores of its known cells; lower is more suspicious.
+
+    Parameters
+    ----------
+    quality : ndarray of shape (n_samples, n_labels)
+        Scores of cells, lower is more suspicious; NaN where a cell is unknown.
+    by : {"moving_average", "least", "mean"}, default="moving_average"
+        "moving_average": the exponential moving average of the scores in descending order, which ends with the worst
+        cells and so weighs them most. "least": the worst cell. "mean": all cells with equal weight.
+    alpha : float, default=0.8
+        Weight of the next score in the moving average, from 0 to 1.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        NaN for a sample without a known cell.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or there is no sample or no label.
+
+    References
+    ----------
+    A. Thyagarajan, E. Snorrason, C. Northcutt, J. Mueller: Identifying Incorrect Annotations in Multi-Label
+    Classification Data. arXiv:2211.13895, 2022 (the moving average, and alpha).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearlabel.audit import row_quality
+    >>> row_quality(np.array([[0.4, 0.1, 0.9]])).round(2)
+    array([0.18])
+    """
+    check_choice("by", by, set(_AGGREGATES) | {"moving_average"})
+    if not 0 <= alpha <= 1:
+        raise ValueError(f"alpha must be from 0 to 1, got {alpha!r}.")
+    if quality.ndim != 2 or not quality.size:
+        raise ValueError(f"quality must be of at least one sample and one label, got shape {quality.shape}.")
+    aggregate = partial(_moving_average, alpha=alpha) if by == "moving_average" else _AGGREGATES[by]
+    found: FloatArray = np.empty(len(quality))
+    for block in row_blocks(len(quality), _BYTES_PER_CELL * quality.shape[1]):
+        found[block] = aggregate(quality[block])
+    return found
+
+
+def _moving_average(quality: FloatArray, alpha: float) -> FloatArray:
+    """Return the exponential moving average of each row's scores in descending order, without NaN."""
+    descending = -np.sort(-quality, axis=1)  # NaN comes last
+    average = descending[:, 0].copy()
+    for following in descending[:, 1:].T:
+        average = np.where(np.isnan(following), average, alpha * following + (1.0 - alpha) * average)
+    return average
+
+
+def _mean(quality: FloatArray) -> FloatArray:
+    known = ~np.isnan(quality)
+    n_known = known.sum(axis=1)
+    total = np.where(known, quality, 0.0).sum(axis=1)
+    return np.where(n_known > 0, total / np.maximum(n_known, 1), np.nan)
+
+
+_AGGREGATES: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "least": partial(np.fmin.reduce, axis=1),  # without NaN; NaN where all are NaN
+    "mean": _mean,
+}

@@ -176,7 +176,9 @@ def suggest(
     if strategy == "random":
         rows, scores = random.choice(n_pool, wanted, replace=False), [None] * wanted
     else:
-        looked_at = _some_rows(n_pool, max(wanted, MOST_ROWS), random)
+        looked_at, most = np.arange(n_pool), max(wanted, MOST_ROWS)
+        if n_pool > most:
+            looked_at = np.sort(random.choice(n_pool, most, replace=False))
         places, gains = most_representative(_coverage(model, X_pool, looked_at, X_labelled), wanted)
         rows, scores = looked_at[places], (gains * (n_pool / len(looked_at))).tolist()
     close = _close_labels(model, _safe_indexing(X_pool, rows), label_names)
@@ -207,13 +209,6 @@ def _as_searched(model: Any, X: MatrixLike) -> Any:
     if hasattr(found.classifier, "best_estimator_"):
         return _as_searched(found.classifier.best_estimator_, found.classifier._queries(rows))
     return check_rows(found.classifier, rows, reset=False)
-
-
-def _some_rows(n_rows: int, n: int, random_state: np.random.RandomState) -> IntArray:
-    """Return the numbers of at most n rows, ascending."""
-    if n_rows <= n:
-        return np.arange(n_rows)
-    return np.sort(random_state.choice(n_rows, n, replace=False))
 
 
 def _search_of(model: Any, classifier: Any, *, required: bool) -> Any:

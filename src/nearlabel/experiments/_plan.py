@@ -18,7 +18,7 @@ from nearlabel.experiments._record_lines import Record
 from nearlabel.experiments._summary import table_of_fold
 from nearlabel.metrics import CATALOGUE, Metric, label_propensities
 from nearlabel.metrics.catalogue import needs_propensities
-from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, PER_LABEL, PER_ROW, WITHOUT_COPIES, score_and_count
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, PER_LABEL, PER_ROW, WITHOUT_COPIES, Evaluation, metrics_of
 from nearlabel.models.decision import cut
 from nearlabel.models.out_of_sample import largest_group, of_groups, splitter_of
 from nearlabel.preprocessing import SCALES, check_scale
@@ -337,7 +337,8 @@ class Plan:
         ours = [metric for metric in metrics if isinstance(metric, Metric)]
         scores = fitted.test_scores[rows] if any(metric.needs == "score" for metric in ours) else None
         propensities = fitted.propensities if any(map(needs_propensities, ours)) else None
-        values = score_and_count(Y[rows], labels[rows], scores, metrics, propensities=propensities)
+        evaluation = Evaluation.of(Y[rows], metrics_of(metrics))
+        values = evaluation.values(labels[rows], scores, propensities=propensities)
         for value in values.values():
             yield value if np.isfinite(value) else None
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from nearlabel.experiments._record_lines import COUNTS_OF_LABELS, FIGURES_OF_LABELS, Record
 from nearlabel.labels import known_counts
 from nearlabel.metrics import label_table
-from nearlabel.metrics.counts import Counts
-from nearlabel.metrics.evaluation import PER_LABEL, ratios_of_labels
+from nearlabel.metrics.counts import Counts, ratios_of_labels
+from nearlabel.metrics.evaluation import PER_LABEL
 from nearlabel.utils.targets import has_unknown
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 

@@ -14,7 +14,7 @@ from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import LeavingOut
 from nearlabel.lazy._engine import Groups
 from nearlabel.metrics import MetricLike, get_metric
-from nearlabel.metrics.evaluation import Evaluation, metrics_of, needs_of
+from nearlabel.metrics.evaluation import Evaluation, metrics_of
 from nearlabel.models.out_of_sample import Answer, Fold, Needs, join_answers
 from nearlabel.models.selector import Criterion
 from nearlabel.neighbors import RESERVE, clone_search
@@ -295,7 +295,7 @@ class NeighborsSweep:
             "n_neighbors", and the values by the name of the metric.
         """
         known = metrics_of(metrics)
-        needed = set(map(needs_of, known))
+        needed = {metric.needs for metric in known}
         evaluation, rows = None, []
         for _, truth, answer in self.answers(labels="prediction" in needed, scores="score" in needed):
             evaluation = evaluation or Evaluation.of(truth, known)  # every number has the same true label sets

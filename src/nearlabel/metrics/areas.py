@@ -24,12 +24,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearlabel.metrics._ranks import absent_columns, line_blocks
 from nearlabel.metrics.counts import mean
-from nearlabel.metrics.inputs import Truth, check_weights, declared, dense_rows, is_sparse
+from nearlabel.metrics.inputs import Truth, check_weights, declared, is_sparse
+from nearlabel.metrics.ranking import absent_columns, line_blocks
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_choice
+from nearlabel.utils.validation import as_dense, check_choice
 
 Average: TypeAlias = Literal["macro", "micro", "samples", "weighted"]
 UndefinedRule: TypeAlias = Literal["skip", "propagate"]
@@ -193,50 +193,33 @@ def _has_one_class(given: PartialLabels, average: Average) -> BoolArray:
     return np.asarray((positives == 0) | (positives == n_known))
 
 
-class _Cells(NamedTuple):
-    """Checked matrices (n_samples, n_labels) without the rows of weight 0, and the other rows' weights."""
-
-    true: Matrix
-    scores: Matrix
-    weights: FloatArray | None
-
-    @classmethod
-    def of(cls, true: Matrix, scores: Matrix, weights: FloatArray | None) -> _Cells:
-        """Leave out rows with weight 0: they must not count as a second class."""
-        if weights is None or weights.all():
-            return cls(true, scores, weights)
-        kept = np.flatnonzero(weights)
-        return cls(true[kept], scores[kept], weights[kept])
-
-    def areas(self, average: Average) -> Areas:
-        """Return the areas of each label, each sample or the whole matrix."""
-        if average == "samples":
-            return areas_of_lines(self.true, self.scores, None)
-        if average == "micro":
-            weights = None if self.weights is None else np.repeat(self.weights, self.true.shape[1])
-            return areas_of_lines(_as_one_line(self.true), _as_one_line(self.scores), weights)
-        return areas_of_lines(transposed(self.true), transposed(self.scores), self.weights)
-
-
-def areas_of_labels(true: Matrix, scores: Matrix, weights: FloatArray | None) -> Areas:
-    """Return the areas of each label of checked matrices (n_samples, n_labels)."""
-    return _Cells.of(true, scores, weights).areas("macro")
-
-
 def _areas_of(
     y_true: MatrixLike, y_score: MatrixLike, average: Average, sample_weight: Any
 ) -> tuple[Areas, FloatArray | None]:
-    """Return the areas of the lines that `average` names, and the lines' weights in the mean."""
+    """Check the user's arguments, and return the areas and the weights of their mean."""
     check_choice("average", average, _AVERAGES)
     truth = Truth.of(y_true, sample_weight)
-    cells = _Cells.of(truth.labels, truth.scores(y_score), truth.weights)
-    areas = cells.areas(average)
-    return areas, {"weighted": areas.n_positive, "samples": cells.weights}.get(average)
+    return areas_of(truth.labels, truth.scores(y_score), truth.weights, average)
 
 
-def _as_one_line(matrix: Matrix) -> Matrix:
-    line = matrix.reshape((1, -1))
-    return line.tocsr() if is_sparse(line) else line
+def areas_of(
+    true: Matrix, scores: Matrix, weights: FloatArray | None, average: Average = "macro"
+) -> tuple[Areas, FloatArray | None]:
+    """Return the areas of each label, each sample or the whole matrix, and the weights of these in the mean."""
+    if weights is not None and not weights.all():  # rows with weight 0 must not count as a second class
+        kept = np.flatnonzero(weights)
+        true, scores, weights = true[kept], scores[kept], weights[kept]
+    sizes = None if average == "samples" else weights
+    if average == "micro" and weights is not None:
+        sizes = np.repeat(weights, true.shape[1])
+    areas = _areas_of_lines(_as_lines(true, average), _as_lines(scores, average), sizes)
+    return areas, {"weighted": areas.n_positive, "samples": weights}.get(average)
+
+
+def _as_lines(matrix: Matrix, average: Average) -> Matrix:
+    if average != "samples":
+        matrix = matrix.reshape((1, -1)) if average == "micro" else matrix.T
+    return matrix.tocsr() if is_sparse(matrix) else matrix
 
 
 def _mean_of_lines(values: FloatArray, weights: FloatArray | None, undefined: UndefinedRule) -> float:
@@ -263,16 +246,11 @@ class Areas(NamedTuple):
     n_positive: FloatArray  # or the sum of their weights
 
 
-def areas_of_lines(true: Matrix, scores: Matrix, weights: FloatArray | None) -> Areas:
+def _areas_of_lines(true: Matrix, scores: Matrix, weights: FloatArray | None) -> Areas:
     """Return the areas of each row of matrices (n_lines, n_cells); `weights` (n_cells,) are above 0."""
     sizes = np.ones(true.shape[1]) if weights is None else weights
     blocks = [_areas_of_block(true[lines], scores[lines], sizes) for lines in line_blocks(true, scores)]
     return Areas(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
-
-
-def transposed(matrix: Matrix) -> Matrix:
-    """Return the columns of a matrix as lines."""
-    return matrix.T.tocsr() if is_sparse(matrix) else matrix.T
 
 
 def _areas_of_block(true: Matrix, scores: Matrix, sizes: FloatArray) -> Areas:
@@ -284,8 +262,7 @@ def _areas_of_block(true: Matrix, scores: Matrix, sizes: FloatArray) -> Areas:
         sizes_kept = sizes[kept]
         sizes_kept[stands_for_others] += sizes[absent].sum()
         true, scores, sizes = true[:, kept], scores[:, kept], sizes_kept
-    everything = slice(None)
-    return _areas(dense_rows(true, everything).astype(bool), -dense_rows(scores, everything), sizes)
+    return _areas(as_dense(true).astype(bool), -as_dense(scores), sizes)
 
 
 def _areas(positive: BoolArray, losses: FloatArray, sizes: FloatArray) -> Areas:

@@ -286,10 +286,8 @@ def _of_function(function: Any) -> Metric:
             f"metric must define whether greater is better, since its name ends like that of a loss, got {name!r}."
             f" Hint: Metric({name!r}, function, greater_is_better=False)."
         )
-    parameters = [*_parameters(function)]
-    needs: Literal["prediction", "score"] = (
-        "score" if parameters[1:2] and parameters[1] in _SCORE_NAMES else "prediction"
-    )
+    takes_scores = not set(_SCORE_NAMES).isdisjoint([*_parameters(function)][1:2])
+    needs: Literal["prediction", "score"] = "score" if takes_scores else "prediction"
     return Metric(name, function, needs, getattr(function, "greater_is_better", True))
 
 

@@ -14,14 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.metrics.inputs import (
-    Truth,
-    blank_predictions,
-    check_predicted,
-    check_zero_division,
-    is_sparse,
-    known_weight,
-)
+from nearlabel.metrics.inputs import Truth, check_predicted, check_zero_division, is_sparse, known_weight
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 
 
@@ -58,7 +51,9 @@ class Comparison:
         if is_sparse(true) or is_sparse(predicted):
             true, predicted = sparse.csr_array(true), sparse.csr_array(predicted)
             unknown = None if unknown is None else sparse.csr_array(unknown)
-        return cls(true, blank_predictions(predicted, unknown), weights, unknown)
+        if unknown is not None:
+            predicted = predicted - predicted * unknown if is_sparse(predicted) else np.where(unknown, 0, predicted)
+        return cls(true, predicted, weights, unknown)
 
     @cached_property
     def per_example(self) -> Counts:
@@ -227,3 +222,9 @@ MEAN_RATIOS: Mapping[str, MeanRatio] = MappingProxyType(
         "macro_f1": MeanRatio("per_label", (fbeta(1.0),)),
     }
 )
+
+
+def ratios_of_labels(counts: Counts, zero_division: float) -> dict[str, FloatArray]:
+    """Return precision, recall and F1 of each label from its counts."""
+    ratios = {"precision": precision, "recall": recall, "f1": fbeta(1.0)}
+    return {name: of_known(ratio, counts, zero_division) for name, ratio in ratios.items()}

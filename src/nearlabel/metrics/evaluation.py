@@ -9,37 +9,15 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearlabel.metrics import _ranks
-from nearlabel.metrics._ranks import Ranking
-from nearlabel.metrics.areas import areas_of_labels, count_skipped
+from nearlabel.metrics import inputs, ranking
+from nearlabel.metrics.areas import areas_of, count_skipped
 from nearlabel.metrics.catalogue import CATALOGUE, Metric, MetricLike, get_metric, option_of, options_left_open
-from nearlabel.metrics.counts import (
-    MEAN_RATIOS,
-    Comparison,
-    Counts,
-    compare_checked,
-    fbeta,
-    mean,
-    of_known,
-    precision,
-    recall,
-)
-from nearlabel.metrics.inputs import (
-    TieRule,
-    TrivialRule,
-    Truth,
-    are_probabilities,
-    check_predicted,
-    check_scores,
-    check_weights,
-    check_zero_division,
-    known_weight,
-)
+from nearlabel.metrics.counts import MEAN_RATIOS, Comparison, compare_checked, mean, ratios_of_labels
 from nearlabel.metrics.probabilities import losses_of_labels
 from nearlabel.utils.targets import label_names_of
-from nearlabel.utils.types import FloatArray, LabelType, Matrix, MatrixLike
+from nearlabel.utils.types import LabelType, Matrix, MatrixLike
 
-EMPTY_PREDICTIONS = "empty_predictions"  # the share of samples without predicted labels: neither good nor bad
+EMPTY_PREDICTIONS = "empty_predictions"
 PER_LABEL = "per_label"  # in place of a metric's name: marks a table of all labels, without a value
 PER_ROW = "per_row"  # likewise, marks a table of the label sets of all test samples
 WITHOUT_COPIES = "_without_copies"  # suffix of a metric on samples that have no exact copy in the training data
@@ -47,11 +25,11 @@ WITHOUT_COPIES = "_without_copies"  # suffix of a metric on samples that have no
 _MEANS_OVER_LABELS = frozenset(name for name, known in MEAN_RATIOS.items() if known.groups == "per_label") | {
     "macro_fbeta"
 }
-_FROM_RANKING: dict[str, Callable[[Ranking, TrivialRule], float]] = {
-    "one_error": _ranks.top_is_wrong,
-    "coverage": _ranks.depth,
-    "ranking_loss": _ranks.reversed_share,
-    "average_precision": _ranks.precision_of_ranks,
+_FROM_RANKING: dict[str, Callable[[ranking.Ranking, inputs.TrivialRule], float]] = {
+    "one_error": ranking.top_is_wrong,
+    "coverage": ranking.depth,
+    "ranking_loss": ranking.reversed_share,
+    "average_precision": ranking.precision_of_ranks,
 }
 
 
@@ -77,8 +55,8 @@ def score_all(
     metrics: Iterable[MetricLike] | None = None,
     *,
     zero_division: float = 0.0,
-    ties: TieRule = "pessimistic",
-    trivial: TrivialRule = "drop",
+    ties: inputs.TieRule = "pessimistic",
+    trivial: inputs.TrivialRule = "drop",
     propensities: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> dict[str, float]:
@@ -138,30 +116,32 @@ class Evaluation(NamedTuple):
     """Metrics with true label sets, which are checked once for any number of predictions.
 
     `values` is the door for predictions that were passed by the user or made by a user's class, `of_checked` the one
-    for our own. Among the metrics may be "empty_predictions".
+    for our own.
     """
 
-    metrics: Sequence[Metric | str]
-    truth: Truth
+    metrics: Sequence[Metric]
+    truth: inputs.Truth
     dtype: LabelType | None  # of label sets, as in `as_label_matrix`
     sample_weight: Any = None  # as the user passed it
 
     @classmethod
-    def of(cls, y_true: MatrixLike, metrics: Sequence[Metric | str], sample_weight: Any = None) -> Self:
+    def of(cls, y_true: MatrixLike, metrics: Sequence[Metric], sample_weight: Any = None) -> Self:
         """Check true label sets and weights."""
         # A byte type is enough for ratios of counts; other metrics, such as a user's, may sum products.
-        dtype = None if set(map(_name_of, metrics)) <= {*MEAN_RATIOS, EMPTY_PREDICTIONS} else np.int64
-        return cls(metrics, Truth.of(y_true, sample_weight, dtype=dtype), dtype, sample_weight)
+        dtype = None if {metric.name for metric in metrics} <= {*MEAN_RATIOS, EMPTY_PREDICTIONS} else np.int64
+        return cls(metrics, inputs.Truth.of(y_true, sample_weight, dtype=dtype), dtype, sample_weight)
 
     def rows(self, some: Any) -> Self:
         """Return the same metrics for some samples of label sets without unknown cells and weights."""
-        return self._replace(truth=Truth.known(self.truth.labels[some]))
+        return self._replace(truth=inputs.Truth.known(self.truth.labels[some]))
 
     def values(self, y_pred: MatrixLike | None, y_score: MatrixLike | None, **rules: Any) -> dict[str, float]:
         """Check predictions, and return the values by name, in the order of the metrics; rules are of `score_all`."""
-        needs = set(map(needs_of, self.metrics))
-        predicted = check_predicted(y_pred, self.truth.shape, dtype=self.dtype) if "prediction" in needs else None
-        scores = check_scores(y_score, self.truth.shape) if "score" in needs else None
+        needs = {metric.needs for metric in self.metrics}
+        predicted = (
+            inputs.check_predicted(y_pred, self.truth.shape, dtype=self.dtype) if "prediction" in needs else None
+        )
+        scores = inputs.check_scores(y_score, self.truth.shape) if "score" in needs else None
         return self.of_checked(predicted, scores, **rules)
 
     def of_checked(
@@ -170,20 +150,18 @@ class Evaluation(NamedTuple):
         scores: Matrix | None,
         *,
         zero_division: float = 0.0,
-        ties: TieRule = "pessimistic",
-        trivial: TrivialRule = "drop",
+        ties: inputs.TieRule = "pessimistic",
+        trivial: inputs.TrivialRule = "drop",
         propensities: ArrayLike | None = None,
     ) -> dict[str, float]:
         """Return the values of checked predictions; what no metric needs may be None."""
         rules = {"zero_division": zero_division, "ties": ties, "trivial": trivial, "propensities": propensities}
         truth, values, second = self.truth, {}, {"prediction": predicted, "score": scores}
-        needs = set(map(needs_of, self.metrics))
+        needs = {metric.needs for metric in self.metrics}
         counts: Any = compare_checked(truth, predicted) if "prediction" in needs else None
-        ranks: Any = _ranks.rank_checked(truth, truth.blank(scores), ties) if "score" in needs else None
+        ranks: Any = ranking.rank_checked(truth, truth.blank(scores), ties) if "score" in needs else None
         for metric in self.metrics:
-            if isinstance(metric, str):
-                values[metric] = _share_of_empty(predicted, self.sample_weight)
-            elif metric.name in MEAN_RATIOS:
+            if metric.name in MEAN_RATIOS:
                 values[metric.name] = MEAN_RATIOS[metric.name].of(counts, zero_division)
             elif metric.name in _FROM_RANKING:
                 values[metric.name] = _FROM_RANKING[metric.name](ranks, trivial)
@@ -194,18 +172,13 @@ class Evaluation(NamedTuple):
         return values
 
 
-def needs_of(metric: Metric | str) -> str:
-    """Return what a metric, or "empty_predictions", is computed from: "prediction" or "score"."""
-    return "prediction" if isinstance(metric, str) else metric.needs
+def _share_of_empty(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    """Return the share of samples without predicted labels, which is neither good nor bad."""
+    is_empty = np.asarray(y_pred.sum(axis=1)) == 0
+    return mean(is_empty, inputs.check_weights(sample_weight, len(is_empty)))
 
 
-def _name_of(metric: Metric | str) -> str:
-    return metric if isinstance(metric, str) else metric.name
-
-
-def _share_of_empty(predicted: Any, sample_weight: Any) -> float:
-    is_empty = np.asarray(predicted.sum(axis=1)) == 0
-    return mean(is_empty, check_weights(sample_weight, len(is_empty)))
+_EMPTY = Metric(EMPTY_PREDICTIONS, _share_of_empty)
 
 
 def _chosen(metrics: Iterable[MetricLike] | None, given: dict[str, bool]) -> list[Metric]:
@@ -233,56 +206,32 @@ def _distinct(metrics: Iterable[MetricLike]) -> list[Metric]:
     return chosen
 
 
-def metrics_of(metrics: Sequence[MetricLike]) -> list[Metric | str]:
-    """Return the metrics for an `Evaluation`, "empty_predictions" unchanged."""
-    others = iter(_distinct(metric for metric in metrics if metric != EMPTY_PREDICTIONS))
-    return [EMPTY_PREDICTIONS if metric == EMPTY_PREDICTIONS else next(others) for metric in metrics]
+def metrics_of(metrics: Sequence[MetricLike]) -> list[Metric]:
+    """Return the metrics for an `Evaluation`; "empty_predictions" may be among them."""
+    return _distinct(_EMPTY if metric == EMPTY_PREDICTIONS else metric for metric in metrics)
 
 
-def skipped_lines(
-    y_true: MatrixLike, metrics: Iterable[MetricLike], *, sample_weight: ArrayLike | None = None
-) -> dict[str, int]:
+def skipped_lines(y_true: MatrixLike, metrics: Iterable[Metric]) -> dict[str, int]:
     """Return, by name, how many labels or samples each metric leaves out; only metrics that leave out some."""
-    known = map(get_metric, metrics)
-    counts = {metric.name: count_left_out(metric, y_true, sample_weight=sample_weight) for metric in known}
+    counts = {metric.name: count_left_out(metric, y_true) for metric in metrics}
     return {name: count for name, count in counts.items() if count}
 
 
-def count_left_out(metric: Metric, y_true: MatrixLike, *, sample_weight: ArrayLike | None = None) -> int:
+def count_left_out(metric: Metric, y_true: MatrixLike) -> int:
     """Return how many labels, or samples, a metric leaves out.
 
     Areas leave out those with one class; means over labels leave out labels without known cells.
     """
     if option_of(metric, "undefined") == "skip":
-        return count_skipped(y_true, average=option_of(metric, "average"), sample_weight=sample_weight)
+        return count_skipped(y_true, average=option_of(metric, "average"))
     if is_mean_over_labels(metric.name):
-        truth = Truth.of(y_true, sample_weight)
-        return int((np.asarray(truth.n_known(axis=0)) == 0).sum())
+        return int((np.asarray(inputs.Truth.of(y_true).n_known(axis=0)) == 0).sum())
     return 0
-
-
-def may_leave_out(metric: Metric) -> bool:
-    """Return whether a metric leaves out labels, or samples, on some data."""
-    return option_of(metric, "undefined") == "skip" or is_mean_over_labels(metric.name)
 
 
 def is_mean_over_labels(name: str) -> bool:
     """Return whether one of our metrics, given by name, is the mean over labels of ratios of their counts."""
     return name.partition(":")[0] in _MEANS_OVER_LABELS
-
-
-def score_and_count(
-    truth: Matrix,
-    predicted: Matrix | None,
-    scores: FloatArray | None,
-    metrics: Sequence[MetricLike],
-    *,
-    propensities: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-) -> dict[str, float]:
-    """Return the result of `score_all`, with "empty_predictions" if it is requested, in the order of the metrics."""
-    evaluation = Evaluation.of(truth, metrics_of(metrics), sample_weight)
-    return evaluation.values(predicted, scores, propensities=propensities)
 
 
 # A table of metrics for each label, to see the labels behind a mean over labels.
@@ -338,17 +287,17 @@ def label_table(
     """
     if y_pred is None and y_score is None:
         raise ValueError("y_pred or y_score must be given, got neither.")
-    zero_division = check_zero_division(zero_division)
-    truth = Truth.of(y_true, sample_weight)
+    zero_division = inputs.check_zero_division(zero_division)
+    truth = inputs.Truth.of(y_true, sample_weight)
     true, weights = truth.labels, truth.weights
     table = {
         "label": label_names_of(y_true, true.shape[1]),
         "support": true.sum(axis=0) if weights is None else weights @ true,
     }
     if truth.unknown is not None:
-        table["known"] = truth.n_known(axis=0) if weights is None else known_weight(weights, truth.unknown)
+        table["known"] = truth.n_known(axis=0) if weights is None else inputs.known_weight(weights, truth.unknown)
     if y_pred is not None:
-        table |= _of_predictions(compare_checked(truth, check_predicted(y_pred, truth.shape)), zero_division)
+        table |= _of_predictions(compare_checked(truth, inputs.check_predicted(y_pred, truth.shape)), zero_division)
     if y_score is not None:
         table |= _of_scores(truth, truth.scores(y_score))
     return table
@@ -364,16 +313,10 @@ def _of_predictions(compared: Comparison, zero_division: float) -> dict[str, NDA
     }
 
 
-def ratios_of_labels(counts: Counts, zero_division: float) -> dict[str, FloatArray]:
-    """Return precision, recall and F1 of each label from its counts."""
-    ratios = {"precision": precision, "recall": recall, "f1": fbeta(1.0)}
-    return {name: of_known(ratio, counts, zero_division) for name, ratio in ratios.items()}
-
-
-def _of_scores(truth: Truth, scores: Matrix) -> dict[str, NDArray[Any]]:
-    areas = areas_of_labels(truth.labels, scores, truth.weights)
+def _of_scores(truth: inputs.Truth, scores: Matrix) -> dict[str, NDArray[Any]]:
+    areas, _ = areas_of(truth.labels, scores, truth.weights)
     log_losses = brier_scores = np.full(truth.labels.shape[1], np.nan)
-    if are_probabilities(scores):
+    if inputs.are_probabilities(scores):
         losses = losses_of_labels(truth, scores)
         log_losses, brier_scores = (losses.means_of_labels(sums) for sums in (losses.logs, losses.squares))
     return {

@@ -19,7 +19,6 @@ TieRule: TypeAlias = Literal["pessimistic", "optimistic", "low", "high", "averag
 TrivialRule: TypeAlias = Literal["drop", "keep"]
 
 TIE_RULES = ("pessimistic", "optimistic", "low", "high", "average")
-TRIVIAL_RULES = ("drop", "keep")
 _ROUNDING = 1e-9  # probabilities of other libraries' classifiers may be this far outside [0, 1]
 
 
@@ -65,14 +64,6 @@ def check_scores(y_score: Any, shape: tuple[int, int], *, name: str = "y_score")
     return scores
 
 
-def check_probabilities(scores: Matrix) -> Matrix:
-    """Return checked scores; raise ValueError if one is not in [0, 1]."""
-    if not are_probabilities(scores):
-        low, high = _range(scores)
-        raise ValueError(f"y_prob must be probabilities in [0, 1], got {low:g} to {high:g}.")
-    return scores
-
-
 def are_probabilities(scores: Matrix) -> bool:
     """Return whether all scores are in [0, 1], up to rounding; NaN, in an unknown cell, is ignored."""
     low, high = _range(scores)
@@ -95,10 +86,9 @@ def check_ties(ties: object) -> TieRule:
     return checked
 
 
-def dense_rows(matrix: Matrix, rows: slice) -> Any:
-    """Return some rows of a dense or CSR matrix as an array."""
-    block = matrix[rows]
-    return block.toarray() if is_sparse(block) else block
+def check_trivial(trivial: object) -> None:
+    """Raise ValueError unless this is a rule for trivial rows."""
+    check_choice("trivial", trivial, ("drop", "keep"))
 
 
 def check_weights(sample_weight: Any, n_samples: int) -> FloatArray | None:
@@ -188,7 +178,11 @@ class Truth(NamedTuple):
 
     def probabilities(self, y_prob: Any) -> Matrix:
         """Return the user's probabilities, checked and blanked."""
-        return check_probabilities(self.blank(check_scores(y_prob, self.shape, name="y_prob")))
+        scores = self.blank(check_scores(y_prob, self.shape, name="y_prob"))
+        if not are_probabilities(scores):
+            low, high = _range(scores)
+            raise ValueError(f"y_prob must be probabilities in [0, 1], got {low:g} to {high:g}.")
+        return scores
 
     def n_known(self, axis: int) -> Any:
         """Return the number of known cells of each label (axis 0) or row (axis 1): one number if all are known."""
@@ -212,13 +206,6 @@ def known_weight(weights: NDArray[Any], unknown: Matrix | None) -> Any:
         return weights.sum()
     is_known = unknown.sum(axis=0) < len(weights)  # elsewhere rounding could leave a difference
     return np.where(is_known, weights.sum() - weights @ unknown, 0.0)
-
-
-def blank_predictions(predicted: Matrix, unknown: Matrix | None) -> Matrix:
-    """Return predictions with 0 where a cell is unknown; both dense or both CSR."""
-    if unknown is None:
-        return predicted
-    return predicted - predicted * unknown if is_sparse(predicted) else np.where(unknown, 0, predicted)
 
 
 def blank_scores(scores: Matrix, unknown: Matrix | None) -> Matrix:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearlabel.metrics._ranks import BLOCK_BYTES
 from nearlabel.metrics.counts import ratio
-from nearlabel.metrics.inputs import Truth, declared, dense_rows, known_weight
+from nearlabel.metrics.inputs import Truth, declared, known_weight
+from nearlabel.metrics.ranking import BLOCK_BYTES
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
@@ -126,8 +126,8 @@ def losses_of_labels(truth: Truth, probabilities: Matrix) -> LabelLosses:
     sizes = np.ones(n_samples) if truth.weights is None else truth.weights
     logs, squares = np.zeros((2, n_labels))
     for rows in row_blocks(n_samples, bytes_per_row=8 * n_labels, budget=BLOCK_BYTES):
-        is_true = dense_rows(truth.labels, rows).astype(bool)
-        given = dense_rows(probabilities, rows).astype(np.float64)
+        is_true = as_dense(truth.labels[rows]).astype(bool)
+        given = as_dense(probabilities[rows]).astype(np.float64)
         likelihoods = np.clip(np.where(is_true, given, 1 - given), _LEAST, 1 - _LEAST)
         logs -= sizes[rows] @ _of_known(np.log(likelihoods), truth)
         squares += sizes[rows] @ _of_known((given - is_true) ** 2, truth)

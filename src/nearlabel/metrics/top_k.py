@@ -17,10 +17,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nearlabel.metrics._ranks import absent_columns, line_blocks, mean_of_rows
-from nearlabel.metrics.inputs import TieRule, TrivialRule, Truth, check_ties, declared, dense_rows
+from nearlabel.metrics.inputs import TieRule, TrivialRule, Truth, check_ties, declared
+from nearlabel.metrics.ranking import absent_columns, line_blocks, mean_of_rows
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_integer, check_positive
+from nearlabel.utils.validation import as_dense, check_integer, check_positive
 
 
 @declared("precision@{k}", on_request=True)
@@ -244,7 +244,7 @@ def propensity_scored_precision_at_k(
     top = _Top.of(y_true, y_score, k, sample_weight)
     worth = 1 / _check_propensities(propensities, top.true.shape[1])
     gains = top.sums(ties, worth=worth)
-    best = best_sums(top.true, top.k, worth)
+    best = top.best_sums(worth)
     weights = np.ones(len(best)) if top.weights is None else top.weights
     total = weights @ best
     return float(weights @ gains / total) if total else math.nan
@@ -306,7 +306,7 @@ class _Top(NamedTuple):
     """The checked inputs of a metric of the first k labels."""
 
     true: Matrix
-    scores: Matrix
+    scores: Matrix  # NaN in an unknown cell, which sorts behind all others
     k: int
     n_relevant: Any  # labels of each row, (n_samples,)
     n_known: Any  # the same, or one number for all rows
@@ -323,8 +323,22 @@ class _Top(NamedTuple):
         return cls(true, scores, number, true.sum(axis=1), truth.n_known(axis=1), truth.weights)
 
     def sums(self, ties: TieRule, discounts: FloatArray | None = None, worth: FloatArray | float = 1.0) -> FloatArray:
-        """Return, for each row, the sum of the gains (default: 1 each) of its relevant labels in the first k places."""
-        return top_sums(self.true, self.scores, np.ones(self.k) if discounts is None else discounts, worth, ties=ties)
+        """Return, for each row, the summed gains of its relevant labels in the first k places, (n_samples,).
+
+        The gain of a label is its worth times the discount of its place, 1 each if they are not given.
+        """
+        rule, worths = check_ties(ties), np.broadcast_to(worth, self.true.shape[1:])
+        of_places = np.ones(self.k) if discounts is None else discounts
+        parts = [
+            _top_gains(self.true[rows], self.scores[rows], self.k, worths, rule) @ of_places
+            for rows in line_blocks(self.true, self.scores)
+        ]
+        return np.concatenate(parts)
+
+    def best_sums(self, worth: FloatArray) -> FloatArray:
+        """Return, for each row, the summed worth of its k most valuable labels, (n_samples,)."""
+        parts = [_best_gains(self.true[rows], self.k, worth).sum(axis=1) for rows in line_blocks(self.true, self.true)]
+        return np.concatenate(parts)
 
     def mean_of_rows(self, values: FloatArray, trivial: TrivialRule) -> float:
         """Return the mean of values (n_samples,); rows without labels are left out, or count 0."""
@@ -344,32 +358,6 @@ def _check_propensities(propensities: ArrayLike, n_labels: int) -> FloatArray:
 # Gains of the top labels of each row's ranking; the four metrics of the first k labels are sums of gains.
 
 
-def top_sums(
-    true: Matrix, scores: Matrix, place_weights: FloatArray, worth: FloatArray | float = 1.0, *, ties: TieRule
-) -> FloatArray:
-    """Return, for each row, the summed gains of its relevant labels in the first k places, (n_samples,).
-
-    Parameters
-    ----------
-    true, scores : ndarray or CSR array of shape (n_samples, n_labels)
-        Checked label sets and scores; the score of an unknown cell is NaN, which sorts behind all others.
-    place_weights : ndarray of shape (k,)
-        Weights of the places, the first one first.
-    worth : float or ndarray of shape (n_labels,), default=1.0
-        Gain of each label where it is relevant.
-    ties : str
-        Order of equal scores: "pessimistic" puts the smallest gains first.
-    """
-    rule = check_ties(ties)
-    worths = np.broadcast_to(worth, true.shape[1:])
-    return np.concatenate(
-        [
-            _top_gains(true[rows], scores[rows], len(place_weights), worths, rule) @ place_weights
-            for rows in line_blocks(true, scores)
-        ]
-    )
-
-
 def _top_gains(true: Matrix, scores: Matrix, k: int, worths: FloatArray, ties: TieRule) -> FloatArray:
     """Return the gains of the first k places of some rows, (n_rows, k).
 
@@ -378,19 +366,14 @@ def _top_gains(true: Matrix, scores: Matrix, k: int, worths: FloatArray, ties: T
     """
     absent = absent_columns(true, scores)[k:-k]
     kept = np.delete(np.arange(true.shape[1]), absent) if len(absent) else slice(None)
-    gains = dense_rows(true[:, kept], slice(None)) * worths[kept]
-    losses = -dense_rows(scores[:, kept], slice(None))
+    gains = as_dense(true[:, kept]) * worths[kept]
+    losses = -as_dense(scores[:, kept])
     return _in_order(gains, losses, ties, len(absent))[:, :k]
-
-
-def best_sums(true: Matrix, k: int, worth: FloatArray) -> FloatArray:
-    """Return, for each row, the summed gains of its k most valuable labels, (n_samples,)."""
-    return np.concatenate([_best_gains(true[rows], k, worth).sum(axis=1) for rows in line_blocks(true, true)])
 
 
 def _best_gains(true: Matrix, k: int, worths: FloatArray) -> FloatArray:
     present = np.delete(np.arange(true.shape[1]), absent_columns(true, true))
-    return np.sort(dense_rows(true[:, present], slice(None)) * worths[present], axis=1)[:, -k:]
+    return np.sort(as_dense(true[:, present]) * worths[present], axis=1)[:, -k:]
 
 
 def _in_order(gains: FloatArray, losses: FloatArray, ties: TieRule, n_absent: int) -> FloatArray:

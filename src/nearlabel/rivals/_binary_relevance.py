@@ -37,8 +37,25 @@ class AroundClassifier(MetaClassifier):
         return chosen_classifier(self.estimator)
 
 
+class AroundCalibrated(AroundClassifier, WithOptionalProbabilities):
+    """A method around a classifier whose decision values are calibrated if probabilities are wanted."""
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        probability: bool = True,
+        random_state: int | RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.probability = probability
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+
 @registered("method", "br")
-class BinaryRelevance(AroundClassifier, WithOptionalProbabilities):
+class BinaryRelevance(AroundCalibrated):
     """Predict each label with its own classifier.
 
     Like scikit-learn's `OneVsRestClassifier`, but scores are one array for every classifier, labels with one class
@@ -97,19 +114,6 @@ class BinaryRelevance(AroundClassifier, WithOptionalProbabilities):
     """
 
     _takes_constant_labels = _takes_unknown = True
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        probability: bool = True,
-        random_state: int | RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.probability = probability
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def _learn(self, X: Matrix, labels: Matrix, unknown: Matrix | None = None, **params: Any) -> None:
         super()._learn(X, labels)
@@ -189,12 +193,12 @@ class SMBR(BinaryRelevance):
 
     def _nearest_labelsets(self, decided: IntArray) -> Matrix:
         sizes = np.asarray(self.labelsets_.sum(axis=1))
-        nearest = np.empty(len(decided), dtype=np.int64)
+        nearest = []
         for block in row_blocks(len(decided), 16 * len(sizes)):
             # Hamming distance: |y| + |z| - 2 y·z; the size of the prediction is the same for all.
             shared = as_dense(self.labelsets_ @ sparse.csc_array(decided[block].T)).T
-            nearest[block] = np.argmin(sizes - 2 * shared, axis=1)
-        return self.labelsets_[nearest]
+            nearest.append(np.argmin(sizes - 2 * shared, axis=1))
+        return self.labelsets_[np.concatenate(nearest)]
 
 
 # The base class of ensembles of chains and of binary relevance: models of resampled data vote on each label.

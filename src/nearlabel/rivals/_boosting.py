@@ -101,7 +101,7 @@ class AdaBoostMH(WeightedClassifier, WithDecisions):
     def _learn(self, X: Matrix, labels: Matrix, sample_weight: FloatArray | None = None) -> None:
         weights, search, rules = Weights(labels, sample_weight), StumpSearch(X, labels.shape[1]), []
         for _ in range(self.n_estimators if search.has_thresholds else 0):
-            stump = search.best(weights.by_sign())
+            stump = search.best(weights.by_sign)
             left = search.goes_left(stump.feature, stump.threshold)
             rules.append((stump.feature, stump.threshold, *weights.put_rule(np.where(left, 0, 1))))
         if not rules:
@@ -243,7 +243,7 @@ class ADTBoostMH(WeightedClassifier, WithDecisions):
         conditions = _BestConditions(search)
         conditions.add(everywhere)
         for _ in range(self.n_estimators if search.has_thresholds else 0):
-            node, stump = conditions.best(weights.by_sign())
+            node, stump = conditions.best(weights.by_sign)
             reached, left = conditions.reached[node], search.goes_left(stump.feature, stump.threshold)
             part = np.where(reached, np.where(left, 0, 1), 2)
             outputs, z = weights.put_rule(part)
@@ -259,11 +259,12 @@ class ADTBoostMH(WeightedClassifier, WithDecisions):
         self.outputs_ = np.array([rule[3] for rule in rules]).reshape(-1, 2, labels.shape[1])
 
     def _score(self, X: Matrix) -> FloatArray:
-        scores = np.empty((X.shape[0], len(self.root_)))
-        for rows in row_blocks(X.shape[0], 8 * (len(self.features_) + 1)):
-            values = np.asarray(as_dense(X[rows][:, self.features_]), dtype=np.float64)
-            scores[rows] = self._sum_of_outputs(values <= self.thresholds_)
-        return scores
+        blocks = (
+            as_dense(X[rows][:, self.features_]) for rows in row_blocks(X.shape[0], 8 * (len(self.features_) + 1))
+        )
+        return np.concatenate(
+            [self._sum_of_outputs(values.astype(np.float64) <= self.thresholds_) for values in blocks]
+        )
 
     def _sum_of_outputs(self, holds: BoolArray) -> FloatArray:
         """Return the scores of queries, given which conditions they satisfy (n_queries, n_rounds)."""
@@ -342,13 +343,10 @@ class Weights:
         counts = np.ones(n_samples) if sample_weight is None else sample_weight
         self._smoothing = 1 / (counts.sum() * n_labels)
         self._weights = np.repeat(counts[:, np.newaxis] * self._smoothing, n_labels, axis=1)
-        self._by_sign = self._rounded()
-
-    def by_sign(self) -> FloatArray:
-        """Return (n_samples, 2 * n_labels): weights of the labels that samples carry, then of those that they lack."""
-        return self._by_sign
+        self.by_sign = self._rounded()
 
     def _rounded(self) -> FloatArray:
+        """Return (n_samples, 2 * n_labels): weights of the labels that samples carry, then of those that they lack."""
         rounded = np.rint(self._weights * _PRECISION) / _PRECISION
         carried = rounded * self._carried
         return np.hstack([carried, rounded - carried])
@@ -371,11 +369,11 @@ class Weights:
         z : float
             Sum of the weights before normalisation.
         """
-        sums = np.stack([self._by_sign[part == number].sum(axis=0) for number in range(n_parts + 1)])
+        sums = np.stack([self.by_sign[part == number].sum(axis=0) for number in range(n_parts + 1)])
         carried, lacking = np.split(sums, 2, axis=1)
         outputs = np.log((carried + self._smoothing) / (lacking + self._smoothing)) / 2
         outputs[n_parts] = 0
         z = float((carried * np.exp(-outputs) + lacking * np.exp(outputs)).sum())
         self._weights *= np.exp(-self._signs * outputs[part]) / z
-        self._by_sign = self._rounded()
+        self.by_sign = self._rounded()
         return outputs[:n_parts], z

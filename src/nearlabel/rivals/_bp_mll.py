@@ -146,7 +146,7 @@ class BPMLL(WithDecisions):
 
     def _learn(self, X: Matrix, labels: Matrix) -> None:
         labels, random = as_dense(labels), check_random_state(self.random_state)
-        self._scale = InputScale.of(X) if self.scale == "range" else InputScale.none()
+        self._scale = InputScale.of(X) if self.scale == "range" else InputScale(0.0, 1.0)
         self.learning_rate_ = self._rate(X) if isinstance(self.learning_rate, str) else float(self.learning_rate)
         ranked = ranked_labels(labels)
         self._network = RankingNetwork.at_random((X.shape[1], self._width(X.shape[1]), ranked.shape[1]), random)
@@ -185,10 +185,8 @@ class BPMLL(WithDecisions):
         return above_threshold(self._outputs(X), self.size_coef_)[:, : len(self._varying)]  # without the virtual label
 
     def _outputs(self, X: Matrix) -> FloatArray:
-        outputs = np.empty((X.shape[0], len(self._network.intercepts[1])))
-        for block in row_blocks(X.shape[0], 8 * X.shape[1]):
-            outputs[block] = self._network.activations(self._scale(X[block]))[1]
-        return outputs
+        blocks = row_blocks(X.shape[0], 8 * X.shape[1])
+        return np.concatenate([self._network.activations(self._scale(X[block]))[1] for block in blocks])
 
 
 @dataclass(frozen=True)
@@ -197,11 +195,6 @@ class InputScale:
 
     middle: FloatArray | float
     factor: FloatArray | float
-
-    @classmethod
-    def none(cls) -> Self:
-        """Leave features unchanged."""
-        return cls(0.0, 1.0)
 
     @classmethod
     def of(cls, X: Matrix) -> Self:

@@ -173,7 +173,8 @@ class ConditionalBernoulliMixture(WithProbabilities):
         self._sampling_seed = int(random.randint(np.iinfo(np.int32).max))
         X, Y = X.astype(np.float64), as_dense(labels).astype(np.float64)
         self._empty_seen = not Y.any(axis=1).all()
-        self.mean_, deviation = mean_and_deviation(X)
+        scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X)
+        self.mean_, deviation = np.asarray(scaler.mean_), np.asarray(scaler.scale_)  # 1 for a constant feature
         self.scale_ = deviation if self.scale == "standard" else np.ones_like(deviation)
         rows = Reduced.of(self._design(X))
         model = self._maximise_likelihood(rows, Y, _label_mixtures.bernoulli_mixture(Y, self.n_components, random))
@@ -351,12 +352,6 @@ class Effort(NamedTuple):
     n_steps: int
 
 
-def mean_and_deviation(X: Matrix) -> tuple[FloatArray, FloatArray]:
-    """Return mean and standard deviation of each feature; 1 for a constant feature."""
-    scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X)
-    return np.asarray(scaler.mean_), np.asarray(scaler.scale_)
-
-
 def penalty(coef: FloatArray, ridge: float) -> float:
     """Return ridge / 2 · Σ w², without the intercepts (first row)."""
     return 0.5 * ridge * float(np.square(coef[1:]).sum())
@@ -384,7 +379,7 @@ def _fitted_together(
         residuals = weights[:, :, np.newaxis] * (targets[:, np.newaxis] - probabilities)
         slopes = (reduced.rows.T @ residuals.reshape(len(targets), -1)).reshape(-1, *residuals.shape[1:])
         steps = zip(bounds, residuals.sum(axis=0), slopes.swapaxes(0, 1), coef, strict=True)
-        coef = coef + np.stack([bound.to_maximum(*derivative) for bound, *derivative in steps])
+        coef = coef + np.stack([bound.step(*derivative) for bound, *derivative in steps])
     return coef
 
 
@@ -392,7 +387,8 @@ def fit_gate(reduced: Reduced, targets: FloatArray, start: FloatArray, effort: E
     """Improve a multinomial regression on probabilities (n, K) as targets; return coefficients (1 + r, K)."""
     bound, coef = _Bound.of(reduced.rows, np.full(len(targets), 0.5), effort.ridge), start
     for _ in range(effort.n_steps):
-        coef = coef + bound.step(targets - softmax(reduced.linear(coef), axis=1), coef)
+        residuals = targets - softmax(reduced.linear(coef), axis=1)
+        coef = coef + bound.step(residuals.sum(axis=0), reduced.rows.T @ residuals, coef)
     return coef
 
 
@@ -416,12 +412,8 @@ class _Bound(NamedTuple):
         curvature = curvature + np.diag(np.full(len(center), max(ridge, _LEAST_RIDGE * diagonal.max(initial=0.0))))
         return cls(rows, ridge, total, center, cho_factor(curvature, overwrite_a=True, check_finite=False))
 
-    def step(self, residuals: FloatArray, coef: FloatArray) -> FloatArray:
-        """Return the step to the maximum of the parabola, from the derivative by the linear functions (n, m)."""
-        return self.to_maximum(residuals.sum(axis=0), self.rows.T @ residuals, coef)
-
-    def to_maximum(self, by_intercept: FloatArray, by_slopes: FloatArray, coef: FloatArray) -> FloatArray:
-        """Return that step from the derivatives of the log-likelihood by the intercepts (m,) and slopes (r, m)."""
+    def step(self, by_intercept: FloatArray, by_slopes: FloatArray, coef: FloatArray) -> FloatArray:
+        """Return the step to the maximum of the parabola, from the derivatives by intercepts (m,) and slopes (r, m)."""
         by_slopes = by_slopes - self.ridge * coef[1:] - np.outer(self.center, by_intercept)
         slopes = cho_solve(self.factor, by_slopes, check_finite=False)
         return np.vstack([by_intercept / self.total - self.center @ slopes, slopes])

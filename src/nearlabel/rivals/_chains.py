@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
@@ -135,34 +135,28 @@ class ClassifierChain(AroundClassifier, WithOptionalProbabilities):
         """Return the positions of the chain's labels among the labels that have both classes."""
         return np.searchsorted(self._varying, self.order_)
 
-    def _steps(self, X: Matrix) -> Iterator[_Step]:
-        """Yield the steps of the chain; each classifier's prediction becomes a feature of the next."""
+    def _links(self, X: Matrix) -> Iterator[tuple[int, Any, Matrix, FloatArray]]:
+        """Yield a column, its fitted classifier, the classifier's features and its predictions, (n_queries,).
+
+        Each prediction becomes a feature of the next classifier.
+        """
         decided = np.zeros((X.shape[0], len(self.estimators_)))
         for place, (column, classifier) in enumerate(zip(self._columns, self.estimators_, strict=True)):
             features = _beside(X, decided[:, :place])
             decided[:, place] = classifier.predict(features)
-            yield _Step(column, classifier, features, decided[:, place])
+            yield column, classifier, features, decided[:, place]
 
     def _decide(self, X: Matrix) -> Matrix:
         labels = np.empty((X.shape[0], len(self.estimators_)), dtype=np.int64)
-        for step in self._steps(X):
-            labels[:, step.column] = step.decided
+        for column, _, _, decided in self._links(X):
+            labels[:, column] = decided
         return labels
 
     def _score(self, X: Matrix) -> FloatArray:
         scores = np.empty((X.shape[0], len(self.estimators_)))
-        for step in self._steps(X):
-            scores[:, step.column] = label_scores(step.classifier, step.features, 1, "predict_proba")[:, 0]
+        for column, classifier, features, _ in self._links(X):
+            scores[:, column] = label_scores(classifier, features, 1, "predict_proba")[:, 0]
         return scores
-
-
-class _Step(NamedTuple):
-    """A link of the chain: a label, its fitted classifier, the classifier's features, and its predictions."""
-
-    column: int
-    classifier: Any
-    features: Matrix
-    decided: FloatArray  # (n_queries,)
 
 
 def _beside(X: Matrix, labels: Any) -> Matrix:

@@ -236,10 +236,8 @@ def label_tree(
 
 def meta_labels(children: list[Node], columns: CSR) -> CSR:
     """Return which samples carry any label below each child (n_samples, n_children)."""
-    below = np.concatenate([child.labels for child in children])
-    ends = np.cumsum([0, *(len(child.labels) for child in children)])
-    shape = (columns.shape[1], len(children))
-    return (columns @ sparse.csc_array((np.ones(len(below)), below, ends), shape=shape) > 0).astype(np.int64).tocsr()
+    carried = [columns[:, child.labels].sum(axis=1) > 0 for child in children]
+    return sparse.csr_array(np.column_stack(carried).astype(np.int64))
 
 
 def _points(columns: CSR, weights: FloatArray) -> tuple[CSR, FloatArray]:

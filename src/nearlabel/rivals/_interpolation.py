@@ -19,7 +19,7 @@ from nearlabel.metrics import MetricLike
 from nearlabel.models.decision import cut
 from nearlabel.models.out_of_sample import rows_of
 from nearlabel.rivals._binary_relevance import BinaryRelevance
-from nearlabel.rivals._mixture import AUTO, PER_LABEL, Mixture, WeightedMean
+from nearlabel.rivals._mixture import AUTO, PER_LABEL, Mixture
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.utils.estimators import available_if
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike, Table
@@ -228,25 +228,22 @@ class NeighborInterpolation(Mixture):
         each = (rows_of(queries, np.array([row])) for row in range(n_queries))
         return [explainer.explain(query, terms) for query, terms in zip(each, self._terms(MODEL, X), strict=True)]
 
-    def _explainer(self, lazy: Any, thresholds: ArrayLike | None, decide: Callable[..., Any] | None) -> MixedExplainer:
+    def _explainer(self, lazy: Any, thresholds: ArrayLike | None, decide: Callable[..., Any] | None) -> _Explainer:
         """Return the explainer, with the given thresholds or rule, or else the learnt thresholds."""
-        is_rule = decide is not None
+        words = BY_THRESHOLDS if decide is None else BY_RULE
         if decide is None and thresholds is None:
             decide, thresholds = self.strategy_.predict, getattr(self, "thresholds_", None)
-            is_rule = thresholds is None
+            words = BY_RULE if thresholds is None else BY_THRESHOLDS
         values = np.nan if thresholds is None else np.asarray(thresholds, dtype=np.float64)
         shown = np.broadcast_to(values, len(self.label_names_))
         named = copy(lazy)
         named.label_names_ = self.label_names_  # fitted to an array, without column names
-        return MixedExplainer(
-            method=type(self).__name__,
-            lazy=named,
-            mean=self._mean,
-            weights=self.weights_,
-            decide=decide or partial(cut, thresholds=shown),
-            thresholds=shown,
-            words=BY_RULE if is_rule else BY_THRESHOLDS,
-        )
+        return _Explainer(self, named, decide or partial(cut, thresholds=shown), shown, words)
+
+    def _mixed(self, model: FloatArray, neighbors: FloatArray, labels: Any = slice(None)) -> FloatArray:
+        """Return the neighbours' scores (..., n_listed) mixed with the model's terms (n_labels,)."""
+        weights = self.weights_[labels] if self.weights_.ndim > 1 else self.weights_
+        return self._mean([np.broadcast_to(model[labels], neighbors.shape), self._as_terms(neighbors)], weights)
 
     def _parts(self) -> list[tuple[str, Any]]:
         model, neighbors = self.estimator, self.neighbors
@@ -283,19 +280,15 @@ _MIXED = {
 }
 
 
-class MixedExplainer(NamedTuple):
-    """Explains the mixed scores of a query.
+class _Explainer(NamedTuple):
+    """Explains the mixed scores of a query by the neighbour method `lazy`.
 
     Parameters
     ----------
-    method : str
-        Name of the mixture.
+    mixture : NeighborInterpolation
+        Mixes the scores.
     lazy : classifier
         The fitted neighbour method, which has `explain`.
-    mean : WeightedMean
-        Mixes the scores.
-    weights : ndarray of shape (2,) or (n_labels, 2)
-        Of the model and of the neighbours.
     decide : callable
         Gets mixed scores (n, n_labels) and returns label sets.
     thresholds : ndarray of shape (n_labels,)
@@ -304,18 +297,17 @@ class MixedExplainer(NamedTuple):
         Description of the decision rule.
     """
 
-    method: str
+    mixture: NeighborInterpolation
     lazy: Any
-    mean: WeightedMean
-    weights: FloatArray
     decide: Callable[..., Any]
     thresholds: FloatArray
     words: str
 
     def explain(self, query: Matrix, model: FloatArray) -> Explanation:
         """Explain one query (1, n_features), given the model's terms (n_labels,)."""
+        mixture = self.mixture
         explained: Explanation = self.lazy.explain(
-            query, decide=lambda scores: self.decide(self._mixed(model, scores))
+            query, decide=lambda scores: self.decide(mixture._mixed(model, scores))
         )[0]
         listed = explained.labels["label"]
         columns = {**self._columns(explained.labels, model), "threshold": self.thresholds[listed]}
@@ -323,26 +315,21 @@ class MixedExplainer(NamedTuple):
         after = [name for name in explained.shown if name == "flip"]
         return replace(
             explained,
-            method=self.method,
-            rule=f"{_MIXED[self.mean.space]}; chosen: {self.words}",
+            method=type(mixture).__name__,
+            rule=f"{_MIXED[mixture.space]}; chosen: {self.words}",
             labels={**explained.labels, **columns},
             shown=[*before, *(name for name in columns if name != "score_at"), *after],
         )
 
     def _columns(self, of_neighbors: Table, model: FloatArray) -> dict[str, Any]:
         """Return the columns of the listed labels that replace or extend the neighbours' columns."""
-        listed = of_neighbors["label"]
+        listed, mixture = of_neighbors["label"], self.mixture
         columns = {
-            "model_weight": np.broadcast_to(self.weights[..., MODEL], model.shape)[listed],
-            "model_score": self.mean([model[listed]], np.ones(1)),
+            "model_weight": np.broadcast_to(mixture.weights_[..., MODEL], model.shape)[listed],
+            "model_score": mixture._mean([model[listed]], np.ones(1)),
             "neighbors_score": of_neighbors["score"],
-            "score": self._mixed(model, of_neighbors["score"], listed),
+            "score": mixture._mixed(model, of_neighbors["score"], listed),
         }
         if "score_at" in of_neighbors:  # (n_listed, n_counts)
-            columns["score_at"] = self._mixed(model, of_neighbors["score_at"].T, listed).T
+            columns["score_at"] = mixture._mixed(model, of_neighbors["score_at"].T, listed).T
         return columns
-
-    def _mixed(self, model: FloatArray, neighbors: FloatArray, labels: Any = slice(None)) -> FloatArray:
-        """Return the neighbours' scores (..., n_listed) mixed with the model's terms (n_labels,)."""
-        weights = self.weights[labels] if self.weights.ndim > 1 else self.weights
-        return self.mean([np.broadcast_to(model[labels], neighbors.shape), self.mean.terms(neighbors)], weights)

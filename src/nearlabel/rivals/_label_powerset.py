@@ -16,8 +16,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.random import sample_without_replacement
 
 from nearlabel.labels import labelsets_by_frequency
-from nearlabel.models import WithOptionalProbabilities, WithProbabilities
-from nearlabel.rivals._binary_relevance import AroundClassifier
+from nearlabel.models import WithProbabilities
+from nearlabel.rivals._binary_relevance import AroundCalibrated, AroundClassifier
 from nearlabel.solvers.label_probabilities import Temperature, with_seed
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.estimators import RESPONSE_METHODS, response_method_of
@@ -29,7 +29,7 @@ _MANY_CLASSES = "The number of unique classes is greater than 50%"  # scikit-lea
 
 
 @registered("method", "lp")
-class LabelPowerset(AroundClassifier, WithOptionalProbabilities):
+class LabelPowerset(AroundCalibrated):
     """Predict the whole label set with one multi-class classifier.
 
     Each distinct training label set is a class; the label set of the predicted class is predicted. The probability of a
@@ -99,19 +99,6 @@ class LabelPowerset(AroundClassifier, WithOptionalProbabilities):
 
     _takes_constant_labels = True
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        probability: bool = True,
-        random_state: int | RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.probability = probability
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
     def _learn(self, X: Matrix, labels: Matrix, **params: Any) -> None:
         super()._learn(X, labels)
         classifier = self._classifier()
@@ -158,11 +145,22 @@ class LabelPowerset(AroundClassifier, WithOptionalProbabilities):
 class _OnLabelSubsets(AroundClassifier, WithProbabilities):
     """Label powersets on subsets of the labels; the score of a label is the mean prediction of its models."""
 
-    labelset_size: int
-    voting: str
-    random_state: int | RandomState | None
-    n_jobs: int | None
     _takes_constant_labels = True
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        labelset_size: int = 3,
+        voting: str = "hard",
+        random_state: int | RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.labelset_size = labelset_size
+        self.voting = voting
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     @abstractmethod
     def _draw(self, n_labels: int, random: RandomState) -> list[IntArray]:
@@ -282,12 +280,10 @@ class RAkELo(_OnLabelSubsets):
         random_state: int | RandomState | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.labelset_size = labelset_size
+        super().__init__(
+            estimator, labelset_size=labelset_size, voting=voting, random_state=random_state, n_jobs=n_jobs
+        )
         self.n_estimators = n_estimators
-        self.voting = voting
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -368,21 +364,6 @@ class RAkELd(_OnLabelSubsets):
     array([[1, 1, 0],
            [0, 1, 1]])
     """
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        labelset_size: int = 3,
-        voting: str = "hard",
-        random_state: int | RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.labelset_size = labelset_size
-        self.voting = voting
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def _draw(self, n_labels: int, random: RandomState) -> list[IntArray]:
         return _partition(n_labels, self.labelset_size, random)

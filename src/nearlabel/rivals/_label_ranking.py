@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -143,8 +143,7 @@ _NEGLIGIBLE = 1e-12  # objective that counts as 0, as a share of the objective w
 _TINY = 1e-150
 
 
-@dataclass(frozen=True)
-class RankingSolution:
+class RankingSolution(NamedTuple):
     """A primal point (β, b) with its objective, and a lower bound proved by a dual point."""
 
     dual_coef: FloatArray  # β (n_rows, n_labels)
@@ -160,8 +159,7 @@ class RankingSolution:
         return (self.objective - self.bound) / self.objective if self.objective > 0 else 0.0
 
 
-@dataclass(frozen=True)
-class RankingProgram:
+class RankingProgram(NamedTuple):
     """min ½ Σ_k |w_k|² + Σ caps ξ subject to margins of at least 1 - ξ, with w_k = Σ_i β_ik φ(x_i).
 
     The dual: max Σ α - ½ <β, Kβ> subject to β = `pairs.spread(α)`, 0 <= α <= caps and Σ_i β_ik = 0.
@@ -218,8 +216,7 @@ def _paces(program: RankingProgram) -> FloatArray:
     return np.asarray(1 / (1 + float(program.caps.mean()) * program.pairs.n_labels * squared_norms))
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(NamedTuple):
     """The result of a step."""
 
     scores: FloatArray  # F (n_rows, n_labels)
@@ -334,8 +331,7 @@ def balanced(alpha: FloatArray, pairs: LabelPairs, caps: FloatArray) -> FloatArr
     return nearest
 
 
-@dataclass(frozen=True)
-class _Projection:
+class _Projection(NamedTuple):
     """The function of the multipliers that the projection minimises."""
 
     alpha: FloatArray

@@ -47,16 +47,8 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     random_state: int | RandomState | None
 
     # Declared for type checkers: other functions set these attributes.
-    estimators_: list[Any]
-    weights_: FloatArray
-    strategy_: ThresholdStrategy
-    thresholds_: FloatArray
-    objective_: float
-    cv_results_: dict[str, NDArray[Any]]
     classes_: NDArray[Any]
     label_names_: NDArray[Any]
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
     _container: LabelContainer
 
     def predict(self, X: MatrixLike) -> LabelSets:
@@ -73,7 +65,8 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
             Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame,
             CSR if its columns were sparse. For a one-dimensional y, the predicted classes.
         """
-        return self._container_of_fit.wrap(self.strategy_.predict(self._score(X)))
+        labels = self.strategy_.predict(self._score(X))
+        return self._container.wrap(labels)
 
     predict_labels = predict_labels
     score = score
@@ -91,7 +84,8 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
             One array; for a one-dimensional y, one column per class.
         """
-        return self._container_of_fit.probabilities(self._score(X))
+        scores = self._score(X)
+        return self._container.probabilities(scores)
 
     @abstractmethod
     def _parts(self) -> list[tuple[str, Any]]:
@@ -113,7 +107,7 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         names = None if groups is None else check_groups(groups, y.shape[0])
         self._least = 0.5 / max(y.shape[0], 1)
         rows, unseen = self._fit_parts(own, X, y, names)
-        self._learn([self._mean.terms(of_part) for of_part in unseen], target.labels[rows], given)
+        self._learn([self._as_terms(of_part) for of_part in unseen], target.labels[rows], given)
         self._take_features()
         return self
 
@@ -122,7 +116,10 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     ) -> tuple[IntArray, list[FloatArray]]:
         """Fit the parts to all samples; return sample indices, and each part's out-of-sample scores of them."""
         parts = self._parts()
-        splits = self._splits(X, y, groups) if any(_needs_folds(*part, own) for part in parts) else []
+        splits = []
+        if any(_needs_folds(*part, own) for part in parts):
+            splitter = splitter_of(self.cv, y.shape[0], self.random_state, groups)
+            splits = splits_of(splitter, X, y, **of_groups(groups))  # the same for all parts
         self.estimators_ = [Scorer.fit(part, _METHOD, X, y, {}).classifier for _, part in parts]
         rows = np.concatenate([validation for _, validation in splits]) if splits else np.arange(y.shape[0])
         unseen = []
@@ -131,35 +128,28 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
                 folds = score_folds(part, _METHOD, X, y, splits, n_jobs=self.n_jobs)
                 unseen.append(np.vstack([of_fold for of_fold, _ in folds]))
             else:
-                left_out = own[name] if name in own else _left_out(fitted, y.shape[1], groups)
-                unseen.append(left_out[rows])
+                answer = own.get(name)
+                if answer is None:
+                    answer = left_out_answer(fitted, y.shape[1], Needs(labels=False), groups).scores
+                unseen.append(answer[rows])
         return rows, unseen
-
-    def _splits(self, X: MatrixLike, y: Matrix, groups: IntArray | None) -> list[tuple[IntArray, IntArray]]:
-        """Return the folds, the same for all parts."""
-        splitter = splitter_of(self.cv, y.shape[0], self.random_state, groups)
-        return splits_of(splitter, X, y, **of_groups(groups))
 
     def _learn(self, terms: list[FloatArray], labels: Matrix, given: FloatArray | str) -> None:
         """Select weights, then thresholds."""
         self.cv_results_ = {}
+        metric = get_metric(self.scoring)
         if isinstance(given, str):
-            metric = get_metric(self.scoring)
             best, sign = BestThresholds(labels, metric, self._new_strategy()), 1 if metric.greater_is_better else -1
-            search = WeightSearch(lambda weights: sign * best.tuned(self._mean(terms, weights))[1], len(terms))
+            search = search_weights(lambda weights: sign * best.tuned(self._mean(terms, weights))[1], len(terms))
             self.cv_results_ = {"weights": search.weights, metric.name: sign * search.values}
             given = search.best if given == AUTO else self._weights_per_label(terms, labels, search.best)
         self.weights_ = given
         mixed = self._mean(terms, self.weights_)
         self.strategy_ = self._new_strategy().fit(mixed, labels)
-        self.objective_ = self._reached(self.strategy_, mixed, labels)
+        self.objective_ = score_all(labels, self.strategy_.predict(mixed), mixed, [metric])[metric.name]
         self.__dict__.pop("thresholds_", None)
         if hasattr(self.strategy_, "thresholds_"):
             self.thresholds_ = self.strategy_.thresholds_
-
-    def _reached(self, strategy: ThresholdStrategy, mixed: FloatArray, labels: Matrix) -> float:
-        metric = get_metric(self.scoring)
-        return score_all(labels, strategy.predict(mixed), mixed, [metric])[metric.name]
 
     def _weights_per_label(self, terms: list[FloatArray], labels: Matrix, otherwise: FloatArray) -> FloatArray:
         """Return weights (n_labels, n_parts) by each label's log loss; common weights for labels with few samples."""
@@ -167,37 +157,44 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         n_positive = np.asarray(labels.sum(axis=0)).reshape(-1)
         for label in np.flatnonzero(np.minimum(n_positive, labels.shape[0] - n_positive) >= _LEAST_EACH):
             truth = as_dense(labels[:, [label]])[:, 0] == 1
-            weights[label] = self._search_one([part[:, label] for part in terms], truth).best
+            weights[label] = self._best_for([part[:, label] for part in terms], truth)
         return weights
 
-    def _search_one(self, terms: list[FloatArray], truth: NDArray[Any]) -> WeightSearch:
+    def _best_for(self, terms: list[FloatArray], truth: NDArray[Any]) -> FloatArray:
         def value(weights: FloatArray) -> float:
             mixed = self._mean(terms, weights)
             right = np.where(truth, mixed, 1 - mixed)
             return float(np.log(np.maximum(right, _LEAST_PROBABILITY)).mean())
 
-        return WeightSearch(value, len(terms))
+        return search_weights(value, len(terms)).best
 
     def _new_strategy(self) -> ThresholdStrategy:
         return strategy_for(self.scoring) if self.strategy is None else clone(self.strategy)
 
-    @property
-    def _mean(self) -> WeightedMean:
-        return WeightedMean(self.space, self._least)
+    def _as_terms(self, probabilities: FloatArray) -> FloatArray:
+        """Return the terms of one part in the mean: probabilities, or their logits, clipped so that they are finite."""
+        if self.space == "probability":
+            return np.asarray(probabilities, dtype=np.float64)
+        return np.asarray(logit(np.clip(probabilities, self._least, 1 - self._least)))
+
+    def _mean(self, terms: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
+        """Return the probabilities, the weighted mean of the terms of all parts.
+
+        The last axis of `weights` is that of the parts. A part whose weights are all 0 is ignored, even if its terms
+        are not finite.
+        """
+        total: Any = sum(weights[..., place] * part for place, part in enumerate(terms) if weights[..., place].any())
+        return np.asarray(total if self.space == "probability" else expit(total))
 
     def _score(self, X: MatrixLike) -> FloatArray:
+        check_is_fitted(self)
         used = np.flatnonzero(self.weights_.reshape(-1, len(self.estimators_)).any(axis=0)).tolist()
         return self._mean([self._terms(place, X) for place in used], self.weights_[..., used])
 
     def _terms(self, place: int, X: MatrixLike) -> FloatArray:
         """Return the terms of one part in the mean, (n_queries, n_labels)."""
         needs, n_labels = Needs(labels=False), len(self.label_names_)
-        return self._mean.terms(prefit_answer(self.estimators_[place], X, n_labels, needs, _METHOD).scores)
-
-    @property
-    def _container_of_fit(self) -> LabelContainer:
-        check_is_fitted(self)
-        return self._container
+        return self._as_terms(prefit_answer(self.estimators_[place], X, n_labels, needs, _METHOD).scores)
 
     def _check_parameters(self) -> None:
         self._given_weights()
@@ -236,11 +233,6 @@ def _needs_folds(name: str, part: Any, own: Mapping[str, FloatArray]) -> bool:
     return name not in own and not hasattr(part, "loo_predict_proba")
 
 
-def _left_out(fitted: Any, n_labels: int, groups: IntArray | None) -> FloatArray:
-    scores: FloatArray = left_out_answer(fitted, n_labels, Needs(labels=False), groups).scores
-    return scores
-
-
 def _own_scores(
     parts: Sequence[tuple[str, Any]], scores: Mapping[str, Any], shape: tuple[int, int]
 ) -> dict[str, FloatArray]:
@@ -274,59 +266,36 @@ STEPS = 20
 _COARSE = 4  # a step of 1/4, for more than two weights
 
 
-class WeightSearch:
-    """The weights that were tried, their values, and the best of them.
+class WeightSearch(NamedTuple):
+    """The best of the weights that were tried (n_weights,), all of them, ascending by the first, and their values."""
 
-    Ties go to the weights that are nearest to equal, then to those with more weight on the first. Weights are stored as
-    integer numbers of twentieths, so that comparisons are exact.
+    best: FloatArray
+    weights: FloatArray
+    values: FloatArray
 
-    Parameters
-    ----------
-    value : callable
-        Gets weights (n_weights,) and returns the value to maximise. NaN is worse than any number.
-    n_weights : int
-        At least 2. With two weights, all multiples of 1/20 are tried. With more, the multiples of 1/4; then, from the
-        best, moves of 1/20 from one weight to another, until no move improves the value.
+
+def search_weights(value: Callable[[FloatArray], float], n_weights: int) -> WeightSearch:
+    """Return the weights with the largest value.
+
+    With two weights, all multiples of 1/20 are tried. With more, the multiples of 1/4; then, from the best, moves of
+    1/20 from one weight to another, until no move improves the value. NaN is worse than any number. Ties go to the
+    weights that are nearest to equal, then to those with more weight on the first. Weights are stored as integer
+    numbers of twentieths, so that comparisons are exact.
     """
+    tried: dict[tuple[int, ...], float] = {}
 
-    def __init__(self, value: Callable[[FloatArray], float], n_weights: int) -> None:
-        self._value = value
-        self._tried: dict[tuple[int, ...], float] = {}
-        for weights in _simplex(n_weights, STEPS if n_weights == 2 else _COARSE):
-            self._try(weights)
-        best = None
-        while n_weights > 2 and best != self._best:
-            best = self._best
-            for weights in _moves(best):
-                self._try(weights)
+    def rank(weights: tuple[int, ...]) -> tuple[float, int, tuple[int, ...]]:
+        from_equal = sum((n_weights * weight - STEPS) ** 2 for weight in weights)
+        return -np.inf if np.isnan(tried[weights]) else tried[weights], -from_equal, weights
 
-    @property
-    def best(self) -> FloatArray:
-        """The best weights (n_weights,)."""
-        return np.array(self._best) / STEPS
-
-    @property
-    def weights(self) -> FloatArray:
-        """All weights that were tried (n_tried, n_weights), ascending by the first."""
-        return np.array(sorted(self._tried)) / STEPS
-
-    @property
-    def values(self) -> FloatArray:
-        """Their values (n_tried,)."""
-        return np.array([self._tried[weights] for weights in sorted(self._tried)])
-
-    def _try(self, weights: tuple[int, ...]) -> None:
-        if weights not in self._tried:
-            self._tried[weights] = self._value(np.array(weights) / STEPS)
-
-    @property
-    def _best(self) -> tuple[int, ...]:
-        return max(self._tried, key=self._rank)
-
-    def _rank(self, weights: tuple[int, ...]) -> tuple[float, int, tuple[int, ...]]:
-        value = self._tried[weights]
-        from_equal = sum((len(weights) * weight - STEPS) ** 2 for weight in weights)
-        return -np.inf if np.isnan(value) else value, -from_equal, weights
+    new = list(_simplex(n_weights, STEPS if n_weights == 2 else _COARSE))
+    while new:
+        tried |= {weights: value(np.array(weights) / STEPS) for weights in new}
+        best = max(tried, key=rank)
+        new = [weights for weights in _moves(best) if weights not in tried] if n_weights > 2 else []
+    order = sorted(tried)
+    values = np.array([tried[weights] for weights in order])
+    return WeightSearch(np.array(best) / STEPS, np.array(order) / STEPS, values)
 
 
 def _simplex(n_weights: int, n_steps: int) -> Iterator[tuple[int, ...]]:
@@ -344,36 +313,3 @@ def _moves(weights: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
             moved[giving] -= 1
             moved[taking] += 1
             yield tuple(moved)
-
-
-# The weighted mean of probabilities, or of their logits.
-
-
-class WeightedMean(NamedTuple):
-    """A weighted mean of terms, which are probabilities or their logits.
-
-    Parameters
-    ----------
-    space : {"probability", "logit"}
-        Kind of the terms.
-    least : float
-        Probabilities are clipped to this distance from 0 and 1 before the logit, so that logits are finite.
-    """
-
-    space: str
-    least: float
-
-    def terms(self, probabilities: FloatArray) -> FloatArray:
-        """Return the terms of one part."""
-        if self.space == "probability":
-            return np.asarray(probabilities, dtype=np.float64)
-        return np.asarray(logit(np.clip(probabilities, self.least, 1 - self.least)))
-
-    def __call__(self, terms: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
-        """Return the probabilities, the mean of the terms of all parts.
-
-        The last axis of `weights` is that of the parts. A part whose weights are all 0 is ignored, even if its terms
-        are not finite.
-        """
-        total: Any = sum(weights[..., place] * part for place, part in enumerate(terms) if weights[..., place].any())
-        return np.asarray(total if self.space == "probability" else expit(total))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -12,14 +13,7 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from nearlabel.models import WithDecisions
-from nearlabel.rivals._label_ranking import (
-    LabelPairs,
-    RankingProgram,
-    above_threshold,
-    fit_threshold,
-    ranked_labels,
-    solve,
-)
+from nearlabel.rivals import _label_ranking
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
@@ -168,18 +162,21 @@ class RankSVM(WithDecisions):
         X, labels = X.astype(np.float64), as_dense(labels)
         with np.errstate(over="ignore", invalid="ignore"):  # non-finite values raise an error below
             self._kernel = Kernel.for_rows(X, self.kernel, self.gamma, self.degree, self.coef0)
-        self._minimise(X, ranked_labels(labels))
-        self.size_coef_ = fit_threshold(self._rank(X), labels)
+        self._minimise(X, _label_ranking.ranked_labels(labels))
+        self.size_coef_ = _label_ranking.fit_threshold(self._rank(X), labels)
 
     def _minimise(self, X: Matrix, labels: IntArray) -> None:
         """Set β, b, the objective and the gap, from the samples that have pairs."""
         sizes = labels.sum(axis=1)
         paired = np.flatnonzero((sizes > 0) & (sizes < labels.shape[1]))
-        pairs = LabelPairs.of(labels[paired])
-        program = RankingProgram(self._kernel_of_training(X[paired]), pairs, self.C * pairs.weights)
+        pairs = _label_ranking.LabelPairs.of(labels[paired])
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                solution = solve(program, self.tol, self.max_iter)
+                kernel = self._kernel(X[paired], X[paired])
+                if not np.isfinite(kernel).all():
+                    raise self._too_large()
+                program = _label_ranking.RankingProgram(kernel, pairs, self.C * pairs.weights)
+                solution = _label_ranking.solve(program, self.tol, self.max_iter)
         except (OverflowError, np.linalg.LinAlgError) as error:
             raise self._too_large() from error
         if not solution.converged:
@@ -195,28 +192,20 @@ class RankSVM(WithDecisions):
         self.intercept_, self.n_iter_ = solution.intercept, solution.n_iter
         self.objective_, self.duality_gap_ = solution.objective, solution.relative_gap
 
-    def _kernel_of_training(self, X: Matrix) -> FloatArray:
-        with np.errstate(over="ignore", invalid="ignore"):
-            kernel = self._kernel(X, X)
-        if not np.isfinite(kernel).all():
-            raise self._too_large()
-        return kernel
-
     def _too_large(self) -> ValueError:
         given = self.kernel != "linear" and not isinstance(self.gamma, str)
         large, value = ("gamma", f", got {self.gamma!r}") if given else ("X", "")
         return ValueError(f"{large} must be small enough for finite kernel values{value}. Hint: scale the features.")
 
     def _score(self, X: Matrix) -> FloatArray:
-        ranked = self._rank(X.astype(np.float64))
-        return above_threshold(ranked, self.size_coef_)[:, : len(self._varying)]  # without the virtual label
+        ranked = _label_ranking.above_threshold(self._rank(X.astype(np.float64)), self.size_coef_)
+        return ranked[:, : len(self._varying)]  # without the virtual label
 
     def _rank(self, X: Matrix) -> FloatArray:
         """Return Σ_i β_ik K(x_i, x) + b_k."""
-        scores = np.tile(self.intercept_, (X.shape[0], 1))
-        for block in row_blocks(X.shape[0], 8 * len(self.dual_coef_)):
-            scores[block] += self._kernel(X[block], self._rows) @ self.dual_coef_
-        return scores
+        blocks = row_blocks(X.shape[0], 8 * len(self.dual_coef_))
+        products = np.concatenate([self._kernel(X[block], self._rows) @ self.dual_coef_ for block in blocks])
+        return np.asarray(self.intercept_ + products)
 
 
 # The kernels of Rank-SVM, bit-identical for dense and sparse rows.
@@ -242,17 +231,14 @@ class Kernel:
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
         """Return the kernel of each row of X with each of Z."""
         if self.name == "rbf":
-            return np.asarray(np.exp(-self.gamma * _of_all_pairs(_squared_distances, X, Z)))
+            # Squared distances are not expanded, which would cause cancellation for rows far from zero.
+            distances = _of_all_pairs(partial(cdist, metric="sqeuclidean"), X, Z)
+            return np.asarray(np.exp(-self.gamma * distances))
         products = _of_all_pairs(self._products, X, Z)
         return products if self.name == "linear" else np.asarray((self.gamma * products + self.coef0) ** self.degree)
 
     def _products(self, rows: FloatArray, others: FloatArray) -> FloatArray:
         return np.asarray((rows - self.middle) @ (others - self.middle).T)
-
-
-def _squared_distances(rows: FloatArray, others: FloatArray) -> FloatArray:
-    """Return Σ (x - z)², not expanded, which would cause cancellation for rows far from zero."""
-    return np.asarray(cdist(rows, others, "sqeuclidean"))
 
 
 def _of_all_pairs(function: Callable[[FloatArray, FloatArray], FloatArray], X: Matrix, Z: Matrix) -> FloatArray:

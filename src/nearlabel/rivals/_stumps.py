@@ -4,14 +4,9 @@ With W₊ and W₋ the weights of the rows with and without a label on one side 
 
     Z = 2 Σ_labels Σ_sides √(W₊ W₋)
 
-All thresholds are candidates. For features with few thresholds, such as words that are present or absent, Z of all of
-them is computed: the sums over one side are one sparse product. For other features, Z of few thresholds is computed. W₊
-and W₋ of a side grow along a run of sorted values, and Z is concave in both: between two positions of a run, each
-label's term of Z is at least the minimum over the four corners of the rectangle between these positions. Blocks whose
-bound exceeds a Z already found are skipped; the result is the same as for the full search.
-
-If the kernels are built, one of them finds the runs that contain the smallest Z, in a fraction of the time. Z of their
-thresholds is then computed here, so the result does not depend on the kernels.
+All thresholds are candidates. If the kernels are built, one of them finds the runs that contain the smallest Z, in a
+fraction of the time; else numpy computes Z of every threshold. Z of the thresholds of these runs is then computed in
+the same way, so the result does not depend on the kernels.
 """
 
 from __future__ import annotations
@@ -23,13 +18,10 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.neighbors.exact.kernels import StumpRuns, least_z  # one library has all kernels
-from nearlabel.utils.arrays import row_blocks, uneven_blocks
+from nearlabel.utils.arrays import uneven_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 _CACHE_BYTES = 2**19  # size of one temporary array
-_FEW = 4  # thresholds of a run up to which all are computed
-_PART = 4  # entries per part of a block
-_N_FIRST = 32  # blocks that are searched first, to find a Z for comparison
 TIED = 1 + 1e-10  # the order of the labels changes the rounding of sums
 
 
@@ -58,19 +50,17 @@ class StumpSearch:
     def __init__(self, X: Matrix, n_labels: int) -> None:
         self._columns, self._n_labels = stored_columns(X), n_labels
         entries = sorted_features(self._columns)
-        n_thresholds = np.bincount(entries.run, ~np.isnan(entries.thresholds))
-        self._entries = entries.of_runs(n_thresholds > 0)
-        self._is_few = n_thresholds[n_thresholds > 0] <= _FEW
+        self._entries = entries.of_runs(np.bincount(entries.run, entries.has_threshold) > 0)
 
     @cached_property
-    def _kernel_search(self) -> _KernelSearch:
-        return _KernelSearch(self._entries, self._columns.shape[0])
+    def _runs(self) -> StumpRuns:
+        run = self._entries.run
+        starts = np.searchsorted(run, np.arange(run[-1] + 2))
+        return StumpRuns(starts, self._entries.rows, self._entries.has_threshold, self._columns.shape[0])
 
     @cached_property
-    def _searches(self) -> list[_FullSearch | _BoundedSearch]:
-        kinds = ((self._is_few, _FullSearch), (~self._is_few, _BoundedSearch))  # the Z of the first limits the second
-        n_samples = self._columns.shape[0]
-        return [kind(self._entries.of_runs(runs), n_samples, self._n_labels) for runs, kind in kinds if runs.any()]
+    def _steps(self) -> list[_Steps]:
+        return _steps_of(self._entries, self._columns.shape[0], self._n_labels)
 
     def goes_left(self, feature: int, threshold: float) -> BoolArray:
         """Return whether each row's value is at most the threshold."""
@@ -82,7 +72,7 @@ class StumpSearch:
     @property
     def has_thresholds(self) -> bool:
         """Whether any feature varies."""
-        return len(self._is_few) > 0
+        return len(self._entries.run) > 0
 
     def best(self, weights: FloatArray) -> Stump:
         """Return the stump with the smallest Z; ties go to the lowest feature, then to the lowest threshold.
@@ -93,148 +83,59 @@ class StumpSearch:
             Weights of the labels that each row carries, 0 for the others; then weights of the labels that it lacks. A
             row with all weights 0 is ignored.
         """
-        found = self._kernel_search.candidates(weights) or self._candidates(weights)
-        least = found.z.min()
-        tied = np.flatnonzero(found.z <= least * TIED)
-        first = tied[np.lexsort((found.threshold[tied], found.feature[tied]))[0]]
-        return Stump(int(found.feature[first]), float(found.threshold[first]), float(least))
+        least = self._least_of_runs(weights)
+        found = [self._of_run(run, weights) for run in np.flatnonzero(least <= least.min() * TIED).tolist()]
+        feature, threshold, z = (np.concatenate(of_each) for of_each in zip(*found, strict=True))
+        tied = np.flatnonzero(z <= z.min() * TIED)
+        first = tied[np.lexsort((threshold[tied], feature[tied]))[0]]
+        return Stump(int(feature[first]), float(threshold[first]), float(z.min()))
 
     def least_z(self, weights: FloatArray, reached: BoolArray) -> float:
         """Return Z of the best stump for the rows that are reached, but for rounding."""
-        of_runs = self._kernel_search.least_z(weights, reached)
-        return self.best(weights * reached[:, np.newaxis]).z if of_runs is None else float(of_runs.min())
+        return float(self._least_of_runs(weights, reached).min())
 
-    def _candidates(self, weights: FloatArray) -> _Candidates:
-        found, least = [], np.inf
-        for search in self._searches:
-            found.append(search.candidates(weights, least))
-            least = found[-1].z.min(initial=least)
-        return _Candidates(*(np.concatenate(of_each) for of_each in zip(*found, strict=True)))
-
-
-class _Candidates(NamedTuple):
-    feature: IntArray
-    threshold: FloatArray
-    z: FloatArray
-
-
-class _KernelSearch:
-    """Computes Z of the thresholds of those runs that have the least Z by the kernel, if there is one."""
-
-    def __init__(self, entries: SortedFeatures, n_samples: int) -> None:
-        self._entries = entries
-        self._has_threshold = ~np.isnan(entries.thresholds)
-        self._starts = np.searchsorted(entries.run, np.arange(entries.run[-1] + 2))
-        self._runs = StumpRuns(self._starts, entries.rows, self._has_threshold, n_samples)
-
-    def least_z(self, weights: FloatArray, reached: BoolArray | None = None) -> FloatArray | None:
-        """Return the least Z of each run, infinite where it is not the least of all; None if there is no kernel."""
-        return least_z(self._runs, weights, reached)
-
-    def candidates(self, weights: FloatArray) -> _Candidates | None:
-        """Return the thresholds of the runs with the least Z; None if there is no kernel."""
-        least = self.least_z(weights)
+    def _least_of_runs(self, weights: FloatArray, reached: BoolArray | None = None) -> FloatArray:
+        """Return the least Z of each run; a kernel may return infinity where it is not the least of all."""
+        least = least_z(self._runs, weights, reached)
         if least is None:
-            return None
-        found = [self._of_run(run, weights) for run in np.flatnonzero(least <= least.min() * TIED).tolist()]
-        return _Candidates(*(np.concatenate(of_each) for of_each in zip(*found, strict=True)))
+            counted = weights if reached is None else weights * reached[:, np.newaxis]
+            least = np.concatenate([steps.least_z(counted) for steps in self._steps])
+        return least
 
-    def _of_run(self, run: int, weights: FloatArray) -> _Candidates:
-        entries = slice(*self._starts[run : run + 2])
-        kept = self._has_threshold[entries]
+    def _of_run(self, run: int, weights: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return features, thresholds and Z of the thresholds of a run."""
+        entries = slice(*np.searchsorted(self._entries.run, [run, run + 1]))
+        feature, threshold = self._entries.feature[entries], self._entries.thresholds[entries]
+        kept = ~np.isnan(threshold)
         sums = np.cumsum(weights[self._entries.rows[entries]], axis=0)[kept]
-        feature, threshold = self._entries.feature[entries][kept], self._entries.thresholds[entries][kept]
-        return _Candidates(feature, threshold, _z(sums, weights.sum(axis=0)))
+        return feature[kept], threshold[kept], _z(sums, weights.sum(axis=0))
 
 
-class _FullSearch:
-    """Computes Z of every threshold, for runs with few thresholds."""
+class _Steps(NamedTuple):
+    """The rows between neighbouring thresholds of some runs, whose sums fit into the processor's cache."""
 
-    def __init__(self, entries: SortedFeatures, n_samples: int, n_labels: int) -> None:
-        self._sides = sides(entries, n_samples)
-        members = self._sides.members
-        self._parts = [members[part] for part in row_blocks(members.shape[0], 16 * n_labels, _CACHE_BYTES)]
+    members: Any  # CSR (n_thresholds, n_samples)
+    starts: IntArray  # first threshold of each run
 
-    def candidates(self, weights: FloatArray, limit: float) -> _Candidates:
-        """Return all thresholds, for every limit."""
-        totals = weights.sum(axis=0)
-        z = np.concatenate([_z(part @ weights, totals) for part in self._parts])
-        return _Candidates(self._sides.feature, self._sides.thresholds, z)
-
-
-class _BoundedSearch:
-    """Computes Z only of thresholds whose lower bound is below the smallest Z found so far."""
-
-    def __init__(self, entries: SortedFeatures, n_samples: int, n_labels: int) -> None:
-        self._blocks = in_blocks(entries, n_samples)
-        self._has_threshold = ~np.isnan(self._blocks.thresholds)
-        self._groups = _groups(self._blocks, n_samples, n_labels)
-
-    def candidates(self, weights: FloatArray, limit: float) -> _Candidates:
-        """Return the thresholds whose Z may be the smallest, if it is at most `limit`."""
-        padded = np.vstack([weights, np.zeros_like(weights[:1])])
-        edges, bounds = self._edges(padded, weights.sum(axis=0))
-        first = np.argpartition(bounds, min(_N_FIRST, len(bounds)) - 1)[:_N_FIRST]
-        entries, z = self._entries(first, edges, padded, limit)
-        bounds[first] = np.inf
-        rest = np.flatnonzero(bounds <= z.min(initial=limit) * TIED)
-        for some in row_blocks(len(rest), BLOCK * padded[0].nbytes, _CACHE_BYTES):
-            more = self._entries(rest[some], edges, padded, z.min(initial=limit))
-            entries, z = np.append(entries, more[0]), np.append(z, more[1])
-        return _Candidates(self._blocks.feature[entries // BLOCK], self._blocks.thresholds.ravel()[entries], z)
-
-    def _edges(self, weights: FloatArray, totals: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the weights from the start of the run up to each block's end, and a lower bound on Z in the block."""
-        edges = np.empty((len(self._blocks.feature), weights.shape[1]))
-        bounds = np.empty(len(edges))
-        for group in self._groups:
-            here = edges[group.blocks]
-            np.cumsum(group.sums(weights), axis=0, out=here)
-            bounds[group.blocks][1:] = _lower_bounds(here, totals)
-        bounds[~self._has_threshold.any(axis=1)] = np.inf
-        return edges, bounds
-
-    def _entries(
-        self, blocks: IntArray, edges: FloatArray, weights: FloatArray, limit: float
-    ) -> tuple[IntArray, FloatArray]:
-        """Return the thresholds of some blocks whose Z may be at most `limit`, as positions of entries, and their Z."""
-        totals = weights.sum(axis=0)
-        sums = weights[self._blocks.rows[blocks]].reshape(len(blocks), -1, _PART, len(totals))
-        parts = np.cumsum(np.hstack([edges[blocks - 1, np.newaxis], sums.sum(axis=2)]), axis=1)
-        opened = _lower_bounds(parts, totals) <= limit * TIED
-        sums = sums[opened]
-        sums[:, 0] += parts[:, :-1][opened]
-        z = _z(np.cumsum(sums, axis=1), totals).ravel()
-        entries = (BLOCK * blocks[:, np.newaxis] + np.arange(BLOCK)).reshape(*opened.shape, _PART)[opened].ravel()
-        kept = self._has_threshold.ravel()[entries] & (z <= limit * TIED)
-        return entries[kept], z[kept]
-
-
-class _Group(NamedTuple):
-    """Neighbouring runs whose sums fit into the processor's cache."""
-
-    blocks: slice
-    members: Any  # CSR (n_blocks, n_samples + 1), the rows of each block
-    starts: IntArray  # first block of each run, counted within the group
-
-    def sums(self, weights: FloatArray) -> FloatArray:
-        """Return the weights of each block; the empty block that starts a run has minus those of the run before."""
+    def least_z(self, weights: FloatArray) -> FloatArray:
+        """Return the least Z of each run."""
         sums: FloatArray = self.members @ weights
-        runs = np.add.reduceat(sums, self.starts, axis=0)
-        sums[self.starts[1:]] = -runs[:-1]
-        return sums
+        sums[self.starts[1:]] -= np.add.reduceat(sums, self.starts, axis=0)[:-1]  # each run starts at 0 again
+        z = _z(np.cumsum(sums, axis=0), weights.sum(axis=0))
+        return np.asarray(np.minimum.reduceat(z, self.starts))
 
 
-def _groups(blocks: Blocks, n_samples: int, n_labels: int) -> list[_Group]:
-    n_blocks = len(blocks.feature)
-    ends = np.append(blocks.starts, n_blocks)
-    ones, indptr = np.ones(blocks.rows.size), np.arange(0, blocks.rows.size + 1, BLOCK)
-    members = sparse.csr_array((ones, blocks.rows.ravel(), indptr), shape=(n_blocks, n_samples + 1))
-    groups = []
-    for runs in uneven_blocks(np.diff(ends) * 16 * n_labels, _CACHE_BYTES):
-        part = slice(ends[runs.start], ends[runs.stop])
-        groups.append(_Group(part, members[part], blocks.starts[runs] - part.start))
-    return groups
+def _steps_of(entries: SortedFeatures, n_samples: int, n_labels: int) -> list[_Steps]:
+    has_threshold = entries.has_threshold
+    run = entries.run[has_threshold]
+    step = np.cumsum(has_threshold) - has_threshold  # number of the threshold that follows
+    counted = np.append(run, -1)[step] == entries.run  # not those after the last threshold of their run
+    ends = np.searchsorted(step[counted], np.arange(len(run) + 1))
+    members = sparse.csr_array((np.ones(ends[-1]), entries.rows[counted], ends), shape=(len(run), n_samples))
+    starts = np.searchsorted(run, np.arange(run[-1] + 2))
+    blocks = uneven_blocks(np.diff(starts) * 16 * n_labels, _CACHE_BYTES)
+    parts = [starts[runs.start : runs.stop + 1] for runs in blocks]
+    return [_Steps(members[part[0] : part[-1]], part[:-1] - part[0]) for part in parts]
 
 
 def _z(sums: FloatArray, totals: FloatArray) -> FloatArray:
@@ -246,29 +147,7 @@ def _z(sums: FloatArray, totals: FloatArray) -> FloatArray:
     return np.asarray(2 * roots.sum(axis=-1))
 
 
-def _lower_bounds(edges: FloatArray, totals: FloatArray) -> FloatArray:
-    """Return a lower bound on Z between neighbouring edges (..., n_edges, 2 * n_labels).
-
-    In single precision, lowered by the possible rounding error.
-    """
-    n_labels = len(totals) // 2
-    side = np.sqrt(edges, dtype=np.float32, casting="same_kind")
-    other = np.sqrt(np.maximum(totals - edges, 0.0), dtype=np.float32, casting="same_kind")
-    (with_, without), (with_other, without_other) = (np.split(s, [n_labels], axis=-1) for s in (side, other))
-    at_edges = with_ * without + with_other * without_other
-    before, after = np.s_[..., :-1, :], np.s_[..., 1:, :]
-    least = np.minimum(at_edges[before], at_edges[after])
-    for one, two in ((before, after), (after, before)):
-        corner = with_[one] * without[two]
-        corner += with_other[one] * without_other[two]
-        np.minimum(least, corner, out=least)
-    rounding = (n_labels + 8) * np.finfo(np.float32).eps
-    return np.asarray(2 * (1 - rounding) * (least @ np.ones(n_labels, dtype=np.float32)).astype(np.float64))
-
-
 # The stored values of every feature, sorted, so that sums over one side of a threshold are running sums.
-
-BLOCK = 16  # entries per block
 
 
 class SortedFeatures(NamedTuple):
@@ -293,46 +172,16 @@ class SortedFeatures(NamedTuple):
     feature: IntArray
     run: IntArray
 
+    @property
+    def has_threshold(self) -> BoolArray:
+        """Whether a threshold follows each entry."""
+        return ~np.isnan(self.thresholds)
+
     def of_runs(self, chosen: BoolArray) -> SortedFeatures:
         """Return the entries of some runs, renumbered."""
         kept = chosen[self.run]
         run = (np.cumsum(chosen) - 1)[self.run[kept]]
         return SortedFeatures(self.rows[kept], self.thresholds[kept], self.feature[kept], run)
-
-
-class Sides(NamedTuple):
-    """The rows on the side of every threshold away from 0.
-
-    Attributes
-    ----------
-    members : CSR array of shape (n_thresholds, n_samples)
-        1 where a row is on that side.
-    thresholds, feature : ndarray of shape (n_thresholds,)
-        Each threshold and its feature.
-    """
-
-    members: Any
-    thresholds: FloatArray
-    feature: IntArray
-
-
-class Blocks(NamedTuple):
-    """Runs padded to whole blocks with entries of a dummy row n; each run starts with a block of padding only.
-
-    Attributes
-    ----------
-    rows, thresholds : ndarray of shape (n_blocks, BLOCK)
-        Row and threshold of each entry, as in `SortedFeatures`.
-    feature : ndarray of shape (n_blocks,)
-        Feature of each block.
-    starts : ndarray of shape (n_runs,)
-        First block of each run.
-    """
-
-    rows: IntArray
-    thresholds: FloatArray
-    feature: IntArray
-    starts: IntArray
 
 
 def stored_columns(X: Matrix) -> Any:
@@ -354,30 +203,6 @@ def sorted_features(columns: Any) -> SortedFeatures:
     )
     thresholds = _thresholds(value, _next_values(value, feature[first], first, lengths, n))
     return SortedFeatures(columns.indices[order], thresholds, feature, run)
-
-
-def sides(entries: SortedFeatures, n_samples: int) -> Sides:
-    """List the rows on one side of each threshold: the entries of its run up to it."""
-    last = np.flatnonzero(~np.isnan(entries.thresholds))
-    first = np.searchsorted(entries.run, entries.run[last])
-    ends = np.cumsum(last + 1 - first)
-    places = np.arange(ends[-1]) + np.repeat(last + 1 - ends, last + 1 - first)
-    indptr = np.append(0, ends)
-    members = sparse.csr_array((np.ones(len(places)), entries.rows[places], indptr), shape=(len(last), n_samples))
-    return Sides(members, entries.thresholds[last], entries.feature[last])
-
-
-def in_blocks(entries: SortedFeatures, n_samples: int) -> Blocks:
-    """Lay out runs of entries in blocks."""
-    _, first, lengths = np.unique(entries.run, return_index=True, return_counts=True)
-    n_blocks = 1 + -(-lengths // BLOCK)
-    starts = np.cumsum(n_blocks) - n_blocks
-    place = np.arange(len(entries.run)) + (BLOCK * (starts + 1) - first)[entries.run]
-    rows = np.full((n_blocks.sum(), BLOCK), n_samples, dtype=np.int32)
-    thresholds = np.full(rows.shape, np.nan)
-    rows.ravel()[place] = entries.rows
-    thresholds.ravel()[place] = entries.thresholds
-    return Blocks(rows, thresholds, np.repeat(entries.feature[first], n_blocks), starts)
 
 
 def _next_values(value: FloatArray, feature: IntArray, first: IntArray, lengths: IntArray, n: int) -> FloatArray:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.models import WeightedClassifier, WithProbabilities
 from nearlabel.utils.estimators import label_scores
 from nearlabel.utils.naming import registered
-from nearlabel.utils.types import CSR, FloatArray, Matrix
+from nearlabel.utils.types import FloatArray, Matrix
 from nearlabel.utils.validation import as_dense, check_flag, check_integer
 
 
@@ -30,7 +30,8 @@ class ClusteringTrees(WeightedClassifier, WithProbabilities):
     def _grown(self, model: Any, X: Matrix, labels: Matrix, sample_weight: FloatArray | None) -> Any:
         """Return scikit-learn's model, fitted to rescaled samples; store the scale."""
         self.shift_, self.scale_ = _shift_and_scale(X)
-        return model.fit(self._rescaled(X), _target(as_dense(labels)), sample_weight)
+        target = as_dense(labels)
+        return model.fit(self._rescaled(X), target[:, 0] if target.shape[1] == 1 else target, sample_weight)
 
     def _shares(self, model: Any, X: Matrix) -> FloatArray:
         """Return the mean label vectors of each row's leaves, for the labels of the model."""
@@ -44,7 +45,8 @@ class ClusteringTrees(WeightedClassifier, WithProbabilities):
         with np.errstate(over="ignore"):
             if not sparse.issparse(X):
                 return np.clip((X - self.shift_) / self.scale_, -2.0, 2.0)
-            shifted = sparse.csr_array(X, dtype=np.float64) - _equal_rows(self.shift_, X.shape[0])
+            shifts = sparse.csr_array(np.ones((X.shape[0], 1))) @ sparse.csr_array(self.shift_[np.newaxis])
+            shifted = sparse.csr_array(X, dtype=np.float64) - shifts
             data = np.clip(shifted.data / self.scale_[shifted.indices], -2.0, 2.0)
         return sparse.csr_array((data, shifted.indices, shifted.indptr), shape=X.shape)
 
@@ -58,16 +60,6 @@ def _shift_and_scale(X: Matrix) -> tuple[FloatArray, FloatArray]:
     shift = np.maximum(low, 0.0) + np.minimum(high, 0.0)
     scale = np.maximum(high - shift, shift - low)
     return shift, np.where(scale > 0, scale, 1.0)
-
-
-def _equal_rows(row: FloatArray, n: int) -> CSR:
-    """Return n equal rows."""
-    return sparse.csr_array(np.ones((n, 1))) @ sparse.csr_array(row[np.newaxis])
-
-
-def _target(labels: Any) -> Any:
-    """Return the labels in scikit-learn's form: a single label as a one-dimensional array."""
-    return labels[:, 0] if labels.shape[1] == 1 else labels
 
 
 # The predictive clustering tree (Blockeel, De Raedt and Ramon 1998) for label sets.

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from nearlabel.metrics import CATALOGUE, Metric, MetricLike, get_metric
-from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, count_left_out, may_leave_out
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, count_left_out
 from nearlabel.selection.parts import check_metric, read_options
 from nearlabel.utils.naming import import_object, split_import
 from nearlabel.utils.types import Matrix
@@ -81,9 +81,7 @@ def direction_of(metric: Metric | str) -> dict[str, bool]:
 
 def skipped_on(metric: Metric | str, truth: Matrix) -> dict[str, int]:
     """Return the field of a record with the number of labels, or samples, that a metric leaves out."""
-    if isinstance(metric, str) or not may_leave_out(metric):
-        return {}
-    skipped = count_left_out(metric, truth)
+    skipped = 0 if isinstance(metric, str) else count_left_out(metric, truth)
     return {"skipped": skipped} if skipped else {}
 
 

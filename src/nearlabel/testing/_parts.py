@@ -381,19 +381,17 @@ def _answers(metric: Any, n_labels: int = 5) -> tuple[Matrix, Matrix]:
     return y, scores if metric.needs == "score" else (scores >= 0.5).astype(np.int64)
 
 
-def _problem(n_labels: int = 5) -> tuple[Matrix, IntArray]:
+def _problem(n_labels: int = 5, thresholds: Any = 0.2) -> tuple[Matrix, IntArray]:
     """Return 60 samples without ties, and label sets that depend on them, each label with both classes."""
     rng = np.random.RandomState(0)
     X = rng.standard_normal((60, 5))
-    y = (X[:, :n_labels] + 0.3 * rng.standard_normal((60, n_labels)) > 0.2).astype(np.int64)
+    y = (X[:, :n_labels] + 0.3 * rng.standard_normal((60, n_labels)) > thresholds).astype(np.int64)
     return X, y
 
 
 def _unequal_problem() -> tuple[Matrix, IntArray]:
     """Return 60 samples with 5 labels, from frequent to rare."""
-    rng = np.random.RandomState(0)
-    X = rng.standard_normal((60, 5))
-    return X, (X + 0.3 * rng.standard_normal(X.shape) > [-0.5, 0.0, 0.4, 0.9, 1.3]).astype(np.int64)
+    return _problem(thresholds=[-0.5, 0.0, 0.4, 0.9, 1.3])
 
 
 def _assert_equal_scores(actual: Any, expected: Any) -> None:
