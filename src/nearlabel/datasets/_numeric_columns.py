@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,37 +98,18 @@ class FeatureColumns:
     """The features of X in their order, and the columns of a table in which they are.
 
     A column of lists, such as embeddings, has a feature for each number: ``embedding[0]``, ``embedding[1]`` and so on.
-    `kinds` are those of the features, in their order; empty if all are numbers.
+    `kinds` are those of the features, in their order; empty if all are numbers. `may_ignore` adds a hint to errors.
     """
 
-    def __init__(self, table: TableFile, parts: Iterable[_Part], names: tuple[str, ...], *, may_ignore: bool) -> None:
-        self._table = table
-        self._parts = tuple(parts)
-        self._may_ignore = may_ignore
-        self.names = names
-        of_place = {place: part.kind for part in self._parts for place in part.places.tolist()}
-        is_mixed = any(part.kind != "number" for part in self._parts)
-        self.kinds: tuple[FeatureKind, ...] = tuple(of_place[place] for place in range(len(names))) if is_mixed else ()
-
-    @classmethod
-    def all(cls, table: TableFile, columns: Iterable[str], kinds: Mapping[str, FeatureKind]) -> Self:
-        """Take all features of some columns; `kinds` are those of columns without numbers."""
-        names: list[str] = []
-        for column in columns:
-            is_list = table.columns[column].kind == "numbers" and column not in kinds
-            names += _element_names(table, column) if is_list else [column]
-        return cls.named(table, tuple(names), kinds, may_ignore=True)
-
-    @classmethod
-    def named(
-        cls,
+    def __init__(
+        self,
         table: TableFile,
         names: tuple[str, ...],
         kinds: Mapping[str, FeatureKind] | None = None,
         *,
         may_ignore: bool = False,
-    ) -> Self:
-        """Take the features of these names, in this order; `may_ignore` adds a hint to errors."""
+    ) -> None:
+        self._table, self._may_ignore, self.names = table, may_ignore, names
         kinds = kinds or {}
         sources = [_source(table, name) for name in names]
         if missing := [name for name, (column, _) in zip(names, sources, strict=True) if not column]:
@@ -138,11 +119,13 @@ class FeatureColumns:
             if element is None:
                 _check_kind(table, column, kinds.get(column, "number"))
             places_of.setdefault(column, []).append(place)
-        parts = []
+        self._parts: list[_Part] = []
         for column, places in places_of.items():
             elements = [element for place in places if (element := sources[place][1]) is not None]
-            parts.append(_part(table, column, places, elements, kinds.get(column, "number")))
-        return cls(table, parts, names, may_ignore=may_ignore)
+            self._parts.append(_part(table, column, places, elements, kinds.get(column, "number")))
+        of_place = {place: part.kind for part in self._parts for place in part.places.tolist()}
+        is_mixed = any(part.kind != "number" for part in self._parts)
+        self.kinds: tuple[FeatureKind, ...] = tuple(of_place[place] for place in range(len(names))) if is_mixed else ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -175,9 +158,8 @@ class FeatureColumns:
         where = f"{self._table.path}, {batch.locate(error.row)}"
         problem = f"{where}: column {column!r} must contain {EXPECTED[kind]}, got {error}."
         if self._table.decimal == "." and _WITH_COMMA.fullmatch(str(error)):
-            return ParameterError(
-                "{problem} Hint: {decimal} reads such decimals.", {"decimal": ","}, {"problem": problem}
-            )
+            hint = "{problem} Hint: {decimal} reads such decimals."
+            return ParameterError(hint, {"decimal": ","}, {"problem": problem})
         if kind != "number" or not self._may_ignore:
             return ValueError(problem)
         return not_features(problem, {column: proposed_option(batch.columns[column]) for column in wrong})
@@ -196,7 +178,11 @@ def features_beside(
         raise not_features(problem, _proposed(table, wrong))
     if not used:
         raise ValueError(f"{table.path} must contain at least one feature, got only labels and ignored columns.")
-    return FeatureColumns.all(table, [column.name for column in used], kinds)
+    names: list[str] = []
+    for column in used:
+        is_list = column.kind == "numbers" and column.name not in kinds
+        names += _element_names(table, column.name) if is_list else [column.name]
+    return FeatureColumns(table, tuple(names), kinds, may_ignore=True)
 
 
 def _proposed(table: TableFile, names: Sequence[str]) -> dict[str, str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from nearlabel.datasets._table import POINT, open_table
 from nearlabel.datasets._table_file import TableFile, did_you_mean, require_columns
 from nearlabel.files.untrusted import damage_named, open_npz
 from nearlabel.utils.arrays import BLOCK_BYTES
+from nearlabel.utils.containers import objects_of
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_flag, check_integer
 
@@ -274,7 +276,7 @@ class _TableRows:
         self, table: TableFile, names: Sequence[str], id_column: str | None, kinds: Mapping[str, FeatureKind]
     ) -> None:
         self._table, self._id_column, self.n_rows = table, id_column, table.n_rows
-        self._features = FeatureColumns.named(table, tuple(names), kinds)
+        self._features = FeatureColumns(table, tuple(names), kinds)
         if id_column is not None:
             require_columns(table, "id_column", [id_column])
             column = table.columns[id_column]
@@ -288,7 +290,7 @@ class _TableRows:
             wanted[self._id_column] = None
         for batch in self._table.batches(wanted):
             with damage_named(self._table.path, "a table of ids that can be read"):  # a date in the year 300,000
-                ids = None if self._id_column is None else _objects(batch.columns[self._id_column].to_pylist())
+                ids = None if self._id_column is None else objects_of(batch.columns[self._id_column].to_pylist())
             yield RowBlock(self._features.matrix(batch), ids, batch.share_done)
 
 
@@ -324,11 +326,13 @@ class _ArffRows:
         if self._id is None:
             return None
         column = cells_of(cells, np.array([self._id]))
-        codes = (_dense_column(column) if isinstance(column, SparseCells) else column).ravel().tolist()
+        codes = np.zeros(column.n_rows) if isinstance(column, SparseCells) else column.ravel()
+        if isinstance(column, SparseCells):
+            codes[column.rows] = column.values
         declared = self._attributes[self._id].values
         if declared is None:
-            return _objects([int(code) if code.is_integer() else code for code in codes])
-        return _objects([declared[int(code)] if code == code else None for code in codes])
+            return objects_of([int(code) if code.is_integer() else code for code in codes.tolist()])
+        return objects_of([declared[int(code)] if code == code else None for code in codes.tolist()])
 
 
 class _SvmlightRows:
@@ -338,7 +342,8 @@ class _SvmlightRows:
 
     def __init__(self, path: Path, names: Sequence[str], id_column: str | None, limit: int | None) -> None:
         are_first = isinstance(names, NumberedNames)  # the first columns, of which there may be a billion
-        if unknown := [] if are_first else [name for name in names if not _is_index(name)]:
+        # svmlight can write indices of nine digits at most
+        if unknown := [] if are_first else [name for name in names if not re.fullmatch("[0-9]{1,9}", name)]:
             raise ValueError(f"{path} must have features that are named by their indices, got none for {unknown[0]!r}.")
         if id_column is not None:
             raise ValueError(f"id_column must be None for {path}, got {id_column!r}: a svmlight file has no columns.")
@@ -387,11 +392,6 @@ def _places(path: Path, names: Sequence[str], known: Sequence[str]) -> IntArray:
     return np.array([place[name] for name in names], dtype=np.intp)
 
 
-def _is_index(name: str) -> bool:
-    """Return whether a name is an index that svmlight can write, of nine digits at most."""
-    return name.isascii() and name.isdecimal() and len(name) <= 9
-
-
 def _some_columns(rows: CSR, columns: IntArray | None, width: int) -> CSR:
     """Return `columns`, which are distinct, or else the first `width` ones; what the rows lack is 0.
 
@@ -409,22 +409,10 @@ def _some_columns(rows: CSR, columns: IntArray | None, width: int) -> CSR:
     return found
 
 
-def _dense_column(cells: SparseCells) -> FloatArray:
-    column = np.zeros(cells.n_rows)
-    column[cells.rows] = cells.values
-    return column
-
-
 def _id_array(path: Path, arrays: Any, name: str, n_rows: int) -> NDArray[np.object_]:
     if name not in arrays:
         raise ValueError(f"id_column must name an array of {path}, got {name!r}.")
     ids = arrays[name]
     if ids.shape != (n_rows,):
         raise ValueError(f"id_column must name an array of {n_rows} ids in {path}, got {name!r} of shape {ids.shape}.")
-    return _objects(ids.tolist())
-
-
-def _objects(values: Sequence[object]) -> NDArray[np.object_]:
-    array = np.empty(len(values), dtype=np.object_)
-    array[:] = values
-    return array
+    return objects_of(ids.tolist())
