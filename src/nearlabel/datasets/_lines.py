@@ -9,8 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Literal, Protocol, Self, TypeAlias, get_args
+from typing import BinaryIO, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
@@ -24,14 +23,6 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_PROBLEM = 1000
 _NO_LIMIT = 2**62  # of an uncompressed file
 _COMPRESSIONS = (".gz", ".bz2")
-
-
-class _ByteStream(Protocol):
-    def read(self, size: int, /) -> bytes: ...
-
-    def readline(self, size: int, /) -> bytes: ...
-
-    def close(self) -> None: ...
 
 
 class Lines:
@@ -53,9 +44,7 @@ class Lines:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stream.close()
         self._file.close()
 
@@ -114,7 +103,7 @@ class Lines:
         return block
 
 
-def _plain_stream(file: BinaryIO) -> _ByteStream:
+def _plain_stream(file: BinaryIO) -> BinaryIO | gzip.GzipFile | bz2.BZ2File:
     """Detect compression by content, since files are renamed more often than repacked."""
     start = file.read(3)
     file.seek(0)

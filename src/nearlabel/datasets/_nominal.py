@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +22,12 @@ from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_choice
 
 Nominal = Literal["overlap", "codes"]
+_Cells: TypeAlias = tuple[IntArray, IntArray, FloatArray]  # their rows, columns and values, each (n_cells,)
 
 _NOMINAL = ("overlap", "codes")
 _TRUE = frozenset({"1", "1.0", "yes", "y", "true", "t"})
 _FALSE = frozenset({"0", "0.0", "-1", "no", "n", "false", "f"})
 _SPARSE_BELOW = 0.01  # share of stored cells in dense rows with many categories: an identifier must not fill the memory
-
-
-class Triples(NamedTuple):
-    """Cells of a matrix; each array has shape (n_cells,)."""
-
-    rows: IntArray
-    columns: IntArray
-    values: FloatArray
 
 
 class CodedColumns:
@@ -100,7 +93,7 @@ class CodedColumns:
         codes = np.zeros((cells.n_rows, len(self._changed)))
         codes[cells.rows[special], place[special]] = cells.values[special]
         parts = [
-            Triples(cells.rows[~special], self._starts[cells.columns[~special]], cells.values[~special]),
+            (cells.rows[~special], self._starts[cells.columns[~special]], cells.values[~special]),
             self._turned_cells(codes[:, np.searchsorted(self._changed, self._turned)]),
             self._category_cells(codes[:, np.searchsorted(self._changed, self._categories)]),
         ]
@@ -108,12 +101,12 @@ class CodedColumns:
         order = np.lexsort((columns, rows))
         return SparseCells(cells.n_rows, rows[order], columns[order], values[order])
 
-    def _turned_cells(self, codes: FloatArray) -> Triples:
+    def _turned_cells(self, codes: FloatArray) -> _Cells:
         values = 1 - codes
         rows, which = np.nonzero(values)
-        return Triples(rows, self._starts[self._turned][which], values[rows, which])
+        return rows, self._starts[self._turned][which], values[rows, which]
 
-    def _category_cells(self, codes: FloatArray) -> Triples:
+    def _category_cells(self, codes: FloatArray) -> _Cells:
         """Return 1/2 in both columns of each value, NaN in all columns of each attribute that is missing."""
         starts, n_values = self._starts[self._categories], self._n_values
         rows, which = np.nonzero(~np.isnan(codes))
@@ -121,7 +114,7 @@ class CodedColumns:
         lacking, of = np.nonzero(np.isnan(codes))
         widths = 2 * n_values[of]
         within = np.arange(widths.sum()) - np.repeat(np.cumsum(widths) - widths, widths)
-        return Triples(
+        return (
             np.concatenate([rows, rows, np.repeat(lacking, widths)]),
             np.concatenate([first, first + n_values[which], np.repeat(starts[of], widths) + within]),
             np.repeat([0.5, np.nan], [2 * len(rows), len(within)]),
