@@ -120,13 +120,14 @@ def is_on_disk(name: str) -> bool:
 
 
 def _part(entry: CatalogueEntry, file: CatalogueFile) -> Dataset:
-    part = _drop_features(_read(entry, file), entry.drop)
+    part = _read(entry, file)
+    if entry.drop:
+        part = part.with_features(np.flatnonzero([attribute_of(name) not in entry.drop for name in part.feature_names]))
     got = (*part.X.shape, part.Y.shape[1])
     expected = (file.instances, entry.features, entry.labels)
     if got != expected:
-        raise ValueError(
-            f"{entry.folder}/{file.file} must have (rows, features, labels) {expected} as in the catalogue, got {got}."
-        )
+        where = f"{entry.folder}/{file.file}"
+        raise ValueError(f"{where} must have (rows, features, labels) {expected} as in the catalogue, got {got}.")
     return part
 
 
@@ -169,13 +170,6 @@ def _locate(entry: CatalogueEntry, file: CatalogueFile) -> Path:
             f" {entry.name!r} cannot be downloaded."
         )
     return cached_file(entry, file)
-
-
-def _drop_features(data: Dataset, names: tuple[str, ...]) -> Dataset:
-    if not names:
-        return data
-    kept = np.flatnonzero([attribute_of(name) not in names for name in data.feature_names])
-    return data.with_features(kept)
 
 
 def _stack(parts: list[Dataset]) -> Dataset:

@@ -150,15 +150,6 @@ _ARFF = re.compile(rb"\s*+(?:%|@relation\b)", re.IGNORECASE)
 _SVMLIGHT = re.compile(rb"\s*+#|(?:\d++(?:,\d++)*+)?\s*+\d++:\S")
 _MOST_HEADER = 2**16
 
-DESCRIPTIONS: dict[Kind, str] = {
-    "parquet": "a Parquet file (.parquet)",
-    "xlsx": "an Excel workbook (.xlsx)",
-    "npz": "arrays of NumPy (.npz)",
-    "zip": "a zip archive",
-    "xls": "an Excel file of the old format or with a password",
-    "compressed": "a file compressed by gzip or bzip2",
-}
-
 
 def signature_of(path: Path) -> Kind | None:
     """Return which binary file it is; None for any other, such as text."""
@@ -195,7 +186,7 @@ def suffix_of_content(path: Path) -> str:
     if kind in ("parquet", "xlsx", "npz"):
         return f".{kind}"
     if kind in ("zip", "xls"):
-        raise ValueError(f"{path} must be a file of a known format, got {DESCRIPTIONS[kind]}.")
+        raise ValueError(f"{path} must be a file of a known format, got {_OTHERS[kind]}.")
     with Lines(path) as lines:
         first = next((line for line in iter(lines.next_bytes, None) if line.strip()), b"")[:_MOST_HEADER]
     return _suffix_of_text(first)
@@ -229,7 +220,7 @@ _TEXT: dict[str, Format] = {
     **dict.fromkeys((".libsvm", ".svm", ".svmlight", ".txt"), "svmlight"),
 }
 _BINARY: dict[str, Format] = {".npz": "npz", ".parquet": "parquet", ".xlsx": "xlsx"}
-_DESCRIPTIONS: dict[Format, str] = {
+_DESCRIPTIONS: dict[str, str] = {
     "arff": "an ARFF file",
     "csv": "a CSV file",
     "jsonl": "JSON lines",
@@ -237,6 +228,11 @@ _DESCRIPTIONS: dict[Format, str] = {
     "parquet": "a Parquet file",
     "svmlight": "a svmlight file",
     "xlsx": "an Excel workbook",
+}
+_OTHERS: dict[Kind, str] = {
+    "zip": "a zip archive",
+    "xls": "an Excel file of the old format or with a password",
+    "compressed": "a file compressed by gzip or bzip2",
 }
 _HINTS: dict[Kind, str] = {"zip": "unpack it", "xls": "save it as .xlsx or CSV", "compressed": "unpack it"}
 
@@ -273,7 +269,8 @@ def _check_content(path: Path, format_: Format) -> None:
         return
     hint = _HINTS.get(found, "rename it")
     expected = f"{_DESCRIPTIONS[format_]}, as its name shows"
-    raise ValueError(f"{path} must be {expected}, got {DESCRIPTIONS[found]}. Hint: {hint}.")
+    got = _OTHERS.get(found) or f"{_DESCRIPTIONS[found]} (.{found})"
+    raise ValueError(f"{path} must be {expected}, got {got}. Hint: {hint}.")
 
 
 # Many numbers out of text at once.

@@ -44,21 +44,15 @@ class CodedColumns:
 
     def __init__(self, attributes: Sequence[Attribute], nominal: Nominal) -> None:
         check_choice("nominal", nominal, _NOMINAL)
-        self.kinds_of_attributes = tuple(_kind(attribute, nominal) for attribute in attributes)
-        parts = [
-            _category_names(attribute) if kind == "category" else (attribute.name,)
-            for attribute, kind in zip(attributes, self.kinds_of_attributes, strict=True)
-        ]
+        kinds = [_kind(attribute, nominal) for attribute in attributes]
+        parts = [_column_names(attribute, kind) for attribute, kind in zip(attributes, kinds, strict=True)]
         widths: IntArray = np.array([len(part) for part in parts], dtype=np.intp)
         self._widths = widths
         self._starts: IntArray = np.cumsum(widths) - widths
         self.names = tuple(name for part in parts for name in part)
-        self.kinds = tuple(np.repeat(np.array(self.kinds_of_attributes, dtype=object), widths).tolist())
-        is_category = np.array([kind == "category" for kind in self.kinds_of_attributes], dtype=np.bool_)
-        is_turned = [
-            kind == "flag" and is_true(attribute)
-            for attribute, kind in zip(attributes, self.kinds_of_attributes, strict=True)
-        ]
+        self.kinds = tuple(np.repeat(np.array(kinds, dtype=object), widths).tolist())
+        is_category = np.array([kind == "category" for kind in kinds], dtype=np.bool_)
+        is_turned = [kind == "flag" and is_true(attribute) for attribute, kind in zip(attributes, kinds, strict=True)]
         self._categories: IntArray = np.flatnonzero(is_category)
         self._turned: IntArray = np.flatnonzero(is_turned)  # "yes" is declared first: its code is 0
         self._plain: IntArray = np.flatnonzero(~is_category)
@@ -165,11 +159,8 @@ class FeatureMatch:
     def __init__(self, path: str | Path, names: Sequence[str], kinds: Sequence[str], wanted: Sequence[str]) -> None:
         self._path, self._names = path, names
         place = {name: column for column, name in enumerate(names)}
-        of_attribute = {
-            attribute_of(name): column
-            for column, (name, kind) in enumerate(zip(names, kinds, strict=True))
-            if kind == "category"
-        }
+        categories = [column for column, kind in enumerate(kinds) if kind == "category"]
+        of_attribute = {attribute_of(names[column]): column for column in categories}
         known = set(wanted)
         found = [place.get(name, of_attribute.get(attribute_of(name), -1)) for name in wanted]
         if missing := [name for name, column in zip(wanted, found, strict=True) if column < 0]:
@@ -180,14 +171,9 @@ class FeatureMatch:
         self.kinds = tuple(kinds[column] for column in found)
         self._is_there: FloatArray = np.array([name in place for name in wanted], dtype=np.float64)
         attributes = {attribute_of(name) for name in wanted if "=" in name}
-        self._unknown: IntArray = np.array(
-            [
-                column
-                for column, (name, kind) in enumerate(zip(names, kinds, strict=True))
-                if kind == "category" and name not in known and attribute_of(name) in attributes
-            ],
-            dtype=np.intp,
-        )
+        others = [column for column in categories if names[column] not in known]
+        unknown = [column for column in others if attribute_of(names[column]) in attributes]
+        self._unknown: IntArray = np.array(unknown, dtype=np.intp)
 
     def take(self, X: Matrix) -> Matrix:
         """Return the features of rows; raise ValueError if one has a value that the model does not know."""
@@ -254,7 +240,9 @@ def _kind(attribute: Attribute, nominal: Nominal) -> str:
     return "flag" if says_yes_or_no(attribute) else "category"
 
 
-def _category_names(attribute: Attribute) -> tuple[str, ...]:
+def _column_names(attribute: Attribute, kind: str) -> tuple[str, ...]:
+    if kind != "category":
+        return (attribute.name,)
     names = tuple(f"{attribute.name}={value}" for value in attribute.values or ())
     return (*names, *(f"{name} (again)" for name in names))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
@@ -14,7 +12,7 @@ from nearlabel.neighbors import clone_search, label_votes
 from nearlabel.preprocessing._sampler import Resampled, Sampler, stacked
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import IntArray, Matrix, NeighborSearch
-from nearlabel.utils.validation import check_integer, check_row_numbers
+from nearlabel.utils.validation import as_dense, check_integer, check_row_numbers
 
 
 @registered("sampler", "mlsmote")
@@ -109,7 +107,7 @@ class MLSMOTE(Sampler):
     def _resample(self, X: Matrix, labels: Matrix, random: RandomState) -> Resampled:
         categories = self._categorical_columns(X)
         rows = X if X.dtype.kind == "f" else X.astype(np.float64)
-        bags = [np.flatnonzero(_column(labels, label)) for label in minority_labels(labels)]
+        bags = [np.flatnonzero(as_dense(labels[:, [label]])) for label in minority_labels(labels)]
         made = [self._made_of(rows, labels, bag, categories, random) for bag in bags if len(bag) > 1]
         features, sets, seeds, references = zip(*made, strict=True) if made else ([], [], [], [])
         own = np.arange(X.shape[0])
@@ -162,9 +160,3 @@ def _between(seeds: Matrix, references: Matrix, random: RandomState) -> Matrix:
 
 def _more_than_half(votes: Matrix, n_voters: int) -> Matrix:
     return (2 * votes > n_voters).astype(np.int64)
-
-
-def _column(matrix: Matrix, column: int) -> Any:
-    """Return a column as an array (n_rows,)."""
-    values = matrix[:, [column]]
-    return (values.toarray() if sparse.issparse(values) else values).ravel()
