@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Literal, Self, TypeAlias, get_args
+from typing import BinaryIO, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -186,7 +186,7 @@ def suffix_of_content(path: Path) -> str:
     if kind in ("parquet", "xlsx", "npz"):
         return f".{kind}"
     if kind in ("zip", "xls"):
-        raise ValueError(f"{path} must be a file of a known format, got {_OTHERS[kind]}.")
+        raise ValueError(f"{path} must be a file of a known format, got {_OTHERS[kind][0]}.")
     with Lines(path) as lines:
         first = next((line for line in iter(lines.next_bytes, None) if line.strip()), b"")[:_MOST_HEADER]
     return _suffix_of_text(first)
@@ -204,13 +204,8 @@ def _suffix_of_text(first: bytes) -> str:
 
 # The format of a file, by its name, unless its content shows another one.
 
-# Some formats with named columns have text in their cells, from which the reader makes numbers.
-TextTable: TypeAlias = Literal["csv", "xlsx"]
-TypedTable: TypeAlias = Literal["jsonl", "parquet"]
-Format: TypeAlias = Literal["arff", "svmlight", "npz"] | TextTable | TypedTable
-
-TEXT_TABLES: tuple[str, ...] = get_args(TextTable)
-TABLES: tuple[str, ...] = (*TEXT_TABLES, *get_args(TypedTable))
+Format: TypeAlias = Literal["arff", "csv", "jsonl", "npz", "parquet", "svmlight", "xlsx"]
+TABLES: tuple[str, ...] = ("csv", "xlsx", "jsonl", "parquet")  # formats with named columns
 A_TABLE = "a CSV, Excel, JSON lines or Parquet file"
 
 _TEXT: dict[str, Format] = {
@@ -229,12 +224,11 @@ _DESCRIPTIONS: dict[str, str] = {
     "svmlight": "a svmlight file",
     "xlsx": "an Excel workbook",
 }
-_OTHERS: dict[Kind, str] = {
-    "zip": "a zip archive",
-    "xls": "an Excel file of the old format or with a password",
-    "compressed": "a file compressed by gzip or bzip2",
+_OTHERS: dict[Kind, tuple[str, str]] = {  # and what to do with them
+    "zip": ("a zip archive", "unpack it"),
+    "xls": ("an Excel file of the old format or with a password", "save it as .xlsx or CSV"),
+    "compressed": ("a file compressed by gzip or bzip2", "unpack it"),
 }
-_HINTS: dict[Kind, str] = {"zip": "unpack it", "xls": "save it as .xlsx or CSV", "compressed": "unpack it"}
 
 
 def format_of(path: Path) -> Format:
@@ -267,9 +261,8 @@ def _check_content(path: Path, format_: Format) -> None:
     found = signature_of(path)
     if found in (None, format_) or (found == "compressed" and format_ in _TEXT.values()):
         return
-    hint = _HINTS.get(found, "rename it")
     expected = f"{_DESCRIPTIONS[format_]}, as its name shows"
-    got = _OTHERS.get(found) or f"{_DESCRIPTIONS[found]} (.{found})"
+    got, hint = _OTHERS[found] if found in _OTHERS else (f"{_DESCRIPTIONS[found]} (.{found})", "rename it")
     raise ValueError(f"{path} must be {expected}, got {got}. Hint: {hint}.")
 
 

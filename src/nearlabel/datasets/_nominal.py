@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.datasets._arff_parts import Attribute, SparseCells
-from nearlabel.datasets._numeric_columns import missing_features
+from nearlabel.datasets._numeric_columns import Cells, missing_features
 from nearlabel.datasets._table_file import check_filled, did_you_mean
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_choice
@@ -315,7 +314,8 @@ class DenseRows:
 
     def matrix(self) -> FloatArray:
         """Return the rows as an array that shares the memory."""
-        return _view(self._data, np.float64).reshape(self._n_rows, self._n_columns)
+        rows: FloatArray = _view(self._data, np.float64).reshape(self._n_rows, self._n_columns)
+        return rows
 
 
 class CellRows:
@@ -328,15 +328,15 @@ class CellRows:
     def __len__(self) -> int:
         return self._n_rows
 
-    def append(self, block: NDArray[np.object_]) -> None:
+    def append(self, block: Cells) -> None:
         """Add the rows of a block (n_rows, n_columns)."""
         self._n_rows += len(block)
         self._blocks.append(block)
 
-    def matrix(self) -> NDArray[np.object_]:
+    def matrix(self) -> Cells:
         """Return the rows as one array."""
         return np.vstack(self._blocks)
 
 
-def _view(store: array[Any], dtype: type[np.generic]) -> NDArray[Any]:
+def _view(store: array[Any], dtype: type[np.generic]) -> Any:
     return np.frombuffer(store, dtype=dtype) if store else np.empty(0, dtype=dtype)

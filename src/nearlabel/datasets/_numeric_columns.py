@@ -16,6 +16,9 @@ from nearlabel.datasets._table_file import Batch, CellError, Kind, TableFile, co
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.types import FloatArray, IntArray
 
+FeatureKind: TypeAlias = Literal["number", "category", "text", "date"]
+Kinds: TypeAlias = Mapping[str, FeatureKind]  # of features, by name; those left out are numbers
+Cells: TypeAlias = NDArray[np.object_]
 _WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(("", "na", "n/a", "nan", "null", "none"), np.nan)
 _LONGEST_NAME, _LONGEST_PROBLEM = 200, 1000  # characters
 _SWAP = str.maketrans(".,", ",.")
@@ -102,12 +105,7 @@ class FeatureColumns:
     """
 
     def __init__(
-        self,
-        table: TableFile,
-        names: tuple[str, ...],
-        kinds: Mapping[str, FeatureKind] | None = None,
-        *,
-        may_ignore: bool = False,
+        self, table: TableFile, names: tuple[str, ...], kinds: Kinds | None = None, *, may_ignore: bool = False
     ) -> None:
         self._table, self._may_ignore, self.names = table, may_ignore, names
         kinds = kinds or {}
@@ -165,9 +163,7 @@ class FeatureColumns:
         return not_features(problem, {column: proposed_option(batch.columns[column]) for column in wrong})
 
 
-def features_beside(
-    table: TableFile, others: set[str], kinds: Mapping[str, FeatureKind] | None = None
-) -> FeatureColumns:
+def features_beside(table: TableFile, others: set[str], kinds: Kinds | None = None) -> FeatureColumns:
     """Return all columns as features, except `others` and index columns; `kinds` are those that are no numbers."""
     kinds = kinds or {}
     used = [c for c in table.columns.values() if c.name not in others and (c.name in kinds or not c.names_rows)]
@@ -260,8 +256,6 @@ def not_features(problem: str, columns: Mapping[str, str | None]) -> ParameterEr
 
 # Cells of tables as categories, texts and dates, and the probable kind of a column without numbers.
 
-FeatureKind: TypeAlias = Literal["number", "category", "text", "date"]
-Cells: TypeAlias = NDArray[np.object_]
 
 _PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 _FIRST_DAY, _LAST_DAY = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.datasets._arff_parts import SparseCells, cells_of, read_header, read_rows
@@ -18,7 +17,7 @@ from nearlabel.datasets._lines import A_TABLE, TABLES, Lines, format_of
 from nearlabel.datasets._nominal import CodedColumns, CodedRows, FeatureMatch, Nominal, attribute_of, check_arff
 from nearlabel.datasets._npz import matrix_of, names_of, with_columns
 from nearlabel.datasets._numbered_names import NumberedNames, counts_of
-from nearlabel.datasets._numeric_columns import FeatureColumns, FeatureKind, missing_features
+from nearlabel.datasets._numeric_columns import Cells, FeatureColumns, FeatureKind, Kinds, missing_features
 from nearlabel.datasets._svmlight import svmlight_rows
 from nearlabel.datasets._table import POINT, open_table
 from nearlabel.datasets._table_file import TableFile, did_you_mean, require_columns
@@ -246,7 +245,7 @@ class RowBlock(NamedTuple):
     """
 
     X: Matrix
-    ids: NDArray[np.object_] | None
+    ids: Cells | None
     share_done: float
 
 
@@ -260,7 +259,7 @@ class RowSource(Protocol):
         ...
 
 
-def _check_numbers(path: Path, kinds: Mapping[str, FeatureKind], decimal: str) -> None:
+def _check_numbers(path: Path, kinds: Kinds, decimal: str) -> None:
     """Raise ValueError if an option of tables is given for another format."""
     if kinds:
         name, kind = next(iter(kinds.items()))
@@ -272,9 +271,7 @@ def _check_numbers(path: Path, kinds: Mapping[str, FeatureKind], decimal: str) -
 class _TableRows:
     """Rows of a table."""
 
-    def __init__(
-        self, table: TableFile, names: Sequence[str], id_column: str | None, kinds: Mapping[str, FeatureKind]
-    ) -> None:
+    def __init__(self, table: TableFile, names: Sequence[str], id_column: str | None, kinds: Kinds) -> None:
         self._table, self._id_column, self.n_rows = table, id_column, table.n_rows
         self._features = FeatureColumns(table, tuple(names), kinds)
         if id_column is not None:
@@ -322,7 +319,7 @@ class _ArffRows:
                 rows.append(cells_of(cells, self._used))
                 yield RowBlock(self._match.take(rows.matrix()), self._ids(cells), lines.share_read)
 
-    def _ids(self, cells: SparseCells | FloatArray) -> NDArray[np.object_] | None:
+    def _ids(self, cells: SparseCells | FloatArray) -> Cells | None:
         if self._id is None:
             return None
         column = cells_of(cells, np.array([self._id]))
@@ -409,7 +406,7 @@ def _some_columns(rows: CSR, columns: IntArray | None, width: int) -> CSR:
     return found
 
 
-def _id_array(path: Path, arrays: Any, name: str, n_rows: int) -> NDArray[np.object_]:
+def _id_array(path: Path, arrays: Any, name: str, n_rows: int) -> Cells:
     if name not in arrays:
         raise ValueError(f"id_column must name an array of {path}, got {name!r}.")
     ids = arrays[name]

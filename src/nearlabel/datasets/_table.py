@@ -310,7 +310,10 @@ def copy_with_labels(
     else:
         edits = _edits_of_tags(path, changes, labels_column, separator)
     with whole_file(out, name="--out") as place:
-        _COPIES[format_of(path)](path, place, edits, out)
+        if (format_ := format_of(path)) == "parquet":
+            copy_parquet(path, place, edits)
+        else:
+            (_copy_csv if format_ == "csv" else _copy_json_lines)(path, place, edits, out)
 
 
 def check_same_format(path: Path, out: Path) -> None:
@@ -420,10 +423,3 @@ def _open_as(out: Path, place: Path) -> Iterator[IO[bytes]]:
                 yield packed_too
         else:
             yield file
-
-
-_COPIES: dict[str, Callable[[Path, Path, Edits, Path], None]] = {
-    "csv": _copy_csv,
-    "jsonl": _copy_json_lines,
-    "parquet": lambda path, place, edits, _: copy_parquet(path, place, edits),
-}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from scipy import sparse, stats
 
@@ -94,7 +93,7 @@ class MLSMOTE(Sampler):
         *,
         categorical_features: ArrayLike | None = None,
         search: NeighborSearch | None = None,
-        random_state: int | RandomState | None = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.categorical_features = categorical_features
@@ -104,7 +103,7 @@ class MLSMOTE(Sampler):
     def _check_parameters(self) -> None:
         check_integer("n_neighbors", self.n_neighbors, low=1)
 
-    def _resample(self, X: Matrix, labels: Matrix, random: RandomState) -> Resampled:
+    def _resample(self, X: Matrix, labels: Matrix, random: np.random.RandomState) -> Resampled:
         categories = self._categorical_columns(X)
         rows = X if X.dtype.kind == "f" else X.astype(np.float64)
         bags = [np.flatnonzero(as_dense(labels[:, [label]])) for label in minority_labels(labels)]
@@ -117,7 +116,7 @@ class MLSMOTE(Sampler):
         return Resampled(own, stacked([labels, *sets]), stacked(list(features)), np.concatenate(seeds))
 
     def _made_of(
-        self, X: Matrix, labels: Matrix, bag: IntArray, categories: IntArray, random: RandomState
+        self, X: Matrix, labels: Matrix, bag: IntArray, categories: IntArray, random: np.random.RandomState
     ) -> tuple[Matrix, Matrix, IntArray, IntArray]:
         """Return a new sample for each row of a bag: its features, its labels, its seed and its reference."""
         n_neighbors = min(self.n_neighbors, len(bag) - 1)
@@ -141,7 +140,7 @@ class MLSMOTE(Sampler):
         return check_row_numbers("categorical_features", columns, X.shape[1], of="column")
 
 
-def _between(seeds: Matrix, references: Matrix, random: RandomState) -> Matrix:
+def _between(seeds: Matrix, references: Matrix, random: np.random.RandomState) -> Matrix:
     """Return rows in the box of each seed and its reference, drawn feature by feature, in float64.
 
     Random numbers are drawn only where the two differ: so sparse rows cost no more than their stored values, and the

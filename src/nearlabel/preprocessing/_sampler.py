@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
@@ -56,7 +55,7 @@ class Sampler(BaseEstimator, ABC):
     _stands_for_refits: ClassVar[bool] = True
     _names_seeds: ClassVar[bool] = True  # else rows are made of several, none of which can be left out
 
-    random_state: int | RandomState | None = None
+    random_state: int | np.random.RandomState | None = None
     sample_indices_: IntArray
     seed_indices_: IntArray
     label_names_: NDArray[Any]
@@ -131,7 +130,7 @@ class Sampler(BaseEstimator, ABC):
         return self
 
     @abstractmethod
-    def _resample(self, X: Matrix, labels: Matrix, random: RandomState) -> Resampled:
+    def _resample(self, X: Matrix, labels: Matrix, random: np.random.RandomState) -> Resampled:
         """Return which of the rows (n_samples, n_features) to take, and which to add."""
 
     def _check_parameters(self) -> None:
@@ -339,7 +338,7 @@ class Reduction(Sampler):
     def _groups(self, X: Matrix, labels: CSR) -> IntArray:
         """Return the group (n_samples,) of each row, numbered 0, 1, ..., in the order of their first rows."""
 
-    def _resample(self, X: Matrix, labels: Matrix, random: RandomState) -> Resampled:
+    def _resample(self, X: Matrix, labels: Matrix, random: np.random.RandomState) -> Resampled:
         self.prototype_of_ = self._groups(X, sparse.csr_array(labels))
         prototypes = medians(X, rows_of_each(self.prototype_of_))
         return Resampled(

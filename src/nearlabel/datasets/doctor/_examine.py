@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -21,6 +21,8 @@ from nearlabel.utils.tags import tag_matrix, tags_of
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_integer
+
+_Texts: TypeAlias = Sequence[str] | None
 
 
 def examine(
@@ -124,11 +126,7 @@ def examine(
 
 
 def _parts(
-    X: Any,
-    y: Any,
-    feature_names: Sequence[str] | None,
-    feature_kinds: Sequence[str] | None,
-    label_names: Sequence[str] | None,
+    X: Any, y: Any, feature_names: _Texts, feature_kinds: _Texts, label_names: _Texts
 ) -> tuple[Table, PartialLabels | None, tuple[str, ...]]:
     """Return the table, the label sets as CSR, and the names of the labels."""
     if isinstance(X, Dataset):

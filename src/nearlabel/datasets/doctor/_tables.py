@@ -19,7 +19,7 @@ from nearlabel.datasets._numeric_columns import are_few, have_words
 from nearlabel.datasets.doctor._finding import Finding, counted, percent
 from nearlabel.preprocessing import MixedFeaturesEncoder
 from nearlabel.utils.arrays import canonical, row_blocks, uneven_blocks
-from nearlabel.utils.containers import as_array, columns_of, is_categorical, is_frame, missing
+from nearlabel.utils.containers import as_array, columns_of, is_categorical, is_frame, missing, objects_of
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 
@@ -62,9 +62,7 @@ class Other:
 
     @cached_property
     def _texts(self) -> NDArray[Any]:
-        texts = np.empty(len(self.values), dtype=object)
-        texts[:] = [str(value).strip() for value in self.values]
-        return texts
+        return objects_of([str(value).strip() for value in self.values])
 
     @property
     def cells(self) -> NDArray[Any]:
