@@ -19,7 +19,6 @@ from typing import Any, Literal, TypeAlias
 
 from nearlabel.datasets import _table_file as table_file
 from nearlabel.datasets._lines import Lines, malformed, plain_name
-from nearlabel.datasets._table_file import Batch, TableFile
 from nearlabel.utils.messages import listening
 
 _ROWS_A_BLOCK = 256  # estimated by the length of the header: the cost of a block grows with the number of columns
@@ -34,7 +33,7 @@ _END = "\0end"  # a line behind the last one
 _Rows: TypeAlias = Generator[tuple[int, list[str]], None, None]
 
 
-class CsvFile(TableFile):
+class CsvFile(table_file.TableFile):
     """The rows of a CSV file; cells end in a comma, or a semicolon where the header has no comma, or a tab in ``.tsv``.
 
     A first column without a name, in which pandas and R write the index, is left out.
@@ -50,7 +49,7 @@ class CsvFile(TableFile):
         self._least_block = min(_ROWS_A_BLOCK * len(header), _LARGEST_BLOCK)
         self.columns = table_file.named_columns(path, self._names)
 
-    def batches(self, names: Collection[str]) -> Iterator[Batch]:
+    def batches(self, names: Collection[str]) -> Iterator[table_file.Batch]:
         """Yield the cells as text, an empty one as null."""
         places = [self.places[name] for name in names]
         parser = table_file.CsvParser(len(self._names), places, self.delimiter)
@@ -62,7 +61,7 @@ class CsvFile(TableFile):
                     self._check_rows(first_line, block, places)
                     raise malformed(self.path, first_line, f"rows from here on must be CSV, got: {error}") from error
                 columns = dict(zip(names, arrays, strict=True))
-                yield Batch(len(arrays[0]), columns, lines.share_read, self._locator(first_line, block))
+                yield table_file.Batch(len(arrays[0]), columns, lines.share_read, self._locator(first_line, block))
 
     def raw_rows(self, lines: Lines) -> Generator[tuple[bytes, list[str]], None, None]:
         """Yield the text of each row behind the header, with blank lines before it, and its cells as Latin-1.
@@ -232,7 +231,7 @@ _Type: TypeAlias = Literal["bool", "int", "float", "text"]
 _TYPES: dict[type, _Type] = {bool: "bool", int: "int", float: "float", str: "text"}
 
 
-class JsonLinesFile(TableFile):
+class JsonLinesFile(table_file.TableFile):
     """The rows of a file of JSON lines. A name that a line lacks is a missing value there, as null is.
 
     A first reading finds the names and the types of their values: no line declares them for the others.
@@ -258,7 +257,7 @@ class JsonLinesFile(TableFile):
         named = (table_file.Column(name, of.kind, of.description) for name, of in found.items())
         self.columns = table_file.columns_by_name(path, named)
 
-    def batches(self, names: Collection[str]) -> Iterator[Batch]:
+    def batches(self, names: Collection[str]) -> Iterator[table_file.Batch]:
         """Yield the values in the types of their columns."""
         for name in names:
             if self._found[name].kind == "other":
@@ -269,7 +268,9 @@ class JsonLinesFile(TableFile):
             for start in range(0, len(rows), size):
                 some = rows[start : start + size]
                 columns = {name: self._found[name].array([row.get(name) for _, row in some]) for name in names}
-                yield Batch(len(some), columns, share, table_file.located("line", [line for line, _ in some]))
+                yield table_file.Batch(
+                    len(some), columns, share, table_file.located("line", [line for line, _ in some])
+                )
 
     def width(self, name: str) -> int:
         """Return the length of the first list that is not empty."""

@@ -131,7 +131,9 @@ def load_dataset(
     if format_ in TABLES:
         limits: dict[str, Any] = {"isolate": isolate, "max_unpacked_bytes": max_unpacked_bytes}
         return read_table(path, **options, unknown=unknown, as_frame=as_frame, **limits)
-    _refuse_options(path, format_, options)
+    for name, value in options.items():
+        if value not in (None, SEPARATOR, POINT, (), []):
+            raise ValueError(f"{name} must go with {A_TABLE}, got {path}. Hint: {_LABELS_OF[format_]}.")
     if format_ == "arff":
         data = read_arff(path, _required_labels, nominal, unknown, max_unpacked_bytes)
     elif format_ == "npz":
@@ -141,13 +143,6 @@ def load_dataset(
     else:
         raise ValueError(f"unknown must be None for {path}, whose rows list the labels that apply, got {unknown!r}.")
     return data.with_frames() if as_frame else data
-
-
-def _refuse_options(path: Path, format_: str, options: dict[str, Any]) -> None:
-    """Raise ValueError if an option of tables is given for another format."""
-    for name, value in options.items():
-        if value not in (None, SEPARATOR, POINT, (), []):
-            raise ValueError(f"{name} must go with {A_TABLE}, got {path}. Hint: {_LABELS_OF[format_]}.")
 
 
 def _required_labels(header: Header) -> Sequence[int]:

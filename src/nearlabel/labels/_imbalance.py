@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nearlabel.labels import _label_sets as sets
 from nearlabel.utils.targets import PartialLabels
-from nearlabel.utils.types import BoolArray, FloatArray, MatrixLike
+from nearlabel.utils.types import FloatArray, MatrixLike
 
 
 def describe(y: MatrixLike) -> dict[str, int | float]:
@@ -159,7 +159,8 @@ def minority_labels(y: MatrixLike) -> NDArray[np.int64]:
     [2]
     """
     ratios = imbalance_ratios(y)
-    return np.flatnonzero(is_above(ratios, _mean_of_finite(ratios)) & np.isfinite(ratios))
+    is_above = ratios > _mean_of_finite(ratios) * (1 + ROUNDING)
+    return np.flatnonzero(is_above & np.isfinite(ratios))
 
 
 def scumble_of_rows(y: MatrixLike) -> FloatArray:
@@ -256,8 +257,3 @@ def _mean_of_finite(values: FloatArray) -> float:
 # Comparison of imbalance ratios with their mean, up to rounding.
 
 ROUNDING = 1e-12  # relative, of means of ratios and of their logarithms
-
-
-def is_above(values: FloatArray, mean: float) -> BoolArray:
-    """Return which values are above a mean by more than the rounding of either."""
-    return np.asarray(values > mean * (1 + ROUNDING))
