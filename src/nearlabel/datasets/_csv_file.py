@@ -268,9 +268,8 @@ class JsonLinesFile(table_file.TableFile):
             for start in range(0, len(rows), size):
                 some = rows[start : start + size]
                 columns = {name: self._found[name].array([row.get(name) for _, row in some]) for name in names}
-                yield table_file.Batch(
-                    len(some), columns, share, table_file.located("line", [line for line, _ in some])
-                )
+                locate = table_file.located("line", [line for line, _ in some])
+                yield table_file.Batch(len(some), columns, share, locate)
 
     def width(self, name: str) -> int:
         """Return the length of the first list that is not empty."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from scipy import sparse
@@ -249,14 +249,14 @@ class RowBlock(NamedTuple):
     share_done: float
 
 
-class RowSource(Protocol):
+class RowSource:
     """Rows of a file, which can be read several times; `n_rows` is None if unknown before reading."""
 
-    n_rows: int | None
+    n_rows: int | None = None
 
     def blocks(self) -> Iterator[RowBlock]:
         """Yield all rows."""
-        ...
+        raise NotImplementedError
 
 
 def _check_numbers(path: Path, kinds: Kinds, decimal: str) -> None:
@@ -268,7 +268,7 @@ def _check_numbers(path: Path, kinds: Kinds, decimal: str) -> None:
         raise ValueError(f"decimal must go with a CSV or Excel file, got {path}.")
 
 
-class _TableRows:
+class _TableRows(RowSource):
     """Rows of a table."""
 
     def __init__(self, table: TableFile, names: Sequence[str], id_column: str | None, kinds: Kinds) -> None:
@@ -291,10 +291,8 @@ class _TableRows:
             yield RowBlock(self._features.matrix(batch), ids, batch.share_done)
 
 
-class _ArffRows:
+class _ArffRows(RowSource):
     """Rows of ARFF."""
-
-    n_rows: int | None = None
 
     def __init__(
         self, path: Path, names: Sequence[str], id_column: str | None, nominal: Nominal, limit: int | None
@@ -332,10 +330,8 @@ class _ArffRows:
         return objects_of([declared[int(code)] if code == code else None for code in codes.tolist()])
 
 
-class _SvmlightRows:
+class _SvmlightRows(RowSource):
     """Rows of svmlight, where features are named by index and those left out of a row are 0."""
-
-    n_rows: int | None = None
 
     def __init__(self, path: Path, names: Sequence[str], id_column: str | None, limit: int | None) -> None:
         are_first = isinstance(names, NumberedNames)  # the first columns, of which there may be a billion
@@ -357,7 +353,7 @@ class _SvmlightRows:
                 yield RowBlock(_some_columns(rows, self._columns, self._width), None, lines.share_read)
 
 
-class _NpzRows:
+class _NpzRows(RowSource):
     """Rows of a .npz file, whose X is loaded at once."""
 
     def __init__(self, path: Path, names: Sequence[str], id_column: str | None, largest: int | None) -> None:

@@ -312,11 +312,8 @@ def _sparse_median(X: CSR, rows: IntArray) -> tuple[IntArray, FloatArray]:
     some = X[rows]
     columns, place, count = np.unique(some.indices, return_inverse=True, return_counts=True)
     kept = np.flatnonzero(2 * count >= len(rows))
-    values = np.zeros((len(rows), len(columns[kept])))
-    is_kept = np.isin(place, kept)
-    row = np.repeat(np.arange(len(rows)), np.diff(some.indptr))
-    values[row[is_kept], np.searchsorted(kept, place[is_kept])] = some.data[is_kept]
-    middle = np.median(values, axis=0)
+    values = sparse.csr_array((some.data.astype(np.float64), place, some.indptr), shape=(len(rows), len(columns)))
+    middle = np.median(values[:, kept].toarray(), axis=0)
     return columns[kept][middle != 0], middle[middle != 0]
 
 

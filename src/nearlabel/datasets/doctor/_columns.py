@@ -108,8 +108,8 @@ def column_findings(table: Table) -> Iterator[Finding]:
     yield from _unusable("infinite_values", "infinite value", infinite, "Leave the columns or rows out.")
     named = named_columns(X, columns, table.n_distinct)
     found = {kind: [names[column] for column in of_kind] for kind, of_kind in named.items()}
-    yield from id_finding(found["numbers"], "severe", "number the rows")
-    yield from id_finding(found["identifiers"], "warning", "contain a different whole number in each row")
+    yield from id_finding(found["numbers"], "severe", "number", "the rows")
+    yield from id_finding(found["identifiers"], "warning", "contain", "a different whole number in each row")
     yield from date_finding(found["dates"])
     constant = [names[column] for column in np.flatnonzero(columns.constant)]
     yield from _constant([*constant, *(other.name for other in table.others if other.constant)])
@@ -200,18 +200,13 @@ def _is_date(X: Matrix, column: int, columns: Columns) -> bool:
     return any(_EPOCH[0] * unit <= low and high <= _EPOCH[1] * unit for unit in (1, 1000))
 
 
-def id_finding(names: Sequence[str], severity: str, what: str) -> Iterator[Finding]:
+def id_finding(names: Sequence[str], severity: str, verb: str, what: str) -> Iterator[Finding]:
     """Yield the finding of columns that identify rows, if there are some."""
     if names:
-        sentence = f"{counted(len(names), 'column')} {_verb(what, len(names))}, like identifiers: {listed(names)}."
+        columns = counted(len(names), "column", f"{verb}s", verb)
+        sentence = f"{columns} {what}, like identifiers: {listed(names)}."
         remedy = f"Leave out columns that are not measurements: --ignore {','.join(names[:3])}."
         yield Finding("id_like", severity, sentence, remedy, {"count": len(names), "columns": listed(names)})
-
-
-def _verb(what: str, number: int) -> str:
-    """Return a verb phrase in the form for a number of columns: number the rows, numbers the rows."""
-    verb, _, rest = what.partition(" ")
-    return what if number > 1 else f"{verb}s {rest}"
 
 
 def date_finding(names: Sequence[str]) -> Iterator[Finding]:
@@ -336,7 +331,7 @@ def other_findings(table: Table) -> Iterator[Finding]:
     identifiers = [other for other in others if identifies(other, n_distinct)]
     seeming = [other for other in others if not other.is_declared]
     yield from date_finding([other.name for other in seeming if other.kind == DATE])
-    yield from id_finding([other.name for other in identifiers], "severe", "contain a different text in each row")
+    yield from id_finding([other.name for other in identifiers], "severe", "contain", "a different text in each row")
     yield from _undeclared([other for other in seeming if other.is_compared and other not in identifiers])
     yield from _many_categories([other for other in others if has_many_categories(other, n_distinct)])
     yield from _missing([other for other in others if other.kind in (CATEGORY, TEXT)])
