@@ -5,11 +5,10 @@ from __future__ import annotations
 from math import fsum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nearlabel.labels import _label_sets as sets
 from nearlabel.utils.targets import PartialLabels
-from nearlabel.utils.types import FloatArray, MatrixLike
+from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 
 
 def describe(y: MatrixLike) -> dict[str, int | float]:
@@ -57,7 +56,7 @@ def describe(y: MatrixLike) -> dict[str, int | float]:
     }
 
 
-def _unknown_figures(n_unknown: NDArray[np.int64], n_labels: int) -> dict[str, int | float]:
+def _unknown_figures(n_unknown: IntArray, n_labels: int) -> dict[str, int | float]:
     """Return the statistics of unknown cells, from their number in each row (n_samples,)."""
     return {
         "unknown_cells": int(n_unknown.sum()),
@@ -130,7 +129,7 @@ def mean_imbalance_ratio(y: MatrixLike) -> float:
     return _mean_of_finite(imbalance_ratios(y))
 
 
-def minority_labels(y: MatrixLike) -> NDArray[np.int64]:
+def minority_labels(y: MatrixLike) -> IntArray:
     """Return the columns of the minority labels: those whose imbalance ratio is above the mean.
 
     Parameters

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -23,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nearlabel.preprocessing._columns import ColumnReader, OverlapEncoder, TextEncoder
 from nearlabel.utils.containers import columns_of, is_frame, kind_of
 from nearlabel.utils.messages import shortened
-from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.types import AnyArray, FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_flag
 
 _SCALES = {"minmax", "standard", "robust", "none"}
@@ -235,7 +234,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         with config_context(transform_output="default"):
             return self._as_wanted(self.transformer_.transform(self._table(X, reset=False)))
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the encoded columns.
 
         Parameters

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
@@ -17,7 +16,7 @@ from nearlabel.models.out_of_sample import rows_of
 from nearlabel.utils.containers import columns_of, is_frame, is_sparse_frame
 from nearlabel.utils.tags import names_of_labels, tags_of
 from nearlabel.utils.targets import Target, check_partial_target, refusal_of_unknown, require_labels
-from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.types import CSR, AnyArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_rows, is_dask_array
 
 
@@ -58,7 +57,7 @@ class Sampler(BaseEstimator, ABC):
     random_state: int | np.random.RandomState | None = None
     sample_indices_: IntArray
     seed_indices_: IntArray
-    label_names_: NDArray[Any]
+    label_names_: AnyArray
     n_features_in_: int
 
     def fit_resample(self, X: MatrixLike, y: MatrixLike) -> tuple[MatrixLike, MatrixLike]:
@@ -238,7 +237,7 @@ def _holds(dtype: object, values: Any) -> bool:
     return _are_whole(numbers)
 
 
-def _are_whole(values: NDArray[Any]) -> bool:
+def _are_whole(values: AnyArray) -> bool:
     return bool((values == np.round(values)).all())
 
 
