@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -374,5 +373,5 @@ def _values_of(column: Any, kind: str) -> AnyArray:
     return values
 
 
-def _pandas() -> ModuleType:
+def _pandas() -> Any:
     return import_optional("pandas", extra="frames", purpose="as_frame=True")

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -260,7 +259,7 @@ def _address(entry: CatalogueEntry, file: CatalogueFile) -> str:
     return f"{entry.source}/{file.file}"
 
 
-def _download(pooch: ModuleType, address: str, path: Path, sha256: str, retries: int) -> None:
+def _download(pooch: Any, address: str, path: Path, sha256: str, retries: int) -> None:
     """Download to a temporary file next to `path`, check it and only then give it its name."""
     with write_errors_named(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -276,7 +275,7 @@ def _download(pooch: ModuleType, address: str, path: Path, sha256: str, retries:
             time.sleep(min(attempt, _LONGEST_PAUSE_SECONDS))
 
 
-def _transfer(pooch: ModuleType, address: str, partial: Path, sha256: str, attempt: int) -> None:
+def _transfer(pooch: Any, address: str, partial: Path, sha256: str, attempt: int) -> None:
     """Try to get a file, for the first, second, ... time."""
     downloader = pooch.HTTPDownloader(progressbar=False, timeout=TIMEOUT_SECONDS)
     with partial.open("wb") as file:
@@ -297,7 +296,7 @@ def _transfer(pooch: ModuleType, address: str, partial: Path, sha256: str, attem
 
 
 @contextlib.contextmanager
-def _quiet(pooch: ModuleType) -> Iterator[None]:
+def _quiet(pooch: Any) -> Iterator[None]:
     """Limit pooch's own logger, which writes to the screen, to errors."""
     logger = pooch.get_logger()
     level = logger.level

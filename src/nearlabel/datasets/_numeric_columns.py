@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nearlabel.datasets._table_file import Batch, CellError, Kind, TableFile, columns_hint, kind_of, pyarrow, shortened
 from nearlabel.utils.messages import ParameterError
-from nearlabel.utils.types import FloatArray, IntArray
+from nearlabel.utils.types import AnyArray, FloatArray, IntArray
 
 FeatureKind: TypeAlias = Literal["number", "category", "text", "date"]
 Kinds: TypeAlias = Mapping[str, FeatureKind]  # of features, by name; those left out are numbers
-Cells: TypeAlias = NDArray[np.object_]
+Cells: TypeAlias = AnyArray  # of objects
 _WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(("", "na", "n/a", "nan", "null", "none"), np.nan)
 _LONGEST_NAME, _LONGEST_PROBLEM = 200, 1000  # characters
 _SWAP = str.maketrans(".,", ",.")

@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
@@ -21,7 +20,7 @@ from nearlabel.preprocessing import MixedFeaturesEncoder
 from nearlabel.utils.arrays import canonical, row_blocks, uneven_blocks
 from nearlabel.utils.containers import as_array, columns_of, is_categorical, is_frame, missing, objects_of
 from nearlabel.utils.targets import PartialLabels
-from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.types import AnyArray, BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 
 CATEGORY, TEXT, DATE, IDENTIFIER = "category", "text", "date", "identifier"
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
@@ -32,7 +31,7 @@ _CODE_BYTES = 6  # a float64 represents them exactly
 class Other:
     """A column without numbers; `is_declared` is whether its kind was declared, rather than guessed."""
 
-    def __init__(self, name: str, kind: str, values: NDArray[Any], *, is_declared: bool) -> None:
+    def __init__(self, name: str, kind: str, values: AnyArray, *, is_declared: bool) -> None:
         self.name, self.kind, self.values, self.is_declared = name, kind, values, is_declared
 
     @property
@@ -61,11 +60,11 @@ class Other:
         return have_words(self._texts[~self.lacking].tolist())
 
     @cached_property
-    def _texts(self) -> NDArray[Any]:
+    def _texts(self) -> AnyArray:
         return objects_of([str(value).strip() for value in self.values])
 
     @property
-    def cells(self) -> NDArray[Any]:
+    def cells(self) -> AnyArray:
         """The values for an encoder, None where one is missing: categories of several types are no error here."""
         return np.where(self.lacking, np.array(None), self.values if self.kind == DATE else self._texts)
 
@@ -122,7 +121,7 @@ class Table:
         n_distinct = len(np.unique(self.keys))
         return n_distinct if self.keyed.shape[1] > 1 and 2 * n_distinct >= len(self.keys) else len(self.keys)
 
-    def cells(self) -> NDArray[Any]:
+    def cells(self) -> AnyArray:
         """Return the columns that are compared, as an array of objects."""
         cells = np.empty((self.X.shape[0], len(self.names) + len(self.compared)), dtype=object)
         cells[:, : len(self.names)] = self.X
@@ -248,7 +247,7 @@ MOST_DUPLICATES, MANY_DUPLICATES = 0.05, 0.01  # shares of the rows: scores of h
 _WORDS = 0.5  # from this share of zeros on, rows are taken for words
 _BLOCK_BYTES = 2**21
 
-Keys: TypeAlias = NDArray[np.uint64]  # two of n random keys of 64 bits are equal with a probability of n² / 2^65
+Keys: TypeAlias = AnyArray  # uint64: two of n random keys of 64 bits are equal with a probability of n² / 2^65
 
 
 def row_keys(X: Matrix) -> Keys:
