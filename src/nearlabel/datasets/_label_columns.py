@@ -36,7 +36,6 @@ class IndicatorColumns:
     """0/1 columns, one for each label; a missing cell is unknown, and one with the text `unknown`."""
 
     def __init__(self, table: TableFile, columns: tuple[str, ...], unknown: str | None = None) -> None:
-        check_unknown(unknown, beside_zero_and_one=True)
         _check_kinds(table, columns, ("cell", "number", "text"), "0 and 1")
         self._path, self._decimal = table.path, table.decimal
         self._rows = SparseRows()

@@ -155,7 +155,7 @@ def read_table(
     (('cat', 'dog', 'pet'), [[1, 0, 1], [0, 1, 1], [0, 0, 0]])
     """
     check_as_frame(as_frame)
-    label_columns.check_unknown(unknown)
+    label_columns.check_unknown(unknown, beside_zero_and_one=labels_column is None)
     check_flag("isolate", isolate)
     if max_unpacked_bytes is not None:
         check_integer("max_unpacked_bytes", max_unpacked_bytes, low=1)

@@ -195,7 +195,11 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         check_consistent_length(X, y)
         scores = self._score(X, y)
         threshold = self._threshold_of(scores)
-        _check_keeps_a_feature(threshold, scores.max())
+        if scores.max() < threshold:
+            raise ValueError(
+                f"threshold must be at most the largest score, got {threshold:.6g}: it selects no feature."
+                f" Hint: the largest score is {float(scores.max())!r}; lower threshold, or factor."
+            )
         self.scores_, self.threshold_ = scores, threshold
         return self
 
@@ -258,12 +262,3 @@ def _check_threshold(threshold: object) -> None:
         raise TypeError(f"{expected}, got {threshold!r} of type {type(threshold).__name__}.")
     if threshold not in ("mean", "median") if isinstance(threshold, str) else not 0 <= float(threshold) < np.inf:
         raise ValueError(f"{expected}, got {threshold!r}.")
-
-
-def _check_keeps_a_feature(threshold: float, largest: float) -> None:
-    """Raise ValueError if even the largest score is below the threshold."""
-    if largest < threshold:
-        raise ValueError(
-            f"threshold must be at most the largest score, got {threshold:.6g}: it selects no feature."
-            f" Hint: the largest score is {float(largest)!r}; lower threshold, or factor."
-        )
