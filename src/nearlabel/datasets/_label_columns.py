@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -171,6 +171,9 @@ class TagColumn:
         if WRITTEN_LIST.fullmatch(value):
             return _tags_of_list(value, self._separator)
         return [tag for part in value.split(self._separator) if (tag := part.strip())]
+
+
+LabelColumns: TypeAlias = IndicatorColumns | TagColumn
 
 
 def _tags_of_list(text: str, separator: str) -> list[str]:

@@ -165,9 +165,7 @@ def read_table(
     _check_text("labels_separator", labels_separator)
     columns = _label_columns(table, labels, labels_prefix, labels_column, ignored)
     if labels_column is None:
-        source: label_columns.IndicatorColumns | label_columns.TagColumn = label_columns.IndicatorColumns(
-            table, columns, unknown
-        )
+        source: label_columns.LabelColumns = label_columns.IndicatorColumns(table, columns, unknown)
     else:
         source = label_columns.TagColumn(table, labels_column, labels_separator, unknown)
     kinds = _kinds(table, {*ignored, *columns}, categorical=categorical, text=text, dates=dates)

@@ -134,15 +134,19 @@ def load_dataset(
     for name, value in options.items():
         if value not in (None, SEPARATOR, POINT, (), []):
             raise ValueError(f"{name} must go with {A_TABLE}, got {path}. Hint: {_LABELS_OF[format_]}.")
-    if format_ == "arff":
-        data = read_arff(path, _required_labels, nominal, unknown, max_unpacked_bytes)
-    elif format_ == "npz":
-        data = read_npz(path, unknown=unknown, max_unpacked_bytes=max_unpacked_bytes)
-    elif unknown is None:
-        data = read_svmlight(path, labels_zero_based="auto", max_unpacked_bytes=max_unpacked_bytes)
-    else:
-        raise ValueError(f"unknown must be None for {path}, whose rows list the labels that apply, got {unknown!r}.")
+    data = _load(path, format_, nominal, unknown, max_unpacked_bytes)
     return data.with_frames() if as_frame else data
+
+
+def _load(path: Path, format_: str, nominal: Nominal, unknown: str | None, limit: int | None) -> Dataset:
+    """Read a file that is no table, by the reader of its format."""
+    if format_ == "arff":
+        return read_arff(path, _required_labels, nominal, unknown, limit)
+    if format_ == "npz":
+        return read_npz(path, unknown=unknown, max_unpacked_bytes=limit)
+    if unknown is not None:
+        raise ValueError(f"unknown must be None for {path}, whose rows list the labels that apply, got {unknown!r}.")
+    return read_svmlight(path, labels_zero_based="auto", max_unpacked_bytes=limit)
 
 
 def _required_labels(header: Header) -> Sequence[int]:
