@@ -9,7 +9,7 @@ import pytest
 
 from nearlabel.cli import _matched_data
 from nearlabel.datasets import Dataset, examine, write_npz
-from nearlabel.datasets.doctor._finding import MANY_DUPLICATES
+from nearlabel.datasets.doctor._tables import MANY_DUPLICATES
 
 SHARE = "50.0 % of the rows are copies of others. Without copies: "
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nearlabel.datasets._lines import NUMBER_PATTERN, Lines, decode, malformed, parse_numbers
 from nearlabel.utils.types import FloatArray, IntArray
@@ -360,19 +359,19 @@ def _tidy(block: bytes) -> bytes:
     return block
 
 
-def _per_line(block: bytes, separator: bytes) -> NDArray[np.int64]:
+def _per_line(block: bytes, separator: bytes) -> IntArray:
     """Return how often the separator occurs in each line."""
     characters = np.frombuffer(block, dtype=np.uint8)
     ends = np.flatnonzero(characters == ord("\n"))
-    counts: NDArray[np.int64] = np.diff(np.cumsum(characters == ord(separator))[ends], prepend=0)
+    counts: IntArray = np.diff(np.cumsum(characters == ord(separator))[ends], prepend=0)
     return counts
 
 
-def _cells_per_sparse_row(block: bytes) -> NDArray[np.int64]:
+def _cells_per_sparse_row(block: bytes) -> IntArray:
     characters = np.frombuffer(block, dtype=np.uint8)
     ends = np.flatnonzero(characters == ord("\n"))
     empty = characters[ends - 2] == ord("{")  # a line is {...}\n, so only {} has the brace there
-    counts: NDArray[np.int64] = _per_line(block, b",") + 1 - empty
+    counts: IntArray = _per_line(block, b",") + 1 - empty
     return counts
 
 

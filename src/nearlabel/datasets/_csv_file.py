@@ -17,21 +17,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from nearlabel.datasets import _table_file as table_file
 from nearlabel.datasets._lines import Lines, malformed, plain_name
-from nearlabel.datasets._table_file import (
-    LISTS,
-    Batch,
-    Column,
-    CsvParser,
-    Kind,
-    TableFile,
-    array_of,
-    check_filled,
-    columns_by_name,
-    located,
-    named_columns,
-    shortened,
-)
 from nearlabel.utils.messages import listening
 
 _ROWS_A_BLOCK = 256  # estimated by the length of the header: the cost of a block grows with the number of columns
@@ -46,7 +33,7 @@ _END = "\0end"  # a line behind the last one
 _Rows: TypeAlias = Generator[tuple[int, list[str]], None, None]
 
 
-class CsvFile(TableFile):
+class CsvFile(table_file.TableFile):
     """The rows of a CSV file; cells end in a comma, or a semicolon where the header has no comma, or a tab in ``.tsv``.
 
     A first column without a name, in which pandas and R write the index, is left out.
@@ -60,12 +47,12 @@ class CsvFile(TableFile):
         self._names, header, self.header_lines = _read_header(path, self.delimiter, max_unpacked_bytes)
         self.places = {name: place for place, name in enumerate(self._names)}
         self._least_block = min(_ROWS_A_BLOCK * len(header), _LARGEST_BLOCK)
-        self.columns = named_columns(path, self._names)
+        self.columns = table_file.named_columns(path, self._names)
 
-    def batches(self, names: Collection[str]) -> Iterator[Batch]:
+    def batches(self, names: Collection[str]) -> Iterator[table_file.Batch]:
         """Yield the cells as text, an empty one as null."""
         places = [self.places[name] for name in names]
-        parser = CsvParser(len(self._names), places, self.delimiter)
+        parser = table_file.CsvParser(len(self._names), places, self.delimiter)
         with Lines(self.path, self._limit) as lines:
             for first_line, block in self._whole_rows(lines):
                 try:
@@ -74,7 +61,7 @@ class CsvFile(TableFile):
                     self._check_rows(first_line, block, places)
                     raise malformed(self.path, first_line, f"rows from here on must be CSV, got: {error}") from error
                 columns = dict(zip(names, arrays, strict=True))
-                yield Batch(len(arrays[0]), columns, lines.share_read, self._locator(first_line, block))
+                yield table_file.Batch(len(arrays[0]), columns, lines.share_read, self._locator(first_line, block))
 
     def raw_rows(self, lines: Lines) -> Generator[tuple[bytes, list[str]], None, None]:
         """Yield the text of each row behind the header, with blank lines before it, and its cells as Latin-1.
@@ -244,7 +231,7 @@ _Type: TypeAlias = Literal["bool", "int", "float", "text"]
 _TYPES: dict[type, _Type] = {bool: "bool", int: "int", float: "float", str: "text"}
 
 
-class JsonLinesFile(TableFile):
+class JsonLinesFile(table_file.TableFile):
     """The rows of a file of JSON lines. A name that a line lacks is a missing value there, as null is.
 
     A first reading finds the names and the types of their values: no line declares them for the others.
@@ -264,13 +251,13 @@ class JsonLinesFile(TableFile):
                 self.n_rows += len(rows)
         if not self.n_rows:
             raise ValueError(f"{path} must contain an object on each line, got no line.")
-        check_filled(
-            path, self.n_rows * sum(of.width if of.kind == "numbers" else 1 for of in found.values()), n_values
-        )
+        width = sum(of.width if of.kind == "numbers" else 1 for of in found.values())
+        table_file.check_filled(path, self.n_rows * width, n_values)
         self._found = found
-        self.columns = columns_by_name(path, (Column(name, of.kind, of.description) for name, of in found.items()))
+        named = (table_file.Column(name, of.kind, of.description) for name, of in found.items())
+        self.columns = table_file.columns_by_name(path, named)
 
-    def batches(self, names: Collection[str]) -> Iterator[Batch]:
+    def batches(self, names: Collection[str]) -> Iterator[table_file.Batch]:
         """Yield the values in the types of their columns."""
         for name in names:
             if self._found[name].kind == "other":
@@ -281,7 +268,8 @@ class JsonLinesFile(TableFile):
             for start in range(0, len(rows), size):
                 some = rows[start : start + size]
                 columns = {name: self._found[name].array([row.get(name) for _, row in some]) for name in names}
-                yield Batch(len(some), columns, share, located("line", [line for line, _ in some]))
+                locate = table_file.located("line", [line for line, _ in some])
+                yield table_file.Batch(len(some), columns, share, locate)
 
     def width(self, name: str) -> int:
         """Return the length of the first list that is not empty."""
@@ -310,7 +298,7 @@ class JsonLinesFile(TableFile):
         except (RecursionError, MemoryError) as error:
             raise malformed(self.path, line, "the line must be JSON, got: it is nested too deeply.") from error
         if not isinstance(row, dict):
-            raise malformed(self.path, line, f"the line must be an object of JSON, got {shortened(row)}.")
+            raise malformed(self.path, line, f"the line must be an object of JSON, got {table_file.shortened(row)}.")
         return row
 
     def _add(self, found: dict[str, _Found], line: int, row: dict[str, Any]) -> None:
@@ -354,12 +342,12 @@ class _Found:
         return _TYPES.get(next(iter(types))) if len(types) == 1 else None
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> table_file.Kind:
         """The kind of the column."""
         if self._type is None or (self._is_list and self._type == "bool"):
             return "other"
-        of_one: Kind = "text" if self._type == "text" else "number"
-        return LISTS[of_one] if self._is_list else of_one
+        of_one: table_file.Kind = "text" if self._type == "text" else "number"
+        return table_file.LISTS[of_one] if self._is_list else of_one
 
     @property
     def description(self) -> str:
@@ -371,13 +359,13 @@ class _Found:
         """Return values of this column."""
         type_ = self._type or "text"
         if type_ in ("bool", "text"):
-            return array_of(values, type_, lists=self._is_list)
+            return table_file.array_of(values, type_, lists=self._is_list)
         as_type = int if type_ == "int" else float
         if not self._is_list:
-            return array_of([_converted(value, as_type) for value in values], type_)
+            return table_file.array_of([_converted(value, as_type) for value in values], type_)
         if len(self._elements) > 1:  # integers among floats, which may be too large for a float
             values = [None if row is None else [_converted(value, as_type) for value in row] for row in values]
-        return array_of(values, type_, lists=True)
+        return table_file.array_of(values, type_, lists=True)
 
 
 def _converted(value: Any, as_type: Callable[[Any], Any]) -> Any:

@@ -6,11 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.datasets._numbered_names import NumberedNames, SameTexts, counts_of
@@ -18,7 +16,7 @@ from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.containers import is_sparse_frame, without_sparse_frame
 from nearlabel.utils.naming import import_optional
 from nearlabel.utils.tables import Grid, grid
-from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.types import AnyArray, IntArray, Matrix
 from nearlabel.utils.validation import check_flag
 
 SUBSETS = ("all", "train", "test")  # of a data set with a published split
@@ -349,7 +347,7 @@ def _check_distinct(names: Sequence[str], what: str) -> None:
         raise ValueError(f"{what} must be distinct in a data frame, got {name!r} twice. Hint: as_frame=False.")
 
 
-def _cells_of(cells: NDArray[Any], kind: str) -> Any:
+def _cells_of(cells: AnyArray, kind: str) -> Any:
     """Return a column of an array of objects by its kind."""
     if kind == "category":
         return _pandas().Categorical(cells)
@@ -358,7 +356,7 @@ def _cells_of(cells: NDArray[Any], kind: str) -> Any:
     return cells if kind == "text" else _numbers_of(cells.astype(np.float64), kind)
 
 
-def _numbers_of(values: NDArray[Any], kind: str) -> Any:
+def _numbers_of(values: AnyArray, kind: str) -> Any:
     """Return a column of numbers; codes become categories, a category in other numbers is a coordinate."""
     if kind != "code":
         return values
@@ -366,14 +364,14 @@ def _numbers_of(values: NDArray[Any], kind: str) -> Any:
     return _pandas().Categorical.from_codes(codes, categories=np.arange(codes.max(initial=-1) + 1))
 
 
-def _values_of(column: Any, kind: str) -> NDArray[Any]:
+def _values_of(column: Any, kind: str) -> AnyArray:
     """Return a column of a frame as numbers or, if some of its cells are none, as objects."""
     if kind in ("text", "date") or (kind == "category" and column.dtype.kind == "O"):
         missing = np.array(np.nan, dtype=object) if kind == "date" else _NONE
         return np.where(column.isna(), missing, column.astype(object))
-    values: NDArray[Any] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    values: AnyArray = column.to_numpy(dtype=np.float64, na_value=np.nan)
     return values
 
 
-def _pandas() -> ModuleType:
+def _pandas() -> Any:
     return import_optional("pandas", extra="frames", purpose="as_frame=True")

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -120,13 +119,14 @@ def is_on_disk(name: str) -> bool:
 
 
 def _part(entry: CatalogueEntry, file: CatalogueFile) -> Dataset:
-    part = _drop_features(_read(entry, file), entry.drop)
+    part = _read(entry, file)
+    if entry.drop:
+        part = part.with_features(np.flatnonzero([attribute_of(name) not in entry.drop for name in part.feature_names]))
     got = (*part.X.shape, part.Y.shape[1])
     expected = (file.instances, entry.features, entry.labels)
     if got != expected:
-        raise ValueError(
-            f"{entry.folder}/{file.file} must have (rows, features, labels) {expected} as in the catalogue, got {got}."
-        )
+        where = f"{entry.folder}/{file.file}"
+        raise ValueError(f"{where} must have (rows, features, labels) {expected} as in the catalogue, got {got}.")
     return part
 
 
@@ -169,13 +169,6 @@ def _locate(entry: CatalogueEntry, file: CatalogueFile) -> Path:
             f" {entry.name!r} cannot be downloaded."
         )
     return cached_file(entry, file)
-
-
-def _drop_features(data: Dataset, names: tuple[str, ...]) -> Dataset:
-    if not names:
-        return data
-    kept = np.flatnonzero([attribute_of(name) not in names for name in data.feature_names])
-    return data.with_features(kept)
 
 
 def _stack(parts: list[Dataset]) -> Dataset:
@@ -266,7 +259,7 @@ def _address(entry: CatalogueEntry, file: CatalogueFile) -> str:
     return f"{entry.source}/{file.file}"
 
 
-def _download(pooch: ModuleType, address: str, path: Path, sha256: str, retries: int) -> None:
+def _download(pooch: Any, address: str, path: Path, sha256: str, retries: int) -> None:
     """Download to a temporary file next to `path`, check it and only then give it its name."""
     with write_errors_named(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -282,7 +275,7 @@ def _download(pooch: ModuleType, address: str, path: Path, sha256: str, retries:
             time.sleep(min(attempt, _LONGEST_PAUSE_SECONDS))
 
 
-def _transfer(pooch: ModuleType, address: str, partial: Path, sha256: str, attempt: int) -> None:
+def _transfer(pooch: Any, address: str, partial: Path, sha256: str, attempt: int) -> None:
     """Try to get a file, for the first, second, ... time."""
     downloader = pooch.HTTPDownloader(progressbar=False, timeout=TIMEOUT_SECONDS)
     with partial.open("wb") as file:
@@ -303,7 +296,7 @@ def _transfer(pooch: ModuleType, address: str, partial: Path, sha256: str, attem
 
 
 @contextlib.contextmanager
-def _quiet(pooch: ModuleType) -> Iterator[None]:
+def _quiet(pooch: Any) -> Iterator[None]:
     """Limit pooch's own logger, which writes to the screen, to errors."""
     logger = pooch.get_logger()
     level = logger.level

@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -36,7 +36,6 @@ class IndicatorColumns:
     """0/1 columns, one for each label; a missing cell is unknown, and one with the text `unknown`."""
 
     def __init__(self, table: TableFile, columns: tuple[str, ...], unknown: str | None = None) -> None:
-        check_unknown(unknown, beside_zero_and_one=True)
         _check_kinds(table, columns, ("cell", "number", "text"), "0 and 1")
         self._path, self._decimal = table.path, table.decimal
         self._rows = SparseRows()
@@ -172,6 +171,9 @@ class TagColumn:
         if WRITTEN_LIST.fullmatch(value):
             return _tags_of_list(value, self._separator)
         return [tag for part in value.split(self._separator) if (tag := part.strip())]
+
+
+LabelColumns: TypeAlias = IndicatorColumns | TagColumn
 
 
 def _tags_of_list(text: str, separator: str) -> list[str]:

@@ -9,8 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Literal, Protocol, Self, TypeAlias, get_args
+from typing import BinaryIO, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -24,14 +23,6 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_PROBLEM = 1000
 _NO_LIMIT = 2**62  # of an uncompressed file
 _COMPRESSIONS = (".gz", ".bz2")
-
-
-class _ByteStream(Protocol):
-    def read(self, size: int, /) -> bytes: ...
-
-    def readline(self, size: int, /) -> bytes: ...
-
-    def close(self) -> None: ...
 
 
 class Lines:
@@ -53,9 +44,7 @@ class Lines:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stream.close()
         self._file.close()
 
@@ -114,7 +103,7 @@ class Lines:
         return block
 
 
-def _plain_stream(file: BinaryIO) -> _ByteStream:
+def _plain_stream(file: BinaryIO) -> BinaryIO | gzip.GzipFile | bz2.BZ2File:
     """Detect compression by content, since files are renamed more often than repacked."""
     start = file.read(3)
     file.seek(0)
@@ -161,15 +150,6 @@ _ARFF = re.compile(rb"\s*+(?:%|@relation\b)", re.IGNORECASE)
 _SVMLIGHT = re.compile(rb"\s*+#|(?:\d++(?:,\d++)*+)?\s*+\d++:\S")
 _MOST_HEADER = 2**16
 
-DESCRIPTIONS: dict[Kind, str] = {
-    "parquet": "a Parquet file (.parquet)",
-    "xlsx": "an Excel workbook (.xlsx)",
-    "npz": "arrays of NumPy (.npz)",
-    "zip": "a zip archive",
-    "xls": "an Excel file of the old format or with a password",
-    "compressed": "a file compressed by gzip or bzip2",
-}
-
 
 def signature_of(path: Path) -> Kind | None:
     """Return which binary file it is; None for any other, such as text."""
@@ -206,7 +186,7 @@ def suffix_of_content(path: Path) -> str:
     if kind in ("parquet", "xlsx", "npz"):
         return f".{kind}"
     if kind in ("zip", "xls"):
-        raise ValueError(f"{path} must be a file of a known format, got {DESCRIPTIONS[kind]}.")
+        raise ValueError(f"{path} must be a file of a known format, got {_OTHERS[kind][0]}.")
     with Lines(path) as lines:
         first = next((line for line in iter(lines.next_bytes, None) if line.strip()), b"")[:_MOST_HEADER]
     return _suffix_of_text(first)
@@ -224,13 +204,8 @@ def _suffix_of_text(first: bytes) -> str:
 
 # The format of a file, by its name, unless its content shows another one.
 
-# Some formats with named columns have text in their cells, from which the reader makes numbers.
-TextTable: TypeAlias = Literal["csv", "xlsx"]
-TypedTable: TypeAlias = Literal["jsonl", "parquet"]
-Format: TypeAlias = Literal["arff", "svmlight", "npz"] | TextTable | TypedTable
-
-TEXT_TABLES: tuple[str, ...] = get_args(TextTable)
-TABLES: tuple[str, ...] = (*TEXT_TABLES, *get_args(TypedTable))
+Format: TypeAlias = Literal["arff", "csv", "jsonl", "npz", "parquet", "svmlight", "xlsx"]
+TABLES: tuple[str, ...] = ("csv", "xlsx", "jsonl", "parquet")  # formats with named columns
 A_TABLE = "a CSV, Excel, JSON lines or Parquet file"
 
 _TEXT: dict[str, Format] = {
@@ -240,7 +215,7 @@ _TEXT: dict[str, Format] = {
     **dict.fromkeys((".libsvm", ".svm", ".svmlight", ".txt"), "svmlight"),
 }
 _BINARY: dict[str, Format] = {".npz": "npz", ".parquet": "parquet", ".xlsx": "xlsx"}
-_DESCRIPTIONS: dict[Format, str] = {
+_DESCRIPTIONS: dict[str, str] = {
     "arff": "an ARFF file",
     "csv": "a CSV file",
     "jsonl": "JSON lines",
@@ -249,7 +224,11 @@ _DESCRIPTIONS: dict[Format, str] = {
     "svmlight": "a svmlight file",
     "xlsx": "an Excel workbook",
 }
-_HINTS: dict[Kind, str] = {"zip": "unpack it", "xls": "save it as .xlsx or CSV", "compressed": "unpack it"}
+_OTHERS: dict[Kind, tuple[str, str]] = {  # and what to do with them
+    "zip": ("a zip archive", "unpack it"),
+    "xls": ("an Excel file of the old format or with a password", "save it as .xlsx or CSV"),
+    "compressed": ("a file compressed by gzip or bzip2", "unpack it"),
+}
 
 
 def format_of(path: Path) -> Format:
@@ -282,9 +261,9 @@ def _check_content(path: Path, format_: Format) -> None:
     found = signature_of(path)
     if found in (None, format_) or (found == "compressed" and format_ in _TEXT.values()):
         return
-    hint = _HINTS.get(found, "rename it")
     expected = f"{_DESCRIPTIONS[format_]}, as its name shows"
-    raise ValueError(f"{path} must be {expected}, got {DESCRIPTIONS[found]}. Hint: {hint}.")
+    got, hint = _OTHERS[found] if found in _OTHERS else (f"{_DESCRIPTIONS[found]} (.{found})", "rename it")
+    raise ValueError(f"{path} must be {expected}, got {got}. Hint: {hint}.")
 
 
 # Many numbers out of text at once.

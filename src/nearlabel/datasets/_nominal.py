@@ -9,32 +9,24 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.datasets._arff_parts import Attribute, SparseCells
-from nearlabel.datasets._numeric_columns import missing_features
+from nearlabel.datasets._numeric_columns import Cells, missing_features
 from nearlabel.datasets._table_file import check_filled, did_you_mean
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_choice
 
 Nominal = Literal["overlap", "codes"]
+_Cells: TypeAlias = tuple[IntArray, IntArray, FloatArray]  # their rows, columns and values, each (n_cells,)
 
 _NOMINAL = ("overlap", "codes")
 _TRUE = frozenset({"1", "1.0", "yes", "y", "true", "t"})
 _FALSE = frozenset({"0", "0.0", "-1", "no", "n", "false", "f"})
 _SPARSE_BELOW = 0.01  # share of stored cells in dense rows with many categories: an identifier must not fill the memory
-
-
-class Triples(NamedTuple):
-    """Cells of a matrix; each array has shape (n_cells,)."""
-
-    rows: IntArray
-    columns: IntArray
-    values: FloatArray
 
 
 class CodedColumns:
@@ -51,21 +43,15 @@ class CodedColumns:
 
     def __init__(self, attributes: Sequence[Attribute], nominal: Nominal) -> None:
         check_choice("nominal", nominal, _NOMINAL)
-        self.kinds_of_attributes = tuple(_kind(attribute, nominal) for attribute in attributes)
-        parts = [
-            _category_names(attribute) if kind == "category" else (attribute.name,)
-            for attribute, kind in zip(attributes, self.kinds_of_attributes, strict=True)
-        ]
+        kinds = [_kind(attribute, nominal) for attribute in attributes]
+        parts = [_column_names(attribute, kind) for attribute, kind in zip(attributes, kinds, strict=True)]
         widths: IntArray = np.array([len(part) for part in parts], dtype=np.intp)
         self._widths = widths
         self._starts: IntArray = np.cumsum(widths) - widths
         self.names = tuple(name for part in parts for name in part)
-        self.kinds = tuple(np.repeat(np.array(self.kinds_of_attributes, dtype=object), widths).tolist())
-        is_category = np.array([kind == "category" for kind in self.kinds_of_attributes], dtype=np.bool_)
-        is_turned = [
-            kind == "flag" and is_true(attribute)
-            for attribute, kind in zip(attributes, self.kinds_of_attributes, strict=True)
-        ]
+        self.kinds = tuple(np.repeat(np.array(kinds, dtype=object), widths).tolist())
+        is_category = np.array([kind == "category" for kind in kinds], dtype=np.bool_)
+        is_turned = [kind == "flag" and is_true(attribute) for attribute, kind in zip(attributes, kinds, strict=True)]
         self._categories: IntArray = np.flatnonzero(is_category)
         self._turned: IntArray = np.flatnonzero(is_turned)  # "yes" is declared first: its code is 0
         self._plain: IntArray = np.flatnonzero(~is_category)
@@ -100,7 +86,7 @@ class CodedColumns:
         codes = np.zeros((cells.n_rows, len(self._changed)))
         codes[cells.rows[special], place[special]] = cells.values[special]
         parts = [
-            Triples(cells.rows[~special], self._starts[cells.columns[~special]], cells.values[~special]),
+            (cells.rows[~special], self._starts[cells.columns[~special]], cells.values[~special]),
             self._turned_cells(codes[:, np.searchsorted(self._changed, self._turned)]),
             self._category_cells(codes[:, np.searchsorted(self._changed, self._categories)]),
         ]
@@ -108,12 +94,12 @@ class CodedColumns:
         order = np.lexsort((columns, rows))
         return SparseCells(cells.n_rows, rows[order], columns[order], values[order])
 
-    def _turned_cells(self, codes: FloatArray) -> Triples:
+    def _turned_cells(self, codes: FloatArray) -> _Cells:
         values = 1 - codes
         rows, which = np.nonzero(values)
-        return Triples(rows, self._starts[self._turned][which], values[rows, which])
+        return rows, self._starts[self._turned][which], values[rows, which]
 
-    def _category_cells(self, codes: FloatArray) -> Triples:
+    def _category_cells(self, codes: FloatArray) -> _Cells:
         """Return 1/2 in both columns of each value, NaN in all columns of each attribute that is missing."""
         starts, n_values = self._starts[self._categories], self._n_values
         rows, which = np.nonzero(~np.isnan(codes))
@@ -121,7 +107,7 @@ class CodedColumns:
         lacking, of = np.nonzero(np.isnan(codes))
         widths = 2 * n_values[of]
         within = np.arange(widths.sum()) - np.repeat(np.cumsum(widths) - widths, widths)
-        return Triples(
+        return (
             np.concatenate([rows, rows, np.repeat(lacking, widths)]),
             np.concatenate([first, first + n_values[which], np.repeat(starts[of], widths) + within]),
             np.repeat([0.5, np.nan], [2 * len(rows), len(within)]),
@@ -172,11 +158,8 @@ class FeatureMatch:
     def __init__(self, path: str | Path, names: Sequence[str], kinds: Sequence[str], wanted: Sequence[str]) -> None:
         self._path, self._names = path, names
         place = {name: column for column, name in enumerate(names)}
-        of_attribute = {
-            attribute_of(name): column
-            for column, (name, kind) in enumerate(zip(names, kinds, strict=True))
-            if kind == "category"
-        }
+        categories = [column for column, kind in enumerate(kinds) if kind == "category"]
+        of_attribute = {attribute_of(names[column]): column for column in categories}
         known = set(wanted)
         found = [place.get(name, of_attribute.get(attribute_of(name), -1)) for name in wanted]
         if missing := [name for name, column in zip(wanted, found, strict=True) if column < 0]:
@@ -187,14 +170,9 @@ class FeatureMatch:
         self.kinds = tuple(kinds[column] for column in found)
         self._is_there: FloatArray = np.array([name in place for name in wanted], dtype=np.float64)
         attributes = {attribute_of(name) for name in wanted if "=" in name}
-        self._unknown: IntArray = np.array(
-            [
-                column
-                for column, (name, kind) in enumerate(zip(names, kinds, strict=True))
-                if kind == "category" and name not in known and attribute_of(name) in attributes
-            ],
-            dtype=np.intp,
-        )
+        others = [column for column in categories if names[column] not in known]
+        unknown = [column for column in others if attribute_of(names[column]) in attributes]
+        self._unknown: IntArray = np.array(unknown, dtype=np.intp)
 
     def take(self, X: Matrix) -> Matrix:
         """Return the features of rows; raise ValueError if one has a value that the model does not know."""
@@ -261,7 +239,9 @@ def _kind(attribute: Attribute, nominal: Nominal) -> str:
     return "flag" if says_yes_or_no(attribute) else "category"
 
 
-def _category_names(attribute: Attribute) -> tuple[str, ...]:
+def _column_names(attribute: Attribute, kind: str) -> tuple[str, ...]:
+    if kind != "category":
+        return (attribute.name,)
     names = tuple(f"{attribute.name}={value}" for value in attribute.values or ())
     return (*names, *(f"{name} (again)" for name in names))
 
@@ -334,7 +314,8 @@ class DenseRows:
 
     def matrix(self) -> FloatArray:
         """Return the rows as an array that shares the memory."""
-        return _view(self._data, np.float64).reshape(self._n_rows, self._n_columns)
+        rows: FloatArray = _view(self._data, np.float64).reshape(self._n_rows, self._n_columns)
+        return rows
 
 
 class CellRows:
@@ -347,15 +328,15 @@ class CellRows:
     def __len__(self) -> int:
         return self._n_rows
 
-    def append(self, block: NDArray[np.object_]) -> None:
+    def append(self, block: Cells) -> None:
         """Add the rows of a block (n_rows, n_columns)."""
         self._n_rows += len(block)
         self._blocks.append(block)
 
-    def matrix(self) -> NDArray[np.object_]:
+    def matrix(self) -> Cells:
         """Return the rows as one array."""
         return np.vstack(self._blocks)
 
 
-def _view(store: array[Any], dtype: type[np.generic]) -> NDArray[Any]:
+def _view(store: array[Any], dtype: type[np.generic]) -> Any:
     return np.frombuffer(store, dtype=dtype) if store else np.empty(0, dtype=dtype)

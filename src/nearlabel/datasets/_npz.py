@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.datasets._dataset import Dataset
@@ -15,7 +14,7 @@ from nearlabel.datasets._label_columns import as_stored, check_unknown, not_zero
 from nearlabel.datasets._numbered_names import LARGEST_LABEL_COUNT, NumberedNames, counts_of
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.files.untrusted import is_text, open_npz
-from nearlabel.utils.types import CSR, IntArray, Matrix
+from nearlabel.utils.types import CSR, AnyArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_integer
 
 _NAMED_ARRAYS = 10  # in a message
@@ -139,7 +138,7 @@ def write_npz(path: str | Path, dataset: Dataset) -> Path:
     return path
 
 
-def matrix_of(path: Path, arrays: Mapping[str, NDArray[Any]], name: str) -> Matrix:
+def matrix_of(path: Path, arrays: Mapping[str, AnyArray], name: str) -> Matrix:
     """Return a matrix as float64, dense or CSR."""
     parts = [f"{name}_{part}" for part in _PARTS]
     if name not in arrays and not set(parts).issubset(arrays):
@@ -151,19 +150,19 @@ def matrix_of(path: Path, arrays: Mapping[str, NDArray[Any]], name: str) -> Matr
     return matrix
 
 
-def _dense(path: Path, name: str, array: NDArray[Any]) -> NDArray[np.float64]:
+def _dense(path: Path, name: str, array: AnyArray) -> FloatArray:
     if array.ndim != 2 or array.dtype.kind not in "buif":
         got = f"{array.dtype} of shape {array.shape}"
         raise ValueError(f"{path}: {name} must be a two-dimensional array of numbers, got {got}.")
     return _as_float64(array)
 
 
-def _as_float64(array: NDArray[Any]) -> NDArray[np.float64]:
+def _as_float64(array: AnyArray) -> FloatArray:
     with np.errstate(all="ignore"):  # a long double may become infinite, and a NaN of a kind of its own a usual one
         return array.astype(np.float64, copy=False)
 
 
-def _csr(path: Path, name: str, arrays: Mapping[str, NDArray[Any]], parts: Sequence[str]) -> CSR:
+def _csr(path: Path, name: str, arrays: Mapping[str, AnyArray], parts: Sequence[str]) -> CSR:
     """Return a CSR matrix from its parts, after checks: scipy would check only some, and after allocating memory."""
     data, indices, indptr, shape = (arrays[part] for part in parts)
     if wrong := _wrong_parts(data, indices, indptr, shape):
@@ -176,7 +175,7 @@ def _csr(path: Path, name: str, arrays: Mapping[str, NDArray[Any]], parts: Seque
     return matrix
 
 
-def _wrong_parts(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: NDArray[Any]) -> str:
+def _wrong_parts(data: AnyArray, indices: AnyArray, indptr: AnyArray, shape: AnyArray) -> str:
     """Return the error in the parts of a CSR matrix, or nothing."""
     for part, array, kinds in zip(_PARTS, (data, indices, indptr, shape), ("buif", "iu", "iu", "iu"), strict=True):
         if array.ndim != 1 or array.dtype.kind not in kinds:
@@ -204,7 +203,7 @@ def with_columns(matrix: Matrix, columns: IntArray) -> Matrix:
     return sparse.csr_array(parts, shape=(matrix.shape[0], len(known)))[:, np.searchsorted(known, columns)]
 
 
-def names_of(path: Path, arrays: Mapping[str, NDArray[Any]], name: str, length: int) -> tuple[str, ...]:
+def names_of(path: Path, arrays: Mapping[str, AnyArray], name: str, length: int) -> tuple[str, ...]:
     """Return the names in the file, else the numbers from 0."""
     if name not in arrays:
         return cast("tuple[str, ...]", NumberedNames(length))
@@ -214,7 +213,7 @@ def names_of(path: Path, arrays: Mapping[str, NDArray[Any]], name: str, length: 
     return tuple(names.tolist())
 
 
-def _labels_of(path: Path, arrays: Mapping[str, NDArray[Any]], n_rows: int, unknown: str | None) -> Matrix:
+def _labels_of(path: Path, arrays: Mapping[str, AnyArray], n_rows: int, unknown: str | None) -> Matrix:
     """Return Y: int64 unless a label is unknown."""
     Y = with_unknown(matrix_of(path, arrays, "Y"), unknown)
     if Y.shape[0] != n_rows:
@@ -226,7 +225,7 @@ def _labels_of(path: Path, arrays: Mapping[str, NDArray[Any]], n_rows: int, unkn
     return as_stored(Y)
 
 
-def _as_texts(what: str, names: Sequence[str]) -> NDArray[np.str_]:
+def _as_texts(what: str, names: Sequence[str]) -> AnyArray:
     texts = np.array(names, dtype=np.str_)
     if not is_text(texts):
         raise ValueError(f"{what} must be texts of Unicode's characters, got half of one in some name.")

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import repeat
-from typing import overload
+from typing import Any
 
 LARGEST_LABEL_COUNT = 2**22  # of labels without names, each of which takes memory wherever labels are listed
 
@@ -34,13 +34,7 @@ class LazyTexts(Sequence[str]):
     def __len__(self) -> int:
         return self._length
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
-
-    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+    def __getitem__(self, place: Any) -> Any:
         found = range(self._length)[place]
         return tuple(map(self._text, found)) if isinstance(found, range) else self._text(found)
 

@@ -7,15 +7,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nearlabel.datasets._table_file import Batch, CellError, Kind, TableFile, columns_hint, kind_of, pyarrow, shortened
 from nearlabel.utils.messages import ParameterError
-from nearlabel.utils.types import FloatArray, IntArray
+from nearlabel.utils.types import AnyArray, FloatArray, IntArray
 
+FeatureKind: TypeAlias = Literal["number", "category", "text", "date"]
+Kinds: TypeAlias = Mapping[str, FeatureKind]  # of features, by name; those left out are numbers
+Cells: TypeAlias = AnyArray  # of objects
 _WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(("", "na", "n/a", "nan", "null", "none"), np.nan)
 _LONGEST_NAME, _LONGEST_PROBLEM = 200, 1000  # characters
 _SWAP = str.maketrans(".,", ",.")
@@ -98,37 +100,13 @@ class FeatureColumns:
     """The features of X in their order, and the columns of a table in which they are.
 
     A column of lists, such as embeddings, has a feature for each number: ``embedding[0]``, ``embedding[1]`` and so on.
-    `kinds` are those of the features, in their order; empty if all are numbers.
+    `kinds` are those of the features, in their order; empty if all are numbers. `may_ignore` adds a hint to errors.
     """
 
-    def __init__(self, table: TableFile, parts: Iterable[_Part], names: tuple[str, ...], *, may_ignore: bool) -> None:
-        self._table = table
-        self._parts = tuple(parts)
-        self._may_ignore = may_ignore
-        self.names = names
-        of_place = {place: part.kind for part in self._parts for place in part.places.tolist()}
-        is_mixed = any(part.kind != "number" for part in self._parts)
-        self.kinds: tuple[FeatureKind, ...] = tuple(of_place[place] for place in range(len(names))) if is_mixed else ()
-
-    @classmethod
-    def all(cls, table: TableFile, columns: Iterable[str], kinds: Mapping[str, FeatureKind]) -> Self:
-        """Take all features of some columns; `kinds` are those of columns without numbers."""
-        names: list[str] = []
-        for column in columns:
-            is_list = table.columns[column].kind == "numbers" and column not in kinds
-            names += _element_names(table, column) if is_list else [column]
-        return cls.named(table, tuple(names), kinds, may_ignore=True)
-
-    @classmethod
-    def named(
-        cls,
-        table: TableFile,
-        names: tuple[str, ...],
-        kinds: Mapping[str, FeatureKind] | None = None,
-        *,
-        may_ignore: bool = False,
-    ) -> Self:
-        """Take the features of these names, in this order; `may_ignore` adds a hint to errors."""
+    def __init__(
+        self, table: TableFile, names: tuple[str, ...], kinds: Kinds | None = None, *, may_ignore: bool = False
+    ) -> None:
+        self._table, self._may_ignore, self.names = table, may_ignore, names
         kinds = kinds or {}
         sources = [_source(table, name) for name in names]
         if missing := [name for name, (column, _) in zip(names, sources, strict=True) if not column]:
@@ -138,11 +116,13 @@ class FeatureColumns:
             if element is None:
                 _check_kind(table, column, kinds.get(column, "number"))
             places_of.setdefault(column, []).append(place)
-        parts = []
+        self._parts: list[_Part] = []
         for column, places in places_of.items():
             elements = [element for place in places if (element := sources[place][1]) is not None]
-            parts.append(_part(table, column, places, elements, kinds.get(column, "number")))
-        return cls(table, parts, names, may_ignore=may_ignore)
+            self._parts.append(_part(table, column, places, elements, kinds.get(column, "number")))
+        of_place = {place: part.kind for part in self._parts for place in part.places.tolist()}
+        is_mixed = any(part.kind != "number" for part in self._parts)
+        self.kinds: tuple[FeatureKind, ...] = tuple(of_place[place] for place in range(len(names))) if is_mixed else ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -175,17 +155,14 @@ class FeatureColumns:
         where = f"{self._table.path}, {batch.locate(error.row)}"
         problem = f"{where}: column {column!r} must contain {EXPECTED[kind]}, got {error}."
         if self._table.decimal == "." and _WITH_COMMA.fullmatch(str(error)):
-            return ParameterError(
-                "{problem} Hint: {decimal} reads such decimals.", {"decimal": ","}, {"problem": problem}
-            )
+            hint = "{problem} Hint: {decimal} reads such decimals."
+            return ParameterError(hint, {"decimal": ","}, {"problem": problem})
         if kind != "number" or not self._may_ignore:
             return ValueError(problem)
         return not_features(problem, {column: proposed_option(batch.columns[column]) for column in wrong})
 
 
-def features_beside(
-    table: TableFile, others: set[str], kinds: Mapping[str, FeatureKind] | None = None
-) -> FeatureColumns:
+def features_beside(table: TableFile, others: set[str], kinds: Kinds | None = None) -> FeatureColumns:
     """Return all columns as features, except `others` and index columns; `kinds` are those that are no numbers."""
     kinds = kinds or {}
     used = [c for c in table.columns.values() if c.name not in others and (c.name in kinds or not c.names_rows)]
@@ -196,7 +173,11 @@ def features_beside(
         raise not_features(problem, _proposed(table, wrong))
     if not used:
         raise ValueError(f"{table.path} must contain at least one feature, got only labels and ignored columns.")
-    return FeatureColumns.all(table, [column.name for column in used], kinds)
+    names: list[str] = []
+    for column in used:
+        is_list = column.kind == "numbers" and column.name not in kinds
+        names += _element_names(table, column.name) if is_list else [column.name]
+    return FeatureColumns(table, tuple(names), kinds, may_ignore=True)
 
 
 def _proposed(table: TableFile, names: Sequence[str]) -> dict[str, str | None]:
@@ -274,8 +255,6 @@ def not_features(problem: str, columns: Mapping[str, str | None]) -> ParameterEr
 
 # Cells of tables as categories, texts and dates, and the probable kind of a column without numbers.
 
-FeatureKind: TypeAlias = Literal["number", "category", "text", "date"]
-Cells: TypeAlias = NDArray[np.object_]
 
 _PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 _FIRST_DAY, _LAST_DAY = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))

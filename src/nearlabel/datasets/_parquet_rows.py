@@ -72,7 +72,8 @@ def batches_of(
     """
     file = _opened(pyarrow, path)
     schema = file.schema_arrow
-    types = {name: _plain_type(pyarrow, schema.field(name).type) for name in names}
+    types = {name: schema.field(name).type for name in names}
+    types |= {name: one.value_type for name, one in types.items() if pyarrow.types.is_dictionary(one)}
     texts = [name for name in names if _is_text(pyarrow, types[name])]
     file = _opened(pyarrow, path, texts, file.metadata)
     left = largest = allowed_bytes(path, largest)
@@ -120,11 +121,6 @@ def _index_of(schema: Any) -> list[str]:
     except (ValueError, LookupError, TypeError, RecursionError):
         return []
     return [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
-
-
-def _plain_type(pyarrow: Any, data_type: Any) -> Any:
-    """Return the type of the cells of a column, which may be written as numbers of distinct ones."""
-    return data_type.value_type if pyarrow.types.is_dictionary(data_type) else data_type
 
 
 def _is_text(pyarrow: Any, data_type: Any) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.datasets._arff_parts import SparseCells, cells_of, read_header, read_rows
@@ -17,12 +17,13 @@ from nearlabel.datasets._lines import A_TABLE, TABLES, Lines, format_of
 from nearlabel.datasets._nominal import CodedColumns, CodedRows, FeatureMatch, Nominal, attribute_of, check_arff
 from nearlabel.datasets._npz import matrix_of, names_of, with_columns
 from nearlabel.datasets._numbered_names import NumberedNames, counts_of
-from nearlabel.datasets._numeric_columns import FeatureColumns, FeatureKind, missing_features
+from nearlabel.datasets._numeric_columns import Cells, FeatureColumns, FeatureKind, Kinds, missing_features
 from nearlabel.datasets._svmlight import svmlight_rows
 from nearlabel.datasets._table import POINT, open_table
 from nearlabel.datasets._table_file import TableFile, did_you_mean, require_columns
 from nearlabel.files.untrusted import damage_named, open_npz
 from nearlabel.utils.arrays import BLOCK_BYTES
+from nearlabel.utils.containers import objects_of
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_flag, check_integer
 
@@ -244,21 +245,21 @@ class RowBlock(NamedTuple):
     """
 
     X: Matrix
-    ids: NDArray[np.object_] | None
+    ids: Cells | None
     share_done: float
 
 
-class RowSource(Protocol):
+class RowSource:
     """Rows of a file, which can be read several times; `n_rows` is None if unknown before reading."""
 
-    n_rows: int | None
+    n_rows: int | None = None
 
     def blocks(self) -> Iterator[RowBlock]:
         """Yield all rows."""
-        ...
+        raise NotImplementedError
 
 
-def _check_numbers(path: Path, kinds: Mapping[str, FeatureKind], decimal: str) -> None:
+def _check_numbers(path: Path, kinds: Kinds, decimal: str) -> None:
     """Raise ValueError if an option of tables is given for another format."""
     if kinds:
         name, kind = next(iter(kinds.items()))
@@ -267,14 +268,12 @@ def _check_numbers(path: Path, kinds: Mapping[str, FeatureKind], decimal: str) -
         raise ValueError(f"decimal must go with a CSV or Excel file, got {path}.")
 
 
-class _TableRows:
+class _TableRows(RowSource):
     """Rows of a table."""
 
-    def __init__(
-        self, table: TableFile, names: Sequence[str], id_column: str | None, kinds: Mapping[str, FeatureKind]
-    ) -> None:
+    def __init__(self, table: TableFile, names: Sequence[str], id_column: str | None, kinds: Kinds) -> None:
         self._table, self._id_column, self.n_rows = table, id_column, table.n_rows
-        self._features = FeatureColumns.named(table, tuple(names), kinds)
+        self._features = FeatureColumns(table, tuple(names), kinds)
         if id_column is not None:
             require_columns(table, "id_column", [id_column])
             column = table.columns[id_column]
@@ -288,14 +287,12 @@ class _TableRows:
             wanted[self._id_column] = None
         for batch in self._table.batches(wanted):
             with damage_named(self._table.path, "a table of ids that can be read"):  # a date in the year 300,000
-                ids = None if self._id_column is None else _objects(batch.columns[self._id_column].to_pylist())
+                ids = None if self._id_column is None else objects_of(batch.columns[self._id_column].to_pylist())
             yield RowBlock(self._features.matrix(batch), ids, batch.share_done)
 
 
-class _ArffRows:
+class _ArffRows(RowSource):
     """Rows of ARFF."""
-
-    n_rows: int | None = None
 
     def __init__(
         self, path: Path, names: Sequence[str], id_column: str | None, nominal: Nominal, limit: int | None
@@ -320,25 +317,26 @@ class _ArffRows:
                 rows.append(cells_of(cells, self._used))
                 yield RowBlock(self._match.take(rows.matrix()), self._ids(cells), lines.share_read)
 
-    def _ids(self, cells: SparseCells | FloatArray) -> NDArray[np.object_] | None:
+    def _ids(self, cells: SparseCells | FloatArray) -> Cells | None:
         if self._id is None:
             return None
         column = cells_of(cells, np.array([self._id]))
-        codes = (_dense_column(column) if isinstance(column, SparseCells) else column).ravel().tolist()
+        codes = np.zeros(column.n_rows) if isinstance(column, SparseCells) else column.ravel()
+        if isinstance(column, SparseCells):
+            codes[column.rows] = column.values
         declared = self._attributes[self._id].values
         if declared is None:
-            return _objects([int(code) if code.is_integer() else code for code in codes])
-        return _objects([declared[int(code)] if code == code else None for code in codes])
+            return objects_of([int(code) if code.is_integer() else code for code in codes.tolist()])
+        return objects_of([declared[int(code)] if code == code else None for code in codes.tolist()])
 
 
-class _SvmlightRows:
+class _SvmlightRows(RowSource):
     """Rows of svmlight, where features are named by index and those left out of a row are 0."""
-
-    n_rows: int | None = None
 
     def __init__(self, path: Path, names: Sequence[str], id_column: str | None, limit: int | None) -> None:
         are_first = isinstance(names, NumberedNames)  # the first columns, of which there may be a billion
-        if unknown := [] if are_first else [name for name in names if not _is_index(name)]:
+        # svmlight can write indices of nine digits at most
+        if unknown := [] if are_first else [name for name in names if not re.fullmatch("[0-9]{1,9}", name)]:
             raise ValueError(f"{path} must have features that are named by their indices, got none for {unknown[0]!r}.")
         if id_column is not None:
             raise ValueError(f"id_column must be None for {path}, got {id_column!r}: a svmlight file has no columns.")
@@ -355,7 +353,7 @@ class _SvmlightRows:
                 yield RowBlock(_some_columns(rows, self._columns, self._width), None, lines.share_read)
 
 
-class _NpzRows:
+class _NpzRows(RowSource):
     """Rows of a .npz file, whose X is loaded at once."""
 
     def __init__(self, path: Path, names: Sequence[str], id_column: str | None, largest: int | None) -> None:
@@ -387,11 +385,6 @@ def _places(path: Path, names: Sequence[str], known: Sequence[str]) -> IntArray:
     return np.array([place[name] for name in names], dtype=np.intp)
 
 
-def _is_index(name: str) -> bool:
-    """Return whether a name is an index that svmlight can write, of nine digits at most."""
-    return name.isascii() and name.isdecimal() and len(name) <= 9
-
-
 def _some_columns(rows: CSR, columns: IntArray | None, width: int) -> CSR:
     """Return `columns`, which are distinct, or else the first `width` ones; what the rows lack is 0.
 
@@ -409,22 +402,10 @@ def _some_columns(rows: CSR, columns: IntArray | None, width: int) -> CSR:
     return found
 
 
-def _dense_column(cells: SparseCells) -> FloatArray:
-    column = np.zeros(cells.n_rows)
-    column[cells.rows] = cells.values
-    return column
-
-
-def _id_array(path: Path, arrays: Any, name: str, n_rows: int) -> NDArray[np.object_]:
+def _id_array(path: Path, arrays: Any, name: str, n_rows: int) -> Cells:
     if name not in arrays:
         raise ValueError(f"id_column must name an array of {path}, got {name!r}.")
     ids = arrays[name]
     if ids.shape != (n_rows,):
         raise ValueError(f"id_column must name an array of {n_rows} ids in {path}, got {name!r} of shape {ids.shape}.")
-    return _objects(ids.tolist())
-
-
-def _objects(values: Sequence[object]) -> NDArray[np.object_]:
-    array = np.empty(len(values), dtype=np.object_)
-    array[:] = values
-    return array
+    return objects_of(ids.tolist())

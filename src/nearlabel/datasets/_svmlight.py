@@ -8,16 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._lines import NUMBER_PATTERN, Lines, malformed, name_of_data, parse_numbers
 from nearlabel.datasets._nominal import SparseRows
 from nearlabel.datasets._numbered_names import NumberedNames
-from nearlabel.utils.types import CSR, FloatArray
+from nearlabel.utils.types import CSR, FloatArray, IntArray
 from nearlabel.utils.validation import check_integer
 
 _INDEX = rb"\d{1,9}+(?!\d)"  # fits a 32-bit index
@@ -29,6 +28,8 @@ _QUERY = re.compile(rb"\sqid:\d+")
 _MOST_LABELS = 4_000_000  # unless the caller declares the number; the largest public data sets have 3 million
 _MOST_COLUMNS = 2**31 - 1  # which 32 bits can number
 _COLONS = bytes.maketrans(b":\t\n", b"   ")
+
+_Base: TypeAlias = bool | Literal["auto"]  # whether columns count from 0
 
 
 def read_svmlight(
@@ -131,10 +132,10 @@ class _Reader:
         heads, tails = [head for _, head, _ in rows], [tail for _, _, tail in rows]
         labels = parse_numbers(b",".join(filter(None, heads)), ",")
         label_counts = [head.count(b",") + 1 if head else 0 for head in heads]
-        self._append(self._Y, "label", numbers, label_counts, labels, np.ones(len(labels)))
+        self._append("label", numbers, label_counts, labels, np.ones(len(labels)))
         pairs = parse_numbers(b" ".join(tails).translate(_COLONS), " ").reshape(-1, 2)
         counts = [tail.count(b":") for tail in tails]
-        self._append(self._X, "feature index", numbers, counts, pairs[:, 0], pairs[:, 1].copy())
+        self._append("feature index", numbers, counts, pairs[:, 0], pairs[:, 1].copy())
 
     def _rows(self, first_line: int, block: bytes) -> Iterator[tuple[int, bytes, bytes]]:
         """Yield (line number, labels, pairs) of the lines that contain a row."""
@@ -170,46 +171,37 @@ class _Reader:
             raise malformed(self._path, number, f"a row must read 'label,label index:value ...', got {got!r}.")
         return match[1] or b"", match[2]
 
-    def _append(
-        self,
-        store: SparseRows,
-        what: str,
-        numbers: list[int],
-        counts: list[int],
-        columns: FloatArray,
-        values: FloatArray,
-    ) -> None:
-        rows = np.repeat(np.arange(len(numbers)), np.array(counts, dtype=np.intp))
+    def _append(self, what: str, lines: list[int], counts: list[int], columns: FloatArray, values: FloatArray) -> None:
+        rows = np.repeat(np.arange(len(lines)), np.array(counts, dtype=np.intp))
         indices = columns.astype(np.intp)
         order = np.lexsort((indices, rows))
         same = (np.diff(rows[order]) == 0) & (np.diff(indices[order]) == 0)
         if same.any():
             at = order[np.flatnonzero(same)[0]]
             problem = f"a {what} must occur once in a row, got {indices[at]} twice."
-            raise malformed(self._path, numbers[rows[at]], problem)
+            raise malformed(self._path, lines[rows[at]], problem)
         if not np.isfinite(values).all():
             at = np.flatnonzero(~np.isfinite(values))[0]
-            raise malformed(self._path, numbers[rows[at]], f"a value must be finite, got {values[at]}.")
-        self._check_range(what, numbers, rows, indices)
-        store.append(len(numbers), rows, indices[order], values[order])
+            raise malformed(self._path, lines[rows[at]], f"a value must be finite, got {values[at]}.")
+        self._check_range(what, lines, rows, indices)
+        store = self._Y if what == "label" else self._X
+        store.append(len(lines), rows, indices[order], values[order])
 
-    def _check_range(self, what: str, numbers: list[int], rows: NDArray[np.intp], indices: NDArray[np.intp]) -> None:
+    def _check_range(self, what: str, lines: list[int], rows: IntArray, indices: IntArray) -> None:
         limit = self._n_labels if what == "label" else self._n_features
         if limit is None and what == "label" and indices.max(initial=0) >= _MOST_LABELS:
             at = int(np.argmax(indices))
             problem = f"a label must be below {_MOST_LABELS}, got {indices[at]}. Hint: n_labels={indices[at] + 1}."
-            raise malformed(self._path, numbers[rows[at]], problem)
+            raise malformed(self._path, lines[rows[at]], problem)
         if limit is not None and indices.max(initial=0) > limit:  # exactly `limit` is right where indices count from 1
             at = int(np.argmax(indices))
-            raise malformed(self._path, numbers[rows[at]], f"a {what} must be below {limit}, got {indices[at]}.")
+            raise malformed(self._path, lines[rows[at]], f"a {what} must be below {limit}, got {indices[at]}.")
 
     def features(self) -> CSR:
         """Return X as wide as its largest index needs."""
         return self._X.matrix(self._X.width)
 
-    def matrices(
-        self, zero_based: bool | Literal["auto"], labels_zero_based: bool | Literal["auto"]
-    ) -> tuple[CSR, CSR]:
+    def matrices(self, zero_based: _Base, labels_zero_based: _Base) -> tuple[CSR, CSR]:
         """Return X and Y."""
         if not len(self._X):
             raise ValueError(f"{self._path} must contain at least one row, got none.")

@@ -15,27 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
+from nearlabel.datasets import _label_columns as label_columns
 from nearlabel.datasets._csv_file import CsvFile, JsonLinesFile
 from nearlabel.datasets._dataset import Dataset, check_as_frame
 from nearlabel.datasets._excel_file import ExcelFile
-from nearlabel.datasets._label_columns import (
-    IndicatorColumns,
-    TagColumn,
-    check_unknown,
-    guess_separator,
-    tags_cell,
-    zero_one_cell,
-)
-from nearlabel.datasets._lines import (
-    A_TABLE,
-    BYTE_ORDER_MARK,
-    Format,
-    Lines,
-    format_of,
-    malformed,
-    name_of_data,
-    plain_name,
-)
+from nearlabel.datasets._lines import A_TABLE, BYTE_ORDER_MARK, Lines, format_of, malformed, name_of_data, plain_name
 from nearlabel.datasets._nominal import CellRows, DenseRows
 from nearlabel.datasets._numeric_columns import FeatureKind, features_beside, kinds_of_options
 from nearlabel.datasets._parquet_file import ParquetFile, copy_parquet
@@ -47,7 +31,7 @@ from nearlabel.utils.validation import check_choice, check_flag, check_integer
 SEPARATOR = ";"
 POINT = "."
 
-_TEXT_TABLES: dict[Format, Callable[[Path, str, int | None], TableFile]] = {"csv": CsvFile, "xlsx": ExcelFile}
+_TEXT_TABLES: dict[str, Callable[[Path, str, int | None], TableFile]] = {"csv": CsvFile, "xlsx": ExcelFile}
 
 
 def read_table(
@@ -171,7 +155,7 @@ def read_table(
     (('cat', 'dog', 'pet'), [[1, 0, 1], [0, 1, 1], [0, 0, 0]])
     """
     check_as_frame(as_frame)
-    check_unknown(unknown)
+    label_columns.check_unknown(unknown, beside_zero_and_one=labels_column is None)
     check_flag("isolate", isolate)
     if max_unpacked_bytes is not None:
         check_integer("max_unpacked_bytes", max_unpacked_bytes, low=1)
@@ -181,9 +165,9 @@ def read_table(
     _check_text("labels_separator", labels_separator)
     columns = _label_columns(table, labels, labels_prefix, labels_column, ignored)
     if labels_column is None:
-        source: IndicatorColumns | TagColumn = IndicatorColumns(table, columns, unknown)
+        source: label_columns.LabelColumns = label_columns.IndicatorColumns(table, columns, unknown)
     else:
-        source = TagColumn(table, labels_column, labels_separator, unknown)
+        source = label_columns.TagColumn(table, labels_column, labels_separator, unknown)
     kinds = _kinds(table, {*ignored, *columns}, categorical=categorical, text=text, dates=dates)
     features = features_beside(table, {*ignored, *columns}, kinds)
     X: Any = (CellRows if features.kinds else DenseRows)(len(features.names))
@@ -204,7 +188,7 @@ def read_table(
 
 def _warn_of_unsplit_tags(table: TableFile, column: str) -> None:
     """Warn if the cells of a column look like tags with another separator than the default one."""
-    guess = guess_separator(table, column)
+    guess = label_columns.guess_separator(table, column)
     if guess is not None:
         warnings.warn(
             f"Each cell of {column!r} is one tag, as none contains {SEPARATOR!r}, but most contain {guess!r}."
@@ -324,7 +308,10 @@ def copy_with_labels(
     else:
         edits = _edits_of_tags(path, changes, labels_column, separator)
     with whole_file(out, name="--out") as place:
-        _COPIES[format_of(path)](path, place, edits, out)
+        if (format_ := format_of(path)) == "parquet":
+            copy_parquet(path, place, edits)
+        else:
+            (_copy_csv if format_ == "csv" else _copy_json_lines)(path, place, edits, out)
 
 
 def check_same_format(path: Path, out: Path) -> None:
@@ -338,7 +325,7 @@ def check_same_format(path: Path, out: Path) -> None:
 def _edits_of_columns(changes: Iterable[LabelChange], unknown: str | None) -> Edits:
     edits: dict[str, dict[int, Edit]] = defaultdict(dict)
     for row, label, value in changes:
-        edits[label][row] = partial(zero_one_cell, value=value, unknown=unknown)
+        edits[label][row] = partial(label_columns.zero_one_cell, value=value, unknown=unknown)
     return edits
 
 
@@ -351,7 +338,7 @@ def _edits_of_tags(path: Path, changes: Iterable[LabelChange], column: str, sepa
 
     def edit(old: Any, row: int) -> Any:
         try:
-            return tags_cell(old, tags[row], separator)
+            return label_columns.tags_cell(old, tags[row], separator)
         except ValueError as error:
             raise ValueError(f"{path}, row {row}: column {column!r} must take corrections, got {error}.") from None
 
@@ -434,10 +421,3 @@ def _open_as(out: Path, place: Path) -> Iterator[IO[bytes]]:
                 yield packed_too
         else:
             yield file
-
-
-_COPIES: dict[str, Callable[[Path, Path, Edits, Path], None]] = {
-    "csv": _copy_csv,
-    "jsonl": _copy_json_lines,
-    "parquet": lambda path, place, edits, _: copy_parquet(path, place, edits),
-}

@@ -183,9 +183,7 @@ def kind_of(data_type: Any) -> Kind:
     types = pyarrow().types
     if types.is_list(data_type) or types.is_large_list(data_type) or types.is_fixed_size_list(data_type):
         return LISTS.get(_kind_of_scalar(types, data_type.value_type), "other")
-    if types.is_dictionary(data_type):
-        return _kind_of_scalar(types, data_type.value_type)
-    return _kind_of_scalar(types, data_type)
+    return _kind_of_scalar(types, data_type.value_type if types.is_dictionary(data_type) else data_type)
 
 
 LISTS: dict[Kind, Kind] = {"number": "numbers", "text": "texts"}

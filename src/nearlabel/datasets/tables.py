@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -130,20 +131,22 @@ def load_dataset(
     if format_ in TABLES:
         limits: dict[str, Any] = {"isolate": isolate, "max_unpacked_bytes": max_unpacked_bytes}
         return read_table(path, **options, unknown=unknown, as_frame=as_frame, **limits)
-    _refuse_options(path, format_, options)
-    data = _READERS[format_](path, nominal, unknown, max_unpacked_bytes)
-    return data.with_frames() if as_frame else data
-
-
-def _refuse_options(path: Path, format_: str, options: dict[str, Any]) -> None:
-    """Raise ValueError if an option of tables is given for another format."""
     for name, value in options.items():
         if value not in (None, SEPARATOR, POINT, (), []):
             raise ValueError(f"{name} must go with {A_TABLE}, got {path}. Hint: {_LABELS_OF[format_]}.")
+    data = _load(path, format_, nominal, unknown, max_unpacked_bytes)
+    return data.with_frames() if as_frame else data
 
 
-def _load_arff(path: Path, nominal: Nominal, unknown: str | None, limit: int | None) -> Dataset:
-    return read_arff(path, _required_labels, nominal, unknown, limit)
+def _load(path: Path, format_: str, nominal: Nominal, unknown: str | None, limit: int | None) -> Dataset:
+    """Read a file that is no table, by the reader of its format."""
+    if format_ == "arff":
+        return read_arff(path, _required_labels, nominal, unknown, limit)
+    if format_ == "npz":
+        return read_npz(path, unknown=unknown, max_unpacked_bytes=limit)
+    if unknown is not None:
+        raise ValueError(f"unknown must be None for {path}, whose rows list the labels that apply, got {unknown!r}.")
+    return read_svmlight(path, labels_zero_based="auto", max_unpacked_bytes=limit)
 
 
 def _required_labels(header: Header) -> Sequence[int]:
@@ -154,19 +157,6 @@ def _required_labels(header: Header) -> Sequence[int]:
             f" relation's name, got neither (relation {header.relation!r})."
         )
     return labels
-
-
-def _load_svmlight(path: Path, _: Nominal, unknown: str | None, limit: int | None) -> Dataset:
-    if unknown is not None:
-        raise ValueError(f"unknown must be None for {path}, whose rows list the labels that apply, got {unknown!r}.")
-    return read_svmlight(path, labels_zero_based="auto", max_unpacked_bytes=limit)
-
-
-_READERS: dict[str, Callable[[Path, Nominal, str | None, int | None], Dataset]] = {
-    "arff": _load_arff,
-    "npz": lambda path, _, unknown, limit: read_npz(path, unknown=unknown, max_unpacked_bytes=limit),
-    "svmlight": _load_svmlight,
-}
 
 
 # Names and columns of a file, for the command line.
@@ -183,7 +173,16 @@ def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[
         table = open_table(path)
         prefixed = {name for name in table.columns if labels_prefix and name.startswith(labels_prefix)}
         return features_beside(table, {*others, *prefixed}).names
-    return _NAMES[format_](path)
+    if format_ == "npz":
+        with open_npz(path) as arrays:
+            return names_of(path, arrays, "feature_names", matrix_of(path, arrays, "X").shape[1])
+    if format_ == "svmlight":
+        return None
+    with Lines(path) as lines:
+        header = read_header(lines)
+    labels = set(declared_labels(header))
+    features = [attribute for column, attribute in enumerate(header.attributes) if column not in labels]
+    return CodedColumns(features, "overlap").names
 
 
 def column_names_of(path: Path) -> tuple[str, ...] | None:
@@ -227,7 +226,7 @@ def columns_of_model(
     if format_of(path) not in TABLES:
         return {}
     table = open_table(path)
-    taken = {*FeatureColumns.named(table, features, kinds).columns, *ignore}
+    taken = {*FeatureColumns(table, features, kinds).columns, *ignore}
     others = [name for name in table.columns if name not in taken]
     if set(labels) <= set(others):
         return {"labels": labels, "ignore": (*ignore, *(name for name in others if name not in set(labels)))}
@@ -267,26 +266,6 @@ def locate_row(path: Path, row: int) -> str:
     return f"row {row + 1}"
 
 
-def _of_arff(path: Path) -> tuple[str, ...]:
-    with Lines(path) as lines:
-        header = read_header(lines)
-    labels = set(declared_labels(header))
-    features = [attribute for column, attribute in enumerate(header.attributes) if column not in labels]
-    return CodedColumns(features, "overlap").names
-
-
-def _of_npz(path: Path) -> tuple[str, ...]:
-    with open_npz(path) as arrays:
-        return names_of(path, arrays, "feature_names", matrix_of(path, arrays, "X").shape[1])
-
-
-_NAMES: dict[str, Callable[[Path], tuple[str, ...] | None]] = {
-    "arff": _of_arff,
-    "npz": _of_npz,
-    "svmlight": lambda path: None,
-}
-
-
 # Read a data file of any format from the first byte to the last, whatever its columns mean.
 
 
@@ -309,28 +288,11 @@ def read_whole(path: Path) -> None:
     """
     format_ = format_of(path)
     if format_ in TABLES:
-        _read_table(path)
+        table = open_table(path)
+        deque(table.batches(list(table.columns)), maxlen=0)
+    elif format_ == "npz":
+        read_npz(path)
     else:
-        _WHOLE_READERS[format_](path)
-
-
-def _read_table(path: Path) -> None:
-    table = open_table(path)
-    for _ in table.batches(list(table.columns)):
-        pass
-
-
-def _read_arff(path: Path) -> None:
-    with Lines(path) as lines:
-        _, blocks = read_rows(read_header(lines), lines)
-        for _ in blocks:
-            pass
-
-
-def _read_svmlight(path: Path) -> None:
-    with Lines(path) as lines:
-        for _ in svmlight_rows(lines):
-            pass
-
-
-_WHOLE_READERS: dict[str, Callable[[Path], object]] = {"arff": _read_arff, "npz": read_npz, "svmlight": _read_svmlight}
+        with Lines(path) as lines:
+            rows = svmlight_rows(lines) if format_ == "svmlight" else read_rows(read_header(lines), lines)[1]
+            deque(rows, maxlen=0)

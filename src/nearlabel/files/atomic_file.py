@@ -34,8 +34,7 @@ def whole_file(path: Path, *, name: str = "path") -> Iterator[Path]:
     OSError
         If the file cannot be written; `name` is the name of the path in the message.
     """
-    place = _place_of(path, name)
-    with _partial_of(place, path, name) as partial, write_errors_named(path, partial):
+    with _partial_of(path, name) as (place, partial), write_errors_named(path, partial):
         yield partial
         _settle(partial)
         partial.replace(place)
@@ -43,7 +42,7 @@ def whole_file(path: Path, *, name: str = "path") -> Iterator[Path]:
 
 def check_can_be_written(path: Path, *, name: str = "path") -> None:
     """Raise OSError unless a file can be written or replaced at a path, before any work is done."""
-    with _partial_of(_place_of(path, name), path, name):
+    with _partial_of(path, name):
         pass
 
 
@@ -66,8 +65,9 @@ def _place_of(path: Path, name: str) -> Path:
 
 
 @contextmanager
-def _partial_of(place: Path, path: Path, name: str) -> Iterator[Path]:
-    """Yield an empty temporary file in the same folder, with the permissions of the replaced one."""
+def _partial_of(path: Path, name: str) -> Iterator[tuple[Path, Path]]:
+    """Yield the path to write, and an empty temporary file next to it with the permissions of the replaced file."""
+    place = _place_of(path, name)
 
     def make(partial: Path) -> None:
         try:
@@ -80,7 +80,7 @@ def _partial_of(place: Path, path: Path, name: str) -> Iterator[Path]:
         if place.exists():
             with write_errors_named(path, partial):
                 shutil.copymode(place, partial)
-        yield partial
+        yield place, partial
 
 
 def _settle(path: Path) -> None:

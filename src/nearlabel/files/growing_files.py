@@ -17,14 +17,13 @@ from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.files.check_sums import BlockSums, with_sum, without_sum
 from nearlabel.files.row_files import INDEX_TYPES
 from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.types import Matrix
+from nearlabel.utils.types import AnyArray, Matrix
 
 ARRAYS = {"dense": ("data",), "csr": ("data", "indices", "indptr")}
 _LARGEST_INDEX = int(np.iinfo(np.int32).max)
@@ -53,7 +52,7 @@ def damaged(problem: str) -> ValueError:
     return ValueError(f"{problem} The store is damaged.")
 
 
-def map_array(path: Path, header: Header, n_bytes: int) -> NDArray[Any]:
+def map_array(path: Path, header: Header, n_bytes: int) -> AnyArray:
     """Map the first bytes of a file into memory."""
     shape = (header.length(n_bytes), *header.row_shape)
     return np.memmap(path, header.dtype, mode="r", offset=header.offset, shape=shape)
@@ -93,7 +92,7 @@ class GrowingArray:
         """Bytes of the header and the rows."""
         return self._header.offset + self.length * self._header.bytes_per_row
 
-    def append(self, values: NDArray[Any]) -> None:
+    def append(self, values: AnyArray) -> None:
         """Append values (n, *row_shape), in blocks if they must be copied."""
         for block in row_blocks(len(values), self._header.bytes_per_row):
             rows = np.ascontiguousarray(values[block], dtype=self.dtype)
@@ -382,7 +381,7 @@ class StoreFacts:
             raise damaged(f"{folder} must have the arrays of {self.shape[0]} rows, got {got}.")
         return headers
 
-    def mapped(self, folder: Path) -> list[NDArray[Any]]:
+    def mapped(self, folder: Path) -> list[AnyArray]:
         """Map the bytes of each file that belong to the store into memory."""
         headers = self.headers(folder)
         return [map_array(folder / name, headers[name], self.files[name]) for name in self.names.values()]

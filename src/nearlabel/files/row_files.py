@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.utils.arrays import row_blocks
-from nearlabel.utils.types import CSR, IntArray, Matrix
+from nearlabel.utils.types import CSR, AnyArray, IntArray, Matrix
 
 
 def _none() -> IntArray:
@@ -47,7 +46,7 @@ class ArrayFile(NamedTuple):
     stamp: _Stamp
 
     @classmethod
-    def of(cls, array: NDArray[Any]) -> Self | None:
+    def of(cls, array: AnyArray) -> Self | None:
         """Return the location of a view of a read-only memory map; None if in memory or not contiguous."""
         mapped = _map_under(array)
         if mapped is None or mapped.mode != "r" or mapped.filename is None or not array.flags.c_contiguous:
@@ -56,7 +55,7 @@ class ArrayFile(NamedTuple):
         offset = mapped.offset + array.ctypes.data - mapped.ctypes.data
         return cls(path, offset, array.dtype.str, array.shape, _Stamp.of(path))
 
-    def mapped(self) -> NDArray[Any]:
+    def mapped(self) -> AnyArray:
         """Map the array into memory."""
         try:
             stamp = _Stamp.of(self.path)
@@ -219,9 +218,7 @@ INDEX_TYPES = (np.dtype(np.int32), np.dtype(np.int64))
 _CACHED_BYTES = 2**20  # entries of a block that is read several times
 
 
-def checked_csr(
-    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int], name: str
-) -> CSR:
+def checked_csr(data: AnyArray, indices: AnyArray, indptr: AnyArray, shape: tuple[int, int], name: str) -> CSR:
     """Return canonical CSR rows based on these arrays, which are read once and not copied.
 
     Raises
@@ -238,7 +235,7 @@ def checked_csr(
     return rows
 
 
-def check_structure(indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int], name: str) -> None:
+def check_structure(indices: AnyArray, indptr: AnyArray, shape: tuple[int, int], name: str) -> None:
     """Raise ValueError unless the ends of rows ascend from 0 to the number of entries, and columns are in range."""
     n_rows, n_columns = shape
     if indices.dtype not in INDEX_TYPES or indices.dtype != indptr.dtype:
@@ -253,13 +250,13 @@ def check_structure(indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[in
         raise ValueError(f"{name} must have columns from 0 to {n_columns - 1}, got others. The file is damaged.")
 
 
-def _ascend(numbers: NDArray[Any]) -> bool:
+def _ascend(numbers: AnyArray) -> bool:
     blocks = row_blocks(len(numbers) - 1, numbers.itemsize, _CACHED_BYTES)
     pairs = ((numbers[block], numbers[block.start + 1 : block.stop + 1]) for block in blocks)
     return all((first <= second).all() for first, second in pairs)
 
 
-def _largest_unsigned(indices: NDArray[Any]) -> int:
+def _largest_unsigned(indices: AnyArray) -> int:
     """Return the largest index, with negative ones counted as larger than all others, so that one pass finds both."""
     unsigned = indices.view(f"u{indices.itemsize}")
     blocks = row_blocks(len(unsigned), unsigned.itemsize, _CACHED_BYTES)

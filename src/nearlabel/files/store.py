@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 from sklearn.utils import check_array
 
@@ -31,7 +31,7 @@ from nearlabel.files.check_sums import BLOCK_BYTES
 from nearlabel.files.growing_files import FACTS_FILE, ArrayName, GrowingRows, StoreFacts, damaged
 from nearlabel.files.row_files import checked_csr
 from nearlabel.utils.arrays import bytes_per_row, canonical, row_blocks
-from nearlabel.utils.types import IntArray, Matrix, MatrixLike
+from nearlabel.utils.types import BoolArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_row_numbers
 
 _PARTIAL_FACTS = re.compile(rf"\.{re.escape(FACTS_FILE)}\..*\.partial")
@@ -322,7 +322,7 @@ def _opened(path: Path, facts: StoreFacts) -> Matrix:
     return checked_csr(data, indices[0], indices[1], facts.shape, str(path)) if indices else data
 
 
-def _check_truths(data: NDArray[np.bool_], path: Path) -> None:
+def _check_truths(data: BoolArray, path: Path) -> None:
     """Raise ValueError unless the bytes of booleans are 0 and 1: numpy counts other values wrongly."""
     for block in row_blocks(len(data), data.strides[0]):
         if data[block].view(np.uint8).max() > 1:

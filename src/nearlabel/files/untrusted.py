@@ -326,8 +326,8 @@ class NpzArrays(Mapping[str, NDArray[Any]]):
             header = _read_header(where, file)
             self._check_size(where, header, member.file_size)
             array = _read_items(where, file, header)
-        if header.type_.kind == "U":
-            _check_characters(where, array)
+        if header.type_.kind == "U" and not is_text(array):
+            raise ValueError(f"{where} must be texts of valid Unicode characters, got something else in one of them.")
         return array
 
     def __contains__(self, name: object) -> bool:
@@ -386,11 +386,6 @@ def is_text(array: NDArray[Any]) -> bool:
     codes = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("=")).reshape(-1).view(np.uint32)
     first, last = _SURROGATES
     return not ((codes > _LAST_CHARACTER) | ((codes >= first) & (codes <= last))).any()
-
-
-def _check_characters(where: str, array: NDArray[Any]) -> None:
-    if not is_text(array):
-        raise ValueError(f"{where} must be texts of valid Unicode characters, got something else in one of them.")
 
 
 def _read_header(where: str, file: IO[bytes]) -> _Header:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from math import fsum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nearlabel.labels import _label_sets as sets
 from nearlabel.utils.targets import PartialLabels
-from nearlabel.utils.types import BoolArray, FloatArray, MatrixLike
+from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 
 
 def describe(y: MatrixLike) -> dict[str, int | float]:
@@ -57,7 +56,7 @@ def describe(y: MatrixLike) -> dict[str, int | float]:
     }
 
 
-def _unknown_figures(n_unknown: NDArray[np.int64], n_labels: int) -> dict[str, int | float]:
+def _unknown_figures(n_unknown: IntArray, n_labels: int) -> dict[str, int | float]:
     """Return the statistics of unknown cells, from their number in each row (n_samples,)."""
     return {
         "unknown_cells": int(n_unknown.sum()),
@@ -130,7 +129,7 @@ def mean_imbalance_ratio(y: MatrixLike) -> float:
     return _mean_of_finite(imbalance_ratios(y))
 
 
-def minority_labels(y: MatrixLike) -> NDArray[np.int64]:
+def minority_labels(y: MatrixLike) -> IntArray:
     """Return the columns of the minority labels: those whose imbalance ratio is above the mean.
 
     Parameters
@@ -159,7 +158,8 @@ def minority_labels(y: MatrixLike) -> NDArray[np.int64]:
     [2]
     """
     ratios = imbalance_ratios(y)
-    return np.flatnonzero(is_above(ratios, _mean_of_finite(ratios)) & np.isfinite(ratios))
+    is_above = ratios > _mean_of_finite(ratios) * (1 + ROUNDING)
+    return np.flatnonzero(is_above & np.isfinite(ratios))
 
 
 def scumble_of_rows(y: MatrixLike) -> FloatArray:
@@ -256,8 +256,3 @@ def _mean_of_finite(values: FloatArray) -> float:
 # Comparison of imbalance ratios with their mean, up to rounding.
 
 ROUNDING = 1e-12  # relative, of means of ratios and of their logarithms
-
-
-def is_above(values: FloatArray, mean: float) -> BoolArray:
-    """Return which values are above a mean by more than the rounding of either."""
-    return np.asarray(values > mean * (1 + ROUNDING))

@@ -106,14 +106,10 @@ def distinct_labelsets(y: MatrixLike) -> tuple[Matrix, NDArray[np.int64], NDArra
     >>> labelsets.tolist(), inverse.tolist(), counts.tolist()
     ([[0, 1], [1, 0]], [1, 0, 1], [1, 2])
     """
-    labels = _label_matrix(y, None)
-    keys = _row_keys(labels)
-    first = {key: row for row, key in reversed(list(enumerate(keys)))}
-    order = sorted(first)
-    rank = {key: position for position, key in enumerate(order)}
-    inverse = np.array([rank[key] for key in keys], dtype=np.int64)
-    counts = np.bincount(inverse, minlength=len(order)).astype(np.int64)
-    return labels[[first[key] for key in order]].astype(np.int64), inverse, counts
+    labels = _with_rows(as_label_matrix(y, dtype=None))
+    keys = np.array(_row_keys(labels), dtype=object)
+    _, first, inverse, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    return labels[first].astype(np.int64), inverse, counts
 
 
 def labelsets_by_frequency(y: MatrixLike, sample_weight: ArrayLike | None = None) -> tuple[Matrix, NDArray[np.int64]]:
@@ -335,9 +331,14 @@ def co_occurrence(y: MatrixLike) -> Matrix:
 def _parts(y: MatrixLike, dtype: LabelType | None = np.int64) -> PartialLabels:
     """Return the known labels and the mask of unknown cells; raise ValueError if there are no rows."""
     parts = PartialLabels.of(y, dtype=dtype)
-    if parts.labels.shape[0] == 0:
-        raise ValueError(f"y must have at least one row, got shape {parts.labels.shape}.")
+    _with_rows(parts.labels)
     return parts
+
+
+def _with_rows(labels: Matrix) -> Matrix:
+    if labels.shape[0] == 0:
+        raise ValueError(f"y must have at least one row, got shape {labels.shape}.")
+    return labels
 
 
 def _cardinality(parts: PartialLabels) -> float:
@@ -373,13 +374,6 @@ def _unknown_of_rows(parts: PartialLabels) -> NDArray[np.int64]:
 def _whole_rows(parts: PartialLabels) -> Matrix:
     """Return the label sets without unknown cells."""
     return parts.labels if parts.unknown is None else parts.labels[_unknown_of_rows(parts) == 0]
-
-
-def _label_matrix(y: MatrixLike, dtype: LabelType | None = np.int64) -> Matrix:
-    labels = as_label_matrix(y, dtype=dtype)
-    if labels.shape[0] == 0:
-        raise ValueError(f"y must have at least one row, got shape {labels.shape}.")
-    return labels
 
 
 def _row_keys(labels: Matrix) -> list[bytes]:

@@ -67,8 +67,6 @@ def _values_of(X: Any, n_bins: int) -> FeatureValues:
 
 def _bins(feature: IntArray, value: FloatArray, n_bins: int) -> IntArray:
     """Return, for present values sorted by feature and value, the number of each value's bin within its feature."""
-    if not len(feature):
-        return np.zeros(0, dtype=np.int64)
     place = np.arange(len(feature))
     first = _changes(feature)
     start, size = np.maximum.accumulate(np.where(first, place, 0)), np.bincount(feature)[feature]

@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.preprocessing import OneHotEncoder, normalize
@@ -15,7 +14,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearlabel.utils.containers import NONE, as_array, columns_of, is_number, missing
-from nearlabel.utils.types import CSR, BoolArray, FloatArray, Matrix, MatrixLike
+from nearlabel.utils.types import CSR, AnyArray, BoolArray, FloatArray, Matrix, MatrixLike
 
 _MICROSECONDS_A_DAY = 86_400_000_000
 
@@ -72,7 +71,7 @@ def _lack_all(kind: str, column: Any) -> bool:
     return bool((np.equal(column, NONE) if kind == "category" else np.isnan(column)).all())
 
 
-def _numbers(values: NDArray[Any]) -> FloatArray:
+def _numbers(values: AnyArray) -> FloatArray:
     if values.dtype.kind not in "biufO":
         raise ValueError(f"got values of type {values.dtype}.")
     if values.dtype.kind == "O":
@@ -83,7 +82,7 @@ def _numbers(values: NDArray[Any]) -> FloatArray:
     return read
 
 
-def _days(values: NDArray[Any]) -> FloatArray:
+def _days(values: AnyArray) -> FloatArray:
     if values.dtype.kind not in "MUO" or any(map(is_number, values[~missing(values)][:1])):
         raise ValueError(f"got values of type {values.dtype}.")
     if values.dtype.kind == "O":
@@ -93,7 +92,7 @@ def _days(values: NDArray[Any]) -> FloatArray:
     return np.where(np.isnat(since_1970), np.nan, since_1970.astype(np.int64) / _MICROSECONDS_A_DAY)
 
 
-def _categories(values: NDArray[Any]) -> NDArray[Any]:
+def _categories(values: AnyArray) -> AnyArray:
     lacking, objects = missing(values), values.astype(object)
     kinds = set(map(type, objects[~lacking]))
     unusable = sorted(kind.__name__ for kind in kinds if not issubclass(kind, Hashable))
@@ -104,7 +103,7 @@ def _categories(values: NDArray[Any]) -> NDArray[Any]:
     return objects
 
 
-def _texts(values: NDArray[Any]) -> NDArray[Any]:
+def _texts(values: AnyArray) -> AnyArray:
     values = np.where(missing(values), "", values.astype(object))
     for value in values:
         if not isinstance(value, str):
@@ -112,7 +111,7 @@ def _texts(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-_READERS: dict[str, tuple[Callable[[NDArray[Any]], NDArray[Any]], str]] = {  # and what they expect
+_READERS: dict[str, tuple[Callable[[AnyArray], AnyArray], str]] = {  # and what they expect
     "number": (_numbers, "numbers"),
     "date": (_days, "dates, or texts like 2026-01-31,"),
     "category": (_categories, "categories"),
@@ -179,7 +178,7 @@ class OverlapEncoder(Apart):
     def __init__(self, missing: str = "different") -> None:
         self.missing = missing
 
-    def _learn(self, X: NDArray[Any]) -> tuple[CSR, BoolArray]:
+    def _learn(self, X: AnyArray) -> tuple[CSR, BoolArray]:
         encoder = OneHotEncoder(handle_unknown="ignore").fit(X)
         if self.missing == "different" and any(None in known for known in encoder.categories_):
             known = [np.array([value for value in one if value is not None], object) for one in encoder.categories_]
@@ -187,7 +186,7 @@ class OverlapEncoder(Apart):
         self.encoder_ = encoder
         return self._encode(X)
 
-    def _encode(self, X: NDArray[Any]) -> tuple[CSR, BoolArray]:
+    def _encode(self, X: AnyArray) -> tuple[CSR, BoolArray]:
         encoded = sparse.csr_array(self.encoder_.transform(X))
         ends = np.cumsum([len(known) for known in self.encoder_.categories_])
         lacking = np.ones(X.shape, dtype=bool)
@@ -198,7 +197,7 @@ class OverlapEncoder(Apart):
         columns = sparse.hstack(parts, format="csr")
         return sparse.csr_array(sparse.hstack([columns, columns], format="csr") * 0.5)
 
-    def get_feature_names_out(self, input_features: Any) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any) -> AnyArray:
         """Return the names of the columns."""
         names = self.encoder_.get_feature_names_out(input_features).tolist()
         columns = [
@@ -237,7 +236,7 @@ class TextEncoder(Apart):
     def _halves(self, *parts: Matrix) -> CSR:
         return sparse.csr_array(sparse.hstack(parts, format="csr") * np.sqrt(0.5))
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the columns."""
         named = hasattr(self.encoder_, "get_feature_names_out")
         names = self.encoder_.get_feature_names_out() if named else range(self.n_columns_)

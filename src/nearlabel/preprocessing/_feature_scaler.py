@@ -117,9 +117,7 @@ class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"X must have features of at most {_LARGEST:g}, whose squares add up in float64, got"
                 f" {largest_size(rows):.3g}. Hint: multiply them by a small number first."
             )
-        offset, factor = _STATISTICS[self.scale](rows)
-        self.offset_ = np.zeros(rows.shape[1]) if offset is None else offset
-        self.factor_ = factor
+        self.offset_, self.factor_ = _STATISTICS[self.scale](rows)
         self._spare_categories()
         return self
 
@@ -165,28 +163,28 @@ def _multiplied(rows: CSR, factor: FloatArray) -> CSR:
     return sparse.csr_array(rows @ sparse.diags_array(factor))
 
 
-def _as_they_are(rows: Matrix) -> tuple[FloatArray | None, FloatArray]:
-    return None, np.ones(rows.shape[1])
+def _as_they_are(rows: Matrix) -> tuple[FloatArray, FloatArray]:
+    return np.zeros(rows.shape[1]), np.ones(rows.shape[1])
 
 
-def _minmax(rows: Matrix) -> tuple[FloatArray | None, FloatArray]:
+def _minmax(rows: Matrix) -> tuple[FloatArray, FloatArray]:
     if not sparse.issparse(rows):
         scaler = MinMaxScaler().fit(rows)
         return scaler.data_min_, scaler.scale_
     low, high = min_max_axis(rows, axis=0)
     width = high - low
     width[width < 10 * np.finfo(np.float64).eps] = 1.0  # as MinMaxScaler does for dense rows
-    return None, 1.0 / width
+    return np.zeros(rows.shape[1]), 1.0 / width
 
 
-def _standard(rows: Matrix) -> tuple[FloatArray | None, FloatArray]:
+def _standard(rows: Matrix) -> tuple[FloatArray, FloatArray]:
     scaler = StandardScaler(with_mean=not sparse.issparse(rows)).fit(rows)
-    return None if sparse.issparse(rows) else scaler.mean_, 1.0 / scaler.scale_
+    return np.zeros(rows.shape[1]) if sparse.issparse(rows) else scaler.mean_, 1.0 / scaler.scale_
 
 
-def _tfidf(rows: Matrix) -> tuple[FloatArray | None, FloatArray]:
+def _tfidf(rows: Matrix) -> tuple[FloatArray, FloatArray]:
     n_with = np.asarray((sparse.csr_array(rows) != 0).sum(axis=0)).reshape(-1)
-    return None, np.where(n_with > 0, np.log(rows.shape[0] / np.maximum(n_with, 1)), 0.0)
+    return np.zeros(rows.shape[1]), np.where(n_with > 0, np.log(rows.shape[0] / np.maximum(n_with, 1)), 0.0)
 
 
 _STATISTICS = {"none": _as_they_are, "minmax": _minmax, "standard": _standard, "tfidf": _tfidf}

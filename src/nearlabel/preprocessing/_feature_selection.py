@@ -7,7 +7,6 @@ from math import fsum
 from typing import Self
 
 import numpy as np
-from numpy.random import RandomState
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
@@ -155,7 +154,7 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         symmetric: bool = True,
         n_bins: int = 10,
         n_features: int | None = None,
-        random_state: int | RandomState | None = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.threshold = threshold
         self.factor = factor
@@ -196,7 +195,11 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         check_consistent_length(X, y)
         scores = self._score(X, y)
         threshold = self._threshold_of(scores)
-        _check_keeps_a_feature(threshold, scores.max())
+        if scores.max() < threshold:
+            raise ValueError(
+                f"threshold must be at most the largest score, got {threshold:.6g}: it selects no feature."
+                f" Hint: the largest score is {float(scores.max())!r}; lower threshold, or factor."
+            )
         self.scores_, self.threshold_ = scores, threshold
         return self
 
@@ -225,7 +228,8 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
     def _threshold_of(self, scores: FloatArray) -> float:
         """Return T. The mean of equal scores depends neither on rounding nor on the order of the features."""
         if self.n_features is not None:
-            _check_n_features(self.n_features, len(scores))
+            if self.n_features > len(scores):
+                raise ValueError(f"n_features must be at most the {len(scores)} features of X, got {self.n_features}.")
             return float(np.sort(scores)[-self.n_features])
         if self.threshold == "mean":
             return float(self.factor * min(fsum(scores) / len(scores), scores.max()))
@@ -258,18 +262,3 @@ def _check_threshold(threshold: object) -> None:
         raise TypeError(f"{expected}, got {threshold!r} of type {type(threshold).__name__}.")
     if threshold not in ("mean", "median") if isinstance(threshold, str) else not 0 <= float(threshold) < np.inf:
         raise ValueError(f"{expected}, got {threshold!r}.")
-
-
-def _check_n_features(n_features: int, n_found: int) -> None:
-    """Raise ValueError if more features are to be kept than there are."""
-    if n_features > n_found:
-        raise ValueError(f"n_features must be at most the {n_found} features of X, got {n_features}.")
-
-
-def _check_keeps_a_feature(threshold: float, largest: float) -> None:
-    """Raise ValueError if even the largest score is below the threshold."""
-    if largest < threshold:
-        raise ValueError(
-            f"threshold must be at most the largest score, got {threshold:.6g}: it selects no feature."
-            f" Hint: the largest score is {float(largest)!r}; lower threshold, or factor."
-        )

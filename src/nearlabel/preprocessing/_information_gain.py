@@ -12,7 +12,6 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-from numpy.random import RandomState
 from scipy import sparse
 from scipy.special import xlogy
 from sklearn.utils import check_array
@@ -263,7 +262,7 @@ def _with_data(cells: CSR, data: FloatArray) -> CSR:
     return sparse.csr_array((data, cells.indices, cells.indptr), shape=cells.shape)
 
 
-def label_subsets(n_labels: int, n_subsets: int, size: int, random: RandomState) -> list[list[int]]:
+def label_subsets(n_labels: int, n_subsets: int, size: int, random: np.random.RandomState) -> list[list[int]]:
     """Return distinct random subsets of the labels, or all subsets if there are no more."""
     size = min(size, n_labels)
     if comb(n_labels, size) <= n_subsets:

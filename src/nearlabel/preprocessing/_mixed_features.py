@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -23,13 +22,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nearlabel.preprocessing._columns import ColumnReader, OverlapEncoder, TextEncoder
 from nearlabel.utils.containers import columns_of, is_frame, kind_of
 from nearlabel.utils.messages import shortened
-from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.types import AnyArray, FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_flag
 
 _SCALES = {"minmax", "standard", "robust", "none"}
 _MISSING_NUMBERS = {"median", "mean", "most_frequent", "distance"}
 _MISSING_CATEGORIES = {"different", "category"}
-_GROUPS = {"numbers", "dates", "categories", "text"}
+_KINDS = {"numbers": "number", "dates": "date", "categories": "category", "text": "text"}  # of columns, by group
 _LONGEST_HINT = 200
 _FEW_ROWS = 20  # this few rows may well differ in each category
 _SPARSE_BELOW = {True: 1.0, False: 0.0, "auto": 0.3}  # share of non-zeros; as scikit-learn's ColumnTransformer
@@ -235,7 +234,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         with config_context(transform_output="default"):
             return self._as_wanted(self.transformer_.transform(self._table(X, reset=False)))
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the encoded columns.
 
         Parameters
@@ -271,8 +270,8 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
 
     def _check_weights(self) -> None:
         weights = {} if self.weights is None else self.weights
-        if not isinstance(weights, Mapping) or not set(weights) <= _GROUPS:
-            raise ValueError(f"weights must be a mapping of some of {sorted(_GROUPS)}, got {weights!r}.")
+        if not isinstance(weights, Mapping) or not set(weights) <= set(_KINDS):
+            raise ValueError(f"weights must be a mapping of some of {sorted(_KINDS)}, got {weights!r}.")
         for group, weight in weights.items():
             if not isinstance(weight, numbers.Real) or not 0 <= weight < np.inf:
                 raise ValueError(f"weights must be finite numbers of at least 0, got {weight!r} for {group!r}.")
@@ -346,34 +345,25 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         parts: list[tuple[str, Pipeline, list[int]]] = []
         for group, places in self.groups_.items():
             if group == "text":
-                parts += [(self._text_name(place), self._text_part(place), [place]) for place in places]
-            elif group == "categories":
-                parts.append((group, self._category_part(places), places))
+                parts += [(self._text_name(place), self._pipeline(group, [place]), [place]) for place in places]
             else:
-                parts.append((group, self._number_part(group, places), places))
+                parts.append((group, self._pipeline(group, places), places))
         weights = {} if self.weights is None else self.weights
-        factors = {name: float(np.sqrt(weights.get(name if name in _GROUPS else "text", 1))) for name, _, _ in parts}
+        factors = {name: float(np.sqrt(weights.get(name if name in _KINDS else "text", 1))) for name, _, _ in parts}
         factors = {name: factor for name, factor in factors.items() if factor != 1}
         below = _SPARSE_BELOW[self.sparse_output]
         return ColumnTransformer(parts, sparse_threshold=below, transformer_weights=factors or None)
 
-    def _category_part(self, places: list[int]) -> Pipeline:
-        return Pipeline(
-            [("read", self._reader("category", places)), ("overlap", OverlapEncoder(self.missing_categories))]
-        )
-
-    def _number_part(self, group: str, places: list[int]) -> Pipeline:
+    def _pipeline(self, group: str, places: list[int]) -> Pipeline:
+        read = ("read", ColumnReader(_KINDS[group], [self._name(place) for place in places]))
+        if group == "categories":
+            return Pipeline([read, ("overlap", OverlapEncoder(self.missing_categories))])
+        if group == "text":
+            encoder = TfidfVectorizer() if self.text_encoder is None else self.text_encoder
+            return Pipeline([read, ("encode", TextEncoder(encoder))])
         impute = "passthrough" if self.missing_numbers == "distance" else SimpleImputer(strategy=self.missing_numbers)
         scalers = {"minmax": RangeScaler(clip=self.clip), "standard": StandardScaler(), "robust": RobustScaler()}
-        read = self._reader("number" if group == "numbers" else "date", places)
-        return Pipeline([("read", read), ("impute", impute), ("scale", scalers.get(self.scale, "passthrough"))])
-
-    def _text_part(self, place: int) -> Pipeline:
-        encoder = TfidfVectorizer() if self.text_encoder is None else self.text_encoder
-        return Pipeline([("read", self._reader("text", [place])), ("encode", TextEncoder(encoder))])
-
-    def _reader(self, kind: str, places: list[int]) -> ColumnReader:
-        return ColumnReader(kind, [self._name(place) for place in places])
+        return Pipeline([read, ("impute", impute), ("scale", scalers.get(self.scale, "passthrough"))])
 
     def _text_name(self, place: int) -> str:
         names = self._names()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from scipy import sparse, stats
 
@@ -14,7 +11,7 @@ from nearlabel.neighbors import clone_search, label_votes
 from nearlabel.preprocessing._sampler import Resampled, Sampler, stacked
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import IntArray, Matrix, NeighborSearch
-from nearlabel.utils.validation import check_integer, check_row_numbers
+from nearlabel.utils.validation import as_dense, check_integer, check_row_numbers
 
 
 @registered("sampler", "mlsmote")
@@ -96,7 +93,7 @@ class MLSMOTE(Sampler):
         *,
         categorical_features: ArrayLike | None = None,
         search: NeighborSearch | None = None,
-        random_state: int | RandomState | None = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.categorical_features = categorical_features
@@ -106,10 +103,10 @@ class MLSMOTE(Sampler):
     def _check_parameters(self) -> None:
         check_integer("n_neighbors", self.n_neighbors, low=1)
 
-    def _resample(self, X: Matrix, labels: Matrix, random: RandomState) -> Resampled:
+    def _resample(self, X: Matrix, labels: Matrix, random: np.random.RandomState) -> Resampled:
         categories = self._categorical_columns(X)
         rows = X if X.dtype.kind == "f" else X.astype(np.float64)
-        bags = [np.flatnonzero(_column(labels, label)) for label in minority_labels(labels)]
+        bags = [np.flatnonzero(as_dense(labels[:, [label]])) for label in minority_labels(labels)]
         made = [self._made_of(rows, labels, bag, categories, random) for bag in bags if len(bag) > 1]
         features, sets, seeds, references = zip(*made, strict=True) if made else ([], [], [], [])
         own = np.arange(X.shape[0])
@@ -119,7 +116,7 @@ class MLSMOTE(Sampler):
         return Resampled(own, stacked([labels, *sets]), stacked(list(features)), np.concatenate(seeds))
 
     def _made_of(
-        self, X: Matrix, labels: Matrix, bag: IntArray, categories: IntArray, random: RandomState
+        self, X: Matrix, labels: Matrix, bag: IntArray, categories: IntArray, random: np.random.RandomState
     ) -> tuple[Matrix, Matrix, IntArray, IntArray]:
         """Return a new sample for each row of a bag: its features, its labels, its seed and its reference."""
         n_neighbors = min(self.n_neighbors, len(bag) - 1)
@@ -143,7 +140,7 @@ class MLSMOTE(Sampler):
         return check_row_numbers("categorical_features", columns, X.shape[1], of="column")
 
 
-def _between(seeds: Matrix, references: Matrix, random: RandomState) -> Matrix:
+def _between(seeds: Matrix, references: Matrix, random: np.random.RandomState) -> Matrix:
     """Return rows in the box of each seed and its reference, drawn feature by feature, in float64.
 
     Random numbers are drawn only where the two differ: so sparse rows cost no more than their stored values, and the
@@ -162,9 +159,3 @@ def _between(seeds: Matrix, references: Matrix, random: RandomState) -> Matrix:
 
 def _more_than_half(votes: Matrix, n_voters: int) -> Matrix:
     return (2 * votes > n_voters).astype(np.int64)
-
-
-def _column(matrix: Matrix, column: int) -> Any:
-    """Return a column as an array (n_rows,)."""
-    values = matrix[:, [column]]
-    return (values.toarray() if sparse.issparse(values) else values).ravel()

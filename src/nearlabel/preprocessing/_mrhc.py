@@ -6,21 +6,14 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.neighbors.exact.all_pairs import SquaredDistances
-from nearlabel.preprocessing._sampler import (
-    Reduction,
-    group_of_each,
-    have_a_label_in_common,
-    indicator,
-    medians,
-    rows_of_each,
-)
+from nearlabel.preprocessing import _sampler as sampler
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import CSR, IntArray, Matrix
 from nearlabel.utils.validation import check_integer
 
 
 @registered("sampler", "mrhc")
-class MRHC(Reduction):
+class MRHC(sampler.Reduction):
     """Replace samples by prototypes: of clusters by k-means whose samples all have a label in common.
 
     A set of samples, at first that of all, is *homogeneous* if its samples have at least one label in common. Any other
@@ -84,7 +77,7 @@ class MRHC(Reduction):
         check_integer("max_iter", self.max_iter, low=1)
 
     def _groups(self, X: Matrix, labels: CSR) -> IntArray:
-        return group_of_each(homogeneous_clusters(X, labels, self.max_iter))
+        return sampler.group_of_each(homogeneous_clusters(X, labels, self.max_iter))
 
 
 # Sets of rows divided by k-means from the medians of their labels (MRHC).
@@ -96,7 +89,7 @@ def homogeneous_clusters(X: Matrix, labels: CSR, max_iter: int) -> list[IntArray
     waiting, done = [np.arange(labels.shape[0])], []
     while waiting:
         rows = waiting.pop()
-        if have_a_label_in_common(labels, rows) or _are_equal(distances, rows):
+        if sampler.have_a_label_in_common(labels, rows) or _are_equal(distances, rows):
             done.append(rows)
             continue
         clusters = _clusters(distances, labels, rows, max_iter)
@@ -117,8 +110,8 @@ def _clusters(distances: SquaredDistances, labels: CSR, rows: IntArray, max_iter
     carriers = [rows[some] for some in np.split(columns.indices, columns.indptr[1:-1]) if len(some)]
     if not 1 < len(carriers) <= len(rows):
         return [rows]
-    cluster_of = lloyd(distances, rows, medians(distances.X, carriers), max_iter)
-    return [rows[members] for members in rows_of_each(cluster_of)]
+    cluster_of = lloyd(distances, rows, sampler.medians(distances.X, carriers), max_iter)
+    return [rows[members] for members in sampler.rows_of_each(cluster_of)]
 
 
 def lloyd(distances: SquaredDistances, rows: IntArray, centres: Matrix, max_iter: int) -> IntArray:
@@ -138,7 +131,7 @@ def lloyd(distances: SquaredDistances, rows: IntArray, centres: Matrix, max_iter
 
 def _means(X: Matrix, cluster: IntArray) -> Matrix:
     """Return the mean of the rows of each cluster; the same bits whether rows are sparse or not."""
-    sums, sizes = indicator(cluster) @ X, np.bincount(cluster)
+    sums, sizes = sampler.indicator(cluster) @ X, np.bincount(cluster)
     if not sparse.issparse(X):
         return sums / sizes[:, np.newaxis]
     sums.sort_indices()

@@ -13,14 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.models import MetaClassifier
 from nearlabel.models.out_of_sample import Answer, Needs, left_out_answer, prefit_answer
 from nearlabel.preprocessing._sampler import stacked
-from nearlabel.utils.estimators import (
-    Method,
-    available_if,
-    label_scores,
-    params_of_samples,
-    requiring_multilabel,
-    response_method_of,
-)
+from nearlabel.utils import estimators
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import check_groups
 
@@ -28,9 +21,9 @@ from nearlabel.utils.validation import check_groups
 _TO_TRY = {"n_neighbors": [5, 10, 20], "delta": [0, 2, 4], "power": [8, 16, 32]}
 
 
-def _if_estimator_has(method: str) -> Callable[[Method], Method]:
+def _if_estimator_has(method: str) -> Callable[[estimators.Method], estimators.Method]:
     """Return a decorator that hides a method that the base classifier does not have."""
-    return available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), method))
+    return estimators.available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), method))
 
 
 def _leaves_out(self: ResampledClassifier) -> bool:
@@ -130,15 +123,16 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
         if has_unknown and params:
             raise ValueError(f"{', '.join(params)} must be None with samples made of several, got {self.sampler!r}.")
         self.estimator_ = clone(self.estimator)
-        with requiring_multilabel(self.estimator):
-            self.estimator_.fit(rows, label_sets, **params_of_samples(params, seeds, X.shape[0]))
+        with estimators.requiring_multilabel(self.estimator):
+            self.estimator_.fit(rows, label_sets, **estimators.params_of_samples(params, seeds, X.shape[0]))
         # Where seeds are unknown no sample is left out, and a model of few prototypes should not store all samples.
         n_kept = 0 if has_unknown else X.shape[0]
         self._deleted = np.setdiff1d(np.arange(n_kept), self.sampler_.sample_indices_)
         self._deleted_rows = X[self._deleted]
 
     def _score(self, X: Matrix) -> FloatArray:
-        return label_scores(self.estimator_, X, self._n_labels, response_method_of(self.estimator_))
+        method = estimators.response_method_of(self.estimator_)
+        return estimators.label_scores(self.estimator_, X, self._n_labels, method)
 
     def _decide(self, X: Matrix) -> Matrix:
         return self.estimator_.predict(X)
@@ -158,8 +152,7 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
             One array, whatever the shape of the base classifier's result. For a one-dimensional y, a column for each
             class.
         """
-        queries = self._queries(X)
-        scores = label_scores(self.estimator_, queries, self._n_labels, "predict_proba")
+        scores = estimators.label_scores(self.estimator_, self._queries(X), self._n_labels, "predict_proba")
         return self._container.probabilities(scores)
 
     @_if_estimator_has("decision_function")
@@ -177,11 +170,10 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
             One array, whatever the shape of the base classifier's result. For a one-dimensional y, the decision value
             of its second class.
         """
-        queries = self._queries(X)
-        scores = label_scores(self.estimator_, queries, self._n_labels, "decision_function")
+        scores = estimators.label_scores(self.estimator_, self._queries(X), self._n_labels, "decision_function")
         return self._container.decisions(scores)
 
-    @available_if(_leaves_out)
+    @estimators.available_if(_leaves_out)
     def loo_predict_proba(self, groups: ArrayLike | None = None) -> FloatArray:
         """Return leave-one-out scores of the original samples, each left out with all that were made from it.
 
@@ -206,7 +198,7 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
         """
         return self._container.probabilities(self._answer_left_out(Needs(labels=False), groups).scores)
 
-    @available_if(_leaves_out)
+    @estimators.available_if(_leaves_out)
     def loo_predict(self, groups: ArrayLike | None = None) -> LabelSets:
         """Return leave-one-out label sets of the original samples, each left out with all that were made from it.
 

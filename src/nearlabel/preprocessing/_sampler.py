@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.random import RandomState
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
@@ -18,7 +16,7 @@ from nearlabel.models.out_of_sample import rows_of
 from nearlabel.utils.containers import columns_of, is_frame, is_sparse_frame
 from nearlabel.utils.tags import names_of_labels, tags_of
 from nearlabel.utils.targets import Target, check_partial_target, refusal_of_unknown, require_labels
-from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.types import CSR, AnyArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_rows, is_dask_array
 
 
@@ -56,10 +54,10 @@ class Sampler(BaseEstimator, ABC):
     _stands_for_refits: ClassVar[bool] = True
     _names_seeds: ClassVar[bool] = True  # else rows are made of several, none of which can be left out
 
-    random_state: int | RandomState | None = None
+    random_state: int | np.random.RandomState | None = None
     sample_indices_: IntArray
     seed_indices_: IntArray
-    label_names_: NDArray[Any]
+    label_names_: AnyArray
     n_features_in_: int
 
     def fit_resample(self, X: MatrixLike, y: MatrixLike) -> tuple[MatrixLike, MatrixLike]:
@@ -131,7 +129,7 @@ class Sampler(BaseEstimator, ABC):
         return self
 
     @abstractmethod
-    def _resample(self, X: Matrix, labels: Matrix, random: RandomState) -> Resampled:
+    def _resample(self, X: Matrix, labels: Matrix, random: np.random.RandomState) -> Resampled:
         """Return which of the rows (n_samples, n_features) to take, and which to add."""
 
     def _check_parameters(self) -> None:
@@ -239,7 +237,7 @@ def _holds(dtype: object, values: Any) -> bool:
     return _are_whole(numbers)
 
 
-def _are_whole(values: NDArray[Any]) -> bool:
+def _are_whole(values: AnyArray) -> bool:
     return bool((values == np.round(values)).all())
 
 
@@ -313,11 +311,8 @@ def _sparse_median(X: CSR, rows: IntArray) -> tuple[IntArray, FloatArray]:
     some = X[rows]
     columns, place, count = np.unique(some.indices, return_inverse=True, return_counts=True)
     kept = np.flatnonzero(2 * count >= len(rows))
-    values = np.zeros((len(rows), len(columns[kept])))
-    is_kept = np.isin(place, kept)
-    row = np.repeat(np.arange(len(rows)), np.diff(some.indptr))
-    values[row[is_kept], np.searchsorted(kept, place[is_kept])] = some.data[is_kept]
-    middle = np.median(values, axis=0)
+    values = sparse.csr_array((some.data.astype(np.float64), place, some.indptr), shape=(len(rows), len(columns)))
+    middle = np.median(values[:, kept].toarray(), axis=0)
     return columns[kept][middle != 0], middle[middle != 0]
 
 
@@ -339,7 +334,7 @@ class Reduction(Sampler):
     def _groups(self, X: Matrix, labels: CSR) -> IntArray:
         """Return the group (n_samples,) of each row, numbered 0, 1, ..., in the order of their first rows."""
 
-    def _resample(self, X: Matrix, labels: Matrix, random: RandomState) -> Resampled:
+    def _resample(self, X: Matrix, labels: Matrix, random: np.random.RandomState) -> Resampled:
         self.prototype_of_ = self._groups(X, sparse.csr_array(labels))
         prototypes = medians(X, rows_of_each(self.prototype_of_))
         return Resampled(

@@ -367,12 +367,11 @@ class FarthestPairs:
 
     def halves(self, part: Part, pair: Pair) -> tuple[Part, Part]:
         """Return the rows at least as near to the pair's first row as to its second, and the others."""
-        if part.distances is not None:
-            to_first, to_second = part.distances[pair.first], part.distances[pair.second]
-        else:
-            to_first, to_second = (
-                self.distances.from_row(part.rows[one], part.rows) for one in (pair.first, pair.second)
-            )
+        rows, known = part.rows, part.distances
+        to_first, to_second = (
+            self.distances.from_row(rows[place], rows) if known is None else known[place]
+            for place in (pair.first, pair.second)
+        )
         is_first = to_first <= to_second
         return part.taking(is_first), part.taking(~is_first)
 

@@ -6,6 +6,7 @@ None of these libraries is imported: containers are recognised by their methods.
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -57,7 +58,7 @@ def as_array(column: Any) -> NDArray[Any]:
     if hasattr(column, "iloc"):
         return _of_pandas(column)
     if is_categorical(column):  # Arrow: its own conversion to an array loses missing values
-        return _objects(column.to_pylist())
+        return objects_of(column.to_pylist())
     return _of_polars(column) if hasattr(column, "to_list") else np.asarray(column)
 
 
@@ -85,7 +86,7 @@ def _of_pandas(column: Any) -> NDArray[Any]:
 def _of_polars(column: Any) -> NDArray[Any]:
     if column.dtype.is_temporal():  # via numbers: polars 1.0 crashes when it converts to an array of dates
         return np.asarray(column.dt.timestamp("us").to_numpy().astype("datetime64[us]"))
-    return np.asarray(column) if column.dtype.is_numeric() else _objects(column.to_list())
+    return np.asarray(column) if column.dtype.is_numeric() else objects_of(column.to_list())
 
 
 def is_categorical(column: Any) -> bool:
@@ -105,7 +106,8 @@ def is_missing(value: object) -> bool:
     return isinstance(value, numbers.Real | Decimal | np.datetime64) and bool(value != value)
 
 
-def _objects(values: list[Any]) -> NDArray[Any]:
+def objects_of(values: Sequence[Any]) -> NDArray[Any]:
+    """Return values as an array of objects, lists among them too."""
     objects = np.empty(len(values), dtype=object)
     objects[:] = values
     return objects

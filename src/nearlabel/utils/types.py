@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+AnyArray: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
 Float32Array: TypeAlias = NDArray[np.float32]
 IntArray: TypeAlias = NDArray[np.intp]

@@ -11,19 +11,11 @@ from scipy.stats import rankdata
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets.doctor._finding import (
-    NOTE,
-    SEVERE,
-    WARNING,
-    Finding,
-    counted,
-    listed,
-    n_distinct_rows,
-    row_keys,
-)
+from nearlabel.datasets.doctor._finding import Finding, counted, listed
 from nearlabel.datasets.doctor._tables import CATEGORY, DATE, IDENTIFIER, TEXT, Other, Table, table_of
 from nearlabel.utils.arrays import row_blocks, uneven_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense
 
 FAR_APART = 100  # ranges: then a feature of the small range has a ten-thousandth of the weight in a squared distance
 LEAST_ROWS = 20  # of fewer rows a column of whole numbers is often distinct by chance
@@ -103,59 +95,50 @@ def _of_sparse(rows: Matrix) -> Columns:
     return Columns(low, high, whole, count(missing), count(~finite & ~missing), count(rows.data != 0))
 
 
-def column_findings(table: Table, n_distinct: int) -> Iterator[Finding]:
-    """Yield the findings in the columns that are numbers, and missing or constant values in others.
-
-    `n_distinct` is the number of rows that are not copied from one before, among which identifiers are distinct.
-    """
+def column_findings(table: Table) -> Iterator[Finding]:
+    """Yield the findings in the columns that are numbers, and missing or constant values in others."""
     X, names = table.X, table.names
     columns = statistics_of(X)
     n_rows, n_columns = X.shape
     missing = dict(zip(names, columns.n_missing.tolist(), strict=True))
     missing |= {other.name: int(other.lacking.sum()) for other in table.compared if other.kind == DATE}
-    yield from _unusable("missing_values", "missing value", missing)
-    yield from _unusable(
-        "infinite_values", "infinite value", dict(zip(names, columns.n_infinite.tolist(), strict=True))
-    )
-    named = named_columns(X, columns, n_distinct)
+    impute = "Impute them: --impute median, or sklearn.impute.SimpleImputer. Or leave the columns or rows out."
+    yield from _unusable("missing_values", "missing value", missing, impute)
+    infinite = dict(zip(names, columns.n_infinite.tolist(), strict=True))
+    yield from _unusable("infinite_values", "infinite value", infinite, "Leave the columns or rows out.")
+    named = named_columns(X, columns, table.n_distinct)
     found = {kind: [names[column] for column in of_kind] for kind, of_kind in named.items()}
-    yield from id_finding(found["numbers"], SEVERE, "number the rows")
-    yield from id_finding(found["identifiers"], WARNING, "contain a different whole number in each row")
+    yield from id_finding(found["numbers"], "severe", "number", "the rows")
+    yield from id_finding(found["identifiers"], "warning", "contain", "a different whole number in each row")
     yield from date_finding(found["dates"])
-    yield from _constant(
-        [*_names(np.flatnonzero(columns.constant), names), *(o.name for o in table.others if o.constant)]
-    )
+    constant = [names[column] for column in np.flatnonzero(columns.constant)]
+    yield from _constant([*constant, *(other.name for other in table.others if other.constant)])
     others = np.setdiff1d(np.arange(n_columns), [column for of_kind in named.values() for column in of_kind])
     yield from _ranges(columns, others, n_rows, names)
-    n_used = round(columns.n_nonzero[~columns.constant].sum() / n_rows)  # words of a text, or all features
+    yield from _many(round(columns.n_nonzero[~columns.constant].sum() / n_rows), n_rows)
+
+
+def _many(n_used: int, n_rows: int) -> Iterator[Finding]:
+    """Compare the number of features that a row uses on average, words of a text or all, with that of the rows."""
     if n_used > n_rows:
-        yield Finding(
-            "more_columns_than_rows",
-            WARNING,
+        sentence = (
             f"A row has {counted(n_used, 'feature')} other than 0 on average, more than the number of rows"
-            f" ({n_rows:,}): most distances are nearly equal.",
-            "Select features (igs+mlknn), or reduce them by sklearn.decomposition.",
-            {"features": n_used, "rows": n_rows},
+            f" ({n_rows:,}): most distances are nearly equal."
         )
+        remedy = "Select features (igs+mlknn), or reduce them by sklearn.decomposition."
+        yield Finding("more_columns_than_rows", "warning", sentence, remedy, {"features": n_used, "rows": n_rows})
 
 
-def _names(columns: IntArray, names: Sequence[str]) -> list[str]:
-    return [names[column] for column in columns.tolist()]
-
-
-def _unusable(kind: str, what: str, counts: Mapping[str, int]) -> Iterator[Finding]:
+def _unusable(kind: str, what: str, counts: Mapping[str, int], remedy: str) -> Iterator[Finding]:
     total = sum(counts.values())
     if total:
-        by_column = listed([f"{name} ({count:,})" for name, count in counts.items() if count])
-        yield Finding(
-            kind,
-            SEVERE,
-            f"X has {counted(total, what)}, by column: {by_column}. Most methods refuse them.",
-            "Impute them: --impute median, or sklearn.impute.SimpleImputer. Or leave the columns or rows out."
-            if kind == "missing_values"
-            else "Leave the columns or rows out.",
-            {"values": total, "columns": by_column},
-        )
+        shown = _by_column(counts.items())
+        sentence = f"X has {counted(total, what)}, by column: {shown}. Most methods refuse them."
+        yield Finding(kind, "severe", sentence, remedy, {"values": total, "columns": shown})
+
+
+def _by_column(counts: Iterable[tuple[str, int]]) -> str:
+    return listed([f"{name} ({count:,})" for name, count in counts if count])
 
 
 def named_columns(X: Matrix, columns: Columns, n_distinct: int) -> dict[str, list[int]]:
@@ -186,7 +169,7 @@ def _kind_of(X: Matrix, column: int, columns: Columns, in_order: bool, n_copies:
     if _is_date(X, column, columns):
         return "dates"
     by_chance = span < n_rows or (n_rows**2 / (2 * span) < _COINCIDENCES and not in_order)
-    if by_chance or not _tells_apart(_values(X, column), n_copies):
+    if by_chance or not _tells_apart(as_dense(X[:, [column]]).ravel(), n_copies):
         return None
     return "numbers" if in_order or span < 2 * n_rows else "identifiers"
 
@@ -194,16 +177,11 @@ def _kind_of(X: Matrix, column: int, columns: Columns, in_order: bool, n_copies:
 def _in_order_of_rows(X: Matrix, columns: list[int]) -> BoolArray:
     """Return which columns rise or fall with the row number, by some rows."""
     rows = X[:: max(1, X.shape[0] // _SAMPLED_ROWS)][:, columns]
-    ranks = rankdata(rows.toarray() if sparse.issparse(rows) else rows, axis=0)
+    ranks = rankdata(as_dense(rows), axis=0)
     ranks -= ranks.mean(axis=0)
     place = np.arange(len(ranks)) - (len(ranks) - 1) / 2
     lengths = np.sqrt((ranks**2).sum(axis=0) * (place**2).sum())
     return np.asarray(np.abs(place @ ranks) > _RISING * lengths)
-
-
-def _values(X: Matrix, column: int) -> FloatArray:
-    values = X[:, [column]]
-    return np.asarray(values.toarray() if sparse.issparse(values) else values).ravel()
 
 
 def _tells_apart(values: FloatArray, n_copies: int) -> bool:
@@ -216,54 +194,41 @@ def _is_date(X: Matrix, column: int, columns: Columns) -> bool:
     """Return whether whole numbers are dates like 20260131, or seconds or milliseconds since 1970."""
     low, high = columns.low[column], columns.high[column]
     if _DATES[0] <= low and high <= _DATES[1]:
-        rest, day = np.divmod(_values(X, column), 100)
+        rest, day = np.divmod(as_dense(X[:, [column]]).ravel(), 100)
         month = rest % 100
         return bool(((day >= 1) & (day <= 31) & (month >= 1) & (month <= 12)).all())
     return any(_EPOCH[0] * unit <= low and high <= _EPOCH[1] * unit for unit in (1, 1000))
 
 
-def id_finding(names: Sequence[str], severity: str, what: str) -> Iterator[Finding]:
+def id_finding(names: Sequence[str], severity: str, verb: str, what: str) -> Iterator[Finding]:
     """Yield the finding of columns that identify rows, if there are some."""
     if names:
-        yield Finding(
-            "id_like",
-            severity,
-            f"{counted(len(names), 'column')} {_verb(what, len(names))}, like identifiers: {listed(names)}.",
-            f"Leave out columns that are not measurements: --ignore {','.join(names[:3])}.",
-            {"count": len(names), "columns": listed(names)},
-        )
-
-
-def _verb(what: str, number: int) -> str:
-    """Return a verb phrase in the form for a number of columns: number the rows, numbers the rows."""
-    verb, _, rest = what.partition(" ")
-    return what if number > 1 else f"{verb}s {rest}"
+        columns = counted(len(names), "column", f"{verb}s", verb)
+        sentence = f"{columns} {what}, like identifiers: {listed(names)}."
+        remedy = f"Leave out columns that are not measurements: --ignore {','.join(names[:3])}."
+        yield Finding("id_like", severity, sentence, remedy, {"count": len(names), "columns": listed(names)})
 
 
 def date_finding(names: Sequence[str]) -> Iterator[Finding]:
     """Yield the finding of columns of dates, if there are some."""
     if names:
-        yield Finding(
-            "date_like",
-            WARNING,
-            f"{counted(len(names), 'column')} {_verb('contain dates', len(names))}: {listed(names)}. As numbers they"
-            " make rows of the same time neighbours, and outweigh other features.",
-            f"Leave dates out, or compute ages, months or weekdays from them: --ignore {','.join(names[:3])}. Or"
-            f" compare them as days: --date {','.join(names[:3])}.",
-            {"count": len(names), "columns": listed(names)},
+        sentence = (
+            f"{counted(len(names), 'column', 'contains', 'contain')} dates: {listed(names)}. As numbers they"
+            " make rows of the same time neighbours, and outweigh other features."
         )
+        remedy = (
+            f"Leave dates out, or compute ages, months or weekdays from them: --ignore {','.join(names[:3])}. Or"
+            f" compare them as days: --date {','.join(names[:3])}."
+        )
+        yield Finding("date_like", "warning", sentence, remedy, {"count": len(names), "columns": listed(names)})
 
 
 def _constant(names: Sequence[str]) -> Iterator[Finding]:
     if names:
-        yield Finding(
-            "constant_columns",
-            NOTE,
-            f"{counted(len(names), 'column')} {'has' if len(names) == 1 else 'have'} the same value in all rows:"
-            f" {listed(names)}.",
-            "They need no remedy, as they do not change distances. Check whether an export lost their values.",
-            {"count": len(names), "columns": listed(names)},
-        )
+        columns = counted(len(names), "column", "has", "have")
+        sentence = f"{columns} the same value in all rows: {listed(names)}."
+        remedy = "They need no remedy, as they do not change distances. Check whether an export lost their values."
+        yield Finding("constant_columns", "note", sentence, remedy, {"count": len(names), "columns": listed(names)})
 
 
 def _ranges(columns: Columns, chosen: IntArray, n_rows: int, names: Sequence[str]) -> Iterator[Finding]:
@@ -276,16 +241,13 @@ def _ranges(columns: Columns, chosen: IntArray, n_rows: int, names: Sequence[str
     narrow = float(np.quantile(widths, 0.1, method="lower"))
     wide = np.flatnonzero((widths > FAR_APART * narrow) & (columns.n_nonzero[chosen] > n_rows / 2))
     if len(wide):
-        widest = _names(chosen[wide[np.argsort(-widths[wide], kind="stable")]], names)
+        order = np.argsort(-widths[wide], kind="stable")
+        widest = listed([names[column] for column in chosen[wide[order]]])
         ratio = float(widths[wide].max() / narrow)
-        yield Finding(
-            "ranges_far_apart",
-            SEVERE,
-            f"Ranges of features differ by up to {ratio:,.0f} times, so the widest dominate Euclidean distances:"
-            f" {listed(widest)}.",
-            "Scale the features: --scale minmax, or sklearn.preprocessing.MinMaxScaler.",
-            {"ratio": ratio, "count": len(wide), "columns": listed(widest)},
-        )
+        sentence = f"Ranges of features differ by up to {ratio:,.0f} times, so the widest dominate Euclidean distances"
+        remedy = "Scale the features: --scale minmax, or sklearn.preprocessing.MinMaxScaler."
+        evidence = {"ratio": ratio, "count": len(wide), "columns": widest}
+        yield Finding("ranges_far_apart", "severe", f"{sentence}: {widest}.", remedy, evidence)
 
 
 # A description of each column of a table.
@@ -330,21 +292,19 @@ def describe_columns(
     {'column': 'genre', 'kind': 'category', 'missing': 1, 'distinct': 2, 'note': ''}
     """
     table = table_of(X, feature_names, feature_kinds)
-    rows = table.keyed()
-    n_distinct = n_distinct_rows(row_keys(rows), rows.shape[1])
-    numbers, others = _of_numbers(table, n_distinct), iter(table.others)
+    numbers, others = _of_numbers(table), (_of_other(other, table.n_distinct) for other in table.others)
     kinds = table.kinds or ("number",) * len(table.names)
-    return [next(numbers) if kind == "number" else _of_other(next(others), n_distinct) for kind in kinds]
+    return [next(numbers if kind == "number" else others) for kind in kinds]
 
 
-def _of_numbers(table: Table, n_distinct: int) -> Iterator[dict[str, Any]]:
+def _of_numbers(table: Table) -> Iterator[dict[str, Any]]:
     columns = statistics_of(table.X)
-    notes = {at: _NOTES[kind] for kind, places in named_columns(table.X, columns, n_distinct).items() for at in places}
+    named = named_columns(table.X, columns, table.n_distinct)
+    notes = {at: _NOTES[kind] for kind, places in named.items() for at in places}
     notes |= dict.fromkeys(np.flatnonzero(columns.constant).tolist(), "constant")
     by_column = sparse.csc_array(table.X) if sparse.issparse(table.X) else table.X
     for at, name in enumerate(table.names):
-        values = by_column[:, [at]]
-        values = np.asarray(values.toarray() if sparse.issparse(values) else values).ravel()
+        values = as_dense(by_column[:, [at]]).ravel()
         n_distinct = len(np.unique(values[~np.isnan(values)]))
         yield _described(name, "number", int(columns.n_missing[at]), n_distinct, notes.get(at, ""))
 
@@ -365,15 +325,13 @@ def _described(name: str, kind: str, n_missing: int, n_distinct: int, note: str)
 _MOST_NAMED = 3  # columns in the text of a remedy
 
 
-def other_findings(others: Sequence[Other], n_distinct: int) -> Iterator[Finding]:
-    """Yield the findings in columns without numbers, whether their kinds are declared or not.
-
-    `n_distinct` is the number of rows that are not copies of an earlier one.
-    """
+def other_findings(table: Table) -> Iterator[Finding]:
+    """Yield the findings in columns without numbers, whether their kinds are declared or not."""
+    others, n_distinct = table.others, table.n_distinct
     identifiers = [other for other in others if identifies(other, n_distinct)]
     seeming = [other for other in others if not other.is_declared]
     yield from date_finding([other.name for other in seeming if other.kind == DATE])
-    yield from id_finding([other.name for other in identifiers], SEVERE, "contain a different text in each row")
+    yield from id_finding([other.name for other in identifiers], "severe", "contain", "a different text in each row")
     yield from _undeclared([other for other in seeming if other.is_compared and other not in identifiers])
     yield from _many_categories([other for other in others if has_many_categories(other, n_distinct)])
     yield from _missing([other for other in others if other.kind in (CATEGORY, TEXT)])
@@ -398,42 +356,33 @@ def _undeclared(others: Sequence[Other]) -> Iterator[Finding]:
     options = [("--categorical", CATEGORY), ("--text", TEXT)]
     of_kind = {option: [other.name for other in others if other.kind == kind] for option, kind in options}
     proposed = " ".join(f"{option} {','.join(some[:_MOST_NAMED])}" for option, some in of_kind.items() if some)
-    yield Finding(
-        "text_columns",
-        SEVERE,
-        f"{counted(len(names), 'column')} contain{'s' * (len(names) == 1)} texts or categories: {listed(names)}."
-        " Distances depend on which of the two they are.",
+    columns = counted(len(names), "column", "contains", "contain")
+    sentence = f"{columns} texts or categories: {listed(names)}. Distances depend on which of the two they are."
+    remedy = (
         f"Declare them: {proposed}, in Python nearlabel.preprocessing.MixedFeaturesEncoder; or leave them out:"
-        f" --ignore {','.join(names[:_MOST_NAMED])}.",
-        {"count": len(names), "columns": listed(names)},
+        f" --ignore {','.join(names[:_MOST_NAMED])}."
     )
+    yield Finding("text_columns", "severe", sentence, remedy, {"count": len(names), "columns": listed(names)})
 
 
 def _many_categories(others: Sequence[Other]) -> Iterator[Finding]:
     if others:
-        names = [other.name for other in others]
-        shown = listed([f"{other.name} ({other.n_distinct:,})" for other in others])
-        yield Finding(
-            "many_categories",
-            WARNING,
-            f"{counted(len(names), 'column')} of categories distinguish{'es' * (len(names) == 1)} most rows from all"
-            f" others: {shown}.",
-            f"If they contain several words, compare these: --text {','.join(names[:_MOST_NAMED])}. Or leave them out:"
-            f" --ignore {','.join(names[:_MOST_NAMED])}.",
-            {"count": len(names), "columns": shown},
-        )
+        some = ",".join(other.name for other in others[:_MOST_NAMED])
+        shown = _by_column((other.name, other.n_distinct) for other in others)
+        columns = counted(len(others), "column", "of categories distinguishes", "of categories distinguish")
+        sentence = f"{columns} most rows from all others: {shown}."
+        remedy = f"If they contain several words, compare these: --text {some}. Or leave them out: --ignore {some}."
+        yield Finding("many_categories", "warning", sentence, remedy, {"count": len(others), "columns": shown})
 
 
 def _missing(others: Sequence[Other]) -> Iterator[Finding]:
     counts = {other.name: int(other.lacking.sum()) for other in others}
     total = sum(counts.values())
     if total:
-        shown = listed([f"{name} ({count:,})" for name, count in counts.items() if count])
-        yield Finding(
-            "missing_categories",
-            NOTE,
-            f"{counted(total, 'cell')} of categories and texts {'is' if total == 1 else 'are'} missing, by column:"
-            f" {shown}. Each differs from all others.",
-            "They need no remedy. MixedFeaturesEncoder(missing_categories='category') treats missing ones as equal.",
-            {"values": total, "columns": shown},
+        shown, are = _by_column(counts.items()), "is" if total == 1 else "are"
+        cells = f"{counted(total, 'cell')} of categories and texts {are} missing"
+        sentence = f"{cells}, by column: {shown}. Each differs from all others."
+        remedy = (
+            "They need no remedy. MixedFeaturesEncoder(missing_categories='category') treats missing ones as equal."
         )
+        yield Finding("missing_categories", "note", sentence, remedy, {"values": total, "columns": shown})

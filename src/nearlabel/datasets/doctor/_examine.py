@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -12,22 +12,8 @@ from sklearn.base import clone
 
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets.doctor._columns import column_findings, other_findings
-from nearlabel.datasets.doctor._finding import (
-    NOTE,
-    SEVERE,
-    WARNING,
-    Examination,
-    Finding,
-    Keys,
-    common_finding,
-    counted,
-    listed,
-    n_distinct_rows,
-    percent,
-    row_findings,
-    row_keys,
-)
-from nearlabel.datasets.doctor._tables import Table, table_of
+from nearlabel.datasets.doctor._finding import Examination, Finding, counted, listed, percent
+from nearlabel.datasets.doctor._tables import Table, common_finding, row_findings, row_keys, table_of
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.votes import LEAST_ROWS, MOST_OF_ALL, all_tied, occurrences, share_of_most_used, skewness
 from nearlabel.utils.containers import without_sparse_frame
@@ -35,6 +21,8 @@ from nearlabel.utils.tags import tag_matrix, tags_of
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_integer
+
+_Texts: TypeAlias = Sequence[str] | None
 
 
 def examine(
@@ -122,11 +110,7 @@ def examine(
     check_integer("n_neighbors", n_neighbors, low=1)
     check_integer("max_rows", max_rows, low=2)
     table, Y, names = _parts(X, y, feature_names, feature_kinds, label_names)
-    rows = table.keyed()
-    keys = row_keys(rows)
-    n_distinct = n_distinct_rows(keys, rows.shape[1])
-    findings: list[Finding] = [*other_findings(table.others, n_distinct), *column_findings(table, n_distinct)]
-    findings += _of_rows(table, rows, keys, Y, X_test)
+    findings: list[Finding] = [*other_findings(table), *column_findings(table), *_of_rows(table, Y, X_test)]
     notes: list[str] = []
     if Y is not None:
         findings += label_findings(Y, names)
@@ -142,11 +126,7 @@ def examine(
 
 
 def _parts(
-    X: Any,
-    y: Any,
-    feature_names: Sequence[str] | None,
-    feature_kinds: Sequence[str] | None,
-    label_names: Sequence[str] | None,
+    X: Any, y: Any, feature_names: _Texts, feature_kinds: _Texts, label_names: _Texts
 ) -> tuple[Table, PartialLabels | None, tuple[str, ...]]:
     """Return the table, the label sets as CSR, and the names of the labels."""
     if isinstance(X, Dataset):
@@ -181,16 +161,16 @@ def _label_sets(y: Any) -> PartialLabels:
     return PartialLabels(sparse.csr_array(labels), None if unknown is None else sparse.csr_array(unknown))
 
 
-def _of_rows(table: Table, X: Matrix, keys: Keys, Y: PartialLabels | None, X_test: Any) -> Iterator[Finding]:
-    """Yield the findings in rows X of a table, which have these keys."""
-    if not X.shape[1]:
+def _of_rows(table: Table, Y: PartialLabels | None, X_test: Any) -> Iterator[Finding]:
+    """Yield the findings in the rows of a table."""
+    if not table.keyed.shape[1]:
         return
-    yield from row_findings(X, keys, Y)
+    yield from row_findings(table, Y)
     if X_test is not None:
         of_test = table_of(X_test, None, table.kinds, what="X_test")
         if of_test.n_columns != table.n_columns:
             raise ValueError(f"X_test must have {table.n_columns} features, as X, got {of_test.n_columns}.")
-        yield from common_finding(X, keys, of_test.keyed())
+        yield from common_finding(table, of_test)
 
 
 def _given(neighbors: Any, n_rows: int) -> tuple[FloatArray, IntArray, int]:
@@ -212,14 +192,6 @@ def _searched(X: Any, table: Table, transformer: Any) -> tuple[Any, Any]:
     return (table.cells(), table.encoder()) if table.compared else (table.X, None)
 
 
-def _prepared(transformer: Any, rows: Any) -> Any:
-    if transformer is None:
-        return rows
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Column .* categories in")  # which is a finding here
-        return clone(transformer).fit_transform(rows)
-
-
 def _neighbors(
     rows: Any, transformer: Any, search: Any, n_neighbors: int, max_rows: int, random_state: int
 ) -> tuple[tuple[FloatArray, IntArray, int] | None, list[str]]:
@@ -233,7 +205,9 @@ def _neighbors(
         rows = rows.iloc[chosen] if hasattr(rows, "iloc") else rows[chosen]
         notes = [f"Neighbours are those among {max_rows:,} of the {n_rows:,} rows, drawn at random."]
     try:
-        X = _prepared(transformer, rows)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Column .* categories in")  # which is a finding here
+            X = rows if transformer is None else clone(transformer).fit_transform(rows)
     except ValueError as error:  # a method would reject the rows, too
         return None, [f"Neighbours were not searched: {str(error).splitlines()[0]}"]
     if not np.isfinite(X.data if sparse.issparse(X) else X).all():
@@ -257,14 +231,13 @@ def neighbor_findings(distances: FloatArray, indices: IntArray, n_rows: int) -> 
     yield from _near_duplicates(distances[:, 0])
     alike = all_tied(distances) & (distances[:, 0] > 0)
     if distances.shape[1] > 1 and alike.mean() > MOST_OF_ALL:
-        yield Finding(
-            "equal_distances",
-            SEVERE,
+        sentence = (
             f"For {percent(alike.mean())} of the rows all {distances.shape[1]} neighbours are at the same distance, so"
-            " the order of the rows decides which are the neighbours.",
-            "Use features or a metric that distinguish rows.",
-            {"share": float(alike.mean()), "n_neighbors": distances.shape[1]},
+            " the order of the rows decides which are the neighbours."
         )
+        evidence = {"share": float(alike.mean()), "n_neighbors": distances.shape[1]}
+        remedy = "Use features or a metric that distinguish rows."
+        yield Finding("equal_distances", "severe", sentence, remedy, evidence)
 
 
 def _hubs(indices: IntArray, n_rows: int) -> Iterator[Finding]:
@@ -272,24 +245,17 @@ def _hubs(indices: IntArray, n_rows: int) -> Iterator[Finding]:
     n_top, share, skewed = -(-n_rows // 100), share_of_most_used(occurs), skewness(occurs)
     never = float((occurs == 0).mean())
     fair = n_rows >= LEAST_ROWS
-    severity = SEVERE if fair and share > MOST_OF_ALL else WARNING if fair and share > MANY else NOTE
-    if severity == NOTE and skewed <= SKEWED:
+    severity = "severe" if fair and share > MOST_OF_ALL else "warning" if fair and share > MANY else "note"
+    if severity == "note" and skewed <= SKEWED:
         return
-    yield Finding(
-        "hubs",
-        severity,
-        f"{counted(n_top, 'row')} (1 %) {'takes' if n_top == 1 else 'take'} {percent(share)} of all places among"
+    sentence = (
+        f"{counted(n_top, 'row', '(1 %) takes', '(1 %) take')} {percent(share)} of all places among"
         f" {indices.shape[1]} neighbours, and {percent(never)} of the rows are no row's neighbour (skewness"
-        f" {skewed:.2g}).",
-        "Try --scale minmax, the cosine (--search exact:metric=cosine), and fewer features.",
-        {
-            "share": share,
-            "skewness": skewed,
-            "never_share": never,
-            "n_neighbors": indices.shape[1],
-            "first_row": int(occurs.argmax()),
-        },
+        f" {skewed:.2g})."
     )
+    remedy = "Try --scale minmax, the cosine (--search exact:metric=cosine), and fewer features."
+    evidence = {"share": share, "skewness": skewed, "never_share": never, "n_neighbors": indices.shape[1]}
+    yield Finding("hubs", severity, sentence, remedy, evidence | {"first_row": int(occurs.argmax())})
 
 
 def _near_duplicates(nearest: FloatArray) -> Iterator[Finding]:
@@ -299,14 +265,12 @@ def _near_duplicates(nearest: FloatArray) -> Iterator[Finding]:
     n_near = int((apart <= NEARLY_EQUAL * np.median(apart)).sum())
     share = n_near / len(nearest)
     if n_near > 1 and share > FEW_NEAR:
-        yield Finding(
-            "near_duplicates",
-            WARNING,
+        sentence = (
             f"{counted(n_near, 'row')} ({percent(share)}) are nearly equal to another: nearer than a thousandth of the"
-            " usual distance to the nearest row.",
-            "Check whether they were measured twice, or are parts of one thing. Put such rows into one fold.",
-            {"rows": n_near, "share": share},
+            " usual distance to the nearest row."
         )
+        remedy = "Check whether they were measured twice, or are parts of one thing. Put such rows into one fold."
+        yield Finding("near_duplicates", "warning", sentence, remedy, {"rows": n_near, "share": share})
 
 
 # Findings in the labels.
@@ -328,36 +292,35 @@ def label_findings(Y: PartialLabels, names: Sequence[str]) -> Iterator[Finding]:
         yield from _nothing_known(Y.unknown)
     rarer = np.minimum(n_with, n_known - n_with)
     yield from _joined_tags(names)
-    yield from _one_class(np.flatnonzero(rarer == 0), names)
-    yield from _rare(np.flatnonzero((rarer > 0) & (rarer < LEAST_ROWS_OF_CLASS)), names)
+    yield from _one_class([names[label] for label in np.flatnonzero(rarer == 0).tolist()])
+    is_rare = (rarer > 0) & (rarer < LEAST_ROWS_OF_CLASS)
+    yield from _rare([names[label] for label in np.flatnonzero(is_rare).tolist()])
     yield from _equal(Y.with_nan(), np.flatnonzero(rarer > 0), names)
 
 
 def _unknown(unknown: Matrix, names: Sequence[str]) -> Iterator[Finding]:
     labels = np.unique(unknown.indices)
     shown, share = listed([names[label] for label in labels]), unknown.nnz / np.prod(unknown.shape)
-    yield Finding(
-        "missing_labels",
-        WARNING,
-        f"{counted(len(labels), 'label')} {_are(labels)} unknown for some rows ({counted(unknown.nnz, 'cell')},"
-        f" {percent(share)} of all): {shown}. Most methods do not accept them.",
-        f"{', '.join(TAKE_UNKNOWN)} use the known cells. For other methods leave those rows or labels out.",
-        {"values": int(unknown.nnz), "share": float(share), "count": len(labels), "labels": shown},
+    sentence = (
+        f"{counted(len(labels), 'label', 'is', 'are')} unknown for some rows ({counted(unknown.nnz, 'cell')},"
+        f" {percent(share)} of all): {shown}. Most methods do not accept them."
     )
+    remedy = f"{', '.join(TAKE_UNKNOWN)} use the known cells. For other methods leave those rows or labels out."
+    evidence = {"values": int(unknown.nnz), "share": float(share), "count": len(labels), "labels": shown}
+    yield Finding("missing_labels", "warning", sentence, remedy, evidence)
 
 
 def _nothing_known(unknown: Matrix) -> Iterator[Finding]:
     rows = np.flatnonzero(np.diff(unknown.indptr) == unknown.shape[1])
     if len(rows):
-        share = len(rows) / unknown.shape[0]
-        yield Finding(
-            "rows_without_known_labels",
-            NOTE,
-            f"{counted(len(rows), 'row')} ({percent(share)}) {'has' if len(rows) == 1 else 'have'} no known label."
-            " Methods do not learn from such rows, and metrics do not count them.",
-            "Leave them out of training; predict them.",
-            {"rows": len(rows), "share": share, "first_row": int(rows[0])},
+        share, have = len(rows) / unknown.shape[0], "has" if len(rows) == 1 else "have"
+        sentence = (
+            f"{counted(len(rows), 'row')} ({percent(share)}) {have} no known label."
+            " Methods do not learn from such rows, and metrics do not count them."
         )
+        remedy = "Leave them out of training; predict them."
+        evidence = {"rows": len(rows), "share": share, "first_row": int(rows[0])}
+        yield Finding("rows_without_known_labels", "note", sentence, remedy, evidence)
 
 
 def _joined_tags(names: Sequence[str]) -> Iterator[Finding]:
@@ -367,44 +330,31 @@ def _joined_tags(names: Sequence[str]) -> Iterator[Finding]:
         parts = [part.strip() for name in names for part in name.split(separator)]
         if len(joined) < max(_LEAST_JOINED, 0.1 * len(names)) or len(set(parts)) == len(parts):
             continue
-        yield Finding(
-            "joined_tags",
-            SEVERE,
+        sentence = (
             f"{counted(len(joined), 'label')} of {len(names)} contain {separator!r} between parts that occur in other"
-            f" labels: {listed(joined)}. Each combination of tags becomes a separate label.",
-            f"Separate the tags: --labels-separator '{separator}'.",
-            {"labels": listed(joined), "count": len(joined), "separator": separator},
+            f" labels: {listed(joined)}. Each combination of tags becomes a separate label."
         )
+        remedy = f"Separate the tags: --labels-separator '{separator}'."
+        evidence = {"labels": listed(joined), "count": len(joined), "separator": separator}
+        yield Finding("joined_tags", "severe", sentence, remedy, evidence)
 
 
-def _one_class(labels: IntArray, names: Sequence[str]) -> Iterator[Finding]:
-    if len(labels):
-        shown = listed([names[label] for label in labels])
-        yield Finding(
-            "one_class_labels",
-            WARNING,
-            f"{counted(len(labels), 'label')} {_are(labels)} carried by no row or by all: {shown}. Such a label is"
-            " predicted as this constant.",
-            "Leave them out, or add rows with the other class.",
-            {"labels": shown, "count": len(labels)},
+def _one_class(names: Sequence[str]) -> Iterator[Finding]:
+    if names:
+        labels = counted(len(names), "label", "is", "are")
+        sentence = f"{labels} carried by no row or by all: {listed(names)}. Such a label is predicted as this constant."
+        remedy = "Leave them out, or add rows with the other class."
+        yield Finding("one_class_labels", "warning", sentence, remedy, {"labels": listed(names), "count": len(names)})
+
+
+def _rare(names: Sequence[str]) -> Iterator[Finding]:
+    if names:
+        sentence = (
+            f"{counted(len(names), 'label', 'is', 'are')} carried by under {LEAST_ROWS_OF_CLASS} rows, or by nearly"
+            f" all rows: {listed(names)}. Neighbours seldom vote for a rare label."
         )
-
-
-def _rare(labels: IntArray, names: Sequence[str]) -> Iterator[Finding]:
-    if len(labels):
-        shown = listed([names[label] for label in labels])
-        yield Finding(
-            "rare_labels",
-            NOTE,
-            f"{counted(len(labels), 'label')} {_are(labels)} carried by under {LEAST_ROWS_OF_CLASS} rows, or by nearly"
-            f" all rows: {shown}. Neighbours seldom vote for a rare label.",
-            "Stratified folds (--stratify), tuned thresholds (@macro-f); mean metrics over labels depend on them.",
-            {"labels": shown, "count": len(labels)},
-        )
-
-
-def _are(labels: IntArray) -> str:
-    return "is" if len(labels) == 1 else "are"
+        remedy = "Stratified folds (--stratify), tuned thresholds (@macro-f); mean metrics over labels depend on them."
+        yield Finding("rare_labels", "note", sentence, remedy, {"labels": listed(names), "count": len(names)})
 
 
 def _equal(Y: Matrix, labels: IntArray, names: Sequence[str]) -> Iterator[Finding]:
@@ -414,10 +364,7 @@ def _equal(Y: Matrix, labels: IntArray, names: Sequence[str]) -> Iterator[Findin
     copies = np.flatnonzero(first[group] != np.arange(len(labels)))
     if len(copies):
         pairs = listed([f"{names[labels[copy]]} = {names[labels[first[group[copy]]]]}" for copy in copies])
-        yield Finding(
-            "equal_labels",
-            WARNING,
-            f"{counted(len(copies), 'label')} {_are(copies)} carried by the same rows as an earlier label: {pairs}.",
-            "Keep one of them: the other counts twice in every mean, and adds no information.",
-            {"labels": pairs, "count": len(copies)},
-        )
+        labels_are = counted(len(copies), "label", "is", "are")
+        sentence = f"{labels_are} carried by the same rows as an earlier label: {pairs}."
+        remedy = "Keep one of them: the other counts twice in every mean, and adds no information."
+        yield Finding("equal_labels", "warning", sentence, remedy, {"labels": pairs, "count": len(copies)})

@@ -1,23 +1,26 @@
-"""X of any container as one matrix of float64, with the names of its columns; columns that are no numbers apart."""
+"""X of any container as one matrix, with columns that are no numbers apart; and the findings in its rows."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import check_array
 
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._numeric_columns import are_few, have_words
+from nearlabel.datasets.doctor._finding import Finding, counted, percent
 from nearlabel.preprocessing import MixedFeaturesEncoder
-from nearlabel.utils.arrays import canonical
-from nearlabel.utils.containers import as_array, columns_of, is_categorical, is_frame, missing
-from nearlabel.utils.types import BoolArray, FloatArray, Matrix, MatrixLike
+from nearlabel.utils.arrays import canonical, row_blocks, uneven_blocks
+from nearlabel.utils.containers import as_array, columns_of, is_categorical, is_frame, missing, objects_of
+from nearlabel.utils.targets import PartialLabels
+from nearlabel.utils.types import AnyArray, BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 
 CATEGORY, TEXT, DATE, IDENTIFIER = "category", "text", "date", "identifier"
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
@@ -28,7 +31,7 @@ _CODE_BYTES = 6  # a float64 represents them exactly
 class Other:
     """A column without numbers; `is_declared` is whether its kind was declared, rather than guessed."""
 
-    def __init__(self, name: str, kind: str, values: NDArray[Any], *, is_declared: bool) -> None:
+    def __init__(self, name: str, kind: str, values: AnyArray, *, is_declared: bool) -> None:
         self.name, self.kind, self.values, self.is_declared = name, kind, values, is_declared
 
     @property
@@ -57,13 +60,11 @@ class Other:
         return have_words(self._texts[~self.lacking].tolist())
 
     @cached_property
-    def _texts(self) -> NDArray[Any]:
-        texts = np.empty(len(self.values), dtype=object)
-        texts[:] = [str(value).strip() for value in self.values]
-        return texts
+    def _texts(self) -> AnyArray:
+        return objects_of([str(value).strip() for value in self.values])
 
     @property
-    def cells(self) -> NDArray[Any]:
+    def cells(self) -> AnyArray:
         """The values for an encoder, None where one is missing: categories of several types are no error here."""
         return np.where(self.lacking, np.array(None), self.values if self.kind == DATE else self._texts)
 
@@ -100,12 +101,27 @@ class Table:
         """The columns by which rows are compared in addition to numbers."""
         return [other for other in self.others if other.is_compared]
 
+    @cached_property
     def keyed(self) -> Matrix:
-        """Return a matrix whose rows are equal where rows are: numbers, and codes of other compared columns."""
+        """A matrix whose rows are equal where rows are: numbers, and codes of other compared columns."""
         compared = self.compared
         return np.column_stack([self.X, *(other.codes for other in compared)]) if compared else self.X
 
-    def cells(self) -> NDArray[Any]:
+    @cached_property
+    def keys(self) -> Keys:
+        """A key of each row."""
+        return row_keys(self.keyed)
+
+    @cached_property
+    def n_distinct(self) -> int:
+        """How many rows identifiers distinguish: distinct ones.
+
+        All rows count if most are copies, or if a single column makes the row: then equal values are equal rows.
+        """
+        n_distinct = len(np.unique(self.keys))
+        return n_distinct if self.keyed.shape[1] > 1 and 2 * n_distinct >= len(self.keys) else len(self.keys)
+
+    def cells(self) -> AnyArray:
         """Return the columns that are compared, as an array of objects."""
         cells = np.empty((self.X.shape[0], len(self.names) + len(self.compared)), dtype=object)
         cells[:, : len(self.names)] = self.X
@@ -223,3 +239,170 @@ def _kind_of(other: Other) -> str:
     if 1 < other.n_distinct == len(other.values) and not other.has_words:
         return IDENTIFIER
     return CATEGORY if are_few(other.n_distinct, len(texts)) else TEXT
+
+
+# Findings in the rows: empty ones, equal ones, equal ones with other label sets, rows of the test set.
+
+MOST_DUPLICATES, MANY_DUPLICATES = 0.05, 0.01  # shares of the rows: scores of held-out samples may err by as much
+_WORDS = 0.5  # from this share of zeros on, rows are taken for words
+_BLOCK_BYTES = 2**21
+
+Keys: TypeAlias = AnyArray  # uint64: two of n random keys of 64 bits are equal with a probability of n² / 2^65
+
+
+def row_keys(X: Matrix) -> Keys:
+    """Return a key (n_rows,) of each row of a dense or canonical CSR array: equal ones for equal rows."""
+    digests = _of_stored(X) if sparse.issparse(X) else _of_values(X)
+    return np.frombuffer(b"".join(digests), dtype=np.uint64)
+
+
+def duplicate_groups(X: MatrixLike) -> IntArray:
+    """Number the rows so that exactly equal rows have one number: groups to be held out together.
+
+    Parameters
+    ----------
+    X : array-like, data frame of numbers or sparse container of shape (n_samples, n_features)
+        Rows; they may have missing values, which are equal to each other here. An array of objects contains cells of
+        several kinds, like `Dataset.X` of mixed columns.
+
+    Returns
+    -------
+    groups : ndarray of int of shape (n_samples,)
+        From 0 on. The probability that two different rows get one number by mistake is n_samples² / 2^65.
+
+    Raises
+    ------
+    ValueError
+        If X is not two-dimensional, or contains anything but numbers and is not an array of objects.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import duplicate_groups
+    >>> a, b, c = duplicate_groups([[1, 0], [2, 0], [1, 0]]).tolist()
+    >>> a == c, a == b
+    (True, False)
+    """
+    if isinstance(X, np.ndarray) and X.dtype.kind == "O":
+        rows = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
+        of_cells: IntArray = np.unique([repr(row) for row in rows.tolist()], return_inverse=True)[1]
+        return of_cells
+    rows = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+    groups: IntArray = np.unique(row_keys(canonical(rows) if sparse.issparse(rows) else rows), return_inverse=True)[1]
+    return groups
+
+
+def _of_values(X: Matrix) -> list[bytes]:
+    digests: list[bytes] = []
+    for block in row_blocks(X.shape[0], 8 * X.shape[1], _BLOCK_BYTES):
+        part = np.ascontiguousarray(X[block] + 0.0)  # turns -0.0 into 0.0
+        digests += [blake2b(row, digest_size=8).digest() for row in part]
+    return digests
+
+
+def _of_stored(X: Matrix) -> Iterator[bytes]:
+    for block in uneven_blocks(16 * np.diff(X.indptr).astype(np.int64), _BLOCK_BYTES):
+        part = X[block]
+        part.eliminate_zeros()
+        columns, values, bounds = part.indices.astype(np.int64), part.data.astype(np.float64), part.indptr.tolist()
+        for start, stop in pairwise(bounds):
+            digest = blake2b(columns[start:stop], digest_size=8)
+            digest.update(values[start:stop])
+            yield digest.digest()
+
+
+def empty_rows(X: Matrix) -> BoolArray:
+    """Return which rows (n_rows,) contain no value but 0."""
+    if not sparse.issparse(X):
+        return np.asarray(~X.any(axis=1))
+    n_nonzero = np.diff(X.indptr)
+    if not X.data.all():  # explicit zeros
+        zero = np.searchsorted(X.indptr, np.flatnonzero(X.data == 0), side="right") - 1
+        n_nonzero = n_nonzero - np.bincount(zero, minlength=X.shape[0])
+    return np.asarray(n_nonzero == 0)
+
+
+def _unlike(group: IntArray, size: IntArray, Y: PartialLabels) -> BoolArray:
+    """Return in which groups (n_groups,) some label is carried by one row, and known not to be by another."""
+    member = sparse.csr_array((np.ones(len(group), np.int64), (group, np.arange(len(group)))), (len(size), len(group)))
+    counted_in = member @ Y.labels  # rows that carry a label that some row of the group carries, or do not know it
+    if Y.unknown is not None:
+        counted_in += (member @ Y.unknown.astype(np.int64)) * (counted_in > 0)
+    counted_in = counted_in.tocoo()
+    unlike = np.zeros(len(size), dtype=bool)
+    unlike[counted_in.row[counted_in.data < size[counted_in.row]]] = True
+    return unlike
+
+
+def row_findings(table: Table, Y: PartialLabels | None) -> Iterator[Finding]:
+    """Yield the findings in the rows of a table: empty and equal ones."""
+    empty = empty_rows(table.keyed)
+    yield from _empty(table.keyed, empty)
+    yield from _duplicates(table.keys, empty, Y)
+
+
+def _empty(X: Matrix, empty: BoolArray) -> Iterator[Finding]:
+    """Yield the finding of empty rows: severe where the other rows are words."""
+    n_empty, n_rows = int(empty.sum()), len(empty)
+    if not n_empty:
+        return
+    n_nonzero = np.count_nonzero(X.data if sparse.issparse(X) else X)
+    severity, why = "warning", "They have no direction, and may mean missing values."
+    if n_nonzero < (1 - _WORDS) * n_rows * X.shape[1]:
+        severity = "severe"
+        why = "In the Euclidean distance they are near every short row, and become the neighbours of many."
+    contain = "contains" if n_empty == 1 else "contain"
+    sentence = f"{counted(n_empty, 'row')} ({percent(n_empty / n_rows)}) {contain} no value but 0. {why}"
+    remedy = "Search by the cosine, to which empty rows are farthest: --search exact:metric=cosine. Or leave them out."
+    evidence = {"rows": n_empty, "share": n_empty / n_rows, "first_row": int(empty.argmax())}
+    yield Finding("empty_rows", severity, sentence, remedy, evidence)
+
+
+def _duplicates(keys: Keys, empty: BoolArray, Y: PartialLabels | None) -> Iterator[Finding]:
+    """Yield the findings of equal rows that are not empty."""
+    number = np.flatnonzero(~empty)
+    _, first, group, size = np.unique(keys[~empty], return_index=True, return_inverse=True, return_counts=True)
+    n_copies = len(number) - len(size)
+    if not n_copies:
+        return
+    share = n_copies / len(keys)
+    severity = "severe" if share > MOST_DUPLICATES else "warning" if share > MANY_DUPLICATES else "note"
+    repeat, their = ("repeats", "its") if n_copies == 1 else ("repeat", "their")
+    sentence = (
+        f"{counted(n_copies, 'row')} ({percent(share)}) {repeat} an earlier row."
+        f" Scores of held-out samples are too good if {their} copy is in the training data."
+    )
+    remedy = "Leave copies out, or keep copies in one fold: --groups duplicates, in Python groups=duplicate_groups(X)."
+    evidence = {"rows": n_copies, "share": share, "first_row": int(number[first[size > 1].min()])}
+    yield Finding("duplicates", severity, sentence, remedy, evidence)
+    if Y is not None:
+        yield from _conflicts(group, size, Y.rows(number), len(keys))
+
+
+def _conflicts(group: IntArray, size: IntArray, Y: PartialLabels, n_rows: int) -> Iterator[Finding]:
+    unlike = _unlike(group, size, Y)
+    n_groups, n_inside = int(unlike.sum()), int(size[unlike].sum())
+    if n_groups:
+        sentence = (
+            f"{counted(n_inside, 'row')} in {counted(n_groups, 'group')} of equal rows have other label sets than rows"
+            " equal to them: no method can be right on all of them."
+        )
+        remedy = "Check their labels, and add features that distinguish them."
+        evidence = {"rows": n_inside, "groups": n_groups, "share": n_inside / n_rows}
+        yield Finding("conflicting_duplicates", "warning", sentence, remedy, evidence)
+
+
+def common_finding(training: Table, of_test: Table) -> Iterator[Finding]:
+    """Yield the finding of test samples that are also training samples, empty ones apart."""
+    test = of_test.keyed
+    if sparse.issparse(test) != sparse.issparse(training.keyed):
+        test = sparse.csr_array(test) if sparse.issparse(training.keyed) else test.toarray()
+    n_common, n_rows = int(np.isin(row_keys(test)[~empty_rows(test)], training.keys).sum()), test.shape[0]
+    if n_common:
+        share, are = n_common / n_rows, "is" if n_common == 1 else "are"
+        severity = "severe" if share > MANY_DUPLICATES else "warning"
+        sentence = (
+            f"{counted(n_common, 'test sample')} ({percent(share)}) {are} equal to a training sample, so scores on the"
+            " test samples are too good."
+        )
+        remedy = "Leave them out of the training data."
+        yield Finding("test_rows_in_training", severity, sentence, remedy, {"rows": n_common, "share": share})
