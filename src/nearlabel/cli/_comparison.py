@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import nearlabel
@@ -38,15 +39,10 @@ def show(
 
     A table starts with the usual metrics; metrics that do not fit are printed only if `every` metric is wanted.
     """
-    _show(cells, format_, partial(_print_dataset, directions=directions or directions_of(()), every=every))
+    show_each(cells, format_, partial(_print_dataset, directions=directions or directions_of(()), every=every))
 
 
-def show_costs(costs: Sequence[nearlabel.experiments.SearchCost], format_: str) -> None:
-    """Print the costs of searches as a table, JSON or CSV."""
-    _show(costs, format_, _print_costs)
-
-
-def _show(figures: Sequence[Any], format_: str, print_dataset: Callable[[str, Sequence[Any]], None]) -> None:
+def show_each(figures: Sequence[Any], format_: str, print_dataset: Callable[[str, Sequence[Any]], None]) -> None:
     """Print dataclasses in a format; as tables, one for each data set."""
     if format_ == "json":
         _console.print_json([asdict(each) for each in figures])
@@ -101,15 +97,18 @@ def _print_dataset(
     """Print the means of each method and, over several k, its best ones."""
     metrics = _ordered((cell.metric for cell in cells), every=every)
     numbers = sorted({cell.n_neighbors for cell in cells if isinstance(cell.n_neighbors, int)})
-    means = [_means([cell for cell in cells if cell.metric == metric], directions.get(metric)) for metric in metrics]
+    of_metrics = [([cell for cell in cells if cell.metric == metric], directions.get(metric)) for metric in metrics]
+    means = [_means(*each) for each in of_metrics]
     at = f"k = {_shown(numbers)}" if numbers else ""
     over = "mean over k" if len(numbers) > 1 else "mean ± deviation over folds" if _deviation(cells[0]) else ""
     title = f"{dataset}: {', '.join(filter(None, (at, over))) or 'one fold'}; * is best"
     tables = [_method_table(title, cells, means)]
     if len(numbers) > 1:
-        best = [_best([cell for cell in cells if cell.metric == metric], directions.get(metric)) for metric in metrics]
+        best = [_best(*each) for each in of_metrics]
         tables.append(_method_table(f"{dataset}: each method's best k on these test folds", cells, best))
-    n_left_out = _console.print_method_tables(tables, [_heading(m, directions.get(m)) for m in metrics], every=every)
+    arrows = {True: " ↑", False: " ↓", None: ""}
+    headings = [nearlabel.metrics.evaluation.title_of(m) + arrows[directions.get(m)] for m in metrics]
+    n_left_out = _console.print_method_tables(tables, headings, every=every)
     if n_left_out:
         s = "" if n_left_out == 1 else "s"
         _console.print_text(f"{n_left_out} more metric{s}: use a wider terminal or --format csv.")
@@ -145,7 +144,7 @@ def _best(cells: Sequence[nearlabel.experiments.Cell], greater_is_better: bool |
     for cell in cells:
         if isinstance(cell.n_neighbors, int):
             better = max if greater_is_better else min
-            best[cell.method] = better(best.get(cell.method, cell), cell, key=_mean)
+            best[cell.method] = better(best.get(cell.method, cell), cell, key=attrgetter("mean"))
     return {method: f"{cell.mean:.4f} (k={cell.n_neighbors})" for method, cell in best.items()}
 
 
@@ -164,12 +163,7 @@ def print_skipped(records: Iterable[nearlabel.experiments.Record]) -> None:
         )
 
 
-def _heading(metric: str, greater_is_better: bool | None) -> str:
-    arrow = "" if greater_is_better is None else " ↑" if greater_is_better else " ↓"
-    return nearlabel.metrics.evaluation.title_of(metric) + arrow
-
-
-def _print_costs(dataset: str, costs: Sequence[nearlabel.experiments.SearchCost]) -> None:
+def print_costs(dataset: str, costs: Sequence[nearlabel.experiments.SearchCost]) -> None:
     """Print a table for each metric with a line for each method and search, the mean over the numbers of neighbours."""
     numbers = sorted({cost.n_neighbors for cost in costs if isinstance(cost.n_neighbors, int)})
     at = f"@{numbers[0]}" if len(numbers) == 1 else ""
@@ -197,10 +191,6 @@ def _shown(numbers: Sequence[int]) -> str:
 
 def _deviation(cell: nearlabel.experiments.Cell) -> str:
     return "" if math.isnan(cell.std) else f"±{cell.std:.4f}"
-
-
-def _mean(cell: nearlabel.experiments.Cell) -> float:
-    return cell.mean
 
 
 # Metrics of predictions, for all labels and for each: ``predict --score``.

@@ -134,12 +134,15 @@ MARKDOWN = Page(print_markdown, print_paragraph)
 
 def print_json(value: Any) -> None:
     """Print standard JSON: NaN and infinity become null."""
-    sys.stdout.write(json.dumps(_finite(value), indent=1) + "\n")
+    sys.stdout.write(json.dumps(finite(value), indent=1) + "\n")
 
 
-def print_csv(rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str] | None = None) -> None:
-    """Print rows with the same keys as CSV with a header; with `columns`, there may be no row."""
-    writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0] if columns is None else columns), lineterminator="\n")
+def print_csv(
+    rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str] | None = None, file: TextIO | None = None
+) -> None:
+    """Print rows with the same keys as CSV with a header, to a file or the screen; `columns` allow for no row."""
+    names = list(rows[0] if columns is None else columns)
+    writer = csv.DictWriter(file or sys.stdout, fieldnames=names, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
 
@@ -259,11 +262,12 @@ def _console() -> Any:
     return console(width=width() if sys.stdout.isatty() else 10_000, markup=False, emoji=False)
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Return plain data with null for numbers that JSON does not have."""
     if isinstance(value, Mapping):
-        return {key: _finite(v) for key, v in value.items()}
+        return {key: finite(v) for key, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
+        return [finite(v) for v in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

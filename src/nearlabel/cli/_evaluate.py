@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import nearlabel
-from nearlabel.cli import _comparison, _console, _data, _matched_data
-from nearlabel.cli._arguments import any_names, numbers, some_names
+from nearlabel.cli import _arguments, _comparison, _console, _data, _matched_data
 from nearlabel.utils.names import (
     ESTIMATORS,
     METHODS,
@@ -44,7 +43,7 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
     """Add the methods to compare."""
     parser.add_argument(
         "--methods",
-        type=any_names,
+        type=_arguments.any_names,
         default=NEIGHBOR_METHODS,
         help=f"comma-separated, of {', '.join(METHODS)}, or all; with options after a colon (lpknn:ties=first),"
         f" thresholds after an @ (mlknn@micro-f), and before a + a feature selection ({', '.join(SELECTIONS)}:"
@@ -55,14 +54,14 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--thresholds",
-        type=some_names,
+        type=_arguments.some_names,
         default=(),
         help="comma-separated; compare each method with its own decision and with each of these thresholds: a number"
         f" for all labels (0.3), or tuned on held-out scores: {', '.join(THRESHOLDS)} (options after a colon:"
         " micro-f:beta=2); default: none",
     )
     parser.add_argument(
-        "--k", type=numbers, default=(10,), help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 10"
+        "--k", type=_arguments.numbers, default=(10,), help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 10"
     )
 
 
@@ -97,7 +96,7 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
     """Add the metrics, searches and tests."""
     parser.add_argument(
         "--search",
-        type=some_names,
+        type=_arguments.some_names,
         default=(),
         metavar="SEARCH",
         help="comma-separated; run each method with the exact search and with each of these, and print the difference:"
@@ -106,7 +105,7 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--metrics",
-        type=any_names,
+        type=_arguments.any_names,
         help="comma-separated, of the catalogue, with options after a colon (precision_at_k:k=3, roc_auc), or"
         " package.module:function; default: all without options, or micro_f1 with --search",
     )
@@ -210,7 +209,8 @@ def main(arguments: argparse.Namespace) -> None:
     if not any(cell.metric in plan.metrics for cell in cells):
         raise ValueError(f"metrics must be defined on some fold of {name}, got none of {', '.join(plan.metrics)}.")
     if isinstance(comparison, nearlabel.experiments.SearchPlan):
-        _comparison.show_costs(nearlabel.experiments.search_costs(comparison, records), arguments.format)
+        costs = nearlabel.experiments.search_costs(comparison, records)
+        _comparison.show_each(costs, arguments.format, _comparison.print_costs)
     elif arguments.format == "table":
         _print_tables(arguments, comparison, problem, records, cells)
     else:

@@ -8,8 +8,7 @@ from math import nan
 from typing import Any
 
 import nearlabel
-from nearlabel.cli import _console, _data, _matched_data, _model, _training
-from nearlabel.cli._arguments import LOO, folds_or_loo, share
+from nearlabel.cli import _arguments, _console, _data, _matched_data, _model, _training
 from nearlabel.utils.names import CALIBRATIONS, METHODS, PROMISED_MEASURES, SCALES, SEARCHES, THRESHOLDS
 
 SUMMARY = "fit a model to a data set and save it"
@@ -39,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--validate",
-        type=_folds_loo_or_none,
+        type=_arguments.folds_or(_arguments.LOO, NONE),
         default="loo",
         metavar="{loo,N,none}",
         help="how to evaluate the model and select k of a named method: leave-one-out (five folds for methods that do"
@@ -62,7 +61,7 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--k",
-        type=_number_or_auto,
+        type=_arguments.whole_number(1, "auto or a number from 1", AUTO),
         metavar="{auto,N}",
         help=f"number of neighbours; auto: for a named method the best of 1 to {MOST} on held-out samples; default:"
         " auto",
@@ -108,7 +107,7 @@ def _add_guarantee_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--confidence",
-        type=share,
+        type=_arguments.share,
         metavar="P",
         help="with --guarantee: the probability that the guarantee is met, required for precision; default: it is met"
         " on average over draws of DATA",
@@ -136,19 +135,7 @@ def _measure_and_level(text: str) -> tuple[str, float]:
         raise argparse.ArgumentTypeError(
             f"must be METRIC=LEVEL with one of {', '.join(PROMISED_MEASURES)}, got {text!r}"
         )
-    return measure, share(level)
-
-
-def _number_or_auto(text: str) -> int | str:
-    if text == AUTO:
-        return text
-    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be auto or a number from 1, got {text!r}")
-    return int(text)
-
-
-def _folds_loo_or_none(text: str) -> int | str:
-    return text if text == NONE else folds_or_loo(text)
+    return measure, _arguments.share(level)
 
 
 _CHOSEN_SCALES, _CHOSEN_SEARCHES = ("minmax",), ("exact:metric=cosine",)  # or what is better in their place
@@ -264,7 +251,7 @@ def _tuning(arguments: argparse.Namespace, candidate: nearlabel.experiments.Cand
         scales=(candidate.scale,),
         searches=(candidate.search or "exact",),
         metric=arguments.metric,
-        cv=LOO if arguments.validate == NONE else arguments.validate,
+        cv=_arguments.LOO if arguments.validate == NONE else arguments.validate,
         impute=candidate.impute,
     )
 

@@ -82,7 +82,7 @@ def main(arguments: argparse.Namespace) -> None:
     """Read the rows, rank them, print."""
     _data.check_number("--n", arguments.n)
     with _console.progress_bar("rows"):
-        model = _model.open_model(arguments)
+        model = _model.open_model(arguments.model, arguments.trusted)
         pool = _read(arguments, model)
         if arguments.n > pool.X.shape[0]:
             raise ValueError(f"--n must be at most the {pool.X.shape[0]} rows of {arguments.data}, got {arguments.n}.")

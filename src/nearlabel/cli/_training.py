@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Self
 
 import nearlabel
 from nearlabel.cli import _console, _data, _matched_data, _model
-from nearlabel.files.atomic_file import check_can_be_written
 
 _SHOWN = (
     "hamming_loss", "subset_accuracy", "jaccard_examples", "micro_f1", "macro_f1", "one_error", "ranking_loss",
@@ -18,12 +17,9 @@ _SHOWN = (
 
 def check_file(file: Path | None, *, force: bool) -> None:
     """Refuse a file that cannot be written, or must not be overwritten, before anything is computed."""
-    if file is None:
-        return
-    check_can_be_written(file, name="--out")
-    if file.exists() and not force:
-        raise FileExistsError(f"{file} already exists. Hint: --force overwrites it.")
-    nearlabel.persistence.check_can_save()
+    if file is not None:
+        _data.check_output(file, "--out", force=force)
+        nearlabel.persistence.check_can_save()
 
 
 class KeptModel(NamedTuple):
@@ -139,15 +135,9 @@ def _print_scores(scores: Mapping[str, float], measured: str) -> None:
     if _matched_data.are_told(scores):
         columns["without copies"] = evaluation.WITHOUT_COPIES
     names = [name for name in _SHOWN if name in scores]
-    values = [[_shown(scores.get(name + end)) for end in columns.values()] for name in names]
-    rows = [(evaluation.title_of(name), *of) for name, of in zip(names, values, strict=True)]
+    values = [[scores.get(name + end) for end in columns.values()] for name in names]
+    rows = [
+        (evaluation.title_of(name), *("" if value is None else f"{value:.4f}" for value in of))
+        for name, of in zip(names, values, strict=True)
+    ]
     _console.print_table(f"Scores ({measured})", ("metric", *columns), rows)
-
-
-def _shown(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
-
-
-def with_thresholds(method: str, thresholds: str) -> str:
-    """Return a method's specification with thresholds, unless it has its own or none are wanted."""
-    return method if thresholds == "none" or "@" in method else f"{method}@{thresholds}"

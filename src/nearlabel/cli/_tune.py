@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import tempfile
 import time
 import warnings
@@ -14,9 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import nearlabel
-from nearlabel.cli import _console, _data, _matched_data, _model, _training
-from nearlabel.cli._arguments import LOO, folds_or_loo, numbers, some_names
-from nearlabel.files.atomic_file import check_can_be_written
+from nearlabel.cli import _arguments, _console, _data, _matched_data, _model, _training
 from nearlabel.utils.names import LEADERBOARD_METHODS, METHODS, SCALES, SEARCHES, THRESHOLDS
 
 SUMMARY = "select the best of many models for a data set"
@@ -48,17 +45,17 @@ def _add_candidate_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the models to try."""
     parser.add_argument(
         "--methods",
-        type=some_names,
+        type=_arguments.some_names,
         default=LEADERBOARD_METHODS,
         help=f"comma-separated, of {', '.join(METHODS)}, or package.module:Class, as in nearlabel evaluate; default:"
         f" {','.join(LEADERBOARD_METHODS)}",
     )
     parser.add_argument(
-        "--k", type=numbers, default=MOST, help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 1-30"
+        "--k", type=_arguments.numbers, default=MOST, help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 1-30"
     )
     parser.add_argument(
         "--scales",
-        type=some_names,
+        type=_arguments.some_names,
         help=f"comma-separated, of {', '.join(SCALES)}; default: {','.join(USUAL_SCALES)}, or"
         f" {','.join(SCALES_OF_MIXED)} if there are columns of other kinds",
     )
@@ -67,13 +64,13 @@ def _add_candidate_options(parser: argparse.ArgumentParser) -> None:
     _data.add_test_data_option(parser, used="to evaluate the best model on")
     parser.add_argument(
         "--search",
-        type=some_names,
+        type=_arguments.some_names,
         help=f"comma-separated, of {', '.join(SEARCHES)}, with options such as the distance, or package.module:Class;"
         f" default: {','.join(USUAL_SEARCHES)}, or {','.join(SEARCHES_OF_MIXED)} if there are columns of other kinds",
     )
     parser.add_argument(
         "--thresholds",
-        type=some_names,
+        type=_arguments.some_names,
         default=("none",),
         help="comma-separated, for methods that name none after an @: none, numbers from 0 to 1,"
         f" {', '.join(THRESHOLDS)}; default: none",
@@ -90,14 +87,14 @@ def _add_choice_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--cv",
-        type=folds_or_loo,
-        default=LOO,
+        type=_arguments.folds_or(_arguments.LOO),
+        default=_arguments.LOO,
         metavar="{loo,N}",
         help="leave-one-out (five folds for methods that do not support it), or N shuffled folds; default: loo",
     )
     parser.add_argument(
         "--time-limit",
-        type=_seconds,
+        type=_arguments.seconds,
         metavar="SECONDS",
         help="time limit for reading DATA and trying models; models not tried by then are left out; fitting and saving"
         " the model of --out take extra time; default: none",
@@ -109,16 +106,6 @@ def _add_choice_options(parser: argparse.ArgumentParser) -> None:
         help="file of the finished trials: the same command resumes there, also with another --out, --time-limit or"
         " --format; default: none",
     )
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not (math.isfinite(seconds) and seconds > 0):
-        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, got {text!r}")
-    return seconds
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -139,7 +126,8 @@ _LEAST_SECONDS = 0.1
 def main(arguments: argparse.Namespace) -> None:
     """Evaluate all models, save the best, print the scores."""
     start = time.monotonic()
-    _check_files(arguments)
+    _data.check_output(arguments.state, "--state")
+    _training.check_file(arguments.file, force=arguments.force)
     tuning = _tuning(arguments)
     keep = _model.open_kept(arguments)
     data = _data.open_training_data(_model.without_kept(arguments))
@@ -194,16 +182,11 @@ def _tuned(
         return tuning.run(data, progress=progress, state=arguments.state)
 
 
-def _check_files(arguments: argparse.Namespace) -> None:
-    """Refuse files that cannot be written."""
-    if arguments.state is not None:
-        check_can_be_written(arguments.state, name="--state")
-    _training.check_file(arguments.file, force=arguments.force)
-
-
 def _with_thresholds(methods: Iterable[str], thresholds: Sequence[str]) -> tuple[str, ...]:
     """Return each method with each of the thresholds; methods that already have thresholds are unchanged."""
-    return tuple(dict.fromkeys(_training.with_thresholds(method, name) for method in methods for name in thresholds))
+    each = ((method, name) for method in methods for name in thresholds)
+    specs = (method if name == "none" or "@" in method else f"{method}@{name}" for method, name in each)
+    return tuple(dict.fromkeys(specs))
 
 
 def _plain(tuned: nearlabel.experiments.Tuned, verdict: str) -> dict[str, Any]:
