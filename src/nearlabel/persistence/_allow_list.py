@@ -7,8 +7,6 @@ listed one. Whole modules are never listed, because a module also contains every
 estimator and compares the types in its file with this list.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from reprlib import repr as shortened
 from typing import Any
