@@ -35,7 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_folds(parser)
     _add_preparation(parser)
     _add_measures(parser)
-    _add_output(parser)
+    parser.add_argument("--out", type=Path, help="folder for the records; the same command resumes there")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes; default: 1")
+    _console.add_format_option(parser)
     parser.set_defaults(check=_check)
 
 
@@ -131,43 +133,19 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_output(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the output."""
-    parser.add_argument("--out", type=Path, help="folder for the records; the same command resumes there")
-    parser.add_argument("--jobs", type=int, default=1, help="number of processes; default: 1")
-    _console.add_format_option(parser)
-
-
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse options that do not go together."""
-    _check_split(arguments)
-    _check_per_label(arguments)
-    _check_per_row(arguments)
-
-
-def _check_split(arguments: argparse.Namespace) -> None:
-    """Refuse options of folds where training and test data are given."""
     if arguments.test_data is not None and arguments.cv is not None:
         raise ValueError(f"--cv must not go with --test-data, which replaces the folds, got {arguments.cv}.")
     if is_split(arguments) and arguments.stratify is not None:
         option = "--cv given" if arguments.test_data is None else "--test-data"
         raise ValueError(f"--stratify must go with a number of folds, got {option}.")
-
-
-def _check_per_label(arguments: argparse.Namespace) -> None:
-    """Refuse too many tables of labels, and tables of searches, which are compared by means."""
-    if not arguments.per_label:
-        return
-    if arguments.search:
+    if arguments.per_label and arguments.search:  # which are compared by means
         raise ValueError(f"--per-label must not go with --search, got {','.join(arguments.search)}.")
-    if arguments.format == "table" and len(arguments.k) > 1:
+    if arguments.per_label and arguments.format == "table" and len(arguments.k) > 1:
         raise ValueError(
             f"--per-label must go with one number of neighbours, got {len(arguments.k)}. Hint: --format csv has all."
         )
-
-
-def _check_per_row(arguments: argparse.Namespace) -> None:
-    """Refuse to save label sets without a folder, or of searches."""
     if arguments.per_row and (arguments.out is None or arguments.search):
         got = "no --out" if arguments.out is None else f"--search {','.join(arguments.search)}"
         raise ValueError(f"--per-row must go with --out, where the label sets are saved, and no --search, got {got}.")
@@ -213,8 +191,13 @@ def main(arguments: argparse.Namespace) -> None:
         _comparison.show_each(costs, arguments.format, _comparison.print_costs)
     elif arguments.format == "table":
         _print_tables(arguments, comparison, problem, records, cells)
+    elif not arguments.per_label:
+        _comparison.show(cells, arguments.format)
+    elif arguments.format == "csv":  # the figures of each label alone
+        _console.print_csv(nearlabel.experiments.summarise_labels(records))
     else:
-        _print_data(arguments, records, cells)
+        per_label = nearlabel.experiments.summarise_labels(records)
+        _console.print_json({"metrics": [asdict(cell) for cell in cells], "per_label": per_label})
 
 
 def _plan(arguments: argparse.Namespace) -> nearlabel.experiments.Plan:
@@ -246,22 +229,6 @@ def _print_severe(
         searches=(nearlabel.experiments.usual_search(plan.scale), *arguments.search),
         by_neighbors=any(plan.spec_of(method).has_neighbors for method in plan.methods),
     )
-
-
-def _print_data(
-    arguments: argparse.Namespace,
-    records: Sequence[nearlabel.experiments.Record],
-    cells: Sequence[nearlabel.experiments.Cell],
-) -> None:
-    """Print JSON or CSV: the metrics, and the figures of each label if they are asked for, in CSV these alone."""
-    if not arguments.per_label:
-        _comparison.show(cells, arguments.format)
-    elif arguments.format == "csv":
-        _console.print_csv(nearlabel.experiments.summarise_labels(records))
-    else:
-        _console.print_json(
-            {"metrics": [asdict(cell) for cell in cells], "per_label": nearlabel.experiments.summarise_labels(records)}
-        )
 
 
 def _print_tables(

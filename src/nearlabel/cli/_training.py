@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -81,24 +82,21 @@ class KeptModel(NamedTuple):
 
 def _print_model(kept: KeptModel, choice: str) -> None:
     candidate, data = kept.candidate, kept.data
-    rows = [("method", _method(kept))]
-    if candidate.n_neighbors is not None:
-        rows.append(("neighbours (k)", str(candidate.n_neighbors)))
-        rows.append(("search", str(candidate.search)))
-    if choice:
-        rows.append(("choice", choice))
-    if candidate.impute is not None:
-        rows.append(("missing features", candidate.impute))
-    if data.X.dtype.kind == "O":  # cells of several kinds
-        rows.append(("columns", _data.counted(data.feature_kinds)))
-    rows.append(("scaling", candidate.scale))
-    rows += _thresholds(kept.model)
-    rows += _guarantee(kept.model)
     sizes = {"row": data.X.shape[0], "feature": data.X.shape[1], "label": data.Y.shape[1]}
-    fitted_to = ", ".join(f"{number} {noun}{'s' * (number != 1)}" for noun, number in sizes.items())
-    rows.append(("fitted to", fitted_to))
-    if kept.kept:
-        rows.append(("saved columns", ", ".join(kept.kept)))
+    facts = {
+        "method": _method(kept),
+        "neighbours (k)": candidate.n_neighbors,
+        "search": None if candidate.n_neighbors is None else str(candidate.search),
+        "choice": choice,
+        "missing features": candidate.impute,
+        "columns": _data.counted(data.feature_kinds) if data.X.dtype.kind == "O" else None,  # cells of several kinds
+        "scaling": candidate.scale,
+        "thresholds": _thresholds(kept.model),
+        "guarantee": _guarantee(kept.model),
+        "fitted to": ", ".join(f"{number} {noun}{'s' * (number != 1)}" for noun, number in sizes.items()),
+        "saved columns": ", ".join(kept.kept),
+    }
+    rows = [(name, str(value)) for name, value in facts.items() if value]
     _console.print_table(f"Model of {data.name}", ("property", "value"), rows, left=2)
 
 
@@ -111,22 +109,20 @@ def _method(kept: KeptModel) -> str:
     return method.rpartition("@")[0]
 
 
-def _guarantee(model: Any) -> list[tuple[str, str]]:
-    promise = getattr(_model.last_step(model), "promise_", "")
-    return [("guarantee", promise)] if promise else []
+def _guarantee(model: Any) -> str:
+    return str(getattr(_model.last_step(model), "promise_", ""))
 
 
-def _thresholds(model: Any) -> list[tuple[str, str]]:
-    import numpy as np
-
-    thresholds = np.asarray(getattr(_model.last_step(model), "thresholds_", ()), dtype=np.float64)
-    finite = thresholds[np.isfinite(thresholds)]
-    if not finite.size:
-        return []
-    n_never = int(np.sum(thresholds == np.inf))
+def _thresholds(model: Any) -> str:
+    """Return the range of the finite thresholds, and how many labels have an infinite one."""
+    thresholds = [float(one) for one in getattr(_model.last_step(model), "thresholds_", ())]
+    finite = sorted(filter(math.isfinite, thresholds))
+    if not finite:
+        return ""
+    n_never = thresholds.count(math.inf)
     never = f"; {n_never} {'label is' if n_never == 1 else 'labels are'} never predicted" if n_never else ""
-    span = f"{finite.min():.4g}" + (f" to {finite.max():.4g}" if finite.min() < finite.max() else "")
-    return [("thresholds", f"{span}{never}")]
+    span = f"{finite[0]:.4g}" + (f" to {finite[-1]:.4g}" if finite[0] < finite[-1] else "")
+    return f"{span}{never}"
 
 
 def _print_scores(scores: Mapping[str, float], measured: str) -> None:

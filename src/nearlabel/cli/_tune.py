@@ -137,12 +137,11 @@ def main(arguments: argparse.Namespace) -> None:
     by_neighbors = any(nearlabel.experiments.MethodSpec.of(method).has_neighbors for method in tuning.methods.values())
     _data.print_severe(data, scales=tuning.scales, searches=tuning.searches, by_neighbors=by_neighbors)
     tuned = _tuned(tuning, data, arguments, start)
-    verdict = verdict_of(tuned, greater_is_better=tuning.metric.greater_is_better)
+    verdict = verdict_of(tuned)
     kept = None  # or in its file before anything is printed, since a reader of the table may close it early
     if arguments.file is not None:
-        scores, measured = tuned.scores, tuned.measured
         kept = _training.KeptModel.of(
-            tuned.best, data, arguments.file, scores=scores, measured=measured, test=test, keep=keep
+            tuned.best, data, arguments.file, scores=tuned.scores, measured=tuned.measured, test=test, keep=keep
         )
     if arguments.format == "json":
         _console.print_json(_plain(tuned, verdict))
@@ -370,7 +369,7 @@ _LEAST_GAIN = 5e-5  # what four digits show
 _UNLIKE = "; folds train on fewer rows than leave-one-out, --cv 5 treats both in the same way"
 
 
-def verdict_of(tuned: nearlabel.experiments.Tuned, *, greater_is_better: bool) -> str:
+def verdict_of(tuned: nearlabel.experiments.Tuned) -> str:
     """Return a sentence on the best method by neighbours and the best other one; empty unless there are both.
 
     They are compared by the corrected t-test on the parts of the rows. A mixture contains both, so it belongs to
@@ -383,7 +382,7 @@ def verdict_of(tuned: nearlabel.experiments.Tuned, *, greater_is_better: bool) -
     if len(best) < 2:
         return ""
     first, ahead = tuned.trials[0], next(iter(best.values()))  # in the order of the trials
-    sentence = _of_two(best[True], best[False], tuned, greater_is_better=greater_is_better)
+    sentence = _of_two(best[True], best[False], tuned)
     gain = abs(first.value - ahead.value)
     if first is ahead or gain < _LEAST_GAIN:
         return sentence
@@ -392,11 +391,7 @@ def verdict_of(tuned: nearlabel.experiments.Tuned, *, greater_is_better: bool) -
 
 
 def _of_two(
-    lazy: nearlabel.experiments.Trial,
-    other: nearlabel.experiments.Trial,
-    tuned: nearlabel.experiments.Tuned,
-    *,
-    greater_is_better: bool,
+    lazy: nearlabel.experiments.Trial, other: nearlabel.experiments.Trial, tuned: nearlabel.experiments.Tuned
 ) -> str:
     """Return a sentence on the best trials of both kinds."""
     gain = abs(lazy.value - other.value)
@@ -404,7 +399,7 @@ def _of_two(
         return f"Neighbours are as good as others here: {lazy.candidate.method} and {other.candidate.method}."
     ahead, behind = (lazy, other) if tuned.trials.index(lazy) < tuned.trials.index(other) else (other, lazy)
     metric = nearlabel.metrics.evaluation.title_of(tuned.metric)
-    by = f"{gain:.4f} {metric}, {_noise(ahead, behind, tuned.metric, greater_is_better)}"
+    by = f"{gain:.4f} {metric}, {_noise(ahead, behind, tuned.metric)}"
     if ahead is other:
         return (
             f"{other.candidate.method} is better here than the best neighbour method, {lazy.candidate.method}, by {by};"
@@ -419,16 +414,13 @@ def _spec_of(trial: nearlabel.experiments.Trial) -> nearlabel.experiments.Method
     return nearlabel.experiments.MethodSpec.of(of.method if of.method_object is None else of.method_object)
 
 
-def _noise(
-    ahead: nearlabel.experiments.Trial, behind: nearlabel.experiments.Trial, metric: str, greater_is_better: bool
-) -> str:
+def _noise(ahead: nearlabel.experiments.Trial, behind: nearlabel.experiments.Trial, metric: str) -> str:
     """Return whether one trial is better than another by more than noise."""
     import numpy as np
 
-    values = np.array([ahead.values, behind.values]).T
-    pairs = nearlabel.comparison.PairedValues(
-        "", metric, ("ahead", "behind"), values, 1 / (len(values) - 1), greater_is_better
-    )
+    values, greater_is_better = np.array([ahead.values, behind.values]).T, ahead.value > behind.value
+    methods, overlap = ("ahead", "behind"), 1 / (len(values) - 1)
+    pairs = nearlabel.comparison.PairedValues("", metric, methods, values, overlap, greater_is_better)
     tests = nearlabel.comparison.paired_tests(pairs, "corrected-t")
     if not tests or not np.isfinite(tests[0].p_value):
         return f"which {len(values)} parts of the rows cannot distinguish from noise"
