@@ -7,15 +7,12 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import nearlabel
 from nearlabel.cli import _console, _data, _model
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.utils.names import SCALES, SEARCHES
-
-if TYPE_CHECKING:
-    from nearlabel.utils.types import FloatArray, Matrix
 
 SUMMARY = "find labels that are probably wrong, and correct them"
 EXAMPLES = (
@@ -238,7 +235,7 @@ def _second(candidate: nearlabel.experiments.Candidate) -> nearlabel.experiments
     return replace(candidate, method=f"{SECOND}:scale=none{metric}", n_neighbors=None, search=None)
 
 
-def _mean_scores(data: nearlabel.datasets.Dataset, *models: Any) -> FloatArray:
+def _mean_scores(data: nearlabel.datasets.Dataset, *models: Any) -> Any:
     """Return the mean of the leave-one-out probabilities."""
     import numpy as np
 
@@ -262,7 +259,7 @@ def _found(
     model: Any,
     label_names: Sequence[str],
     kept: Mapping[str, Sequence[str]],
-    scores: FloatArray | None = None,
+    scores: Any = None,
 ) -> nearlabel.audit.Audit:
     from nearlabel.utils.tables import names_of_rows
 
@@ -369,7 +366,7 @@ def _check_out(arguments: argparse.Namespace) -> None:
     _data.check_output(file, "--out", {"the corrections": (arguments.apply,)}, force=arguments.force)
 
 
-def _changes(data: nearlabel.datasets.Dataset, corrected: Matrix) -> Iterator[tuple[int, str, float]]:
+def _changes(data: nearlabel.datasets.Dataset, corrected: Any) -> Iterator[tuple[int, str, float]]:
     """Yield row, name of the label and new value, NaN for unknown, of each cell that changes."""
     import numpy as np
     from scipy import sparse

@@ -8,13 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import nearlabel
 from nearlabel.cli import _console, _model
-
-if TYPE_CHECKING:
-    from nearlabel.utils.types import FloatArray, Matrix
 
 _USUAL = (  # the columns of a table, as far as there is room
     "hamming_loss", "subset_accuracy", "micro_f1", "average_precision", "jaccard_examples", "macro_f1", "one_error",
@@ -208,9 +205,9 @@ def read_metrics(arguments: argparse.Namespace) -> list[nearlabel.metrics.Metric
 def print_scored(
     arguments: argparse.Namespace,
     metrics: Sequence[nearlabel.metrics.Metric],
-    truth: Matrix,
-    labels: Matrix,
-    scores: FloatArray,
+    truth: Any,
+    labels: Any,
+    scores: Any,
     model: _model.OpenModel,
 ) -> None:
     """Print the metrics of predictions for rows whose label sets are known, in the format of the arguments."""
@@ -236,7 +233,7 @@ def print_scored(
 
 def propensities_of(
     arguments: argparse.Namespace, metrics: Sequence[nearlabel.metrics.Metric], model: _model.OpenModel
-) -> FloatArray | None:
+) -> Any:
     """Return the propensities of labels by the model's training data, if a metric needs them.
 
     Raises
@@ -256,7 +253,7 @@ def propensities_of(
     return nearlabel.metrics.top_k.propensities_of_counts(data.label_counts, data.rows)
 
 
-def _rows(truth: Matrix, labels: Matrix, scores: FloatArray, names: Sequence[str]) -> list[dict[str, Any]]:
+def _rows(truth: Any, labels: Any, scores: Any, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the metrics of each label, with its name."""
     columns = {name: of.tolist() for name, of in nearlabel.metrics.label_table(truth, labels, scores).items()}
     columns["label"] = list(names)

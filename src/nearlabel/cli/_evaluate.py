@@ -10,17 +10,7 @@ from typing import Any
 
 import nearlabel
 from nearlabel.cli import _arguments, _comparison, _console, _data, _matched_data
-from nearlabel.utils.names import (
-    ESTIMATORS,
-    METHODS,
-    NEIGHBOR_METHODS,
-    SAMPLERS,
-    SCALES,
-    SEARCHES,
-    SELECTIONS,
-    TESTS,
-    THRESHOLDS,
-)
+from nearlabel.utils import names
 
 SUMMARY = "compare methods on a data set by cross-validation"
 EXAMPLES = ("nearlabel evaluate emotions --methods mlknn,brknn-a --k 1-30 --scale minmax --out results",)
@@ -46,20 +36,20 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--methods",
         type=_arguments.any_names,
-        default=NEIGHBOR_METHODS,
-        help=f"comma-separated, of {', '.join(METHODS)}, or all; with options after a colon (lpknn:ties=first),"
-        f" thresholds after an @ (mlknn@micro-f), and before a + a feature selection ({', '.join(SELECTIONS)}:"
-        f" igs+mlknn) or a sampler of training data ({', '.join(SAMPLERS)}: mlsmote+mlknn). The option estimator of"
-        f" some methods is one of {', '.join(ESTIMATORS)}. Instead of a name you can give"
+        default=names.NEIGHBOR_METHODS,
+        help=f"comma-separated, of {', '.join(names.METHODS)}, or all; with options after a colon (lpknn:ties=first),"
+        f" thresholds after an @ (mlknn@micro-f), and before a + a feature selection ({', '.join(names.SELECTIONS)}:"
+        f" igs+mlknn) or a sampler of training data ({', '.join(names.SAMPLERS)}: mlsmote+mlknn). The option estimator"
+        f" of some methods is one of {', '.join(names.ESTIMATORS)}. Instead of a name you can give"
         " package.module:Class or ./file.py:Class, which executes the code of that module;"
-        f" default: {','.join(NEIGHBOR_METHODS)}",
+        f" default: {','.join(names.NEIGHBOR_METHODS)}",
     )
     parser.add_argument(
         "--thresholds",
         type=_arguments.some_names,
         default=(),
         help="comma-separated; compare each method with its own decision and with each of these thresholds: a number"
-        f" for all labels (0.3), or tuned on held-out scores: {', '.join(THRESHOLDS)} (options after a colon:"
+        f" for all labels (0.3), or tuned on held-out scores: {', '.join(names.THRESHOLDS)} (options after a colon:"
         " micro-f:beta=2); default: none",
     )
     parser.add_argument(
@@ -85,7 +75,7 @@ def _add_preparation(parser: argparse.ArgumentParser) -> None:
     """Add the options of the preparation."""
     parser.add_argument(
         "--scale",
-        choices=SCALES,
+        choices=names.SCALES,
         help="how to scale numbers (fitted on the training part of each fold); default: none, or minmax if there are"
         " columns of other kinds",
     )
@@ -102,7 +92,7 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
         default=(),
         metavar="SEARCH",
         help="comma-separated; run each method with the exact search and with each of these, and print the difference:"
-        f" {', '.join(SEARCHES)} (options after a colon: faiss-ivf:n_probe=4), or package.module:Class;"
+        f" {', '.join(names.SEARCHES)} (options after a colon: faiss-ivf:n_probe=4), or package.module:Class;"
         " default: exact, not compared",
     )
     parser.add_argument(
@@ -126,7 +116,7 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--test",
-        choices=(*TESTS, "none"),
+        choices=(*names.TESTS, "none"),
         help="significance test over the folds (test data: see --test-data): print below the table which methods are"
         " significantly better than others; see nearlabel compare; default: corrected-t if there are several methods"
         " and folds",
@@ -171,14 +161,10 @@ def main(arguments: argparse.Namespace) -> None:
     _check_test(arguments, len(plan.methods))
     name, problem = _problem(arguments)
     training = problem[0] if isinstance(problem, tuple) else problem
-    usual = arguments.methods in (NEIGHBOR_METHODS, ("all",))
+    usual = arguments.methods in (names.NEIGHBOR_METHODS, ("all",))
     plan = replace(plan, methods=_data.narrowed(plan.methods, training, by_default=usual))
     _print_severe(arguments, plan, problem)
-    comparison: nearlabel.experiments.Plan | nearlabel.experiments.SearchPlan = plan
-    if arguments.search:
-        comparison = nearlabel.experiments.SearchPlan(plan, arguments.search)
-    elif _matched_data.has_copies(problem):
-        comparison = replace(plan, without_copies=True)
+    comparison = _with_copies_or_searches(arguments, plan, problem)
     with _console.progress_bar(f"folds of {name}") as progress:
         records = nearlabel.experiments.run(
             comparison, {name: problem}, out=arguments.out, n_workers=arguments.jobs, progress=progress
@@ -198,6 +184,15 @@ def main(arguments: argparse.Namespace) -> None:
     else:
         per_label = nearlabel.experiments.summarise_labels(records)
         _console.print_json({"metrics": [asdict(cell) for cell in cells], "per_label": per_label})
+
+
+def _with_copies_or_searches(
+    arguments: argparse.Namespace, plan: nearlabel.experiments.Plan, problem: nearlabel.experiments.Problem
+) -> nearlabel.experiments.Plan | nearlabel.experiments.SearchPlan:
+    """Return the plan, of several searches if they are asked for, or else also without copies if there are many."""
+    if arguments.search:
+        return nearlabel.experiments.SearchPlan(plan, arguments.search)
+    return replace(plan, without_copies=True) if _matched_data.has_copies(problem) else plan
 
 
 def _plan(arguments: argparse.Namespace) -> nearlabel.experiments.Plan:

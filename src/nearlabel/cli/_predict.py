@@ -9,14 +9,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias
+from typing import Any, NamedTuple, TextIO, TypeAlias
 
 import nearlabel
 from nearlabel.cli import _arguments, _comparison, _console, _data, _model
 from nearlabel.files.atomic_file import whole_file
-
-if TYPE_CHECKING:
-    from nearlabel.utils.types import BoolArray, FloatArray, Matrix
 
 SUMMARY = "predict labels for a file"
 EXAMPLES = ("nearlabel predict model.skops multidigits --scores top:3 --out predictions.csv",)
@@ -152,9 +149,9 @@ class _Answer(NamedTuple):
     """The predictions for some rows."""
 
     ids: Sequence[Any]
-    labels: Matrix
-    scores: FloatArray | None
-    abstained: BoolArray
+    labels: Any
+    scores: Any
+    abstained: Any
 
 
 class _Told:
@@ -162,7 +159,7 @@ class _Told:
 
     def __init__(self, guarantee: str, control: nearlabel.thresholds.RiskControl | None) -> None:
         self._guarantee, self._control = guarantee, control
-        self._top_scores: list[FloatArray] = []
+        self._top_scores: list[Any] = []
         self._n_abstained = self._n_rows = 0
 
     def see(self, answer: _Answer) -> None:
@@ -219,7 +216,7 @@ def _answers(
             progress(round(_STEPS * share_done), _STEPS)
 
 
-def _without(labels: Matrix, rows: BoolArray) -> Matrix:
+def _without(labels: Any, rows: Any) -> Any:
     """Return label sets, empty in some rows."""
     import numpy as np
     from scipy import sparse
@@ -245,7 +242,7 @@ def _output(arguments: argparse.Namespace, layout: Layout) -> Iterator[Write]:
             yield csv_writer(sys.stdout, layout, separator)
 
 
-def _truth(arguments: argparse.Namespace, model: _model.OpenModel) -> Matrix:
+def _truth(arguments: argparse.Namespace, model: _model.OpenModel) -> Any:
     """Return the label sets of DATA in the model's order of labels, with NaN for unknown labels."""
     from nearlabel.utils.targets import PartialLabels
 
@@ -296,7 +293,7 @@ class Layout:
             raise ValueError(f"--id must name a column other than those of the predictions, got {self._id!r}.")
         self.kinds: Any = {self._id: "cell"} | own  # as `ParquetWriter` takes them
 
-    def columns(self, ids: Sequence[Any], labels: Matrix, scores: FloatArray | None, abstained: BoolArray) -> Columns:
+    def columns(self, ids: Sequence[Any], labels: Any, scores: Any, abstained: Any) -> Columns:
         """Return the columns of a block of rows."""
         import numpy as np
 
@@ -315,7 +312,7 @@ class Layout:
         return columns | {f"score_{name}": scores[:, label].tolist() for label, name in enumerate(self._names)}
 
 
-def _sets(labels: Matrix) -> list[Any]:
+def _sets(labels: Any) -> list[Any]:
     """Return the labels of each row, as column numbers."""
     import numpy as np
     from scipy import sparse

@@ -132,6 +132,12 @@ def set_line_styles(ax: Any) -> None:
     ax.set_prop_cycle(**{name: [style[name] for style in styles] for name in ("color", "linestyle")})
 
 
+def draw_mark(ax: Any, name: str, place: tuple[float, float], number: int, **style: Any) -> None:
+    """Draw an open mark at a point; its number determines the form."""
+    look = {"linestyle": "none", "marker": MARKERS[number % len(MARKERS)], "markerfacecolor": "none"}
+    ax.plot([place[0]], [place[1]], label=name, **look, **style)
+
+
 def dots(n_points: int) -> str:
     """Return the marker of a line; none for many points, which would hide the line and enlarge the page."""
     return "." if n_points < _MOST_DOTS else ""
