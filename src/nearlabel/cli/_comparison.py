@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 import nearlabel
 from nearlabel.cli import _console, _model
+
+# Text, since the help page loads no room.
+Cells: TypeAlias = "Sequence[nearlabel.experiments.Cell]"
 
 _USUAL = (  # the columns of a table, as far as there is room
     "hamming_loss", "subset_accuracy", "micro_f1", "average_precision", "jaccard_examples", "macro_f1", "one_error",
@@ -25,13 +28,7 @@ def directions_of(records: Iterable[nearlabel.experiments.Record]) -> dict[str, 
     return known | {r["metric"]: r["greater_is_better"] for r in records if "greater_is_better" in r}
 
 
-def show(
-    cells: Sequence[nearlabel.experiments.Cell],
-    format_: str,
-    directions: Mapping[str, bool] | None = None,
-    *,
-    every: bool = False,
-) -> None:
+def show(cells: Cells, format_: str, directions: Mapping[str, bool] | None = None, *, every: bool = False) -> None:
     """Print the cells as a table, JSON or CSV; `directions` is whether greater is better, by metric.
 
     A table starts with the usual metrics; metrics that do not fit are printed only if `every` metric is wanted.
@@ -50,9 +47,7 @@ def show_each(figures: Sequence[Any], format_: str, print_dataset: Callable[[str
             print_dataset(dataset, [each for each in figures if each.dataset == dataset])
 
 
-def panels(
-    cells: Sequence[nearlabel.experiments.Cell], metrics: Sequence[str]
-) -> nearlabel.plots.NeighborsPanelsDisplay:
+def panels(cells: Cells, metrics: Sequence[str]) -> nearlabel.plots.NeighborsPanelsDisplay:
     """Return a panel for each metric with each method's means over the number of neighbours."""
     lines: dict[str, dict[str, dict[int, float]]] = {}
     for metric in metrics:
@@ -88,9 +83,7 @@ def _ordered(metrics: Iterable[str], *, every: bool) -> list[str]:
     return metrics if every else sorted(metrics, key=lambda name: _USUAL.index(name) if name in _USUAL else len(_USUAL))
 
 
-def _print_dataset(
-    dataset: str, cells: Sequence[nearlabel.experiments.Cell], directions: Mapping[str, bool], *, every: bool
-) -> None:
+def _print_dataset(dataset: str, cells: Cells, directions: Mapping[str, bool], *, every: bool) -> None:
     """Print the means of each method and, over several k, its best ones."""
     metrics = _ordered((cell.metric for cell in cells), every=every)
     numbers = sorted({cell.n_neighbors for cell in cells if isinstance(cell.n_neighbors, int)})
@@ -111,16 +104,14 @@ def _print_dataset(
         _console.print_text(f"{n_left_out} more metric{s}: use a wider terminal or --format csv.")
 
 
-def _method_table(
-    title: str, cells: Sequence[nearlabel.experiments.Cell], columns: Sequence[Mapping[str, str]]
-) -> _console.MethodTable:
+def _method_table(title: str, cells: Cells, columns: Sequence[Mapping[str, str]]) -> _console.MethodTable:
     """Return the table of columns, each a text by method; methods without any text are left out."""
     methods = dict.fromkeys(cell.method for cell in cells)
     rows = {method: [column.get(method, "") for column in columns] for method in methods}
     return _console.MethodTable(title, {method: row for method, row in rows.items() if any(row)})
 
 
-def _means(cells: Sequence[nearlabel.experiments.Cell], greater_is_better: bool | None) -> dict[str, str]:
+def _means(cells: Cells, greater_is_better: bool | None) -> dict[str, str]:
     """Return, by method, the mean of one metric over folds (and over k if there are several); a star marks the best."""
     means = {cell.method: cell for cell in cells if not isinstance(cell.n_neighbors, int)}  # or of a method without k
     several = len({cell.n_neighbors for cell in cells if isinstance(cell.n_neighbors, int)}) > 1
@@ -133,7 +124,7 @@ def _means(cells: Sequence[nearlabel.experiments.Cell], greater_is_better: bool 
     }
 
 
-def _best(cells: Sequence[nearlabel.experiments.Cell], greater_is_better: bool | None) -> dict[str, str]:
+def _best(cells: Cells, greater_is_better: bool | None) -> dict[str, str]:
     """Return by method the best value of one metric over the numbers of neighbours, and where."""
     if greater_is_better is None:
         return {}

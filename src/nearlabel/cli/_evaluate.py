@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import nearlabel
 from nearlabel.cli import _arguments, _comparison, _console, _data, _matched_data
@@ -152,6 +152,10 @@ def _order(text: str) -> int:
     return int(text)
 
 
+# Text, since the help page loads no room.
+Problem: TypeAlias = "nearlabel.experiments.Problem"
+Records: TypeAlias = "Sequence[nearlabel.experiments.Record]"
+
 _METRICS_OF_SEARCHES = ("micro_f1",)  # unless others are asked for
 
 
@@ -187,7 +191,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def _with_copies_or_searches(
-    arguments: argparse.Namespace, plan: nearlabel.experiments.Plan, problem: nearlabel.experiments.Problem
+    arguments: argparse.Namespace, plan: nearlabel.experiments.Plan, problem: Problem
 ) -> nearlabel.experiments.Plan | nearlabel.experiments.SearchPlan:
     """Return the plan, of several searches if they are asked for, or else also without copies if there are many."""
     if arguments.search:
@@ -214,9 +218,7 @@ def _plan(arguments: argparse.Namespace) -> nearlabel.experiments.Plan:
     )
 
 
-def _print_severe(
-    arguments: argparse.Namespace, plan: nearlabel.experiments.Plan, problem: nearlabel.experiments.Problem
-) -> None:
+def _print_severe(arguments: argparse.Namespace, plan: nearlabel.experiments.Plan, problem: Problem) -> None:
     """Print faults of the training data for these methods."""
     _data.print_severe(
         problem[0] if isinstance(problem, tuple) else problem,
@@ -229,8 +231,8 @@ def _print_severe(
 def _print_tables(
     arguments: argparse.Namespace,
     plan: nearlabel.experiments.Plan,
-    problem: nearlabel.experiments.Problem,
-    records: Sequence[nearlabel.experiments.Record],
+    problem: Problem,
+    records: Records,
     cells: Sequence[nearlabel.experiments.Cell],
 ) -> None:
     """Print the metrics, which methods are better, the figures of labels if asked for, and those without copies."""
@@ -275,7 +277,7 @@ def _check_test(arguments: argparse.Namespace, n_methods: int) -> None:
         )
 
 
-def _show_order(records: Sequence[nearlabel.experiments.Record], test: str | None, *, every: bool) -> None:
+def _show_order(records: Records, test: str | None, *, every: bool) -> None:
     """Print which methods are significantly better than others, if there are several, on several folds."""
     n_folds = len({(record["seed"], record["fold"]) for record in records})
     n_methods = len({record["method"] for record in records})
@@ -306,7 +308,7 @@ def _number(option: str, text: str) -> int:
     return int(text)
 
 
-def _problem(arguments: argparse.Namespace) -> tuple[str, nearlabel.experiments.Problem]:
+def _problem(arguments: argparse.Namespace) -> tuple[str, Problem]:
     if arguments.cv != "given":
         dataset = _data.open_training_data(arguments)
         test = _matched_data.open_test_data(arguments, dataset)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from math import nan
-from typing import Any
+from typing import Any, TypeAlias
 
 import nearlabel
 from nearlabel.cli import _arguments, _console, _data, _matched_data, _model, _training
@@ -18,6 +18,12 @@ EXAMPLES = (
 )
 LOADS = ("datasets", "experiments", "metrics")
 
+
+# Text, since the help page loads no room.
+Dataset: TypeAlias = "nearlabel.datasets.Dataset"
+Plan: TypeAlias = "nearlabel.experiments.Candidate | nearlabel.experiments.NeighborsChoice"
+Chosen: TypeAlias = "nearlabel.experiments.ChosenNeighbors"
+Tuned: TypeAlias = "nearlabel.experiments.Tuned"
 
 AUTO, NONE = "auto", "none"
 MOST = 30  # numbers of neighbours of a named method that auto tries
@@ -222,9 +228,7 @@ def _choice(arguments: argparse.Namespace) -> nearlabel.experiments.NeighborsCho
     )
 
 
-def _print_severe(
-    data: nearlabel.datasets.Dataset, plan: nearlabel.experiments.Candidate | nearlabel.experiments.NeighborsChoice
-) -> None:
+def _print_severe(data: Dataset, plan: Plan) -> None:
     """Print severe problems of the data, except those that the named candidate, or the selection, fixes."""
     if isinstance(plan, nearlabel.experiments.NeighborsChoice):
         _data.print_severe(data, scales=_CHOSEN_SCALES, searches=_CHOSEN_SEARCHES, by_neighbors=True)
@@ -233,9 +237,7 @@ def _print_severe(
         _data.print_severe(data, scales=(plan.scale,), searches=(str(plan.search),), by_neighbors=has_neighbors)
 
 
-def _chosen(
-    plan: nearlabel.experiments.Candidate | nearlabel.experiments.NeighborsChoice, data: nearlabel.datasets.Dataset
-) -> nearlabel.experiments.ChosenNeighbors:
+def _chosen(plan: Plan, data: Dataset) -> Chosen:
     """Return the result of the selection, or the named candidate as the only one."""
     if isinstance(plan, nearlabel.experiments.Candidate):
         return nearlabel.experiments.ChosenNeighbors(plan, nan, nan, 1)
@@ -256,16 +258,14 @@ def _tuning(arguments: argparse.Namespace, candidate: nearlabel.experiments.Cand
     )
 
 
-def _measured(chosen: nearlabel.experiments.ChosenNeighbors, tuned: nearlabel.experiments.Tuned | None) -> str:
+def _measured(chosen: Chosen, tuned: Tuned | None) -> str:
     """Return how the scores were measured; those of a selected method are a little optimistic."""
     if tuned is None:
         return ""
     return tuned.measured + "; method selected on the same rows" * (chosen.n_candidates > 1)
 
 
-def _in_words(
-    metric: str, chosen: nearlabel.experiments.ChosenNeighbors, tuned: nearlabel.experiments.Tuned | None
-) -> str:
+def _in_words(metric: str, chosen: Chosen, tuned: Tuned | None) -> str:
     """Return which models the model was selected from; empty if nothing was selected."""
     title = nearlabel.metrics.evaluation.title_of(metric)
     if chosen.n_candidates > 1:

@@ -7,10 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import nearlabel
 from nearlabel.cli import _console, _data
+
+# Text, since the help page loads no room.
+Dataset: TypeAlias = "nearlabel.datasets.Dataset"
 
 _MOST_NAMED = 5
 
@@ -29,7 +32,7 @@ class Matching(NamedTuple):
     model: nearlabel.persistence.DataSummary
     kinds: Sequence[str] = ()
 
-    def open(self, arguments: argparse.Namespace) -> tuple[nearlabel.datasets.Dataset, list[str]]:
+    def open(self, arguments: argparse.Namespace) -> tuple[Dataset, list[str]]:
         """Return DATA with the features and labels of the model, and notes for the user."""
         arguments = self.columns_of(arguments)
         return self.match(_data.open_data(arguments), tags=_data.has_tags(arguments))
@@ -55,9 +58,7 @@ class Matching(NamedTuple):
         )
         return _data.changed(arguments, **found)
 
-    def match(
-        self, data: nearlabel.datasets.Dataset, *, tags: bool = False
-    ) -> tuple[nearlabel.datasets.Dataset, list[str]]:
+    def match(self, data: Dataset, *, tags: bool = False) -> tuple[Dataset, list[str]]:
         """Return data with the features and labels of the model, and notes for the user.
 
         Features and labels are matched by name, or by position if the model has no names. Labels unknown to the model
@@ -83,9 +84,7 @@ class Matching(NamedTuple):
         notes += [f"Labels unknown to the model are left out: {_some(unknown)}."] if unknown else []
         return replace(data, Y=_columns(data.Y, positions), label_names=names), notes
 
-    def open_with_new_labels(
-        self, arguments: argparse.Namespace
-    ) -> tuple[nearlabel.datasets.Dataset, Sequence[str] | None]:
+    def open_with_new_labels(self, arguments: argparse.Namespace) -> tuple[Dataset, Sequence[str] | None]:
         """Return DATA with the features and labels of the model, after these its new labels; and all names.
 
         Raises
@@ -108,7 +107,7 @@ class Matching(NamedTuple):
             _check_labels(lacking, names, data.label_names, tags=False)
         return replace(data, Y=_columns(data.Y, positions), label_names=every), every
 
-    def with_features(self, data: nearlabel.datasets.Dataset) -> nearlabel.datasets.Dataset:
+    def with_features(self, data: Dataset) -> Dataset:
         """Return data with the features of the model, in its order."""
         names = self.features_among(data.feature_names)
         if names == data.feature_names:
@@ -192,9 +191,7 @@ def _some(names: Sequence[str]) -> str:
 # A split of one's own: training data in DATA, test data in another file, matched by name.
 
 
-def open_test_data(
-    arguments: argparse.Namespace, training: nearlabel.datasets.Dataset
-) -> nearlabel.datasets.Dataset | None:
+def open_test_data(arguments: argparse.Namespace, training: Dataset) -> Dataset | None:
     """Return the test data, with the features and labels of the training data in their order; None if none are named.
 
     Raises
@@ -215,9 +212,7 @@ def open_test_data(
     return matched
 
 
-def open_test_rows(
-    arguments: argparse.Namespace, training: nearlabel.datasets.Dataset
-) -> nearlabel.datasets.Dataset | None:
+def open_test_rows(arguments: argparse.Namespace, training: Dataset) -> Dataset | None:
     """Return the test data, with the features of the training data in their order, whatever their values and labels.
 
     Raises
@@ -232,7 +227,7 @@ def open_test_rows(
         return _matching_of(training).with_features(_widened(test, training.feature_names))
 
 
-def _of_test_data(arguments: argparse.Namespace, training: nearlabel.datasets.Dataset) -> argparse.Namespace:
+def _of_test_data(arguments: argparse.Namespace, training: Dataset) -> argparse.Namespace:
     """Return arguments that read the test data: of a table, the features and labels of the training data only.
 
     Columns that are ignored, saved or used as groups in the training data may be missing.
@@ -249,7 +244,7 @@ def _of_test_data(arguments: argparse.Namespace, training: nearlabel.datasets.Da
     return _data.changed(arguments, ignore=others or None)
 
 
-def _matching_of(training: nearlabel.datasets.Dataset) -> Matching:
+def _matching_of(training: Dataset) -> Matching:
     features, labels = training.feature_names, tuple(training.label_names)
     names = None if isinstance(features, nearlabel.datasets.tables.NumberedNames) else tuple(features)
     summary = nearlabel.persistence.DataSummary
@@ -266,7 +261,7 @@ def _told_of_test_data() -> Iterator[None]:
         raise ValueError(told) from error
 
 
-def _widened(test: nearlabel.datasets.Dataset, names: Sequence[str]) -> nearlabel.datasets.Dataset:
+def _widened(test: Dataset, names: Sequence[str]) -> Dataset:
     """Return the rows of a svmlight file, which ends at the last feature that it has, with all features."""
     from scipy import sparse
 
@@ -277,9 +272,7 @@ def _widened(test: nearlabel.datasets.Dataset, names: Sequence[str]) -> nearlabe
     return replace(test, X=X, feature_names=names, feature_kinds=())  # all are numbers
 
 
-def scores_on(
-    model: Any, test: nearlabel.datasets.Dataset, training: nearlabel.datasets.Dataset
-) -> Mapping[str, float]:
+def scores_on(model: Any, test: Dataset, training: Dataset) -> Mapping[str, float]:
     """Return the metrics of a fitted model on test data that are defined, also without copies of training samples."""
     import numpy as np
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import nearlabel
 from nearlabel.cli import _arguments, _console, _data, _matched_data, _model, _training
@@ -23,6 +23,12 @@ EXAMPLES = (
 )
 LOADS = ("comparison", "datasets", "experiments", "metrics", "persistence")
 
+
+# Text, since the help page loads no room.
+Dataset: TypeAlias = "nearlabel.datasets.Dataset"
+Line: TypeAlias = "nearlabel.experiments.Line"
+Trial: TypeAlias = "nearlabel.experiments.Trial"
+Tuned: TypeAlias = "nearlabel.experiments.Tuned"
 
 USUAL_SCALES, SCALES_OF_MIXED = ("none", "minmax"), ("minmax", "standard")
 USUAL_SEARCHES, SEARCHES_OF_MIXED = ("exact", "exact:metric=cosine"), ("exact",)
@@ -169,9 +175,7 @@ def _tuning(arguments: argparse.Namespace) -> nearlabel.experiments.Tuning:
     )
 
 
-def _tuned(
-    tuning: nearlabel.experiments.Tuning, data: nearlabel.datasets.Dataset, arguments: argparse.Namespace, start: float
-) -> nearlabel.experiments.Tuned:
+def _tuned(tuning: nearlabel.experiments.Tuning, data: Dataset, arguments: argparse.Namespace, start: float) -> Tuned:
     """Try what there is time for since `start`."""
     tuning = replace(tuning, without_copies=_matched_data.has_copies(data))
     if arguments.time_limit is not None:
@@ -188,7 +192,7 @@ def _with_thresholds(methods: Iterable[str], thresholds: Sequence[str]) -> tuple
     return tuple(dict.fromkeys(specs))
 
 
-def _plain(tuned: nearlabel.experiments.Tuned, verdict: str) -> dict[str, Any]:
+def _plain(tuned: Tuned, verdict: str) -> dict[str, Any]:
     left_out = [{**line._asdict(), "reason": reason} for line, reason in tuned.left_out]
     return {
         "metric": tuned.metric,
@@ -201,7 +205,7 @@ def _plain(tuned: nearlabel.experiments.Tuned, verdict: str) -> dict[str, Any]:
     }
 
 
-def _print(tuned: nearlabel.experiments.Tuned, data: nearlabel.datasets.Dataset, verdict: str) -> None:
+def _print(tuned: Tuned, data: Dataset, verdict: str) -> None:
     """Print the leaderboard, the metric of the selection, and the verdict."""
     print_leaderboard(tuned, data)
     values = {"nested cross-validation": tuned.scores.get(tuned.metric)}
@@ -216,12 +220,7 @@ def _print(tuned: nearlabel.experiments.Tuned, data: nearlabel.datasets.Dataset,
         _console.print_text(verdict)
 
 
-def _print_model(
-    kept: _training.KeptModel | None,
-    tuned: nearlabel.experiments.Tuned,
-    data: nearlabel.datasets.Dataset,
-    arguments: argparse.Namespace,
-) -> None:
+def _print_model(kept: _training.KeptModel | None, tuned: Tuned, data: Dataset, arguments: argparse.Namespace) -> None:
     """Print the model that was saved, or how to save one."""
     if kept is not None:
         kept.print()
@@ -259,14 +258,14 @@ def size_in_file(model: Any) -> int | None:
             return None
 
 
-def as_records(tuned: nearlabel.experiments.Tuned) -> list[dict[str, Any]]:
+def as_records(tuned: Tuned) -> list[dict[str, Any]]:
     """Return every trial, best first, flat."""
     return [_record(trial, tuned) for trial in tuned.trials]
 
 
-def print_leaderboard(tuned: nearlabel.experiments.Tuned, data: nearlabel.datasets.Dataset) -> None:
+def print_leaderboard(tuned: Tuned, data: Dataset) -> None:
     """Print each method, scaling and search with its best number of neighbours, and what was left out."""
-    best: dict[nearlabel.experiments.Line, nearlabel.experiments.Trial] = {}
+    best: dict[Line, Trial] = {}
     for trial in tuned.trials:
         best.setdefault(nearlabel.experiments.Line.of(trial.candidate), trial)
     thresholds = _common_thresholds(best)
@@ -279,14 +278,14 @@ def print_leaderboard(tuned: nearlabel.experiments.Tuned, data: nearlabel.datase
     _print_left_out(tuned)
 
 
-def _title(tuned: nearlabel.experiments.Tuned, data: nearlabel.datasets.Dataset, thresholds: str) -> str:
+def _title(tuned: Tuned, data: Dataset, thresholds: str) -> str:
     n_rows = data.X.shape[0]
     sample = f" on {tuned.n_samples} of {n_rows} rows" if tuned.n_samples not in (None, n_rows) else ""
     cut = f", thresholds {thresholds}" if thresholds else ""
     return f"{data.name}: {len(tuned.trials)} models{sample}{cut}; each line with its best k"
 
 
-def _print_left_out(tuned: nearlabel.experiments.Tuned) -> None:
+def _print_left_out(tuned: Tuned) -> None:
     """Print which lines were left out for each reason."""
     by_reason: dict[str, list[str]] = {}
     for line, reason in tuned.left_out:
@@ -295,18 +294,13 @@ def _print_left_out(tuned: nearlabel.experiments.Tuned) -> None:
         _console.print_text(f"Left out: {', '.join(lines)}: {reason}.")
 
 
-def _common_thresholds(lines: dict[nearlabel.experiments.Line, nearlabel.experiments.Trial]) -> str:
+def _common_thresholds(lines: dict[Line, Trial]) -> str:
     """Return the thresholds that most lines have, which are printed once."""
     ((thresholds, n_lines),) = Counter(line.method.partition("@")[2] for line in lines).most_common(1)
     return thresholds if 2 * n_lines > len(lines) else ""
 
 
-def _row(
-    line: nearlabel.experiments.Line,
-    trial: nearlabel.experiments.Trial,
-    tuned: nearlabel.experiments.Tuned,
-    thresholds: str,
-) -> tuple[str, ...]:
+def _row(line: Line, trial: Trial, tuned: Tuned, thresholds: str) -> tuple[str, ...]:
     k = "" if trial.candidate.n_neighbors is None else str(trial.candidate.n_neighbors)
     cost = tuned.costs.get(line)
     seconds = ("", "") if cost is None else (_short(cost.fit_seconds), _short(cost.predict_seconds))
@@ -324,7 +318,7 @@ def _short_method(method: str, thresholds: str) -> str:
     return method if own == thresholds else f"{method}@{own or 'own'}"
 
 
-def _features(line: nearlabel.experiments.Line) -> str:
+def _features(line: Line) -> str:
     """Return the scaling of the features and the metric of the search, if they are not the defaults."""
     search = "" if line.search in (None, _EXACT) else str(line.search).removeprefix(f"{_EXACT}:metric=")
     if not search:
@@ -337,7 +331,7 @@ def _short(value: float) -> str:
     return f"{value:.{2 if value < 1 else 1 if value < 10 else 0}f}"
 
 
-def _spread(trial: nearlabel.experiments.Trial) -> float:
+def _spread(trial: Trial) -> float:
     """Return the standard deviation over the parts on which the metric is defined."""
     import numpy as np
 
@@ -346,7 +340,7 @@ def _spread(trial: nearlabel.experiments.Trial) -> float:
     return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
 
 
-def _record(trial: nearlabel.experiments.Trial, tuned: nearlabel.experiments.Tuned) -> dict[str, Any]:
+def _record(trial: Trial, tuned: Tuned) -> dict[str, Any]:
     of, cost = trial.candidate, tuned.costs.get(nearlabel.experiments.Line.of(trial.candidate))
     return {
         "method": of.method,
@@ -369,13 +363,13 @@ _LEAST_GAIN = 5e-5  # what four digits show
 _UNLIKE = "; folds train on fewer rows than leave-one-out, --cv 5 treats both in the same way"
 
 
-def verdict_of(tuned: nearlabel.experiments.Tuned) -> str:
+def verdict_of(tuned: Tuned) -> str:
     """Return a sentence on the best method by neighbours and the best other one; empty unless there are both.
 
     They are compared by the corrected t-test on the parts of the rows. A mixture contains both, so it belongs to
     neither kind; if it is ahead of both, the sentence reports it.
     """
-    best: dict[bool, nearlabel.experiments.Trial] = {}  # by whether it is by neighbours
+    best: dict[bool, Trial] = {}  # by whether it is by neighbours
     for trial in tuned.trials:
         if not _spec_of(trial).mixes_neighbors:
             best.setdefault(_spec_of(trial).is_lazy, trial)
@@ -390,9 +384,7 @@ def verdict_of(tuned: nearlabel.experiments.Tuned) -> str:
     return f"{sentence} {mixture}, {gain:.4f} ahead of {ahead.candidate.method}."
 
 
-def _of_two(
-    lazy: nearlabel.experiments.Trial, other: nearlabel.experiments.Trial, tuned: nearlabel.experiments.Tuned
-) -> str:
+def _of_two(lazy: Trial, other: Trial, tuned: Tuned) -> str:
     """Return a sentence on the best trials of both kinds."""
     gain = abs(lazy.value - other.value)
     if gain < _LEAST_GAIN:
@@ -409,12 +401,12 @@ def _of_two(
     return f"Neighbours are best here: {lazy.candidate.method} is ahead of {other.candidate.method} by {by}{unlike}."
 
 
-def _spec_of(trial: nearlabel.experiments.Trial) -> nearlabel.experiments.MethodSpec:
+def _spec_of(trial: Trial) -> nearlabel.experiments.MethodSpec:
     of = trial.candidate
     return nearlabel.experiments.MethodSpec.of(of.method if of.method_object is None else of.method_object)
 
 
-def _noise(ahead: nearlabel.experiments.Trial, behind: nearlabel.experiments.Trial, metric: str) -> str:
+def _noise(ahead: Trial, behind: Trial, metric: str) -> str:
     """Return whether one trial is better than another by more than noise."""
     import numpy as np
 
