@@ -165,9 +165,8 @@ def main(arguments: argparse.Namespace) -> None:
     chosen = _chosen(plan, data)
     tuned = None
     if arguments.validate != NONE:
-        tuning = replace(
-            _tuning(arguments, chosen.candidate), without_copies=test is None and _matched_data.has_copies(data)
-        )
+        without_copies = test is None and _matched_data.has_copies(data)
+        tuning = replace(_tuning(arguments, chosen.candidate), without_copies=without_copies)
         with _console.progress_bar(f"models of {data.name}") as progress:
             tuned = tuning.run(data, progress=progress)
     kept = _training.KeptModel.of(
@@ -192,13 +191,8 @@ def _named(arguments: argparse.Namespace) -> nearlabel.experiments.Candidate:
     method = calibrated if arguments.thresholds in (None, NONE) else f"{calibrated}@{arguments.thresholds}"
     scale = arguments.scale or _data.usual_scale(arguments)
     k = None if arguments.k == AUTO else arguments.k
-    named = nearlabel.experiments.Candidate(
-        method,
-        k,
-        scale,
-        arguments.search or nearlabel.experiments.usual_search(scale),
-        impute=_data.imputation(arguments),
-    )
+    search = arguments.search or nearlabel.experiments.usual_search(scale)
+    named = nearlabel.experiments.Candidate(method, k, scale, search, impute=_data.imputation(arguments))
     has_neighbors = nearlabel.experiments.MethodSpec.of(method).has_neighbors
     if not has_neighbors and arguments.k is not None:
         raise ValueError(f"--k must go with a method by neighbours, got {arguments.method}.")

@@ -72,7 +72,7 @@ def _summary(facts: Facts) -> Markup:
         ("Flagged cells", facts["n_issues"]),
         ("Listed below", len(facts["cells"])),
         ("Samples that are neighbours of no other sample", facts["n_antihubs"]),
-        *([("Method", facts["by"])] if facts["by"] else []),
+        ("Method", facts["by"] or None),
         ("Made with", shown_environments(facts["made_with"])),
     ]
     return join(facts_list(pairs), notes([_HOW]))

@@ -125,14 +125,13 @@ def _changes(changes: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     """Return the changes of the training samples since the fit, and the stale settings."""
     if changes is None:
         return []
-    pairs = [
+    stale = [words for name, words in _STALE.items() if changes[name]]
+    return [
         ("Samples added since the fit", str(changes["added"])),
         ("Samples removed since", str(changes["forgotten"])),
+        *([("New labels", str(len(changes["new_labels"])))] if changes["new_labels"] else []),
+        ("Tuned before these changes", ", ".join(stale) or "nothing"),
     ]
-    if changes["new_labels"]:
-        pairs.append(("New labels", str(len(changes["new_labels"]))))
-    stale = [words for name, words in _STALE.items() if changes[name]]
-    return [*pairs, ("Tuned before these changes", ", ".join(stale) if stale else "nothing")]
 
 
 def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
@@ -145,8 +144,8 @@ def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
         ("Saved", card["created"]),
         ("Trained on", data["name"]),
         *((f"Training {name}", value) for name, value in known),
-        *([("Guarantee", card["guarantee"])] if card.get("guarantee") else []),
-        *([("Saved columns of training samples", ", ".join(card["kept"]))] if card.get("kept") else []),
+        ("Guarantee", card.get("guarantee") or None),
+        ("Saved columns of training samples", ", ".join(card.get("kept", ())) or None),
         *_changes(card.get("changes")),
         ("Versions", libraries),
         ("Figures made with", _sections.shown_environments(made_with)),
