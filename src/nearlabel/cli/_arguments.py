@@ -51,7 +51,7 @@ def numbers(text: str) -> tuple[int, ...]:
 
 
 def whole_number(least: int, expected: str, *words: str) -> Callable[[str], str | int]:
-    """Return a parser of whole numbers from `least`, and of some words; an error says what is `expected`."""
+    """Return a parser of whole numbers from `least`, and of some words; errors name what is `expected`."""
 
     def parse(text: str) -> str | int:
         if text in words:

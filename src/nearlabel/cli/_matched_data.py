@@ -24,7 +24,7 @@ class Matching(NamedTuple):
     Parameters
     ----------
     model : DataSummary
-        What the model's card says of its training data.
+        Summary of the training data on the model's card.
     kinds : sequence of str
         Kinds of the model's features, empty if all are numbers.
     """

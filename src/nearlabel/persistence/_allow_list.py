@@ -13,8 +13,8 @@ from typing import Any
 
 from nearlabel.utils.names import BUILT
 
-# Built from attributes, without a call of the constructor; named tuples from their items. By module of nearlabel, in
-# addition to what is declared (`BUILT`).
+# Built from attributes, without a call of the constructor; named tuples from their items. Modules of nearlabel and
+# their types; those with a name in specifications are in `BUILT`.
 _OBJECTS = {
     "lazy._cmlknn": ("Memberships",),
     "lazy._distance_regression": ("DistanceRegression",),
