@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from nearlabel.cli._matched_data import match_to
+from nearlabel.cli._matched_data import Matching
 from nearlabel.datasets import Dataset
 from nearlabel.datasets.tables import columns_of_model
 from nearlabel.persistence import DataSummary
@@ -24,7 +24,7 @@ def data_of(X, Y, features="xyz", labels="ab"):
 def test_columns_are_found_by_name(storage):
     """Features and labels in another order; one that the model does not know is left out."""
     data = Dataset(storage([[1.0, 2, 3]]), storage([[1, 0, 1, 0]]), tuple("xyz"), ("a", "b", "c", "new"), "toy")
-    matched, notes = match_to(NAMED, data)
+    matched, notes = Matching(NAMED).match(data)
     X, Y = ((part.toarray() if sparse.issparse(part) else part).tolist() for part in (matched.X, matched.Y))
     assert (X, Y) == ([[3, 1]], [[0, 0, 1]])
     assert (matched.feature_names, matched.label_names) == (("z", "x"), ("b", "new", "a"))
@@ -33,7 +33,7 @@ def test_columns_are_found_by_name(storage):
 
 def test_a_tag_that_no_row_has():
     """Nothing names it: it is absent from every row."""
-    data, notes = match_to(NAMED, data_of([[1, 2, 3]], [[1, 0, 1]], labels="abc"), tags=True)
+    data, notes = Matching(NAMED).match(data_of([[1, 2, 3]], [[1, 0, 1]], labels="abc"), tags=True)
     assert data.Y.tolist() == [[0, 0, 1]]
     assert notes == [
         "No row of the data has the label 'new'.",
@@ -46,7 +46,7 @@ def test_a_label_that_the_data_do_not_name():
     with pytest.raises(
         ValueError, match=r"DATA must have every label of the model, got none named 'new'\. Hint: --lab"
     ):
-        match_to(NAMED, data_of([[1, 2, 3]], [[1, 0, 1]], labels="abc"))
+        Matching(NAMED).match(data_of([[1, 2, 3]], [[1, 0, 1]], labels="abc"))
 
 
 def test_no_known_tag():
@@ -55,13 +55,13 @@ def test_no_known_tag():
         r"DATA must have tags that are known to the model, such as 'b', 'new', 'a', got 'a\|b', 'c'\. Hint: --labels-"
     )
     with pytest.raises(ValueError, match=message):
-        match_to(NAMED, data_of([[1, 2, 3]], [[1, 0]], labels=("a|b", "c")), tags=True)
+        Matching(NAMED).match(data_of([[1, 2, 3]], [[1, 0]], labels=("a|b", "c")), tags=True)
 
 
 def test_a_feature_that_the_data_lack():
     """It is named."""
     with pytest.raises(ValueError, match="DATA must have the features of the model, got none named 'z'"):
-        match_to(NAMED, data_of([[1, 2]], [[1, 0]], features="xy"))
+        Matching(NAMED).match(data_of([[1, 2]], [[1, 0]], features="xy"))
 
 
 @pytest.mark.parametrize("names", [None, ("0", "1", "2")])
@@ -69,25 +69,25 @@ def test_columns_without_names(names):
     """A model that was fitted to arrays takes columns by position, and as many as it had."""
     data = data_of([[1, 2, 3]], [[1, 0]])
     summary = DataSummary(features=3, feature_names=names, labels=2, label_names=("0", "1"))
-    assert match_to(summary, data) == (data, [])
+    assert Matching(summary).match(data) == (data, [])
     with pytest.raises(
         ValueError, match=r"DATA must have the 4 features of the model, got 3\. Hint: --ignore and --lab"
     ):
-        match_to(DataSummary(features=4, labels=2), data)
+        Matching(DataSummary(features=4, labels=2)).match(data)
     with pytest.raises(ValueError, match="DATA must have the 1 labels of the model, got 2"):
-        match_to(DataSummary(features=3, labels=1), data)
+        Matching(DataSummary(features=3, labels=1)).match(data)
 
 
 def test_columns_that_are_named_by_their_numbers():
     """The columns of an array are found by number where data have such names, as svmlight files and frames have."""
-    data, _ = match_to(DataSummary(features=2, labels=2), data_of([[1, 2, 3]], [[1, 0]], features="210"))
+    data, _ = Matching(DataSummary(features=2, labels=2)).match(data_of([[1, 2, 3]], [[1, 0]], features="210"))
     assert (data.X.tolist(), data.feature_names) == ([[3, 2]], ("0", "1"))
 
 
 def test_tags_that_are_numbers():
     """They are names, not positions: 2 is none of the model's."""
     summary = DataSummary(features=3, labels=2, label_names=("0", "1"))
-    data, notes = match_to(summary, data_of([[1, 2, 3]], [[1, 1]], labels="12"), tags=True)
+    data, notes = Matching(summary).match(data_of([[1, 2, 3]], [[1, 1]], labels="12"), tags=True)
     assert (data.Y.tolist(), len(notes)) == ([[0, 1]], 2)
 
 

@@ -161,15 +161,17 @@ def test_the_bar_shows_the_time_that_the_work_expects(monkeypatch, capsys):
     """It runs down until the next estimate, and not below 0; rich's own is shown where there is none."""
     now = [1000.0]
     monkeypatch.setattr(_console.time, "monotonic", lambda: now[0])
-    left = _console._Left()
-    assert not left
+    progress_module = pytest.importorskip("rich.progress")
+    left = _console._time_left_column(progress_module)
+    bars = progress_module.Progress(left)
+    bars.add_task("work")
+    assert "left" not in str(left.render(bars.tasks[0]))
     left.expect(3725.5)
-    assert left
-    assert str(left) == "1:02:06"
+    assert str(left.render(bars.tasks[0])) == "1:02:06 left"
     now[0] += 3700
-    assert str(left) == "0:00:26"
+    assert str(left.render(bars.tasks[0])) == "0:00:26 left"
     now[0] += 100
-    assert str(left) == "0:00:00"
+    assert str(left.render(bars.tasks[0])) == "0:00:00 left"
 
 
 @pytest.mark.parametrize("terminal", [True, False])

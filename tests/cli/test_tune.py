@@ -143,7 +143,7 @@ def test_a_mixture_is_of_no_kind(values, sentence):
         Trial(Candidate(methods[kind], None, "none", None), value, "folds", tuple(value + 0.01 * np.arange(5)))
         for kind, value in values.items()
     ]
-    verdict = verdict_of(Tuned(tuple(trials), "micro_f1", {}, ""), greater_is_better=True)
+    verdict = verdict_of(Tuned(tuple(trials), "micro_f1", {}, ""))
     assert re.match(sentence, verdict)
     assert ("A mixture of both" in verdict) == ("A mixture of both" in sentence)
 

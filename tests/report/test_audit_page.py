@@ -118,12 +118,12 @@ def test_suspicious_labels_of_a_model(monkeypatch):
     X, Y = rng.normal(size=(40, 2)), rng.integers(0, 2, (40, 2))
     data = Dataset(X, Y, ("x", "y"), ("calm", "loud"), "songs")
     model = MLkNN(3).fit(X, Y)
-    facts = suspicious_labels(model, 40, data.label_names, {"title": [f"song {row}" for row in range(40)]})
+    facts = suspicious_labels(model, data, data.label_names, {"title": [f"song {row}" for row in range(40)]})
     expected = audit(model, n_cells=10, label_names=data.label_names)
     assert [(c["row"], c["label"]) for c in facts["cells"]] == [(c.row, c.label_name) for c in expected.cells]
     assert facts["cells"][0]["name"] == f"song {expected.cells[0].row}"
     assert facts["n_issues"] == expected.n_issues
-    assert suspicious_labels(IBLR(3).fit(X, Y), 40, data.label_names, {}) is None
-    assert suspicious_labels(BRkNN(40).fit(X, Y), 40, data.label_names, {}) is None
+    assert suspicious_labels(IBLR(3).fit(X, Y), data, data.label_names, {}) is None
+    assert suspicious_labels(BRkNN(40).fit(X, Y), data, data.label_names, {}) is None
     monkeypatch.setattr(_facts, "_MOST_ROWS", 39)
-    assert "40 training samples are too many" in suspicious_labels(model, 40, data.label_names, {})["note"]
+    assert "40 training samples are too many" in suspicious_labels(model, data, data.label_names, {})["note"]

@@ -60,11 +60,15 @@ class _Parser(argparse.ArgumentParser):
             self._stop(f"unrecognized command: {command}{_meant(command, _COMMANDS)}")
         options = [word for word in itertools.takewhile(lambda word: word != "--", self._words) if word[:2] == "--"]
         unknown = [] if self._subparsers else [word for word in options if not self._known(word)]
-        self._stop(_unrecognized(unknown) + self._meant(unknown[0]) if unknown else message)
+        if unknown:
+            self.refuse(unknown)
+        self._stop(message)
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """Report unknown arguments, with the option that the first resembles."""
-        self._stop(_unrecognized(unknown) + self._meant(unknown[0]))
+        options = [option for option in self._option_string_actions if option[:2] == "--"]
+        meant = _meant(unknown[0].partition("=")[0], options) if unknown[0].startswith("-") else ""
+        self._stop(f"unrecognized arguments: {' '.join(unknown)}{meant}")
 
     def _stop(self, message: str) -> NoReturn:
         self.exit(2, f"nearlabel: {message}. Hint: {self.prog} --help.\n")
@@ -73,10 +77,6 @@ class _Parser(argparse.ArgumentParser):
         """Return whether an argument is an option or the beginning of one."""
         name = word.partition("=")[0]
         return any(option.startswith(name) for option in self._option_string_actions)
-
-    def _meant(self, word: str) -> str:
-        known = [option for option in self._option_string_actions if option[:2] == "--"]
-        return _meant(word.partition("=")[0], known) if word.startswith("-") else ""
 
 
 class _Version(argparse.Action):
@@ -99,10 +99,6 @@ def _print_out(text: str) -> None:
 def _meant(word: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.8)
     return f" (did you mean {near[0]}?)" if near else ""
-
-
-def _unrecognized(words: Sequence[str]) -> str:
-    return f"unrecognized arguments: {' '.join(words)}"
 
 
 def build_parser(asked: Container[str] = _COMMANDS) -> argparse.ArgumentParser:

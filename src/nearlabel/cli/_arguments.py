@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
+from collections.abc import Callable
+from pathlib import Path
 
 LOO = "loo"
 _MOST_NUMBERS = 10_000
@@ -47,21 +50,50 @@ def numbers(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(chosen))
 
 
-def folds_or_loo(text: str) -> str | int:
-    """Parse ``loo`` or a number of folds."""
-    if text == LOO:
-        return text
-    if not (text.isascii() and text.isdecimal()) or int(text) < 2:
-        raise argparse.ArgumentTypeError(f"must be {LOO} or a number of folds, from 2, got {text!r}")
-    return int(text)
+def whole_number(least: int, expected: str, *words: str) -> Callable[[str], str | int]:
+    """Return a parser of whole numbers from `least`, and of some words; errors name what is `expected`."""
+
+    def parse(text: str) -> str | int:
+        if text in words:
+            return text
+        if not (text.isascii() and text.isdecimal()) or int(text) < least:
+            raise argparse.ArgumentTypeError(f"must be {expected}, got {text!r}")
+        return int(text)
+
+    return parse
+
+
+def folds_or(*words: str) -> Callable[[str], str | int]:
+    """Return a parser of a number of folds, and of some words, one of them ``loo``."""
+    return whole_number(2, f"{LOO} or a number of folds, from 2", *words)
 
 
 def share(text: str) -> float:
-    """Read a number between 0 and 1, both excluded."""
+    """Parse a number between 0 and 1, both excluded."""
+    return _positive(text, 1.0, "a number between 0 and 1")
+
+
+def seconds(text: str) -> float:
+    """Parse a number of seconds."""
+    return _positive(text, math.inf, "a positive number of seconds")
+
+
+def _positive(text: str, end: float, expected: str) -> float:
     try:
         number = float(text)
     except ValueError:
         number = 0.0
-    if not 0 < number < 1:
-        raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, got {text!r}")
+    if not 0 < number < end:
+        raise argparse.ArgumentTypeError(f"must be {expected}, got {text!r}")
     return number
+
+
+def file_ending_in(*endings: str) -> Callable[[str], Path]:
+    """Return a parser of the name of a file that ends in one of these; an error names the first."""
+
+    def parse(text: str) -> Path:
+        if Path(text).suffix.lower() not in endings:
+            raise argparse.ArgumentTypeError(f"must end in {endings[0]}, got {text!r}")
+        return Path(text)
+
+    return parse

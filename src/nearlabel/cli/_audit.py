@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import nearlabel
 from nearlabel.cli import _console, _data, _model
-from nearlabel.cli._arguments import columns
-from nearlabel.files.atomic_file import check_can_be_written, whole_file
+from nearlabel.files.atomic_file import whole_file
 from nearlabel.utils.names import SCALES, SEARCHES
-
-if TYPE_CHECKING:
-    from nearlabel.utils.types import FloatArray, Matrix
 
 SUMMARY = "find labels that are probably wrong, and correct them"
 EXAMPLES = (
@@ -70,9 +65,7 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
         metavar="SEARCH",
         help=f"one of {', '.join(SEARCHES)}; default: exact, or exact:metric=cosine with --scale tfidf",
     )
-    parser.add_argument(
-        "--trusted", type=columns, default=(), metavar="A,B", help="for a model: additional types to trust when loading"
-    )
+    _model.add_trusted_option(parser, "for a model: additional types to trust when loading")
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
@@ -170,19 +163,15 @@ def main(arguments: argparse.Namespace) -> None:
 def _check_files(arguments: argparse.Namespace) -> None:
     """Refuse what cannot be written or is no number, before anything is computed."""
     _data.check_number("--n", arguments.n)
-    for option, file in (("--out", arguments.file), ("--csv", arguments.csv)):
-        if file is not None:
-            check_can_be_written(file, name=option)
-    if arguments.csv is not None:
-        _data.check_other_file(arguments.csv, [Path(arguments.data), arguments.file], "--csv", "DATA|MODEL and --out")
-    if arguments.csv is not None and arguments.csv.exists() and not arguments.force:
-        raise FileExistsError(f"{arguments.csv} already exists. Hint: --force overwrites it.")
+    _data.check_output(arguments.file, "--out")
+    others = {"DATA|MODEL and --out": (Path(arguments.data), arguments.file)}
+    _data.check_output(arguments.csv, "--csv", others, force=arguments.force)
 
 
 def _of_model(arguments: argparse.Namespace) -> _Audited:
     """Audit the training samples of the model in a file."""
     with _console.progress_bar("model"):
-        opened = _model.open_model(argparse.Namespace(model=arguments.data, trusted=arguments.trusted))
+        opened = _model.open_model(arguments.data, arguments.trusted)
     kept, name = nearlabel.persistence.read_kept(arguments.data), opened.card.data.name or Path(arguments.data).stem
     found = _found(arguments, opened.model, opened.label_names, kept)
     changes = opened.card.changes
@@ -246,7 +235,7 @@ def _second(candidate: nearlabel.experiments.Candidate) -> nearlabel.experiments
     return replace(candidate, method=f"{SECOND}:scale=none{metric}", n_neighbors=None, search=None)
 
 
-def _mean_scores(data: nearlabel.datasets.Dataset, *models: Any) -> FloatArray:
+def _mean_scores(data: nearlabel.datasets.Dataset, *models: Any) -> Any:
     """Return the mean of the leave-one-out probabilities."""
     import numpy as np
 
@@ -270,7 +259,7 @@ def _found(
     model: Any,
     label_names: Sequence[str],
     kept: Mapping[str, Sequence[str]],
-    scores: FloatArray | None = None,
+    scores: Any = None,
 ) -> nearlabel.audit.Audit:
     from nearlabel.utils.tables import names_of_rows
 
@@ -294,7 +283,11 @@ def _written(arguments: argparse.Namespace, audited: _Audited) -> list[str]:
         )
         written.append(f"Page: {nearlabel.report.write_report(facts, arguments.file)}")
     if arguments.csv is not None:
-        _write_csv(arguments.csv, audited)
+        with (
+            whole_file(arguments.csv, name="--csv") as partial,
+            partial.open("w", encoding="utf-8", newline="") as file,
+        ):
+            _print_cells(audited, file)
         written.append(f"Cells: {arguments.csv}")
     return written
 
@@ -305,15 +298,10 @@ def _other_rows(audited: _Audited) -> str:
     return f"{_OTHER_ROWS} Apply them with --id {shlex.quote(audited.id_column)}."
 
 
-def _write_csv(path: Path, audited: _Audited) -> None:
-    with whole_file(path, name="--csv") as partial, partial.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, _columns(audited), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(_line(cell, audited) for cell in audited.found.cells)
-
-
-def _columns(audited: _Audited) -> list[str]:
-    return ["row", *(name for name in audited.kept if name not in COLUMNS), *_BEFORE, *_BEHIND]
+def _print_cells(audited: _Audited, file: TextIO | None = None) -> None:
+    """Print the cells as CSV, to a file or the screen."""
+    columns = ["row", *(name for name in audited.kept if name not in COLUMNS), *_BEFORE, *_BEHIND]
+    _console.print_csv([_line(cell, audited) for cell in audited.found.cells], columns=columns, file=file)
 
 
 def _line(cell: nearlabel.audit.SuspectCell, audited: _Audited) -> dict[str, Any]:
@@ -340,7 +328,7 @@ def _print(audited: _Audited, written: Sequence[str], format_: str) -> None:
     if format_ == "json":
         _console.print_json({"name": audited.name, "by": audited.by, **audited.found.to_dict()})
     elif format_ == "csv":
-        _console.print_csv([_line(cell, audited) for cell in audited.found.cells], columns=_columns(audited))
+        _print_cells(audited)
     else:
         parts = [f"{audited.name}, by {audited.by}", "", str(audited.found), *([""] if written else []), *written]
         _console.print_lines("\n".join(parts))
@@ -375,13 +363,10 @@ def _check_out(arguments: argparse.Namespace) -> None:
         if names is None:
             raise ValueError(f"--out must end in {_ARRAYS} for {arguments.data}, got {file.name!r}.")
         nearlabel.datasets.tables.check_same_format(Path(arguments.data), file)
-    check_can_be_written(file, name="--out")
-    _data.check_other_file(file, [arguments.apply], "--out", "the corrections")
-    if file.exists() and not arguments.force:
-        raise FileExistsError(f"{file} already exists. Hint: --force overwrites it.")
+    _data.check_output(file, "--out", {"the corrections": (arguments.apply,)}, force=arguments.force)
 
 
-def _changes(data: nearlabel.datasets.Dataset, corrected: Matrix) -> Iterator[tuple[int, str, float]]:
+def _changes(data: nearlabel.datasets.Dataset, corrected: Any) -> Iterator[tuple[int, str, float]]:
     """Yield row, name of the label and new value, NaN for unknown, of each cell that changes."""
     import numpy as np
     from scipy import sparse

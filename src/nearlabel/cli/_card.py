@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import fields
 
 import nearlabel
 from nearlabel.cli import _console
@@ -75,15 +74,13 @@ def _new_names(card: nearlabel.persistence.ModelCard) -> tuple[str, ...]:
 
 
 def _of_model(card: nearlabel.persistence.ModelCard) -> list[tuple[str, str]]:
-    made_by = [(library, version) for library, version in card.versions.items()]
     trust = [("types to trust in load_model", ", ".join(card.foreign_types))] if card.foreign_types else []
     kept = [("saved columns", ", ".join(card.kept))] if card.kept else []
-    return [("saved", card.created), *made_by, ("format", str(card.format)), *kept, *trust]
+    return [("saved", card.created), *card.versions.items(), ("format", str(card.format)), *kept, *trust]
 
 
 def _of_data(data: nearlabel.persistence.DataSummary) -> list[tuple[str, str]]:
-    known = [(field.name, getattr(data, field.name)) for field in fields(data)]
-    return [(name.replace("_", " "), _text(value)) for name, value in known if value is not None]
+    return [(name.replace("_", " "), _text(value)) for name, value in vars(data).items() if value is not None]
 
 
 def _thresholds(card: nearlabel.persistence.ModelCard) -> list[tuple[str, str]]:

@@ -119,7 +119,7 @@ def _flat(test: nearlabel.comparison.PairedTest) -> dict[str, object]:
     row: dict[str, object] = asdict(test)
     row.pop("methods")
     first, second = test.methods
-    return {"dataset": row.pop("dataset"), "metric": row.pop("metric"), "first": first, "second": second} | row
+    return {"dataset": test.dataset, "metric": test.metric, "first": first, "second": second} | row
 
 
 def _print(comparison: nearlabel.comparison.Comparison) -> None:
@@ -183,7 +183,8 @@ def show_rows(arguments: argparse.Namespace) -> None:
     metric = _EXACT if arguments.metrics is None else arguments.metrics[0]
     comparison = nearlabel.comparison.compare_rows(records, arguments.methods, metric=metric, n_neighbors=arguments.k)
     limit = _IN_A_TABLE if arguments.limit is None and arguments.format == "table" else arguments.limit
-    shown = [row for method in comparison.methods for row in _of(comparison, method)[:limit]]
+    better = {method: [row for row in comparison.rows if row.better == method] for method in comparison.methods}
+    shown = [row for rows in better.values() for row in rows[:limit]]
     if arguments.format == "json":
         _console.print_json(replace(comparison, rows=tuple(shown)).as_dict() | {"notes": notes})
     elif arguments.format == "csv":
@@ -194,10 +195,6 @@ def show_rows(arguments: argparse.Namespace) -> None:
         _print_compared(comparison, shown)
         for note in notes:
             _console.print_text(f"Note: {note}")
-
-
-def _of(comparison: nearlabel.comparison.RowComparison, method: str) -> list[nearlabel.comparison.ComparedRow]:
-    return [row for row in comparison.rows if row.better == method]
 
 
 def _flat_rows(row: nearlabel.comparison.ComparedRow) -> dict[str, object]:

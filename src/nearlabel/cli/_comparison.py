@@ -7,13 +7,14 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import Any, TypeAlias
 
 import nearlabel
 from nearlabel.cli import _console, _model
 
-if TYPE_CHECKING:
-    from nearlabel.utils.types import FloatArray, Matrix
+# Text, since the help page loads no room.
+Cells: TypeAlias = "Sequence[nearlabel.experiments.Cell]"
 
 _USUAL = (  # the columns of a table, as far as there is room
     "hamming_loss", "subset_accuracy", "micro_f1", "average_precision", "jaccard_examples", "macro_f1", "one_error",
@@ -27,26 +28,15 @@ def directions_of(records: Iterable[nearlabel.experiments.Record]) -> dict[str, 
     return known | {r["metric"]: r["greater_is_better"] for r in records if "greater_is_better" in r}
 
 
-def show(
-    cells: Sequence[nearlabel.experiments.Cell],
-    format_: str,
-    directions: Mapping[str, bool] | None = None,
-    *,
-    every: bool = False,
-) -> None:
+def show(cells: Cells, format_: str, directions: Mapping[str, bool] | None = None, *, every: bool = False) -> None:
     """Print the cells as a table, JSON or CSV; `directions` is whether greater is better, by metric.
 
     A table starts with the usual metrics; metrics that do not fit are printed only if `every` metric is wanted.
     """
-    _show(cells, format_, partial(_print_dataset, directions=directions or directions_of(()), every=every))
+    show_each(cells, format_, partial(_print_dataset, directions=directions or directions_of(()), every=every))
 
 
-def show_costs(costs: Sequence[nearlabel.experiments.SearchCost], format_: str) -> None:
-    """Print the costs of searches as a table, JSON or CSV."""
-    _show(costs, format_, _print_costs)
-
-
-def _show(figures: Sequence[Any], format_: str, print_dataset: Callable[[str, Sequence[Any]], None]) -> None:
+def show_each(figures: Sequence[Any], format_: str, print_dataset: Callable[[str, Sequence[Any]], None]) -> None:
     """Print dataclasses in a format; as tables, one for each data set."""
     if format_ == "json":
         _console.print_json([asdict(each) for each in figures])
@@ -57,9 +47,7 @@ def _show(figures: Sequence[Any], format_: str, print_dataset: Callable[[str, Se
             print_dataset(dataset, [each for each in figures if each.dataset == dataset])
 
 
-def panels(
-    cells: Sequence[nearlabel.experiments.Cell], metrics: Sequence[str]
-) -> nearlabel.plots.NeighborsPanelsDisplay:
+def panels(cells: Cells, metrics: Sequence[str]) -> nearlabel.plots.NeighborsPanelsDisplay:
     """Return a panel for each metric with each method's means over the number of neighbours."""
     lines: dict[str, dict[str, dict[int, float]]] = {}
     for metric in metrics:
@@ -95,36 +83,35 @@ def _ordered(metrics: Iterable[str], *, every: bool) -> list[str]:
     return metrics if every else sorted(metrics, key=lambda name: _USUAL.index(name) if name in _USUAL else len(_USUAL))
 
 
-def _print_dataset(
-    dataset: str, cells: Sequence[nearlabel.experiments.Cell], directions: Mapping[str, bool], *, every: bool
-) -> None:
+def _print_dataset(dataset: str, cells: Cells, directions: Mapping[str, bool], *, every: bool) -> None:
     """Print the means of each method and, over several k, its best ones."""
     metrics = _ordered((cell.metric for cell in cells), every=every)
     numbers = sorted({cell.n_neighbors for cell in cells if isinstance(cell.n_neighbors, int)})
-    means = [_means([cell for cell in cells if cell.metric == metric], directions.get(metric)) for metric in metrics]
+    of_metrics = [([cell for cell in cells if cell.metric == metric], directions.get(metric)) for metric in metrics]
+    means = [_means(*each) for each in of_metrics]
     at = f"k = {_shown(numbers)}" if numbers else ""
     over = "mean over k" if len(numbers) > 1 else "mean ± deviation over folds" if _deviation(cells[0]) else ""
     title = f"{dataset}: {', '.join(filter(None, (at, over))) or 'one fold'}; * is best"
     tables = [_method_table(title, cells, means)]
     if len(numbers) > 1:
-        best = [_best([cell for cell in cells if cell.metric == metric], directions.get(metric)) for metric in metrics]
+        best = [_best(*each) for each in of_metrics]
         tables.append(_method_table(f"{dataset}: each method's best k on these test folds", cells, best))
-    n_left_out = _console.print_method_tables(tables, [_heading(m, directions.get(m)) for m in metrics], every=every)
+    arrows = {True: " ↑", False: " ↓", None: ""}
+    headings = [nearlabel.metrics.evaluation.title_of(m) + arrows[directions.get(m)] for m in metrics]
+    n_left_out = _console.print_method_tables(tables, headings, every=every)
     if n_left_out:
         s = "" if n_left_out == 1 else "s"
         _console.print_text(f"{n_left_out} more metric{s}: use a wider terminal or --format csv.")
 
 
-def _method_table(
-    title: str, cells: Sequence[nearlabel.experiments.Cell], columns: Sequence[Mapping[str, str]]
-) -> _console.MethodTable:
+def _method_table(title: str, cells: Cells, columns: Sequence[Mapping[str, str]]) -> _console.MethodTable:
     """Return the table of columns, each a text by method; methods without any text are left out."""
     methods = dict.fromkeys(cell.method for cell in cells)
     rows = {method: [column.get(method, "") for column in columns] for method in methods}
     return _console.MethodTable(title, {method: row for method, row in rows.items() if any(row)})
 
 
-def _means(cells: Sequence[nearlabel.experiments.Cell], greater_is_better: bool | None) -> dict[str, str]:
+def _means(cells: Cells, greater_is_better: bool | None) -> dict[str, str]:
     """Return, by method, the mean of one metric over folds (and over k if there are several); a star marks the best."""
     means = {cell.method: cell for cell in cells if not isinstance(cell.n_neighbors, int)}  # or of a method without k
     several = len({cell.n_neighbors for cell in cells if isinstance(cell.n_neighbors, int)}) > 1
@@ -137,7 +124,7 @@ def _means(cells: Sequence[nearlabel.experiments.Cell], greater_is_better: bool 
     }
 
 
-def _best(cells: Sequence[nearlabel.experiments.Cell], greater_is_better: bool | None) -> dict[str, str]:
+def _best(cells: Cells, greater_is_better: bool | None) -> dict[str, str]:
     """Return by method the best value of one metric over the numbers of neighbours, and where."""
     if greater_is_better is None:
         return {}
@@ -145,7 +132,7 @@ def _best(cells: Sequence[nearlabel.experiments.Cell], greater_is_better: bool |
     for cell in cells:
         if isinstance(cell.n_neighbors, int):
             better = max if greater_is_better else min
-            best[cell.method] = better(best.get(cell.method, cell), cell, key=_mean)
+            best[cell.method] = better(best.get(cell.method, cell), cell, key=attrgetter("mean"))
     return {method: f"{cell.mean:.4f} (k={cell.n_neighbors})" for method, cell in best.items()}
 
 
@@ -164,12 +151,7 @@ def print_skipped(records: Iterable[nearlabel.experiments.Record]) -> None:
         )
 
 
-def _heading(metric: str, greater_is_better: bool | None) -> str:
-    arrow = "" if greater_is_better is None else " ↑" if greater_is_better else " ↓"
-    return nearlabel.metrics.evaluation.title_of(metric) + arrow
-
-
-def _print_costs(dataset: str, costs: Sequence[nearlabel.experiments.SearchCost]) -> None:
+def print_costs(dataset: str, costs: Sequence[nearlabel.experiments.SearchCost]) -> None:
     """Print a table for each metric with a line for each method and search, the mean over the numbers of neighbours."""
     numbers = sorted({cost.n_neighbors for cost in costs if isinstance(cost.n_neighbors, int)})
     at = f"@{numbers[0]}" if len(numbers) == 1 else ""
@@ -199,10 +181,6 @@ def _deviation(cell: nearlabel.experiments.Cell) -> str:
     return "" if math.isnan(cell.std) else f"±{cell.std:.4f}"
 
 
-def _mean(cell: nearlabel.experiments.Cell) -> float:
-    return cell.mean
-
-
 # Metrics of predictions, for all labels and for each: ``predict --score``.
 
 
@@ -218,9 +196,9 @@ def read_metrics(arguments: argparse.Namespace) -> list[nearlabel.metrics.Metric
 def print_scored(
     arguments: argparse.Namespace,
     metrics: Sequence[nearlabel.metrics.Metric],
-    truth: Matrix,
-    labels: Matrix,
-    scores: FloatArray,
+    truth: Any,
+    labels: Any,
+    scores: Any,
     model: _model.OpenModel,
 ) -> None:
     """Print the metrics of predictions for rows whose label sets are known, in the format of the arguments."""
@@ -246,7 +224,7 @@ def print_scored(
 
 def propensities_of(
     arguments: argparse.Namespace, metrics: Sequence[nearlabel.metrics.Metric], model: _model.OpenModel
-) -> FloatArray | None:
+) -> Any:
     """Return the propensities of labels by the model's training data, if a metric needs them.
 
     Raises
@@ -266,7 +244,7 @@ def propensities_of(
     return nearlabel.metrics.top_k.propensities_of_counts(data.label_counts, data.rows)
 
 
-def _rows(truth: Matrix, labels: Matrix, scores: FloatArray, names: Sequence[str]) -> list[dict[str, Any]]:
+def _rows(truth: Any, labels: Any, scores: Any, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the metrics of each label, with its name."""
     columns = {name: of.tolist() for name, of in nearlabel.metrics.label_table(truth, labels, scores).items()}
     columns["label"] = list(names)

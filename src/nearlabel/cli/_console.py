@@ -134,12 +134,15 @@ MARKDOWN = Page(print_markdown, print_paragraph)
 
 def print_json(value: Any) -> None:
     """Print standard JSON: NaN and infinity become null."""
-    sys.stdout.write(json.dumps(_finite(value), indent=1) + "\n")
+    sys.stdout.write(json.dumps(finite(value), indent=1) + "\n")
 
 
-def print_csv(rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str] | None = None) -> None:
-    """Print rows with the same keys as CSV with a header; with `columns`, there may be no row."""
-    writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0] if columns is None else columns), lineterminator="\n")
+def print_csv(
+    rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str] | None = None, file: TextIO | None = None
+) -> None:
+    """Print rows with the same keys as CSV with a header, to a file or the screen; `columns` allow for no row."""
+    names = list(rows[0] if columns is None else columns)
+    writer = csv.DictWriter(file or sys.stdout, fieldnames=names, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
 
@@ -195,42 +198,32 @@ def progress_bar(what: str) -> Iterator[Progress]:
         return
     progress_module = import_optional("rich.progress", **_RICH)
     escape = import_optional("rich.markup", **_RICH).escape
-    console, left = import_optional("rich.console", **_RICH).Console(stderr=True), _Left()
-    columns = (*progress_module.Progress.get_default_columns()[:-1], _time_left_column(progress_module, left))
+    console, left = import_optional("rich.console", **_RICH).Console(stderr=True), _time_left_column(progress_module)
+    columns = (*progress_module.Progress.get_default_columns()[:-1], left)
     with progress_module.Progress(*columns, console=console, transient=True) as bars:
         bar = _Bar(partial(bars.update, bars.add_task(escape(escape_line(what)), total=None)))
         with listening(bar.hear, left.expect), quietly(True):
             yield bar.tell
 
 
-class _Left:
-    """The time left by the work's own estimate, which runs down until the next one."""
-
-    def __init__(self) -> None:
-        self._end: float | None = None
-
-    def expect(self, seconds: float) -> None:
-        """Note the time left."""
-        self._end = time.monotonic() + seconds
-
-    def __bool__(self) -> bool:
-        return self._end is not None
-
-    def __str__(self) -> str:
-        left = 0.0 if self._end is None else max(self._end - time.monotonic(), 0.0)
-        return str(dt.timedelta(seconds=math.ceil(left)))
-
-
-def _time_left_column(progress_module: Any, left: _Left) -> Any:
-    """Return rich's column of the remaining time, or the estimate of the work itself if there is one.
+def _time_left_column(progress_module: Any) -> Any:
+    """Return rich's column of the remaining time, or of the work's own estimate, which runs down until the next one.
 
     rich extrapolates the pace of the last half minute. In a long run no part may end in that time, and parts differ.
     """
     text = import_optional("rich.text", **_RICH).Text
 
     class TimeLeft(progress_module.TimeRemainingColumn):
+        end: float | None = None
+
+        def expect(self, seconds: float) -> None:
+            self.end = time.monotonic() + seconds
+
         def render(self, task: Any) -> Any:
-            return text(f"{left} left", style="progress.remaining") if left else super().render(task)
+            if self.end is None:
+                return super().render(task)
+            left = dt.timedelta(seconds=math.ceil(max(self.end - time.monotonic(), 0.0)))
+            return text(f"{left} left", style="progress.remaining")
 
     return TimeLeft()
 
@@ -259,11 +252,12 @@ def _console() -> Any:
     return console(width=width() if sys.stdout.isatty() else 10_000, markup=False, emoji=False)
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Return plain data with null for numbers that JSON does not have."""
     if isinstance(value, Mapping):
-        return {key: _finite(v) for key, v in value.items()}
+        return {key: finite(v) for key, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
+        return [finite(v) for v in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

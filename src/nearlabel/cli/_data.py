@@ -14,6 +14,7 @@ from typing import Any
 import nearlabel
 from nearlabel.cli import _console
 from nearlabel.cli._arguments import columns
+from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.utils.names import IMPUTATIONS
 
 EMBEDDED = "multidigits"
@@ -234,12 +235,23 @@ def changed(arguments: argparse.Namespace, **options: Any) -> argparse.Namespace
     return argparse.Namespace(**vars(arguments) | options)
 
 
-def check_other_file(file: Path, others: Iterable[Path | None], option: str, names: str) -> None:
-    """Refuse to write a file where another one of the command is, or will be."""
-    for other in filter(None, others):
-        is_same = os.path.realpath(file) == os.path.realpath(other)
-        if is_same or (file.exists() and other.exists() and file.samefile(other)):
-            raise ValueError(f"{option} must be another file than {names}, got {file}.")
+def check_output(
+    file: Path | None, option: str, others: Mapping[str, Iterable[Path | None]] = {}, *, force: bool = True
+) -> None:
+    """Refuse a file that cannot or must not be written, before anything is computed.
+
+    `others` are the other files of the command, by their description; only with `force` the file may exist.
+    """
+    if file is None:
+        return
+    check_can_be_written(file, name=option)
+    for words, paths in others.items():
+        for other in filter(None, paths):
+            is_same = os.path.realpath(file) == os.path.realpath(other)
+            if is_same or (file.exists() and other.exists() and file.samefile(other)):
+                raise ValueError(f"{option} must be another file than {words}, got {file}.")
+    if file.exists() and not force:
+        raise FileExistsError(f"{file} already exists. Hint: --force overwrites it.")
 
 
 def is_file(data: str) -> bool:

@@ -6,22 +6,11 @@ import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import nearlabel
-from nearlabel.cli import _comparison, _console, _data, _matched_data
-from nearlabel.cli._arguments import any_names, numbers, some_names
-from nearlabel.utils.names import (
-    ESTIMATORS,
-    METHODS,
-    NEIGHBOR_METHODS,
-    SAMPLERS,
-    SCALES,
-    SEARCHES,
-    SELECTIONS,
-    TESTS,
-    THRESHOLDS,
-)
+from nearlabel.cli import _arguments, _comparison, _console, _data, _matched_data
+from nearlabel.utils import names
 
 SUMMARY = "compare methods on a data set by cross-validation"
 EXAMPLES = ("nearlabel evaluate emotions --methods mlknn,brknn-a --k 1-30 --scale minmax --out results",)
@@ -36,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_folds(parser)
     _add_preparation(parser)
     _add_measures(parser)
-    _add_output(parser)
+    parser.add_argument("--out", type=Path, help="folder for the records; the same command resumes there")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes; default: 1")
+    _console.add_format_option(parser)
     parser.set_defaults(check=_check)
 
 
@@ -44,25 +35,25 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
     """Add the methods to compare."""
     parser.add_argument(
         "--methods",
-        type=any_names,
-        default=NEIGHBOR_METHODS,
-        help=f"comma-separated, of {', '.join(METHODS)}, or all; with options after a colon (lpknn:ties=first),"
-        f" thresholds after an @ (mlknn@micro-f), and before a + a feature selection ({', '.join(SELECTIONS)}:"
-        f" igs+mlknn) or a sampler of training data ({', '.join(SAMPLERS)}: mlsmote+mlknn). The option estimator of"
-        f" some methods is one of {', '.join(ESTIMATORS)}. Instead of a name you can give"
+        type=_arguments.any_names,
+        default=names.NEIGHBOR_METHODS,
+        help=f"comma-separated, of {', '.join(names.METHODS)}, or all; with options after a colon (lpknn:ties=first),"
+        f" thresholds after an @ (mlknn@micro-f), and before a + a feature selection ({', '.join(names.SELECTIONS)}:"
+        f" igs+mlknn) or a sampler of training data ({', '.join(names.SAMPLERS)}: mlsmote+mlknn). The option estimator"
+        f" of some methods is one of {', '.join(names.ESTIMATORS)}. Instead of a name you can give"
         " package.module:Class or ./file.py:Class, which executes the code of that module;"
-        f" default: {','.join(NEIGHBOR_METHODS)}",
+        f" default: {','.join(names.NEIGHBOR_METHODS)}",
     )
     parser.add_argument(
         "--thresholds",
-        type=some_names,
+        type=_arguments.some_names,
         default=(),
         help="comma-separated; compare each method with its own decision and with each of these thresholds: a number"
-        f" for all labels (0.3), or tuned on held-out scores: {', '.join(THRESHOLDS)} (options after a colon:"
+        f" for all labels (0.3), or tuned on held-out scores: {', '.join(names.THRESHOLDS)} (options after a colon:"
         " micro-f:beta=2); default: none",
     )
     parser.add_argument(
-        "--k", type=numbers, default=(10,), help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 10"
+        "--k", type=_arguments.numbers, default=(10,), help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 10"
     )
 
 
@@ -84,7 +75,7 @@ def _add_preparation(parser: argparse.ArgumentParser) -> None:
     """Add the options of the preparation."""
     parser.add_argument(
         "--scale",
-        choices=SCALES,
+        choices=names.SCALES,
         help="how to scale numbers (fitted on the training part of each fold); default: none, or minmax if there are"
         " columns of other kinds",
     )
@@ -97,16 +88,16 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
     """Add the metrics, searches and tests."""
     parser.add_argument(
         "--search",
-        type=some_names,
+        type=_arguments.some_names,
         default=(),
         metavar="SEARCH",
         help="comma-separated; run each method with the exact search and with each of these, and print the difference:"
-        f" {', '.join(SEARCHES)} (options after a colon: faiss-ivf:n_probe=4), or package.module:Class;"
+        f" {', '.join(names.SEARCHES)} (options after a colon: faiss-ivf:n_probe=4), or package.module:Class;"
         " default: exact, not compared",
     )
     parser.add_argument(
         "--metrics",
-        type=any_names,
+        type=_arguments.any_names,
         help="comma-separated, of the catalogue, with options after a colon (precision_at_k:k=3, roc_auc), or"
         " package.module:function; default: all without options, or micro_f1 with --search",
     )
@@ -125,50 +116,26 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--test",
-        choices=(*TESTS, "none"),
+        choices=(*names.TESTS, "none"),
         help="significance test over the folds (test data: see --test-data): print below the table which methods are"
         " significantly better than others; see nearlabel compare; default: corrected-t if there are several methods"
         " and folds",
     )
 
 
-def _add_output(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the output."""
-    parser.add_argument("--out", type=Path, help="folder for the records; the same command resumes there")
-    parser.add_argument("--jobs", type=int, default=1, help="number of processes; default: 1")
-    _console.add_format_option(parser)
-
-
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse options that do not go together."""
-    _check_split(arguments)
-    _check_per_label(arguments)
-    _check_per_row(arguments)
-
-
-def _check_split(arguments: argparse.Namespace) -> None:
-    """Refuse options of folds where training and test data are given."""
     if arguments.test_data is not None and arguments.cv is not None:
         raise ValueError(f"--cv must not go with --test-data, which replaces the folds, got {arguments.cv}.")
     if is_split(arguments) and arguments.stratify is not None:
         option = "--cv given" if arguments.test_data is None else "--test-data"
         raise ValueError(f"--stratify must go with a number of folds, got {option}.")
-
-
-def _check_per_label(arguments: argparse.Namespace) -> None:
-    """Refuse too many tables of labels, and tables of searches, which are compared by means."""
-    if not arguments.per_label:
-        return
-    if arguments.search:
+    if arguments.per_label and arguments.search:  # which are compared by means
         raise ValueError(f"--per-label must not go with --search, got {','.join(arguments.search)}.")
-    if arguments.format == "table" and len(arguments.k) > 1:
+    if arguments.per_label and arguments.format == "table" and len(arguments.k) > 1:
         raise ValueError(
             f"--per-label must go with one number of neighbours, got {len(arguments.k)}. Hint: --format csv has all."
         )
-
-
-def _check_per_row(arguments: argparse.Namespace) -> None:
-    """Refuse to save label sets without a folder, or of searches."""
     if arguments.per_row and (arguments.out is None or arguments.search):
         got = "no --out" if arguments.out is None else f"--search {','.join(arguments.search)}"
         raise ValueError(f"--per-row must go with --out, where the label sets are saved, and no --search, got {got}.")
@@ -185,6 +152,10 @@ def _order(text: str) -> int:
     return int(text)
 
 
+# Text, since the help page loads no room.
+Problem: TypeAlias = "nearlabel.experiments.Problem"
+Records: TypeAlias = "Sequence[nearlabel.experiments.Record]"
+
 _METRICS_OF_SEARCHES = ("micro_f1",)  # unless others are asked for
 
 
@@ -194,14 +165,10 @@ def main(arguments: argparse.Namespace) -> None:
     _check_test(arguments, len(plan.methods))
     name, problem = _problem(arguments)
     training = problem[0] if isinstance(problem, tuple) else problem
-    usual = arguments.methods in (NEIGHBOR_METHODS, ("all",))
+    usual = arguments.methods in (names.NEIGHBOR_METHODS, ("all",))
     plan = replace(plan, methods=_data.narrowed(plan.methods, training, by_default=usual))
     _print_severe(arguments, plan, problem)
-    comparison: nearlabel.experiments.Plan | nearlabel.experiments.SearchPlan = plan
-    if arguments.search:
-        comparison = nearlabel.experiments.SearchPlan(plan, arguments.search)
-    elif _matched_data.has_copies(problem):
-        comparison = replace(plan, without_copies=True)
+    comparison = _with_copies_or_searches(arguments, plan, problem)
     with _console.progress_bar(f"folds of {name}") as progress:
         records = nearlabel.experiments.run(
             comparison, {name: problem}, out=arguments.out, n_workers=arguments.jobs, progress=progress
@@ -210,11 +177,26 @@ def main(arguments: argparse.Namespace) -> None:
     if not any(cell.metric in plan.metrics for cell in cells):
         raise ValueError(f"metrics must be defined on some fold of {name}, got none of {', '.join(plan.metrics)}.")
     if isinstance(comparison, nearlabel.experiments.SearchPlan):
-        _comparison.show_costs(nearlabel.experiments.search_costs(comparison, records), arguments.format)
+        costs = nearlabel.experiments.search_costs(comparison, records)
+        _comparison.show_each(costs, arguments.format, _comparison.print_costs)
     elif arguments.format == "table":
         _print_tables(arguments, comparison, problem, records, cells)
+    elif not arguments.per_label:
+        _comparison.show(cells, arguments.format)
+    elif arguments.format == "csv":  # the figures of each label alone
+        _console.print_csv(nearlabel.experiments.summarise_labels(records))
     else:
-        _print_data(arguments, records, cells)
+        per_label = nearlabel.experiments.summarise_labels(records)
+        _console.print_json({"metrics": [asdict(cell) for cell in cells], "per_label": per_label})
+
+
+def _with_copies_or_searches(
+    arguments: argparse.Namespace, plan: nearlabel.experiments.Plan, problem: Problem
+) -> nearlabel.experiments.Plan | nearlabel.experiments.SearchPlan:
+    """Return the plan, of several searches if they are asked for, or else also without copies if there are many."""
+    if arguments.search:
+        return nearlabel.experiments.SearchPlan(plan, arguments.search)
+    return replace(plan, without_copies=True) if _matched_data.has_copies(problem) else plan
 
 
 def _plan(arguments: argparse.Namespace) -> nearlabel.experiments.Plan:
@@ -236,9 +218,7 @@ def _plan(arguments: argparse.Namespace) -> nearlabel.experiments.Plan:
     )
 
 
-def _print_severe(
-    arguments: argparse.Namespace, plan: nearlabel.experiments.Plan, problem: nearlabel.experiments.Problem
-) -> None:
+def _print_severe(arguments: argparse.Namespace, plan: nearlabel.experiments.Plan, problem: Problem) -> None:
     """Print faults of the training data for these methods."""
     _data.print_severe(
         problem[0] if isinstance(problem, tuple) else problem,
@@ -248,27 +228,11 @@ def _print_severe(
     )
 
 
-def _print_data(
-    arguments: argparse.Namespace,
-    records: Sequence[nearlabel.experiments.Record],
-    cells: Sequence[nearlabel.experiments.Cell],
-) -> None:
-    """Print JSON or CSV: the metrics, and the figures of each label if they are asked for, in CSV these alone."""
-    if not arguments.per_label:
-        _comparison.show(cells, arguments.format)
-    elif arguments.format == "csv":
-        _console.print_csv(nearlabel.experiments.summarise_labels(records))
-    else:
-        _console.print_json(
-            {"metrics": [asdict(cell) for cell in cells], "per_label": nearlabel.experiments.summarise_labels(records)}
-        )
-
-
 def _print_tables(
     arguments: argparse.Namespace,
     plan: nearlabel.experiments.Plan,
-    problem: nearlabel.experiments.Problem,
-    records: Sequence[nearlabel.experiments.Record],
+    problem: Problem,
+    records: Records,
     cells: Sequence[nearlabel.experiments.Cell],
 ) -> None:
     """Print the metrics, which methods are better, the figures of labels if asked for, and those without copies."""
@@ -313,7 +277,7 @@ def _check_test(arguments: argparse.Namespace, n_methods: int) -> None:
         )
 
 
-def _show_order(records: Sequence[nearlabel.experiments.Record], test: str | None, *, every: bool) -> None:
+def _show_order(records: Records, test: str | None, *, every: bool) -> None:
     """Print which methods are significantly better than others, if there are several, on several folds."""
     n_folds = len({(record["seed"], record["fold"]) for record in records})
     n_methods = len({record["method"] for record in records})
@@ -344,7 +308,7 @@ def _number(option: str, text: str) -> int:
     return int(text)
 
 
-def _problem(arguments: argparse.Namespace) -> tuple[str, nearlabel.experiments.Problem]:
+def _problem(arguments: argparse.Namespace) -> tuple[str, Problem]:
     if arguments.cv != "given":
         dataset = _data.open_training_data(arguments)
         test = _matched_data.open_test_data(arguments, dataset)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import nearlabel
-from nearlabel.cli import _console, _data, _model
+from nearlabel.cli import _arguments, _console, _data, _model
 
 SUMMARY = "explain a prediction"
 EXAMPLES = ("nearlabel explain model.skops multidigits --row 17",)
@@ -23,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _model.add_model_argument(parser)
     _data.add_data_options(parser)
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--row", type=_row_number, metavar="N", help="number of the row, from 0")
+    number = _arguments.whole_number(0, "a number of a row, from 0")
+    which.add_argument("--row", type=number, metavar="N", help="number of the row, from 0")
     which.add_argument(
         "--id", type=_column_and_value, metavar="COLUMN=VALUE", help="the row with this value in a column"
     )
@@ -34,12 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also draw the explanation: .png, .svg, .pdf or another format of matplotlib",
     )
     parser.add_argument("--format", choices=_FORMATS, default="text", help="default: text")
-
-
-def _row_number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        raise argparse.ArgumentTypeError(f"must be a number of a row, from 0, got {text!r}")
-    return int(text)
 
 
 def _column_and_value(text: str) -> tuple[str, str]:
@@ -54,7 +49,7 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.figure is not None:
         nearlabel.plots.check_figure_file(arguments.figure, name="--figure")
     with _console.progress_bar("explanation"):
-        model = _model.open_model(arguments)
+        model = _model.open_model(arguments.model, arguments.trusted)
         found = _find(arguments, model)
         with _model.asking(model, arguments.data, found.X, first=found.row):
             explanation = _explained(model, found.X).with_kept(nearlabel.persistence.read_kept(arguments.model))
@@ -63,14 +58,12 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.format == "json":
         _console.print_json({"row": found.row, "id": found.id} | explanation.to_dict())
     else:
-        _console.print_text(f"Row {found.row} of {Path(arguments.data).name}" + _named(arguments.id))
+        column, value = arguments.id or ("", "")
+        named = f", whose {column} is {value}" if column else ""
+        _console.print_text(f"Row {found.row} of {Path(arguments.data).name}{named}")
         _console.print_lines(str(explanation))
         if arguments.figure is not None:
             _console.print_text(f"Figure: {arguments.figure}")
-
-
-def _named(wanted: tuple[str, str] | None) -> str:
-    return "" if wanted is None else f", whose {wanted[0]} is {wanted[1]}"
 
 
 class _Found(NamedTuple):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from math import nan
-from typing import Any
+from typing import Any, TypeAlias
 
 import nearlabel
-from nearlabel.cli import _console, _data, _matched_data, _model, _training
-from nearlabel.cli._arguments import LOO, folds_or_loo, share
+from nearlabel.cli import _arguments, _console, _data, _matched_data, _model, _training
 from nearlabel.utils.names import CALIBRATIONS, METHODS, PROMISED_MEASURES, SCALES, SEARCHES, THRESHOLDS
 
 SUMMARY = "fit a model to a data set and save it"
@@ -19,6 +18,12 @@ EXAMPLES = (
 )
 LOADS = ("datasets", "experiments", "metrics")
 
+
+# Text, since the help page loads no room.
+Dataset: TypeAlias = "nearlabel.datasets.Dataset"
+Plan: TypeAlias = "nearlabel.experiments.Candidate | nearlabel.experiments.NeighborsChoice"
+Chosen: TypeAlias = "nearlabel.experiments.ChosenNeighbors"
+Tuned: TypeAlias = "nearlabel.experiments.Tuned"
 
 AUTO, NONE = "auto", "none"
 MOST = 30  # numbers of neighbours of a named method that auto tries
@@ -39,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--validate",
-        type=_folds_loo_or_none,
+        type=_arguments.folds_or(_arguments.LOO, NONE),
         default="loo",
         metavar="{loo,N,none}",
         help="how to evaluate the model and select k of a named method: leave-one-out (five folds for methods that do"
@@ -62,7 +67,7 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--k",
-        type=_number_or_auto,
+        type=_arguments.whole_number(1, "auto or a number from 1", AUTO),
         metavar="{auto,N}",
         help=f"number of neighbours; auto: for a named method the best of 1 to {MOST} on held-out samples; default:"
         " auto",
@@ -108,7 +113,7 @@ def _add_guarantee_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--confidence",
-        type=share,
+        type=_arguments.share,
         metavar="P",
         help="with --guarantee: the probability that the guarantee is met, required for precision; default: it is met"
         " on average over draws of DATA",
@@ -136,19 +141,7 @@ def _measure_and_level(text: str) -> tuple[str, float]:
         raise argparse.ArgumentTypeError(
             f"must be METRIC=LEVEL with one of {', '.join(PROMISED_MEASURES)}, got {text!r}"
         )
-    return measure, share(level)
-
-
-def _number_or_auto(text: str) -> int | str:
-    if text == AUTO:
-        return text
-    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be auto or a number from 1, got {text!r}")
-    return int(text)
-
-
-def _folds_loo_or_none(text: str) -> int | str:
-    return text if text == NONE else folds_or_loo(text)
+    return measure, _arguments.share(level)
 
 
 _CHOSEN_SCALES, _CHOSEN_SEARCHES = ("minmax",), ("exact:metric=cosine",)  # or what is better in their place
@@ -172,9 +165,8 @@ def main(arguments: argparse.Namespace) -> None:
     chosen = _chosen(plan, data)
     tuned = None
     if arguments.validate != NONE:
-        tuning = replace(
-            _tuning(arguments, chosen.candidate), without_copies=test is None and _matched_data.has_copies(data)
-        )
+        without_copies = test is None and _matched_data.has_copies(data)
+        tuning = replace(_tuning(arguments, chosen.candidate), without_copies=without_copies)
         with _console.progress_bar(f"models of {data.name}") as progress:
             tuned = tuning.run(data, progress=progress)
     kept = _training.KeptModel.of(
@@ -199,13 +191,8 @@ def _named(arguments: argparse.Namespace) -> nearlabel.experiments.Candidate:
     method = calibrated if arguments.thresholds in (None, NONE) else f"{calibrated}@{arguments.thresholds}"
     scale = arguments.scale or _data.usual_scale(arguments)
     k = None if arguments.k == AUTO else arguments.k
-    named = nearlabel.experiments.Candidate(
-        method,
-        k,
-        scale,
-        arguments.search or nearlabel.experiments.usual_search(scale),
-        impute=_data.imputation(arguments),
-    )
+    search = arguments.search or nearlabel.experiments.usual_search(scale)
+    named = nearlabel.experiments.Candidate(method, k, scale, search, impute=_data.imputation(arguments))
     has_neighbors = nearlabel.experiments.MethodSpec.of(method).has_neighbors
     if not has_neighbors and arguments.k is not None:
         raise ValueError(f"--k must go with a method by neighbours, got {arguments.method}.")
@@ -235,9 +222,7 @@ def _choice(arguments: argparse.Namespace) -> nearlabel.experiments.NeighborsCho
     )
 
 
-def _print_severe(
-    data: nearlabel.datasets.Dataset, plan: nearlabel.experiments.Candidate | nearlabel.experiments.NeighborsChoice
-) -> None:
+def _print_severe(data: Dataset, plan: Plan) -> None:
     """Print severe problems of the data, except those that the named candidate, or the selection, fixes."""
     if isinstance(plan, nearlabel.experiments.NeighborsChoice):
         _data.print_severe(data, scales=_CHOSEN_SCALES, searches=_CHOSEN_SEARCHES, by_neighbors=True)
@@ -246,9 +231,7 @@ def _print_severe(
         _data.print_severe(data, scales=(plan.scale,), searches=(str(plan.search),), by_neighbors=has_neighbors)
 
 
-def _chosen(
-    plan: nearlabel.experiments.Candidate | nearlabel.experiments.NeighborsChoice, data: nearlabel.datasets.Dataset
-) -> nearlabel.experiments.ChosenNeighbors:
+def _chosen(plan: Plan, data: Dataset) -> Chosen:
     """Return the result of the selection, or the named candidate as the only one."""
     if isinstance(plan, nearlabel.experiments.Candidate):
         return nearlabel.experiments.ChosenNeighbors(plan, nan, nan, 1)
@@ -264,21 +247,19 @@ def _tuning(arguments: argparse.Namespace, candidate: nearlabel.experiments.Cand
         scales=(candidate.scale,),
         searches=(candidate.search or "exact",),
         metric=arguments.metric,
-        cv=LOO if arguments.validate == NONE else arguments.validate,
+        cv=_arguments.LOO if arguments.validate == NONE else arguments.validate,
         impute=candidate.impute,
     )
 
 
-def _measured(chosen: nearlabel.experiments.ChosenNeighbors, tuned: nearlabel.experiments.Tuned | None) -> str:
+def _measured(chosen: Chosen, tuned: Tuned | None) -> str:
     """Return how the scores were measured; those of a selected method are a little optimistic."""
     if tuned is None:
         return ""
     return tuned.measured + "; method selected on the same rows" * (chosen.n_candidates > 1)
 
 
-def _in_words(
-    metric: str, chosen: nearlabel.experiments.ChosenNeighbors, tuned: nearlabel.experiments.Tuned | None
-) -> str:
+def _in_words(metric: str, chosen: Chosen, tuned: Tuned | None) -> str:
     """Return which models the model was selected from; empty if nothing was selected."""
     title = nearlabel.metrics.evaluation.title_of(metric)
     if chosen.n_candidates > 1:

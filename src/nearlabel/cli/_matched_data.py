@@ -7,137 +7,140 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import nearlabel
 from nearlabel.cli import _console, _data
 
+# Text, since the help page loads no room.
+Dataset: TypeAlias = "nearlabel.datasets.Dataset"
+
 _MOST_NAMED = 5
 
 
-def open_matched(
-    arguments: argparse.Namespace, model: nearlabel.persistence.DataSummary, kinds: Sequence[str] = ()
-) -> tuple[nearlabel.datasets.Dataset, list[str]]:
-    """Return DATA with the features, of these kinds, and labels of a model, and notes for the user."""
-    arguments = with_columns_of(model, arguments, kinds)
-    return match_to(model, _data.open_data(arguments), tags=_data.has_tags(arguments))
+class Matching(NamedTuple):
+    """Data with the features and labels of a model, in its order.
 
-
-def with_columns_of(
-    model: nearlabel.persistence.DataSummary, arguments: argparse.Namespace, kinds: Sequence[str] = ()
-) -> argparse.Namespace:
-    """Return arguments that describe the columns of a table.
-
-    Labels are those that the model names, if the arguments do not name any. `kinds` are those of the model's features,
-    empty if all are numbers.
+    Parameters
+    ----------
+    model : DataSummary
+        Summary of the training data on the model's card.
+    kinds : sequence of str
+        Kinds of the model's features, empty if all are numbers.
     """
-    _data.check_file(arguments.data)
-    of_names = dict(zip(model.feature_names or (), kinds, strict=False))
-    arguments = _data.changed(arguments, **_data.options_of_kinds(of_names))
-    says_labels = any(getattr(arguments, option) is not None for option in ("labels", "labels_prefix", "labels_column"))
-    features, labels, tables = model.feature_names, model.label_names, nearlabel.datasets.tables
-    if says_labels or not features or not labels or tables.are_numbered(features) or not _data.is_file(arguments.data):
-        return arguments
-    ignore, separator = arguments.ignore or (), arguments.labels_separator
-    found = tables.columns_of_model(
-        Path(arguments.data), features, labels, separator=separator, ignore=ignore, kinds=of_names
-    )
-    return _data.changed(arguments, **found)
 
+    model: nearlabel.persistence.DataSummary
+    kinds: Sequence[str] = ()
 
-def match_to(
-    model: nearlabel.persistence.DataSummary, data: nearlabel.datasets.Dataset, *, tags: bool = False
-) -> tuple[nearlabel.datasets.Dataset, list[str]]:
-    """Return data with the features and labels of a model, and notes for the user.
+    def open(self, arguments: argparse.Namespace) -> tuple[Dataset, list[str]]:
+        """Return DATA with the features and labels of the model, and notes for the user."""
+        arguments = self.columns_of(arguments)
+        return self.match(_data.open_data(arguments), tags=_data.has_tags(arguments))
 
-    Features and labels are matched by name, or by position if the model has no names. Labels unknown to the model are
-    left out. The data must have every label of the model, unless labels are `tags`: then a missing label is one that no
-    row has.
+    def columns_of(self, arguments: argparse.Namespace) -> argparse.Namespace:
+        """Return arguments that describe the columns of a table.
 
-    Raises
-    ------
-    ValueError
-        If a feature or a label is missing (of tags, all labels), or, without names, their numbers differ.
-    """
-    data = with_features(model, data)
-    names = model.label_names
-    are_numbered = nearlabel.datasets.tables.are_numbered
-    if names is None or (are_numbered(names) and not (tags and set(names) & set(data.label_names))):
-        _check_number("labels", model.labels, data.label_names)
-        return data, []
-    positions = _positions(names, data.label_names)
-    lacking = [name for name, position in zip(names, positions, strict=True) if position < 0]
-    _check_labels(lacking, names, data.label_names, tags=tags)
-    known = set(names)
-    unknown = [name for name in data.label_names if name not in known]
-    notes = [f"No row of the data has the label {_some(lacking)}."] if lacking else []
-    notes += [f"Labels unknown to the model are left out: {_some(unknown)}."] if unknown else []
-    return replace(data, Y=_columns(data.Y, positions), label_names=names), notes
+        Labels are those that the model names, if the arguments do not name any.
+        """
+        _data.check_file(arguments.data)
+        features, labels, tables = self.model.feature_names, self.model.label_names, nearlabel.datasets.tables
+        of_names = dict(zip(features or (), self.kinds, strict=False))
+        arguments = _data.changed(arguments, **_data.options_of_kinds(of_names))
+        given = (arguments.labels, arguments.labels_prefix, arguments.labels_column)
+        says_labels = any(option is not None for option in given)
+        if says_labels or not features or not labels or tables.are_numbered(features):
+            return arguments
+        if not _data.is_file(arguments.data):
+            return arguments
+        ignore, separator = arguments.ignore or (), arguments.labels_separator
+        found = tables.columns_of_model(
+            Path(arguments.data), features, labels, separator=separator, ignore=ignore, kinds=of_names
+        )
+        return _data.changed(arguments, **found)
 
+    def match(self, data: Dataset, *, tags: bool = False) -> tuple[Dataset, list[str]]:
+        """Return data with the features and labels of the model, and notes for the user.
 
-def open_with_new_labels(
-    arguments: argparse.Namespace, model: nearlabel.persistence.DataSummary, kinds: Sequence[str] = ()
-) -> tuple[nearlabel.datasets.Dataset, Sequence[str] | None]:
-    """Return DATA with the features and labels of a model and, after these, labels that are new to it; and all names.
+        Features and labels are matched by name, or by position if the model has no names. Labels unknown to the model
+        are left out. The data must have every label of the model, unless labels are `tags`: then a missing label is one
+        that no row has.
 
-    Raises
-    ------
-    ValueError
-        If a feature or a label is missing; if labels are tags, none of the model's is required.
-    """
-    arguments = with_columns_of(model, arguments, kinds)
-    data = with_features(model, _data.open_data(arguments))
-    names, tags = model.label_names, _data.has_tags(arguments)
-    if names is None or (nearlabel.datasets.tables.are_numbered(names) and not tags):
-        if model.labels is not None and len(data.label_names) < model.labels:
-            _check_number("labels", model.labels, data.label_names)
-        return data, names if names is None else data.label_names
-    known = set(names)
-    every = (*names, *(name for name in data.label_names if name not in known))
-    positions = _positions(every, data.label_names)
-    lacking = [name for name, position in zip(names, positions, strict=False) if position < 0]
-    if not tags:
-        _check_labels(lacking, names, data.label_names, tags=False)
-    return replace(data, Y=_columns(data.Y, positions), label_names=every), every
+        Raises
+        ------
+        ValueError
+            If a feature or a label is missing (of tags, all labels), or, without names, their numbers differ.
+        """
+        data, names = self.with_features(data), self.model.label_names
+        are_numbered = nearlabel.datasets.tables.are_numbered
+        if names is None or (are_numbered(names) and not (tags and set(names) & set(data.label_names))):
+            _check_number("labels", self.model.labels, data.label_names)
+            return data, []
+        positions = _positions(names, data.label_names)
+        lacking = [name for name, position in zip(names, positions, strict=True) if position < 0]
+        _check_labels(lacking, names, data.label_names, tags=tags)
+        known = set(names)
+        unknown = [name for name in data.label_names if name not in known]
+        notes = [f"No row of the data has the label {_some(lacking)}."] if lacking else []
+        notes += [f"Labels unknown to the model are left out: {_some(unknown)}."] if unknown else []
+        return replace(data, Y=_columns(data.Y, positions), label_names=names), notes
 
+    def open_with_new_labels(self, arguments: argparse.Namespace) -> tuple[Dataset, Sequence[str] | None]:
+        """Return DATA with the features and labels of the model, after these its new labels; and all names.
 
-def with_features(
-    model: nearlabel.persistence.DataSummary, data: nearlabel.datasets.Dataset
-) -> nearlabel.datasets.Dataset:
-    """Return data with the features of a model, in its order."""
-    names = features_among(model, data.feature_names)
-    if names == data.feature_names:
-        return data
-    if data.X.dtype.kind == "O":  # cells of several kinds: each column is a feature
-        places = _positions(names, data.feature_names)
-        kinds = tuple(data.feature_kinds[place] for place in places)
-        return replace(data, X=data.X[:, places], feature_names=names, feature_kinds=kinds)
-    tables = nearlabel.datasets.tables
-    if isinstance(data.feature_names, tables.NumberedNames) and tables.are_numbered(names):
-        return replace(data, X=data.X[:, : len(names)], feature_names=names, feature_kinds=())  # all are numbers
-    match = tables.FeatureMatch("DATA", data.feature_names, data.feature_kinds, names)
-    return replace(data, X=match.take(data.X), feature_names=names, feature_kinds=match.kinds)
+        Raises
+        ------
+        ValueError
+            If a feature or a label is missing; if labels are tags, none of the model's is required.
+        """
+        arguments = self.columns_of(arguments)
+        data = self.with_features(_data.open_data(arguments))
+        names, tags = self.model.label_names, _data.has_tags(arguments)
+        if names is None or (nearlabel.datasets.tables.are_numbered(names) and not tags):
+            if self.model.labels is not None and len(data.label_names) < self.model.labels:
+                _check_number("labels", self.model.labels, data.label_names)
+            return data, names if names is None else data.label_names
+        known = set(names)
+        every = (*names, *(name for name in data.label_names if name not in known))
+        positions = _positions(every, data.label_names)
+        lacking = [name for name, position in zip(names, positions, strict=False) if position < 0]
+        if not tags:
+            _check_labels(lacking, names, data.label_names, tags=False)
+        return replace(data, Y=_columns(data.Y, positions), label_names=every), every
 
+    def with_features(self, data: Dataset) -> Dataset:
+        """Return data with the features of the model, in its order."""
+        names = self.features_among(data.feature_names)
+        if names == data.feature_names:
+            return data
+        if data.X.dtype.kind == "O":  # cells of several kinds: each column is a feature
+            places = _positions(names, data.feature_names)
+            kinds = tuple(data.feature_kinds[place] for place in places)
+            return replace(data, X=data.X[:, places], feature_names=names, feature_kinds=kinds)
+        tables = nearlabel.datasets.tables
+        if isinstance(data.feature_names, tables.NumberedNames) and tables.are_numbered(names):
+            return replace(data, X=data.X[:, : len(names)], feature_names=names, feature_kinds=())  # all are numbers
+        match = tables.FeatureMatch("DATA", data.feature_names, data.feature_kinds, names)
+        return replace(data, X=match.take(data.X), feature_names=names, feature_kinds=match.kinds)
 
-def features_among(model: nearlabel.persistence.DataSummary, known: Sequence[str]) -> Sequence[str]:
-    """Return the names in the data of the features of a model, in the order of the model.
+    def features_among(self, known: Sequence[str]) -> Sequence[str]:
+        """Return the names in the data of the features of the model, in its order.
 
-    For a model fitted to an array, which has no names, these are the columns named by number, as in a svmlight file,
-    else all columns, by position.
-    """
-    tables = nearlabel.datasets.tables
-    names = model.feature_names or tables.NumberedNames(model.features or 0)
-    if isinstance(known, tables.NumberedNames) and tables.are_numbered(names) and len(names) <= len(known):
-        return names or known
-    # A file may declare some categories of an attribute only: the others are in no row.
-    there = {*known, *(f"{tables.attribute_of(name)}=" for name in known if "=" in name)}
-    lacking = [name for name in names if name not in there and f"{tables.attribute_of(name)}=" not in there]
-    if names and not lacking:
-        return names
-    if not tables.are_numbered(names):
-        raise ValueError(f"DATA must have the features of the model, got none named {_some(lacking)}.")
-    _check_number("features", model.features, known, " Hint: --ignore and --labels leave columns out.")
-    return known
+        For a model fitted to an array, which has no names, these are the columns named by number, as in a svmlight
+        file, else all columns, by position.
+        """
+        tables = nearlabel.datasets.tables
+        names = self.model.feature_names or tables.NumberedNames(self.model.features or 0)
+        if isinstance(known, tables.NumberedNames) and tables.are_numbered(names) and len(names) <= len(known):
+            return names or known
+        # A file may declare some categories of an attribute only: the others are in no row.
+        there = {*known, *(f"{tables.attribute_of(name)}=" for name in known if "=" in name)}
+        lacking = [name for name in names if name not in there and f"{tables.attribute_of(name)}=" not in there]
+        if names and not lacking:
+            return names
+        if not tables.are_numbered(names):
+            raise ValueError(f"DATA must have the features of the model, got none named {_some(lacking)}.")
+        _check_number("features", self.model.features, known, " Hint: --ignore and --labels leave columns out.")
+        return known
 
 
 def _check_number(what: str, number: int | None, names: Sequence[str], hint: str = "") -> None:
@@ -188,9 +191,7 @@ def _some(names: Sequence[str]) -> str:
 # A split of one's own: training data in DATA, test data in another file, matched by name.
 
 
-def open_test_data(
-    arguments: argparse.Namespace, training: nearlabel.datasets.Dataset
-) -> nearlabel.datasets.Dataset | None:
+def open_test_data(arguments: argparse.Namespace, training: Dataset) -> Dataset | None:
     """Return the test data, with the features and labels of the training data in their order; None if none are named.
 
     Raises
@@ -204,16 +205,14 @@ def open_test_data(
     if "impute" in arguments:  # a report fits nothing
         _data.check_finite(arguments.test_data, test, imputes=_data.imputation(arguments) is not None)
     with _told_of_test_data():
-        matched, notes = match_to(
-            _names_of(training), _widened(test, training.feature_names), tags=_data.has_tags(arguments)
+        matched, notes = _matching_of(training).match(
+            _widened(test, training.feature_names), tags=_data.has_tags(arguments)
         )
     _console.print_notes(notes)
     return matched
 
 
-def open_test_rows(
-    arguments: argparse.Namespace, training: nearlabel.datasets.Dataset
-) -> nearlabel.datasets.Dataset | None:
+def open_test_rows(arguments: argparse.Namespace, training: Dataset) -> Dataset | None:
     """Return the test data, with the features of the training data in their order, whatever their values and labels.
 
     Raises
@@ -225,10 +224,10 @@ def open_test_rows(
         return None
     test = _data.open_data(_of_test_data(arguments, training))
     with _told_of_test_data():
-        return with_features(_names_of(training), _widened(test, training.feature_names))
+        return _matching_of(training).with_features(_widened(test, training.feature_names))
 
 
-def _of_test_data(arguments: argparse.Namespace, training: nearlabel.datasets.Dataset) -> argparse.Namespace:
+def _of_test_data(arguments: argparse.Namespace, training: Dataset) -> argparse.Namespace:
     """Return arguments that read the test data: of a table, the features and labels of the training data only.
 
     Columns that are ignored, saved or used as groups in the training data may be missing.
@@ -245,12 +244,11 @@ def _of_test_data(arguments: argparse.Namespace, training: nearlabel.datasets.Da
     return _data.changed(arguments, ignore=others or None)
 
 
-def _names_of(training: nearlabel.datasets.Dataset) -> nearlabel.persistence.DataSummary:
+def _matching_of(training: Dataset) -> Matching:
     features, labels = training.feature_names, tuple(training.label_names)
     names = None if isinstance(features, nearlabel.datasets.tables.NumberedNames) else tuple(features)
-    return nearlabel.persistence.DataSummary(
-        features=len(features), labels=len(labels), feature_names=names, label_names=labels
-    )
+    summary = nearlabel.persistence.DataSummary
+    return Matching(summary(features=len(features), labels=len(labels), feature_names=names, label_names=labels))
 
 
 @contextmanager
@@ -263,7 +261,7 @@ def _told_of_test_data() -> Iterator[None]:
         raise ValueError(told) from error
 
 
-def _widened(test: nearlabel.datasets.Dataset, names: Sequence[str]) -> nearlabel.datasets.Dataset:
+def _widened(test: Dataset, names: Sequence[str]) -> Dataset:
     """Return the rows of a svmlight file, which ends at the last feature that it has, with all features."""
     from scipy import sparse
 
@@ -274,9 +272,7 @@ def _widened(test: nearlabel.datasets.Dataset, names: Sequence[str]) -> nearlabe
     return replace(test, X=X, feature_names=names, feature_kinds=())  # all are numbers
 
 
-def scores_on(
-    model: Any, test: nearlabel.datasets.Dataset, training: nearlabel.datasets.Dataset
-) -> Mapping[str, float]:
+def scores_on(model: Any, test: Dataset, training: Dataset) -> Mapping[str, float]:
     """Return the metrics of a fitted model on test data that are defined, also without copies of training samples."""
     import numpy as np
 

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import nearlabel
-from nearlabel.cli import _card, _console, _data, _matched_data
-from nearlabel.cli._arguments import columns
+from nearlabel.cli import _arguments, _card, _console, _data, _matched_data
 
 
 def add_model_argument(parser: argparse.ArgumentParser) -> None:
     """Add MODEL and --trusted."""
     parser.add_argument("model", metavar="MODEL", help="file that fit, tune or save_model wrote")
-    parser.add_argument(
-        "--trusted",
-        type=columns,
-        default=(),
-        metavar="A,B",
-        help="additional types to trust when loading, as listed in the error; only if you know who made the file",
+    add_trusted_option(
+        parser, "additional types to trust when loading, as listed in the error; only if you know who made the file"
     )
+
+
+def add_trusted_option(parser: argparse.ArgumentParser, words: str) -> None:
+    """Add --trusted."""
+    parser.add_argument("--trusted", type=_arguments.columns, default=(), metavar="A,B", help=words)
 
 
 def add_file_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
@@ -33,17 +33,11 @@ def add_file_options(parser: argparse.ArgumentParser, *, required: bool) -> None
         "--out",
         dest="file",
         metavar="FILE",
-        type=_model_file,
+        type=_arguments.file_ending_in(".skops"),
         required=required,
         help="file to save the model in, ending in .skops" + ("" if required else "; default: not saved"),
     )
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")
-
-
-def _model_file(text: str) -> Path:
-    if Path(text).suffix.lower() != ".skops":
-        raise argparse.ArgumentTypeError(f"must end in .skops, got {text!r}")
-    return Path(text)
 
 
 # MODEL on the command line: a file that fit, tune or save_model wrote, and the features of DATA in its order.
@@ -61,9 +55,9 @@ class OpenModel(NamedTuple):
     label_names: tuple[str, ...]
 
     @property
-    def feature_kinds(self) -> tuple[str, ...]:
-        """The kinds of the features; empty if all are numbers."""
-        return _data.kinds_of_model(self.model)
+    def matching(self) -> _matched_data.Matching:
+        """How data get the features and labels of the model."""
+        return _matched_data.Matching(self.card.data, _data.kinds_of_model(self.model))
 
     @property
     def block_rows(self) -> int:
@@ -71,17 +65,17 @@ class OpenModel(NamedTuple):
         return max(1, _BLOCK_CELLS // max(len(self.feature_names), len(self.label_names)))
 
 
-def open_model(arguments: argparse.Namespace) -> OpenModel:
-    """Load the model of the arguments."""
-    card = nearlabel.persistence.read_card(arguments.model)
-    foreign = [name for name in card.foreign_types if name not in arguments.trusted]
+def open_model(path: str, trusted: Sequence[str]) -> OpenModel:
+    """Load a model, and the names of its features and labels."""
+    card = nearlabel.persistence.read_card(path)
+    foreign = [name for name in card.foreign_types if name not in trusted]
     if foreign:
         raise ValueError(
-            f"--trusted must name the types in {arguments.model} that are not trusted by default, got none of"
+            f"--trusted must name the types in {path} that are not trusted by default, got none of"
             f" {', '.join(foreign)}. Hint: --trusted {','.join(card.foreign_types)}, if you know who made the file."
         )
-    model = nearlabel.persistence.load_model(arguments.model, trusted=arguments.trusted)
-    return OpenModel(model, card, _feature_names(arguments.model, card), _label_names(arguments.model, model, card))
+    model = nearlabel.persistence.load_model(path, trusted=trusted)
+    return OpenModel(model, card, _feature_names(path, card), _label_names(path, model, card))
 
 
 def _feature_names(path: str, card: nearlabel.persistence.ModelCard) -> Sequence[str]:
@@ -115,11 +109,11 @@ def open_blocks(
             id_column=id_column,
             block_rows=model.block_rows,
             decimal=arguments.decimal or ".",
-            feature_kinds=model.feature_kinds,
+            feature_kinds=model.matching.kinds,
         )
     if id_column is not None:
         raise ValueError(f"--id must go with a file, got {arguments.data!r}, whose rows have numbers only.")
-    return _blocks(_matched_data.with_features(model.card.data, _data.open_data(arguments)).X, model.block_rows)
+    return _blocks(model.matching.with_features(_data.open_data(arguments)).X, model.block_rows)
 
 
 def _names_in_file(arguments: argparse.Namespace, model: OpenModel, id_column: str | None) -> Sequence[str]:
@@ -127,7 +121,7 @@ def _names_in_file(arguments: argparse.Namespace, model: OpenModel, id_column: s
     if not nearlabel.datasets.tables.are_numbered(model.feature_names):
         return model.feature_names
     known = _data.feature_names(arguments, id_column)
-    return model.feature_names if known is None else _matched_data.features_among(model.card.data, known)
+    return model.feature_names if known is None else model.matching.features_among(known)
 
 
 def _blocks(X: Any, block_rows: int) -> Iterator[nearlabel.datasets.RowBlock]:
@@ -272,7 +266,7 @@ def open_updatable(arguments: argparse.Namespace) -> OpenModel:
     ValueError
         If samples cannot be added to it or removed from it.
     """
-    opened = open_model(arguments)
+    opened = open_model(arguments.model, arguments.trusted)
     if not nearlabel.models.updates.can_be_updated(opened.model):
         raise ValueError(
             f"MODEL must be a method by votes of neighbours to be updated, got {opened.card.method}."

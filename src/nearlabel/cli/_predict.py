@@ -5,20 +5,15 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias
+from typing import Any, NamedTuple, TextIO, TypeAlias
 
 import nearlabel
-from nearlabel.cli import _comparison, _console, _data, _matched_data, _model
-from nearlabel.cli._arguments import share, some_names
-from nearlabel.files.atomic_file import check_can_be_written, whole_file
-
-if TYPE_CHECKING:
-    from nearlabel.utils.types import BoolArray, FloatArray, Matrix
+from nearlabel.cli import _arguments, _comparison, _console, _data, _model
+from nearlabel.files.atomic_file import whole_file
 
 SUMMARY = "predict labels for a file"
 EXAMPLES = ("nearlabel predict model.skops multidigits --scores top:3 --out predictions.csv",)
@@ -66,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--abstain",
-        type=share,
+        type=_arguments.share,
         metavar="LEVEL",
         help="predict nothing for samples unusually far from their neighbours: of samples like the training data at"
         " most this share, such as 0.01. For methods by neighbours; adds a column abstained",
@@ -85,7 +80,7 @@ def _add_score_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--metrics",
-        type=some_names,
+        type=_arguments.some_names,
         help="with --score: comma-separated, of the catalogue, with options after a colon (precision_at_k:k=3,"
         " roc_auc:average=micro), or package.module:function; default: all of the catalogue without options",
     )
@@ -123,9 +118,9 @@ def main(arguments: argparse.Namespace) -> None:
 
     from nearlabel.utils.validation import as_dense
 
-    _check_file(arguments)
+    _data.check_output(arguments.file, "--out", {"MODEL and DATA": (Path(arguments.data), Path(arguments.model))})
     metrics = _comparison.read_metrics(arguments)
-    model = _model.open_model(arguments)
+    model = _model.open_model(arguments.model, arguments.trusted)
     _comparison.propensities_of(arguments, metrics, model)  # refuses a metric that the card is not enough for
     layout = Layout(arguments.id, arguments.scores, model.label_names, abstains=arguments.abstain is not None)
     truth = _truth(arguments, model) if arguments.score else None
@@ -150,22 +145,13 @@ def main(arguments: argparse.Namespace) -> None:
         _comparison.print_scored(arguments, metrics, truth[answered], labels, scores, model)
 
 
-def _check_file(arguments: argparse.Namespace) -> None:
-    """Refuse a file that cannot or must not be written, before anything is computed."""
-    file = arguments.file
-    if file is None:
-        return
-    check_can_be_written(file, name="--out")
-    _data.check_other_file(file, [Path(arguments.data), Path(arguments.model)], "--out", "MODEL and DATA")
-
-
 class _Answer(NamedTuple):
     """The predictions for some rows."""
 
     ids: Sequence[Any]
-    labels: Matrix
-    scores: FloatArray | None
-    abstained: BoolArray
+    labels: Any
+    scores: Any
+    abstained: Any
 
 
 class _Told:
@@ -173,7 +159,7 @@ class _Told:
 
     def __init__(self, guarantee: str, control: nearlabel.thresholds.RiskControl | None) -> None:
         self._guarantee, self._control = guarantee, control
-        self._top_scores: list[FloatArray] = []
+        self._top_scores: list[Any] = []
         self._n_abstained = self._n_rows = 0
 
     def see(self, answer: _Answer) -> None:
@@ -230,7 +216,7 @@ def _answers(
             progress(round(_STEPS * share_done), _STEPS)
 
 
-def _without(labels: Matrix, rows: BoolArray) -> Matrix:
+def _without(labels: Any, rows: Any) -> Any:
     """Return label sets, empty in some rows."""
     import numpy as np
     from scipy import sparse
@@ -256,13 +242,13 @@ def _output(arguments: argparse.Namespace, layout: Layout) -> Iterator[Write]:
             yield csv_writer(sys.stdout, layout, separator)
 
 
-def _truth(arguments: argparse.Namespace, model: _model.OpenModel) -> Matrix:
+def _truth(arguments: argparse.Namespace, model: _model.OpenModel) -> Any:
     """Return the label sets of DATA in the model's order of labels, with NaN for unknown labels."""
     from nearlabel.utils.targets import PartialLabels
 
     if arguments.id is not None:
         arguments.ignore = (*(arguments.ignore or ()), arguments.id)
-    data, notes = _matched_data.open_matched(arguments, model.card.data, model.feature_kinds)
+    data, notes = model.matching.open(arguments)
     _console.print_notes(notes)
     return PartialLabels.of(data.Y).with_nan()
 
@@ -296,13 +282,18 @@ class Layout:
         self.label_names = tuple(label_names)
         self._names = np.array(label_names, dtype=object)
         self._abstains = abstains
-        own = _kinds_beside_ids(scores, label_names, abstains=abstains)
+        of_scores: dict[str, dict[str, str]] = {
+            "none": {},
+            "chosen": {"scores": "numbers"},
+            "top": {"top": "texts", "top_scores": "numbers"},
+            "all": dict.fromkeys((f"score_{name}" for name in label_names), "number"),
+        }
+        own = {"labels": "texts"} | ({"abstained": "number"} if abstains else {}) | of_scores[scores.which]
         if self._id in own:
             raise ValueError(f"--id must name a column other than those of the predictions, got {self._id!r}.")
-        of_ids: dict[str, nearlabel.datasets.tables.Kind] = {self._id: "cell"}
-        self.kinds: Mapping[str, nearlabel.datasets.tables.Kind] = of_ids | own
+        self.kinds: Any = {self._id: "cell"} | own  # as `ParquetWriter` takes them
 
-    def columns(self, ids: Sequence[Any], labels: Matrix, scores: FloatArray | None, abstained: BoolArray) -> Columns:
+    def columns(self, ids: Sequence[Any], labels: Any, scores: Any, abstained: Any) -> Columns:
         """Return the columns of a block of rows."""
         import numpy as np
 
@@ -321,24 +312,7 @@ class Layout:
         return columns | {f"score_{name}": scores[:, label].tolist() for label, name in enumerate(self._names)}
 
 
-def _kinds_beside_ids(
-    scores: Scores, label_names: Sequence[str], *, abstains: bool
-) -> dict[str, nearlabel.datasets.tables.Kind]:
-    """Return the kinds of all columns but the first."""
-    of_scores: dict[str, dict[str, nearlabel.datasets.tables.Kind]] = {
-        "none": {},
-        "chosen": {"scores": "numbers"},
-        "top": {"top": "texts", "top_scores": "numbers"},
-        "all": dict.fromkeys((f"score_{name}" for name in label_names), "number"),
-    }
-    kinds: dict[str, nearlabel.datasets.tables.Kind] = {
-        "labels": "texts",
-        **({"abstained": "number"} if abstains else {}),
-    }
-    return kinds | of_scores[scores.which]
-
-
-def _sets(labels: Matrix) -> list[Any]:
+def _sets(labels: Any) -> list[Any]:
     """Return the labels of each row, as column numbers."""
     import numpy as np
     from scipy import sparse
@@ -392,26 +366,17 @@ def csv_writer(file: TextIO, layout: Layout, separator: str) -> Write:
         if not headed:
             writer.writerow(columns)
             headed = True
-        writer.writerows([_joined(cell, separator) for cell in row] for row in zip(*columns.values(), strict=True))
+        for row in zip(*columns.values(), strict=True):
+            writer.writerow(separator.join(map(str, cell)) if isinstance(cell, list) else cell for cell in row)
 
     return write
-
-
-def _joined(cell: Any, separator: str) -> Any:
-    return separator.join(map(str, cell)) if isinstance(cell, list) else cell
 
 
 def _json_writer(file: TextIO) -> Write:
     def write(columns: Columns) -> None:
         for row in zip(*columns.values(), strict=True):
-            cells = {name: _finite(cell) for name, cell in zip(columns, row, strict=True)}
+            # An infinite decision value, of a label with one class, becomes null.
+            cells = _console.finite(dict(zip(columns, row, strict=True)))
             file.write(json.dumps(cells, ensure_ascii=False, allow_nan=False) + "\n")
 
     return write
-
-
-def _finite(cell: Any) -> Any:
-    """Return a cell for JSON: an infinite decision value, of a label with one class, becomes null."""
-    if isinstance(cell, list):
-        return [_finite(one) for one in cell]
-    return None if isinstance(cell, float) and not math.isfinite(cell) else cell

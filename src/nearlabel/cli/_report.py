@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import nearlabel
-from nearlabel.cli import _console, _data, _matched_data, _model
-from nearlabel.cli._arguments import columns
-from nearlabel.files.atomic_file import check_can_be_written
+from nearlabel.cli import _arguments, _console, _data, _matched_data, _model
 
 SUMMARY = "write an HTML report of a run or a model"
 EXAMPLES = ("nearlabel report model.skops multidigits --out report.html",)
@@ -27,7 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _data.add_data_options(parser, optional=True)
     parser.add_argument(
-        "--out", dest="file", type=_page, required=True, metavar="FILE", help="HTML page to write, ending in .html"
+        "--out",
+        dest="file",
+        type=_arguments.file_ending_in(".html", ".htm"),
+        required=True,
+        metavar="FILE",
+        help="HTML page to write, ending in .html",
     )
     _data.add_test_data_option(parser, used="for a run with test data (evaluate --test-data)")
     parser.add_argument("--title", help="heading of the page; default: name of the run or model")
@@ -38,27 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--rows",
-        type=_count,
+        type=_arguments.whole_number(1, "a whole number of at least 1"),
         default=200,
         metavar="N",
         help="for a model: maximum number of rows in the explorer; default: 200",
     )
-    parser.add_argument(
-        "--trusted", type=columns, default=(), metavar="A,B", help="for a model: additional types to trust when loading"
-    )
-
-
-def _page(text: str) -> Path:
-    """Parse the name of a page, before the work."""
-    if Path(text).suffix.lower() not in (".html", ".htm"):
-        raise argparse.ArgumentTypeError(f"must end in .html, got {text!r}")
-    return Path(text)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
-    return int(text)
+    _model.add_trusted_option(parser, "for a model: additional types to trust when loading")
 
 
 _OTHER_TRAINING = "--training must be the data that the model was fitted to, got different"
@@ -66,7 +54,7 @@ _OTHER_TRAINING = "--training must be the data that the model was fitted to, got
 
 def main(arguments: argparse.Namespace) -> None:
     """Gather the facts and write the page."""
-    check_can_be_written(arguments.file, name="--out")
+    _data.check_output(arguments.file, "--out")
     nearlabel.plots.check_matplotlib()  # better now than after the facts are computed
     if not arguments.source.exists():
         raise FileNotFoundError(
@@ -123,8 +111,8 @@ def _of_model(arguments: argparse.Namespace) -> dict[str, Any]:
         raise ValueError("DATA must be given with a model, got none. Hint: nearlabel report MODEL DATA --out FILE.")
     if arguments.test_data is not None:
         raise ValueError("--test-data must go with a run. Hint: nearlabel report MODEL TEST --out FILE.")
-    opened = _model.open_model(argparse.Namespace(model=arguments.source, trusted=arguments.trusted))
-    data, notes = _matched_data.open_matched(arguments, opened.card.data, opened.feature_kinds)
+    opened = _model.open_model(arguments.source, arguments.trusted)
+    data, notes = opened.matching.open(arguments)
     seen = _is_training(opened.card, data)
     _console.print_notes(notes)
     training = data if seen else _training(arguments, opened)
@@ -148,11 +136,10 @@ def _training(arguments: argparse.Namespace, model: _model.OpenModel) -> nearlab
     if arguments.training is None:
         return None
     card = model.card
-    of_training = _data.changed(arguments, data=arguments.training)
-    named = _matched_data.with_columns_of(card.data, of_training, model.feature_kinds)
+    named = model.matching.columns_of(_data.changed(arguments, data=arguments.training))
     found = _data.open_data(named)
     try:
-        data, _ = _matched_data.match_to(card.data, found, tags=_data.has_tags(named))
+        data, _ = model.matching.match(found, tags=_data.has_tags(named))
     except ValueError as error:
         raise ValueError(f"{_OTHER_TRAINING} features or labels, {named.data}.") from error
     if card.data.digest_X is not None and not _is_training(card, data):

@@ -26,21 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paper", metavar="PAPER", help=f"one of {', '.join(PAPERS)}, or the path of a .toml file of your own"
     )
-    parser.add_argument("--table", metavar="N", action="append", default=[], help="repeatable; default: all tables")
-    parser.add_argument(
-        "--figure",
-        metavar="N",
-        action="append",
-        default=[],
-        help="repeatable; saved in --out, or in the current folder",
-    )
-    parser.add_argument(
-        "--ranking",
-        metavar="N",
-        action="append",
-        default=[],
-        help="repeatable; for papers that claim an order of methods",
-    )
+    for option, which in (
+        ("--table", "default: all tables"),
+        ("--figure", "saved in --out, or in the current folder"),
+        ("--ranking", "for papers that claim an order of methods"),
+    ):
+        parser.add_argument(option, metavar="N", action="append", default=[], help=f"repeatable; {which}")
     for option in ("--method", "--metric"):
         parser.add_argument(
             option,
@@ -96,7 +87,7 @@ def main(arguments: argparse.Namespace) -> None:
         parts += [paper.reproduce_ranking(number) for number in rankings]
         figures = [paper.reproduce_figure(number) for number in numbers]
     for figure, file in zip(figures, files, strict=False):
-        _draw(figure, file)
+        _display(figure).write(file, title="\n".join(textwrap.wrap(figure.title, _TITLE_WIDTH)))
     _print(paper, [*parts, *figures], arguments.format, quick=arguments.quick)
     for file in files if arguments.format == "table" else ():
         _console.print_text(f"Figure: {file}")
@@ -162,13 +153,7 @@ def _columns() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*_KINDS, *of_cells, *_OF_RANKINGS, *of_orders)))
 
 
-def _draw(figure: Figure, file: Path) -> None:
-    _display(figure).write(file, title="\n".join(textwrap.wrap(figure.title, _TITLE_WIDTH)))
-
-
-def _display(
-    figure: Figure,
-) -> nearlabel.plots.LabelCubeDisplay | nearlabel.plots.DoubleDistancesDisplay | nearlabel.plots.NeighborsPanelsDisplay:
+def _display(figure: Figure) -> Any:
     """Return a figure in the form in which it is drawn."""
     if isinstance(figure, nearlabel.papers.LabelCube):
         return nearlabel.plots.LabelCubeDisplay(figure.probabilities, figure.labelsets)

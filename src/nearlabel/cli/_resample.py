@@ -9,7 +9,7 @@ from typing import Any
 
 import nearlabel
 from nearlabel.cli import _console, _data
-from nearlabel.files.atomic_file import check_can_be_written, whole_file
+from nearlabel.files.atomic_file import whole_file
 from nearlabel.utils.names import SAMPLERS
 
 SUMMARY = "resample training data for rare labels"
@@ -53,7 +53,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     """Resample a data set, write it, and print what has changed."""
-    check_can_be_written(arguments.file, name="--out")
+    _data.check_output(arguments.file, "--out")
     sampler = nearlabel.experiments.make_sampler(arguments.sampler)
     dataset = _data.open_data(arguments)
     if SEED in (*dataset.feature_names, *dataset.label_names):

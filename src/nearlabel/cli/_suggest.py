@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import nearlabel
 from nearlabel.cli import _console, _data, _model
@@ -71,24 +71,18 @@ def _check(arguments: argparse.Namespace) -> None:
             raise ValueError(f"--{option} must go with --for {needed}.")
 
 
-class _Pool(NamedTuple):
-    """All rows of DATA, and their ids where a column is named."""
-
-    X: Any
-    ids: Sequence[Any] | None
-
-
 def main(arguments: argparse.Namespace) -> None:
     """Read the rows, rank them, print."""
     _data.check_number("--n", arguments.n)
     with _console.progress_bar("rows"):
-        model = _model.open_model(arguments)
-        pool = _read(arguments, model)
-        if arguments.n > pool.X.shape[0]:
-            raise ValueError(f"--n must be at most the {pool.X.shape[0]} rows of {arguments.data}, got {arguments.n}.")
-        with _model.asking(model, arguments.data, pool.X, first=0):
-            found = _ranked(arguments, model, pool.X)
-    records = [_named(one, pool.ids) for one in found]
+        model = _model.open_model(arguments.model, arguments.trusted)
+        X, ids = _read(arguments, model)
+        if arguments.n > X.shape[0]:
+            raise ValueError(f"--n must be at most the {X.shape[0]} rows of {arguments.data}, got {arguments.n}.")
+        with _model.asking(model, arguments.data, X, first=0):
+            records = [one.to_dict() for one in _ranked(arguments, model, X)]
+    if ids:
+        records = [{"row": one["row"], "id": ids[one["row"]], **one} for one in records]
     if arguments.format == "json":
         _console.print_json(records)
     elif arguments.format == "csv":
@@ -97,7 +91,8 @@ def main(arguments: argparse.Namespace) -> None:
         _print_table(arguments, records)
 
 
-def _read(arguments: argparse.Namespace, model: _model.OpenModel) -> _Pool:
+def _read(arguments: argparse.Namespace, model: _model.OpenModel) -> tuple[Any, list[str]]:
+    """Return all rows of DATA, and their ids if a column is named."""
     import numpy as np
     from scipy import sparse
 
@@ -107,7 +102,7 @@ def _read(arguments: argparse.Namespace, model: _model.OpenModel) -> _Pool:
     parts = [block.X for block in blocks]
     X = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
     ids = [str(one) for block in blocks if block.ids is not None for one in block.ids.tolist()]
-    return _Pool(X, ids or None)
+    return X, ids
 
 
 def _labelled(arguments: argparse.Namespace, model: _model.OpenModel, *, required: bool) -> Any | None:
@@ -120,7 +115,7 @@ def _labelled(arguments: argparse.Namespace, model: _model.OpenModel, *, require
                 f" {type(inner).__name__}. Hint: name the data that it was fitted to, or nearlabel fit --method mlknn."
             )
         return None
-    return _read(_data.changed(arguments, data=arguments.labelled, id=None), model).X
+    return _read(_data.changed(arguments, data=arguments.labelled, id=None), model)[0]
 
 
 def _ranked(
@@ -134,14 +129,6 @@ def _ranked(
             model.model, X, arguments.n, X_labelled=labelled, strategy=strategy, random_state=seed, label_names=names
         )
     return nearlabel.audit.review(model.model, X, arguments.n, loss=arguments.loss or "labels", label_names=names)
-
-
-def _named(
-    found: nearlabel.audit.Suggestion | nearlabel.audit.DoubtfulRow, ids: Sequence[Any] | None
-) -> dict[str, Any]:
-    """Return a record of a row, with its id if there is one."""
-    record = found.to_dict()
-    return record if ids is None else {"row": record.pop("row"), "id": ids[found.row]} | record
 
 
 def _flat(record: dict[str, Any]) -> dict[str, Any]:
@@ -159,13 +146,11 @@ def _print_table(arguments: argparse.Namespace, records: Sequence[dict[str, Any]
         title, value = f"Rows of {name} to label next", "score"
     else:
         title, value = f"Predictions for {name} to check", "expected_loss"
-    key = "row" if arguments.id is None else "id"
-    head = [key, *(["predicted"] if "predicted" in records[0] else []), "reason", value.replace("_", " ")]
-    lines = [_line(record, key, value) for record in records]
-    _console.print_table(title, ["row" if key == "row" else arguments.id, *head[1:]], lines, left=len(head) - 1)
-
-
-def _line(record: dict[str, Any], key: str, value: str) -> list[str]:
-    predicted = [", ".join(map(str, record["predicted"]))] if "predicted" in record else []
-    number = "" if record[value] is None else f"{record[value]:.3g}"
-    return [str(record[key]), *predicted, record["reason"], number]
+    key, header = ("row", "row") if arguments.id is None else ("id", arguments.id)
+    columns = [(header, [str(one[key]) for one in records])]
+    if "predicted" in records[0]:
+        columns.append(("predicted", [", ".join(map(str, one["predicted"])) for one in records]))
+    columns.append(("reason", [one["reason"] for one in records]))
+    columns.append((value.replace("_", " "), ["" if one[value] is None else f"{one[value]:.3g}" for one in records]))
+    headers, cells = zip(*columns, strict=True)
+    _console.print_table(title, headers, zip(*cells, strict=True), left=len(columns) - 1)

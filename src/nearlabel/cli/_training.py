@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import nearlabel
 from nearlabel.cli import _console, _data, _matched_data, _model
-from nearlabel.files.atomic_file import check_can_be_written
 
 _SHOWN = (
     "hamming_loss", "subset_accuracy", "jaccard_examples", "micro_f1", "macro_f1", "one_error", "ranking_loss",
@@ -18,12 +18,9 @@ _SHOWN = (
 
 def check_file(file: Path | None, *, force: bool) -> None:
     """Refuse a file that cannot be written, or must not be overwritten, before anything is computed."""
-    if file is None:
-        return
-    check_can_be_written(file, name="--out")
-    if file.exists() and not force:
-        raise FileExistsError(f"{file} already exists. Hint: --force overwrites it.")
-    nearlabel.persistence.check_can_save()
+    if file is not None:
+        _data.check_output(file, "--out", force=force)
+        nearlabel.persistence.check_can_save()
 
 
 class KeptModel(NamedTuple):
@@ -85,24 +82,21 @@ class KeptModel(NamedTuple):
 
 def _print_model(kept: KeptModel, choice: str) -> None:
     candidate, data = kept.candidate, kept.data
-    rows = [("method", _method(kept))]
-    if candidate.n_neighbors is not None:
-        rows.append(("neighbours (k)", str(candidate.n_neighbors)))
-        rows.append(("search", str(candidate.search)))
-    if choice:
-        rows.append(("choice", choice))
-    if candidate.impute is not None:
-        rows.append(("missing features", candidate.impute))
-    if data.X.dtype.kind == "O":  # cells of several kinds
-        rows.append(("columns", _data.counted(data.feature_kinds)))
-    rows.append(("scaling", candidate.scale))
-    rows += _thresholds(kept.model)
-    rows += _guarantee(kept.model)
     sizes = {"row": data.X.shape[0], "feature": data.X.shape[1], "label": data.Y.shape[1]}
-    fitted_to = ", ".join(f"{number} {noun}{'s' * (number != 1)}" for noun, number in sizes.items())
-    rows.append(("fitted to", fitted_to))
-    if kept.kept:
-        rows.append(("saved columns", ", ".join(kept.kept)))
+    facts = {
+        "method": _method(kept),
+        "neighbours (k)": candidate.n_neighbors,
+        "search": None if candidate.n_neighbors is None else str(candidate.search),
+        "choice": choice,
+        "missing features": candidate.impute,
+        "columns": _data.counted(data.feature_kinds) if data.X.dtype.kind == "O" else None,  # cells of several kinds
+        "scaling": candidate.scale,
+        "thresholds": _thresholds(kept.model),
+        "guarantee": _guarantee(kept.model),
+        "fitted to": ", ".join(f"{number} {noun}{'s' * (number != 1)}" for noun, number in sizes.items()),
+        "saved columns": ", ".join(kept.kept),
+    }
+    rows = [(name, str(value)) for name, value in facts.items() if value]
     _console.print_table(f"Model of {data.name}", ("property", "value"), rows, left=2)
 
 
@@ -115,22 +109,20 @@ def _method(kept: KeptModel) -> str:
     return method.rpartition("@")[0]
 
 
-def _guarantee(model: Any) -> list[tuple[str, str]]:
-    promise = getattr(_model.last_step(model), "promise_", "")
-    return [("guarantee", promise)] if promise else []
+def _guarantee(model: Any) -> str:
+    return str(getattr(_model.last_step(model), "promise_", ""))
 
 
-def _thresholds(model: Any) -> list[tuple[str, str]]:
-    import numpy as np
-
-    thresholds = np.asarray(getattr(_model.last_step(model), "thresholds_", ()), dtype=np.float64)
-    finite = thresholds[np.isfinite(thresholds)]
-    if not finite.size:
-        return []
-    n_never = int(np.sum(thresholds == np.inf))
+def _thresholds(model: Any) -> str:
+    """Return the range of the finite thresholds, and how many labels have an infinite one."""
+    thresholds = [float(one) for one in getattr(_model.last_step(model), "thresholds_", ())]
+    finite = sorted(filter(math.isfinite, thresholds))
+    if not finite:
+        return ""
+    n_never = thresholds.count(math.inf)
     never = f"; {n_never} {'label is' if n_never == 1 else 'labels are'} never predicted" if n_never else ""
-    span = f"{finite.min():.4g}" + (f" to {finite.max():.4g}" if finite.min() < finite.max() else "")
-    return [("thresholds", f"{span}{never}")]
+    span = f"{finite[0]:.4g}" + (f" to {finite[-1]:.4g}" if finite[0] < finite[-1] else "")
+    return f"{span}{never}"
 
 
 def _print_scores(scores: Mapping[str, float], measured: str) -> None:
@@ -139,15 +131,9 @@ def _print_scores(scores: Mapping[str, float], measured: str) -> None:
     if _matched_data.are_told(scores):
         columns["without copies"] = evaluation.WITHOUT_COPIES
     names = [name for name in _SHOWN if name in scores]
-    values = [[_shown(scores.get(name + end)) for end in columns.values()] for name in names]
-    rows = [(evaluation.title_of(name), *of) for name, of in zip(names, values, strict=True)]
+    values = [[scores.get(name + end) for end in columns.values()] for name in names]
+    rows = [
+        (evaluation.title_of(name), *("" if value is None else f"{value:.4f}" for value in of))
+        for name, of in zip(names, values, strict=True)
+    ]
     _console.print_table(f"Scores ({measured})", ("metric", *columns), rows)
-
-
-def _shown(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
-
-
-def with_thresholds(method: str, thresholds: str) -> str:
-    """Return a method's specification with thresholds, unless it has its own or none are wanted."""
-    return method if thresholds == "none" or "@" in method else f"{method}@{thresholds}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import tempfile
 import time
 import warnings
@@ -11,12 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import nearlabel
-from nearlabel.cli import _console, _data, _matched_data, _model, _training
-from nearlabel.cli._arguments import LOO, folds_or_loo, numbers, some_names
-from nearlabel.files.atomic_file import check_can_be_written
+from nearlabel.cli import _arguments, _console, _data, _matched_data, _model, _training
 from nearlabel.utils.names import LEADERBOARD_METHODS, METHODS, SCALES, SEARCHES, THRESHOLDS
 
 SUMMARY = "select the best of many models for a data set"
@@ -26,6 +23,12 @@ EXAMPLES = (
 )
 LOADS = ("comparison", "datasets", "experiments", "metrics", "persistence")
 
+
+# Text, since the help page loads no room.
+Dataset: TypeAlias = "nearlabel.datasets.Dataset"
+Line: TypeAlias = "nearlabel.experiments.Line"
+Trial: TypeAlias = "nearlabel.experiments.Trial"
+Tuned: TypeAlias = "nearlabel.experiments.Tuned"
 
 USUAL_SCALES, SCALES_OF_MIXED = ("none", "minmax"), ("minmax", "standard")
 USUAL_SEARCHES, SEARCHES_OF_MIXED = ("exact", "exact:metric=cosine"), ("exact",)
@@ -48,17 +51,17 @@ def _add_candidate_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the models to try."""
     parser.add_argument(
         "--methods",
-        type=some_names,
+        type=_arguments.some_names,
         default=LEADERBOARD_METHODS,
         help=f"comma-separated, of {', '.join(METHODS)}, or package.module:Class, as in nearlabel evaluate; default:"
         f" {','.join(LEADERBOARD_METHODS)}",
     )
     parser.add_argument(
-        "--k", type=numbers, default=MOST, help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 1-30"
+        "--k", type=_arguments.numbers, default=MOST, help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 1-30"
     )
     parser.add_argument(
         "--scales",
-        type=some_names,
+        type=_arguments.some_names,
         help=f"comma-separated, of {', '.join(SCALES)}; default: {','.join(USUAL_SCALES)}, or"
         f" {','.join(SCALES_OF_MIXED)} if there are columns of other kinds",
     )
@@ -67,13 +70,13 @@ def _add_candidate_options(parser: argparse.ArgumentParser) -> None:
     _data.add_test_data_option(parser, used="to evaluate the best model on")
     parser.add_argument(
         "--search",
-        type=some_names,
+        type=_arguments.some_names,
         help=f"comma-separated, of {', '.join(SEARCHES)}, with options such as the distance, or package.module:Class;"
         f" default: {','.join(USUAL_SEARCHES)}, or {','.join(SEARCHES_OF_MIXED)} if there are columns of other kinds",
     )
     parser.add_argument(
         "--thresholds",
-        type=some_names,
+        type=_arguments.some_names,
         default=("none",),
         help="comma-separated, for methods that name none after an @: none, numbers from 0 to 1,"
         f" {', '.join(THRESHOLDS)}; default: none",
@@ -90,14 +93,14 @@ def _add_choice_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--cv",
-        type=folds_or_loo,
-        default=LOO,
+        type=_arguments.folds_or(_arguments.LOO),
+        default=_arguments.LOO,
         metavar="{loo,N}",
         help="leave-one-out (five folds for methods that do not support it), or N shuffled folds; default: loo",
     )
     parser.add_argument(
         "--time-limit",
-        type=_seconds,
+        type=_arguments.seconds,
         metavar="SECONDS",
         help="time limit for reading DATA and trying models; models not tried by then are left out; fitting and saving"
         " the model of --out take extra time; default: none",
@@ -109,16 +112,6 @@ def _add_choice_options(parser: argparse.ArgumentParser) -> None:
         help="file of the finished trials: the same command resumes there, also with another --out, --time-limit or"
         " --format; default: none",
     )
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not (math.isfinite(seconds) and seconds > 0):
-        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, got {text!r}")
-    return seconds
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -139,7 +132,8 @@ _LEAST_SECONDS = 0.1
 def main(arguments: argparse.Namespace) -> None:
     """Evaluate all models, save the best, print the scores."""
     start = time.monotonic()
-    _check_files(arguments)
+    _data.check_output(arguments.state, "--state")
+    _training.check_file(arguments.file, force=arguments.force)
     tuning = _tuning(arguments)
     keep = _model.open_kept(arguments)
     data = _data.open_training_data(_model.without_kept(arguments))
@@ -149,12 +143,11 @@ def main(arguments: argparse.Namespace) -> None:
     by_neighbors = any(nearlabel.experiments.MethodSpec.of(method).has_neighbors for method in tuning.methods.values())
     _data.print_severe(data, scales=tuning.scales, searches=tuning.searches, by_neighbors=by_neighbors)
     tuned = _tuned(tuning, data, arguments, start)
-    verdict = verdict_of(tuned, greater_is_better=tuning.metric.greater_is_better)
+    verdict = verdict_of(tuned)
     kept = None  # or in its file before anything is printed, since a reader of the table may close it early
     if arguments.file is not None:
-        scores, measured = tuned.scores, tuned.measured
         kept = _training.KeptModel.of(
-            tuned.best, data, arguments.file, scores=scores, measured=measured, test=test, keep=keep
+            tuned.best, data, arguments.file, scores=tuned.scores, measured=tuned.measured, test=test, keep=keep
         )
     if arguments.format == "json":
         _console.print_json(_plain(tuned, verdict))
@@ -182,9 +175,7 @@ def _tuning(arguments: argparse.Namespace) -> nearlabel.experiments.Tuning:
     )
 
 
-def _tuned(
-    tuning: nearlabel.experiments.Tuning, data: nearlabel.datasets.Dataset, arguments: argparse.Namespace, start: float
-) -> nearlabel.experiments.Tuned:
+def _tuned(tuning: nearlabel.experiments.Tuning, data: Dataset, arguments: argparse.Namespace, start: float) -> Tuned:
     """Try what there is time for since `start`."""
     tuning = replace(tuning, without_copies=_matched_data.has_copies(data))
     if arguments.time_limit is not None:
@@ -194,19 +185,14 @@ def _tuned(
         return tuning.run(data, progress=progress, state=arguments.state)
 
 
-def _check_files(arguments: argparse.Namespace) -> None:
-    """Refuse files that cannot be written."""
-    if arguments.state is not None:
-        check_can_be_written(arguments.state, name="--state")
-    _training.check_file(arguments.file, force=arguments.force)
-
-
 def _with_thresholds(methods: Iterable[str], thresholds: Sequence[str]) -> tuple[str, ...]:
     """Return each method with each of the thresholds; methods that already have thresholds are unchanged."""
-    return tuple(dict.fromkeys(_training.with_thresholds(method, name) for method in methods for name in thresholds))
+    each = ((method, name) for method in methods for name in thresholds)
+    specs = (method if name == "none" or "@" in method else f"{method}@{name}" for method, name in each)
+    return tuple(dict.fromkeys(specs))
 
 
-def _plain(tuned: nearlabel.experiments.Tuned, verdict: str) -> dict[str, Any]:
+def _plain(tuned: Tuned, verdict: str) -> dict[str, Any]:
     left_out = [{**line._asdict(), "reason": reason} for line, reason in tuned.left_out]
     return {
         "metric": tuned.metric,
@@ -219,7 +205,7 @@ def _plain(tuned: nearlabel.experiments.Tuned, verdict: str) -> dict[str, Any]:
     }
 
 
-def _print(tuned: nearlabel.experiments.Tuned, data: nearlabel.datasets.Dataset, verdict: str) -> None:
+def _print(tuned: Tuned, data: Dataset, verdict: str) -> None:
     """Print the leaderboard, the metric of the selection, and the verdict."""
     print_leaderboard(tuned, data)
     values = {"nested cross-validation": tuned.scores.get(tuned.metric)}
@@ -234,12 +220,7 @@ def _print(tuned: nearlabel.experiments.Tuned, data: nearlabel.datasets.Dataset,
         _console.print_text(verdict)
 
 
-def _print_model(
-    kept: _training.KeptModel | None,
-    tuned: nearlabel.experiments.Tuned,
-    data: nearlabel.datasets.Dataset,
-    arguments: argparse.Namespace,
-) -> None:
+def _print_model(kept: _training.KeptModel | None, tuned: Tuned, data: Dataset, arguments: argparse.Namespace) -> None:
     """Print the model that was saved, or how to save one."""
     if kept is not None:
         kept.print()
@@ -277,14 +258,14 @@ def size_in_file(model: Any) -> int | None:
             return None
 
 
-def as_records(tuned: nearlabel.experiments.Tuned) -> list[dict[str, Any]]:
+def as_records(tuned: Tuned) -> list[dict[str, Any]]:
     """Return every trial, best first, flat."""
     return [_record(trial, tuned) for trial in tuned.trials]
 
 
-def print_leaderboard(tuned: nearlabel.experiments.Tuned, data: nearlabel.datasets.Dataset) -> None:
+def print_leaderboard(tuned: Tuned, data: Dataset) -> None:
     """Print each method, scaling and search with its best number of neighbours, and what was left out."""
-    best: dict[nearlabel.experiments.Line, nearlabel.experiments.Trial] = {}
+    best: dict[Line, Trial] = {}
     for trial in tuned.trials:
         best.setdefault(nearlabel.experiments.Line.of(trial.candidate), trial)
     thresholds = _common_thresholds(best)
@@ -297,14 +278,14 @@ def print_leaderboard(tuned: nearlabel.experiments.Tuned, data: nearlabel.datase
     _print_left_out(tuned)
 
 
-def _title(tuned: nearlabel.experiments.Tuned, data: nearlabel.datasets.Dataset, thresholds: str) -> str:
+def _title(tuned: Tuned, data: Dataset, thresholds: str) -> str:
     n_rows = data.X.shape[0]
     sample = f" on {tuned.n_samples} of {n_rows} rows" if tuned.n_samples not in (None, n_rows) else ""
     cut = f", thresholds {thresholds}" if thresholds else ""
     return f"{data.name}: {len(tuned.trials)} models{sample}{cut}; each line with its best k"
 
 
-def _print_left_out(tuned: nearlabel.experiments.Tuned) -> None:
+def _print_left_out(tuned: Tuned) -> None:
     """Print which lines were left out for each reason."""
     by_reason: dict[str, list[str]] = {}
     for line, reason in tuned.left_out:
@@ -313,18 +294,13 @@ def _print_left_out(tuned: nearlabel.experiments.Tuned) -> None:
         _console.print_text(f"Left out: {', '.join(lines)}: {reason}.")
 
 
-def _common_thresholds(lines: dict[nearlabel.experiments.Line, nearlabel.experiments.Trial]) -> str:
+def _common_thresholds(lines: dict[Line, Trial]) -> str:
     """Return the thresholds that most lines have, which are printed once."""
     ((thresholds, n_lines),) = Counter(line.method.partition("@")[2] for line in lines).most_common(1)
     return thresholds if 2 * n_lines > len(lines) else ""
 
 
-def _row(
-    line: nearlabel.experiments.Line,
-    trial: nearlabel.experiments.Trial,
-    tuned: nearlabel.experiments.Tuned,
-    thresholds: str,
-) -> tuple[str, ...]:
+def _row(line: Line, trial: Trial, tuned: Tuned, thresholds: str) -> tuple[str, ...]:
     k = "" if trial.candidate.n_neighbors is None else str(trial.candidate.n_neighbors)
     cost = tuned.costs.get(line)
     seconds = ("", "") if cost is None else (_short(cost.fit_seconds), _short(cost.predict_seconds))
@@ -342,7 +318,7 @@ def _short_method(method: str, thresholds: str) -> str:
     return method if own == thresholds else f"{method}@{own or 'own'}"
 
 
-def _features(line: nearlabel.experiments.Line) -> str:
+def _features(line: Line) -> str:
     """Return the scaling of the features and the metric of the search, if they are not the defaults."""
     search = "" if line.search in (None, _EXACT) else str(line.search).removeprefix(f"{_EXACT}:metric=")
     if not search:
@@ -355,7 +331,7 @@ def _short(value: float) -> str:
     return f"{value:.{2 if value < 1 else 1 if value < 10 else 0}f}"
 
 
-def _spread(trial: nearlabel.experiments.Trial) -> float:
+def _spread(trial: Trial) -> float:
     """Return the standard deviation over the parts on which the metric is defined."""
     import numpy as np
 
@@ -364,7 +340,7 @@ def _spread(trial: nearlabel.experiments.Trial) -> float:
     return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
 
 
-def _record(trial: nearlabel.experiments.Trial, tuned: nearlabel.experiments.Tuned) -> dict[str, Any]:
+def _record(trial: Trial, tuned: Tuned) -> dict[str, Any]:
     of, cost = trial.candidate, tuned.costs.get(nearlabel.experiments.Line.of(trial.candidate))
     return {
         "method": of.method,
@@ -387,20 +363,20 @@ _LEAST_GAIN = 5e-5  # what four digits show
 _UNLIKE = "; folds train on fewer rows than leave-one-out, --cv 5 treats both in the same way"
 
 
-def verdict_of(tuned: nearlabel.experiments.Tuned, *, greater_is_better: bool) -> str:
+def verdict_of(tuned: Tuned) -> str:
     """Return a sentence on the best method by neighbours and the best other one; empty unless there are both.
 
     They are compared by the corrected t-test on the parts of the rows. A mixture contains both, so it belongs to
     neither kind; if it is ahead of both, the sentence reports it.
     """
-    best: dict[bool, nearlabel.experiments.Trial] = {}  # by whether it is by neighbours
+    best: dict[bool, Trial] = {}  # by whether it is by neighbours
     for trial in tuned.trials:
         if not _spec_of(trial).mixes_neighbors:
             best.setdefault(_spec_of(trial).is_lazy, trial)
     if len(best) < 2:
         return ""
     first, ahead = tuned.trials[0], next(iter(best.values()))  # in the order of the trials
-    sentence = _of_two(best[True], best[False], tuned, greater_is_better=greater_is_better)
+    sentence = _of_two(best[True], best[False], tuned)
     gain = abs(first.value - ahead.value)
     if first is ahead or gain < _LEAST_GAIN:
         return sentence
@@ -408,20 +384,14 @@ def verdict_of(tuned: nearlabel.experiments.Tuned, *, greater_is_better: bool) -
     return f"{sentence} {mixture}, {gain:.4f} ahead of {ahead.candidate.method}."
 
 
-def _of_two(
-    lazy: nearlabel.experiments.Trial,
-    other: nearlabel.experiments.Trial,
-    tuned: nearlabel.experiments.Tuned,
-    *,
-    greater_is_better: bool,
-) -> str:
+def _of_two(lazy: Trial, other: Trial, tuned: Tuned) -> str:
     """Return a sentence on the best trials of both kinds."""
     gain = abs(lazy.value - other.value)
     if gain < _LEAST_GAIN:
         return f"Neighbours are as good as others here: {lazy.candidate.method} and {other.candidate.method}."
     ahead, behind = (lazy, other) if tuned.trials.index(lazy) < tuned.trials.index(other) else (other, lazy)
     metric = nearlabel.metrics.evaluation.title_of(tuned.metric)
-    by = f"{gain:.4f} {metric}, {_noise(ahead, behind, tuned.metric, greater_is_better)}"
+    by = f"{gain:.4f} {metric}, {_noise(ahead, behind, tuned.metric)}"
     if ahead is other:
         return (
             f"{other.candidate.method} is better here than the best neighbour method, {lazy.candidate.method}, by {by};"
@@ -431,21 +401,18 @@ def _of_two(
     return f"Neighbours are best here: {lazy.candidate.method} is ahead of {other.candidate.method} by {by}{unlike}."
 
 
-def _spec_of(trial: nearlabel.experiments.Trial) -> nearlabel.experiments.MethodSpec:
+def _spec_of(trial: Trial) -> nearlabel.experiments.MethodSpec:
     of = trial.candidate
     return nearlabel.experiments.MethodSpec.of(of.method if of.method_object is None else of.method_object)
 
 
-def _noise(
-    ahead: nearlabel.experiments.Trial, behind: nearlabel.experiments.Trial, metric: str, greater_is_better: bool
-) -> str:
+def _noise(ahead: Trial, behind: Trial, metric: str) -> str:
     """Return whether one trial is better than another by more than noise."""
     import numpy as np
 
-    values = np.array([ahead.values, behind.values]).T
-    pairs = nearlabel.comparison.PairedValues(
-        "", metric, ("ahead", "behind"), values, 1 / (len(values) - 1), greater_is_better
-    )
+    values, greater_is_better = np.array([ahead.values, behind.values]).T, ahead.value > behind.value
+    methods, overlap = ("ahead", "behind"), 1 / (len(values) - 1)
+    pairs = nearlabel.comparison.PairedValues("", metric, methods, values, overlap, greater_is_better)
     tests = nearlabel.comparison.paired_tests(pairs, "corrected-t")
     if not tests or not np.isfinite(tests[0].p_value):
         return f"which {len(values)} parts of the rows cannot distinguish from noise"

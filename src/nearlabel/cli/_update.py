@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 import nearlabel
-from nearlabel.cli import _console, _data, _matched_data, _model
+from nearlabel.cli import _console, _data, _model
 
 SUMMARY = "add training samples to a model"
 EXAMPLES = ("nearlabel update songs.skops new.csv --retune",)
@@ -47,7 +47,7 @@ def _retuned(arguments: argparse.Namespace) -> nearlabel.persistence.ModelCard:
 
 def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> nearlabel.persistence.ModelCard:
     """Add the samples of DATA to the model in its file."""
-    data, label_names = _matched_data.open_with_new_labels(arguments, opened.card.data, opened.feature_kinds)
+    data, label_names = opened.matching.open_with_new_labels(arguments)
     keep = _model.kept_in(arguments, opened.card.kept) or {}
     missing = [name for name in opened.card.kept if name not in keep]
     blank = "which the model saves: it is blank for the added samples."

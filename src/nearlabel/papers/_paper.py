@@ -1,7 +1,5 @@
 """A paper: its experiments are run once, and its tables, figures and rankings are computed from the records."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections import defaultdict
@@ -16,18 +14,9 @@ import numpy as np
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Cell, Plan, Problem, Progress, Record, ThresholdPlan, run, summarise
 from nearlabel.metrics import CATALOGUE
+from nearlabel.papers import _printed_table
 from nearlabel.papers._paper_file import NOT_OF_THE_PLAN, PROTOCOLS, check_runs_no_code, load_named, read_paper
 from nearlabel.papers._printed_order import Ranking, ReproducedOrder, reproduce_order, reproduce_ranking
-from nearlabel.papers._printed_table import (
-    DistancePairs,
-    LabelCube,
-    PrintedCell,
-    Reproduction,
-    distance_pairs,
-    label_cube,
-    results_beside_printed,
-    statistics_beside_printed,
-)
 from nearlabel.utils.validation import check_choice
 
 Loader = Callable[..., Dataset]
@@ -149,7 +138,7 @@ class Paper:
         numbers = [number for kind in kinds for number in self._facts.get(kind, {})]
         return sorted(numbers, key=lambda number: (int(number) if re.fullmatch(r"\d{1,9}", number) else 0, number))
 
-    def reproduce_table(self, number: str) -> Reproduction | ReproducedOrder:
+    def reproduce_table(self, number: str) -> _printed_table.Reproduction | ReproducedOrder:
         """Run the experiments of a table, and return our numbers or our order of methods next to the printed ones.
 
         Raises
@@ -163,9 +152,11 @@ class Paper:
         facts = self._facts["tables"][number]
         cells = self._statistics(facts) if "statistics" in facts else self._results(facts)
         notes = self._notes(facts, facts.get("experiments", ()))
-        return Reproduction(self.name, number, facts["title"], facts.get("decimals", 4), notes, tuple(cells))
+        return _printed_table.Reproduction(
+            self.name, number, facts["title"], facts.get("decimals", 4), notes, tuple(cells)
+        )
 
-    def reproduce_figure(self, number: str) -> Curve | LabelCube | DistancePairs:
+    def reproduce_figure(self, number: str) -> Curve | _printed_table.LabelCube | _printed_table.DistancePairs:
         """Compute a figure: the curves of an experiment, which is run, a cube of labels, or pairs of samples.
 
         Raises
@@ -175,10 +166,10 @@ class Paper:
         """
         check_choice("figure", number, self.figures)
         if number in self._facts.get("cubes", {}):
-            return label_cube(self.name, number, self._facts["cubes"][number])
+            return _printed_table.label_cube(self.name, number, self._facts["cubes"][number])
         if number in self._facts.get("pairs", {}):
             facts = self._facts["pairs"][number]
-            return distance_pairs(self.name, number, facts, self._load(facts["dataset"]))
+            return _printed_table.distance_pairs(self.name, number, facts, self._load(facts["dataset"]))
         return self._curve(number)
 
     def _curve(self, number: str) -> Curve:
@@ -213,17 +204,17 @@ class Paper:
         facts = {**facts, "notes": self._notes(facts, experiments)}
         return reproduce_order(self.name, number, facts, printed, self._records_of(experiments))
 
-    def _statistics(self, facts: Mapping[str, Any]) -> Iterable[PrintedCell]:
+    def _statistics(self, facts: Mapping[str, Any]) -> Iterable[_printed_table.PrintedCell]:
         data = {}
         for name in facts["statistics"]:
             parts = self._split(name) if facts.get("split", False) else (self._load(name),)
             data[name] = [_with_names(part, facts.get("label_names", {}).get(name)) for part in parts]
-        return statistics_beside_printed(facts["printed"], data)
+        return _printed_table.statistics_beside_printed(facts["printed"], data)
 
-    def _results(self, facts: Mapping[str, Any]) -> Iterable[PrintedCell]:
+    def _results(self, facts: Mapping[str, Any]) -> Iterable[_printed_table.PrintedCell]:
         experiments = facts["experiments"]
         complete = not any(map(self._instead, experiments))
-        cells = list(results_beside_printed(facts, self._cells(experiments), complete=complete))
+        cells = list(_printed_table.results_beside_printed(facts, self._cells(experiments), complete=complete))
         wins = wins_beside_printed(facts, cells, self._records_of(experiments)) if "wins" in facts else ()
         return [*cells, *wins]
 
@@ -342,8 +333,8 @@ _Who: TypeAlias = tuple[str | None, int | str | None]
 
 
 def wins_beside_printed(
-    table: Mapping[str, Any], cells: Iterable[PrintedCell], records: Iterable[Record]
-) -> Iterator[PrintedCell]:
+    table: Mapping[str, Any], cells: Iterable[_printed_table.PrintedCell], records: Iterable[Record]
+) -> Iterator[_printed_table.PrintedCell]:
     """Yield the printed numbers of metrics that a method wins, next to ours.
 
     A method wins a metric if no other value of the data set in the table is better; equal values both win. This is how
@@ -376,11 +367,11 @@ def wins_beside_printed(
             ours[f"better_than_{table['base']}"] = better
         for (metric, count), in_print in zip(ours.items(), printed, strict=True):
             if by_metric:
-                yield PrintedCell(dataset, *who, metric, in_print, None, count, None, count - in_print)
+                yield _printed_table.PrintedCell(dataset, *who, metric, in_print, None, count, None, count - in_print)
 
 
 def _values_by_metric(
-    cells: Iterable[PrintedCell], records: Iterable[Record]
+    cells: Iterable[_printed_table.PrintedCell], records: Iterable[Record]
 ) -> Mapping[str, Sequence[Mapping[_Who, float]]]:
     """Return, for each data set, the values of each metric, with the sign that makes greater values better."""
     greater = {record["metric"]: record["greater_is_better"] for record in records if "greater_is_better" in record}

@@ -1,7 +1,5 @@
 """A paper's TOML file: find it, read it, and check it."""
 
-from __future__ import annotations
-
 import os
 import re
 import tomllib

@@ -7,71 +7,52 @@ listed one. Whole modules are never listed, because a module also contains every
 estimator and compares the types in its file with this list.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from reprlib import repr as shortened
 from typing import Any
 
 from nearlabel.utils.names import BUILT
 
-# Built from attributes, without a call of the constructor; named tuples from their items.
-_OBJECTS = (
-    *BUILT,
-    "nearlabel.solvers.label_probabilities.LabelProbabilities",
-    "nearlabel.solvers.label_probabilities.Platt",
-    "nearlabel.solvers.score_maps.Interpolation",
-    "nearlabel.solvers.score_maps.Logistic",
-    "nearlabel.solvers.label_probabilities.Temperature",
-    "nearlabel.utils.targets.LabelContainer",
-    "nearlabel.rivals._boosting._Table",
-    "nearlabel.rivals._bp_mll.InputScale",
-    "nearlabel.rivals._rank_svm.Kernel",
-    "nearlabel.rivals._bp_mll.RankingNetwork",
-    "nearlabel.rivals._homer.Node",
-    "nearlabel.rivals._soft_vote.SoftVote",
-    "nearlabel.preprocessing._feature_scaler.FeatureScaler",
-    "nearlabel.lazy._dmlknn.VoteVectors",
-    "nearlabel.lazy.double_distances.CertifiedPairs",
-    "nearlabel.lazy.double_distances.SearchedPairs",
-    "nearlabel.solvers.binomial.NewtonLogistic",
-    "nearlabel.lazy._cmlknn.Memberships",
-    "nearlabel.lazy._unknown.KnownCells",
-    "nearlabel.lazy._unknown.LabelGroup",
-    "nearlabel.lazy._distance_regression.DistanceRegression",
-    "nearlabel.neighbors.exact.all_pairs.AllDistances",
-    "nearlabel.solvers.feature_scaling.FeatureScaling",
-    "nearlabel.selection._neighbors_classifier_cv.NeighborsClassifierCV",
-    "nearlabel.selection._neighbors_per_label.NeighborsPerLabel",
-    "nearlabel.neighbors.exact._metrics.AnyMetric",
-    "nearlabel.neighbors.exact._distances.Cosine",
-    "nearlabel.neighbors.exact._distances.Euclidean",
-    "nearlabel.neighbors.exact._distances.Manhattan",
-    "nearlabel.neighbors.exact._distances.Rows",
-    "nearlabel.neighbors.exact._distances.SquaredEuclidean",
-    "nearlabel.neighbors._novelty.NoveltyDetector",
-    "nearlabel.neighbors._precomputed.NeighborGraph",
-    "nearlabel.neighbors._precomputed.PrecomputedNeighbors",
-    "nearlabel.neighbors.exact._segments.TrainingLists",
-    "nearlabel.neighbors._searches.TransformerNeighbors",
-    "nearlabel.persistence._searches.SavedSearch",
-    "nearlabel.preprocessing._columns.OverlapEncoder",
-    "nearlabel.preprocessing._columns.TextEncoder",
-    "nearlabel.preprocessing._columns.ColumnReader",
-    "nearlabel.preprocessing._mixed_features.MixedFeaturesEncoder",
-    "nearlabel.preprocessing._mixed_features.RangeScaler",
-    "nearlabel.preprocessing._stem_analyzer.StemAnalyzer",
-    "nearlabel.preprocessing._resampled_classifier.ResampledClassifier",
-    "nearlabel.lazy._streams.Drift",
-    "nearlabel.lazy._streams.Watch",
-    "nearlabel.lazy._streams.KeptRows",
-    "nearlabel.lazy._streams.Prequential",
-    "nearlabel.lazy._stream_classifier.StreamClassifier",
-    "nearlabel.thresholds._calibration.CalibratedLabels",
-    "nearlabel.thresholds._cross_val.OneClass",
-    "nearlabel.thresholds._fixed.FixedThresholdsClassifier",
-    "nearlabel.thresholds._tuned.TunedThresholdsClassifierCV",
-)
+# Built from attributes, without a call of the constructor; named tuples from their items. Modules of nearlabel and
+# their types; those with a name in specifications are in `BUILT`.
+_OBJECTS = {
+    "lazy._cmlknn": ("Memberships",),
+    "lazy._distance_regression": ("DistanceRegression",),
+    "lazy._dmlknn": ("VoteVectors",),
+    "lazy._stream_classifier": ("StreamClassifier",),
+    "lazy._streams": ("Drift", "KeptRows", "Prequential", "Watch"),
+    "lazy._unknown": ("KnownCells", "LabelGroup"),
+    "lazy.double_distances": ("CertifiedPairs", "SearchedPairs"),
+    "neighbors._novelty": ("NoveltyDetector",),
+    "neighbors._precomputed": ("NeighborGraph", "PrecomputedNeighbors"),
+    "neighbors._searches": ("TransformerNeighbors",),
+    "neighbors.exact._distances": ("Cosine", "Euclidean", "Manhattan", "Rows", "SquaredEuclidean"),
+    "neighbors.exact._metrics": ("AnyMetric",),
+    "neighbors.exact._segments": ("TrainingLists",),
+    "neighbors.exact.all_pairs": ("AllDistances",),
+    "persistence._searches": ("SavedSearch",),
+    "preprocessing._columns": ("ColumnReader", "OverlapEncoder", "TextEncoder"),
+    "preprocessing._feature_scaler": ("FeatureScaler",),
+    "preprocessing._mixed_features": ("MixedFeaturesEncoder", "RangeScaler"),
+    "preprocessing._resampled_classifier": ("ResampledClassifier",),
+    "preprocessing._stem_analyzer": ("StemAnalyzer",),
+    "rivals._boosting": ("_Table",),
+    "rivals._bp_mll": ("InputScale", "RankingNetwork"),
+    "rivals._homer": ("Node",),
+    "rivals._rank_svm": ("Kernel",),
+    "rivals._soft_vote": ("SoftVote",),
+    "selection._neighbors_classifier_cv": ("NeighborsClassifierCV",),
+    "selection._neighbors_per_label": ("NeighborsPerLabel",),
+    "solvers.binomial": ("NewtonLogistic",),
+    "solvers.feature_scaling": ("FeatureScaling",),
+    "solvers.label_probabilities": ("LabelProbabilities", "Platt", "Temperature"),
+    "solvers.score_maps": ("Interpolation", "Logistic"),
+    "thresholds._calibration": ("CalibratedLabels",),
+    "thresholds._cross_val": ("OneClass",),
+    "thresholds._fixed": ("FixedThresholdsClassifier",),
+    "thresholds._tuned": ("TunedThresholdsClassifierCV",),
+    "utils.targets": ("LabelContainer",),
+}
 # Called by the models that contain them, with label sets and similarities.
 _FUNCTIONS = (
     "nearlabel.lazy._cmlknn.averaged",
@@ -89,7 +70,10 @@ _CONTAINERS = (
 TREE = "sklearn.tree._tree.Tree"
 
 _TRUSTED: dict[str, frozenset[str]] = (
-    dict.fromkeys(_OBJECTS, frozenset({"ObjectNode", "TupleNode"}))
+    dict.fromkeys(
+        (*BUILT, *(f"nearlabel.{module}.{name}" for module, names in _OBJECTS.items() for name in names)),
+        frozenset({"ObjectNode", "TupleNode"}),
+    )
     | dict.fromkeys(_FUNCTIONS, frozenset({"FunctionNode"}))
     | dict.fromkeys(_CONTAINERS, frozenset({"SparseMatrixNode", "TypeNode"}))
     | {"numpy.dtype": frozenset({"DTypeNode"})}

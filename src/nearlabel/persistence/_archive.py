@@ -3,8 +3,6 @@
 skops builds objects of trusted types only; nothing is unpickled.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import zipfile
@@ -229,7 +227,10 @@ def as_kept(keep: Any, n_rows: int | None) -> dict[str, tuple[str, ...]]:
         return {}
     if not hasattr(keep, "items"):
         raise TypeError(f"keep must map names of columns to their values, got {type(keep).__name__}.")
-    columns = {_name(name): _texts(name, values) for name, values in keep.items()}
+    unnamed = [name for name in keep if not isinstance(name, str) or not name]
+    if unnamed:
+        raise TypeError(f"keep must name each column by a str that is not empty, got {unnamed[0]!r}.")
+    columns = {name: _texts(name, values) for name, values in keep.items()}
     for name, texts in columns.items():
         n_rows = len(texts) if n_rows is None else n_rows
         if len(texts) != n_rows:
@@ -266,12 +267,6 @@ def _row(line: bytes, n_columns: int) -> tuple[str, ...]:
     if not isinstance(row, list) or len(row) != n_columns or not all(isinstance(text, str) for text in row):
         raise ValueError(f"saved columns with a line that is not a list of {n_columns} texts")
     return tuple(row)
-
-
-def _name(name: object) -> str:
-    if not isinstance(name, str) or not name:
-        raise TypeError(f"keep must name each column by a str that is not empty, got {name!r}.")
-    return name
 
 
 def _texts(name: object, values: Any) -> tuple[str, ...]:

@@ -125,13 +125,14 @@ class ModelCard:
             If the data are malformed, or not those to which the model was fitted: their number of samples, features or
             labels, or their names, differ.
         """
+        known = DataSummary.of_model(model)
         return cls(
             format=FORMAT,
             created=_time(date),
             versions=versions(),
             method=_name(model),
             parameters=_parameters(model),
-            data=_data_of(model, data),
+            data=known if data is None else DataSummary.of_data(data).completed_by(known),
             thresholds=_thresholds(model),
             scores=_scores(scores),
             measured=_text("measured", measured),
@@ -197,11 +198,6 @@ def versions() -> dict[str, str]:
         "scipy": scipy.__version__,
         "scikit-learn": sklearn.__version__,
     }
-
-
-def _data_of(model: Any, data: Any) -> DataSummary:
-    known = DataSummary.of_model(model)
-    return known if data is None else DataSummary.of_data(data).completed_by(known)
 
 
 def _time(date: datetime | None) -> str:

@@ -1,7 +1,5 @@
 """Plot of the two distances of NLDD, with the expected loss of its regression."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any, Self
@@ -190,11 +188,13 @@ class DoubleDistancesDisplay(_figure.Display):
         colours = {"color": _figure.BLUE} if self.loss is None else _colours(self.loss)
         points = ax.scatter(self.dx, self.dy, **({"s": area, "linewidths": 0} | colours | style))
         if self.loss is not None:
-            _draw_bar(ax, points, self.loss)
+            _draw_bar(ax, points, int(colours["vmax"]))
         if self.expected_loss is not None:
             _draw_lines(ax, self.expected_loss)
-        for number, (name, place) in enumerate(self.marks.items()):
-            _draw_ring(ax, name, (self.dx[place], self.dy[place]), number)
+        for number, (name, place) in enumerate(self.marks.items()):  # later marks of one point are larger, so visible
+            colour = (_figure.INK, _figure.GREEN, _figure.BLUE)[number % 3]
+            point = self.dx[place], self.dy[place]
+            _figure.draw_mark(ax, name, point, number, color=colour, markersize=9 + 3 * number)
         _figure.set_legend(ax)
 
 
@@ -233,8 +233,7 @@ def _colours(loss: IntArray) -> dict[str, Any]:
     return {"c": loss, "cmap": _figure.colours_of_counts(most + 1), "vmin": -0.5, "vmax": most + 0.5}
 
 
-def _draw_bar(ax: Any, points: Any, loss: IntArray) -> None:
-    most = max(int(loss.max()), 1)
+def _draw_bar(ax: Any, points: Any, most: int) -> None:
     bar = ax.figure.colorbar(points, ax=ax, shrink=0.7, ticks=range(0, most + 1, 1 + most // _MOST_TICKS))
     bar.set_label("wrong labels", fontsize=9)
     bar.outline.set_edgecolor(_figure.GREY)
@@ -249,17 +248,6 @@ def _draw_lines(ax: Any, expected_loss: Callable[[FloatArray, FloatArray], Float
             x, y, grid, levels=_N_LINES, colors=_figure.INK, linewidths=0.7, linestyles="solid", zorder=0
         )
         ax.clabel(lines, fontsize=8, fmt="%g wrong")
-
-
-def _draw_ring(ax: Any, name: str, place: tuple[float, float], number: int) -> None:
-    """Circle a point, with larger circles for later marks, so that several marks of one point are visible."""
-    look = {
-        "marker": _figure.MARKERS[number % len(_figure.MARKERS)],
-        "markersize": 9 + 3 * number,
-        "markerfacecolor": "none",
-    }
-    colour = (_figure.INK, _figure.GREEN, _figure.BLUE)[number % 3]
-    ax.plot([place[0]], [place[1]], label=name, color=colour, linestyle="none", **look)
 
 
 # Plot of the space of three labels as a cube.
@@ -340,10 +328,8 @@ class LabelCubeDisplay(_figure.Display):
         ax.plot([corner[0]], [corner[1]], "o", color=_figure.BLUE, markersize=8, zorder=4)
         words, side = rf"$y_{{{number}}}$ = ({', '.join(map(str, labelset))})", 8 if corner[0] >= 0.5 else -8
         _write(ax, words, corner, (side, 6), ha="left" if side > 0 else "right")
-        words, box = (
-            rf"$D_{{y_{number}}}$ = {distance:.2f}",
-            {"facecolor": _figure.PAPER, "edgecolor": "none", "pad": 1.5},
-        )
+        words = rf"$D_{{y_{number}}}$ = {distance:.2f}"
+        box = {"facecolor": _figure.PAPER, "edgecolor": "none", "pad": 1.5}
         _write(ax, words, (p + corner) / 2, (0, 0), color=_figure.BLUE, ha="center", va="center", zorder=5, bbox=box)
 
 
@@ -352,14 +338,9 @@ def _draw_edges(ax: Any) -> None:
     behind = np.array([0, 1, 0])  # the only corner behind all faces
     for a, b in ((a, b) for a in _CORNERS for b in _CORNERS if (b - a).sum() == 1 and (b >= a).all()):
         hidden = (a == behind).all() or (b == behind).all()
+        colour, dashes = (_figure.GREY, "--") if hidden else (_figure.INK, "-")
         ends = zip(a @ _AXES, b @ _AXES, strict=True)
-        ax.plot(
-            *ends,
-            color=_figure.GREY if hidden else _figure.INK,
-            linestyle="--" if hidden else "-",
-            linewidth=1,
-            zorder=1,
-        )
+        ax.plot(*ends, color=colour, linestyle=dashes, linewidth=1, zorder=1)
     for number, (end, shift) in enumerate(zip(_AXES, [(0, -16), (-10, 8), (-16, 0)], strict=True), 1):
         _write(ax, rf"$y^{{({number})}}$", end / 2, shift, ha="center")
     _write(ax, "(0, 0, 0)", (0, 0), (-6, -14), ha="right")

@@ -1,7 +1,5 @@
 """Figures: what matplotlib draws and writes, as PNG, PDF or SVG, and the base class of displays."""
 
-from __future__ import annotations
-
 import os
 import re
 import warnings
@@ -132,6 +130,12 @@ def set_line_styles(ax: Any) -> None:
     """Set the styles of the following lines, in order."""
     styles = [line_style(number) for number in range(_N_STYLES)]
     ax.set_prop_cycle(**{name: [style[name] for style in styles] for name in ("color", "linestyle")})
+
+
+def draw_mark(ax: Any, name: str, place: tuple[float, float], number: int, **style: Any) -> None:
+    """Draw an open mark at a point; its number determines the form."""
+    look = {"linestyle": "none", "marker": MARKERS[number % len(MARKERS)], "markerfacecolor": "none"}
+    ax.plot([place[0]], [place[1]], label=name, **look, **style)
 
 
 def dots(n_points: int) -> str:

@@ -1,7 +1,5 @@
 """Plots of scores: micro-averaged precision over recall for all thresholds, and how reliable probabilities are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -174,14 +172,9 @@ class MicroFrontierDisplay(_figure.Display):
         look = {"linewidth": 1.6, "marker": _figure.dots(len(self.recall)), "markersize": 4}
         ax.plot(self.recall, self.precision, label=self.name, **(look | style))
         marked = sum(line.get_linestyle() == "None" for line in ax.lines)
-        for number, (name, (recall, precision)) in enumerate(self.points.items(), marked):
-            look = {
-                "marker": _figure.MARKERS[number % len(_figure.MARKERS)],
-                "markersize": 7,
-                "markerfacecolor": "none",
-            }
+        for number, (name, place) in enumerate(self.points.items(), marked):
             colour = _figure.COLOURS[(number + 1) % len(_figure.COLOURS)]  # the first colour is used by the line
-            ax.plot([recall], [precision], label=name, color=colour, linestyle="none", markeredgewidth=1.8, **look)
+            _figure.draw_mark(ax, name, place, number, color=colour, markersize=7, markeredgewidth=1.8)
         _figure.set_legend(ax)
 
 

@@ -1,14 +1,12 @@
 """The page of an audit: suspicious cells with check boxes, samples, near copies, pairs of labels, hubs."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from nearlabel.report._sections import shown_environments
-from nearlabel.report._tables import Column, Facts, Markup, Value, element, facts_list, join, notes, shown, table, texts
+from nearlabel.report._sections import facts_list, shown_environments
+from nearlabel.report._tables import Column, Facts, Markup, Value, element, join, notes, shown, table, texts
 
 _N_OPEN = 10  # cells whose neighbours are shown unfolded
 _WORDS = {1: "yes", 0: "no", None: "unknown"}
@@ -27,17 +25,17 @@ _WITHOUT_SCRIPT = (
 )
 
 
-def audit_title(facts: Facts) -> str:
+def title(facts: Facts) -> str:
     """Return the title of the page."""
     return f"Labels of {facts['name']}"
 
 
-def audit_verdict(facts: Facts) -> Markup:
+def verdict(facts: Facts) -> Markup:
     """Return the sentence below the title."""
-    return element("p", verdict(facts), class_="verdict")
+    return element("p", _in_one_sentence(facts), class_="verdict")
 
 
-def audit_sections(facts: Facts) -> list[tuple[str, Markup]]:
+def sections(facts: Facts) -> list[tuple[str, Markup]]:
     """Return the headings and contents of the page, without empty sections."""
     parts = [
         ("Summary", _summary(facts)),
@@ -50,7 +48,7 @@ def audit_sections(facts: Facts) -> list[tuple[str, Markup]]:
     return [(title, content) for title, content in parts if content]
 
 
-def verdict(facts: Facts) -> str:
+def _in_one_sentence(facts: Facts) -> str:
     """Return the audit in one sentence."""
     n_issues, n_known = facts["n_issues"], facts["n_known"]
     if not n_issues:
@@ -74,7 +72,7 @@ def _summary(facts: Facts) -> Markup:
         ("Flagged cells", facts["n_issues"]),
         ("Listed below", len(facts["cells"])),
         ("Samples that are neighbours of no other sample", facts["n_antihubs"]),
-        *([("Method", facts["by"])] if facts["by"] else []),
+        ("Method", facts["by"] or None),
         ("Made with", shown_environments(facts["made_with"])),
     ]
     return join(facts_list(pairs), notes([_HOW]))

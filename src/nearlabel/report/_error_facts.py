@@ -68,13 +68,13 @@ def wrong_samples(
     near = _neighbors(model, X, rows, label_names, kept, seen=seen)
     samples = [
         {
-            "row": int(row),
-            "name": row_name(int(row), {name: texts[row] for name, texts in own.items()}),
+            "row": row,
+            "name": row_name(row, {name: texts[row] for name, texts in own.items()}),
             "missed": _names(errors.missed, row, label_names),
             "added": _names(errors.added, row, label_names),
-            "neighbors": near[place],
+            "neighbors": neighbors,
         }
-        for place, row in enumerate(rows)
+        for row, neighbors in zip(rows.tolist(), near, strict=True)
     ]
     return {"n_wrong": int((n_wrong > 0).sum()), "n_samples": int(X.shape[0]), "samples": samples}
 
@@ -203,34 +203,23 @@ def explorer_facts(
         the columns of an explanation; ``change``, what would change a decision, in words.
     """
     chosen = np.unique(np.linspace(0, data.Y.shape[0] - 1, n_rows).round().astype(np.intp))
-    explanations = explain(model, data.X[chosen]) if explains(model) else None
-    first = None if explanations is None else explanations[0]
-    if explanations is not None:
-        explanations = [explanation.with_kept(kept) for explanation in explanations]
-    names = _Names(data.label_names)
+    explanations = explain(model, data.X[chosen]) if explains(model) else []
+    first = explanations[0] if explanations else None
+    explanations = [explanation.with_kept(kept) for explanation in explanations]
+    names, columns = _Names(data.label_names), _label_columns(first)
     parts, decided = PartialLabels.of(data.Y[chosen]), sparse.csr_array(predicted[chosen])
-    true = sparse.csr_array(parts.labels)
-    rows = [
-        {
-            "row": row,
-            **_named(row, own),
-            **_row_facts(
-                (true[[i]].indices, decided[[i]].indices),
-                None if scores is None else scores[row],
-                _UNEXPLAINED if explanations is None else explanations[i].to_dict(),
-                _label_columns(first),
-                names,
-            ),
-            **_unknown_of(parts.unknown, i, decided[[i]].indices, names),
-        }
-        for i, row in enumerate(chosen.tolist())
-    ]
+    true, rows = sparse.csr_array(parts.labels), []
+    for i, row in enumerate(chosen.tolist()):
+        told = explanations[i].to_dict() if explanations else _UNEXPLAINED
+        sets = true[[i]].indices, decided[[i]].indices
+        facts = _row_facts(sets, None if scores is None else scores[row], told, columns, names)
+        rows.append({"row": row, **_named(row, own), **facts, **_unknown_of(parts.unknown, i, sets[1], names)})
     return {
         "n_rows": int(data.Y.shape[0]),
         "names": names.used,
         "rows": rows,
         "explained": first is not None,
-        "label_columns": _label_columns(first),
+        "label_columns": columns,
         "neighbor_columns": [] if first is None else [name for name in first.neighbors if name not in _OF_NEIGHBORS],
         "kept_columns": [] if not explanations else list(explanations[0].kept),
         "change": "" if first is None else first.change,
@@ -246,13 +235,27 @@ def _row_facts(
     names: _Names,
 ) -> dict[str, Any]:
     """Return the facts of one sample; `sets` are its true and predicted labels."""
+    told = {one["label"]: one for one in explanation["labels"]}
     return {
         "true": names.positions(sets[0]),
         "predicted": names.positions(sets[1]),
         "novelty": explanation["novelty"],
         "rule": explanation["rule"],
-        "labels": _labels(_shown_labels(sets, scores), scores, explanation, columns, names),
-        "neighbors": _neighbors_of_explanation(explanation, names),
+        "labels": [
+            {
+                "label": names.position(label),
+                **{key: told.get(label, {}).get(key) for key in columns},
+                "score": None if scores is None or not np.isfinite(scores[label]) else float(scores[label]),
+            }
+            for label in _shown_labels(sets, scores).tolist()
+        ],
+        "neighbors": [
+            {
+                **{key: _in_short(value) for key, value in one.items() if key != "names"},
+                "labels": names.positions(one["labels"]),
+            }
+            for one in explanation["neighbors"][:_MOST_NEIGHBORS_EXPLORED]
+        ],
         "n_neighbors": len(explanation["neighbors"]),
     }
 
@@ -310,34 +313,6 @@ def _label_columns(explanation: Explanation | None) -> list[str]:
         return ["score"]
     common = [name for name in _COMMON_COLUMNS if name in explanation.labels]
     return [*common, *(name for name in explanation.shown if name not in common)]
-
-
-def _labels(
-    shown: IntArray,
-    scores: FloatArray | None,
-    explanation: Mapping[str, Any],
-    columns: Sequence[str],
-    names: _Names,
-) -> list[dict[str, Any]]:
-    told = {one["label"]: one for one in explanation["labels"]}
-    return [
-        {
-            "label": names.position(label),
-            **{key: told.get(label, {}).get(key) for key in columns},
-            "score": None if scores is None or not np.isfinite(scores[label]) else float(scores[label]),
-        }
-        for label in shown.tolist()
-    ]
-
-
-def _neighbors_of_explanation(explanation: Mapping[str, Any], names: _Names) -> list[dict[str, Any]]:
-    return [
-        {
-            **{key: _in_short(value) for key, value in one.items() if key != "names"},
-            "labels": names.positions(one["labels"]),
-        }
-        for one in explanation["neighbors"][:_MOST_NEIGHBORS_EXPLORED]
-    ]
 
 
 def _in_short(value: Any) -> Any:

@@ -1,11 +1,9 @@
 """Facts of reports about labels, predictions to check, audits, and findings in the data."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +15,10 @@ from nearlabel.audit import Audit, SuspectCell, audit, review
 from nearlabel.datasets import Dataset, Examination, Finding, examine
 from nearlabel.experiments import Problem, made_with, make_preparation, make_search, usual_search
 from nearlabel.metrics.counts import Comparison, Counts
+from nearlabel.models.out_of_sample import Answer
 from nearlabel.models.unwrapped import Unwrapped, unwrapped
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.thresholds import CalibratedLabels
-from nearlabel.utils.arrays import cells_of
 from nearlabel.utils.estimators import as_label_scores
 from nearlabel.utils.tables import names_of_rows, row_name
 from nearlabel.utils.targets import PartialLabels
@@ -105,13 +103,16 @@ def audit_facts(
 
 
 def suspicious_labels(
-    model: Any, n_rows: int, label_names: Sequence[str], kept: Mapping[str, Sequence[str]]
+    model: Any, training: Dataset | None, label_names: Sequence[str], kept: Mapping[str, Sequence[str]]
 ) -> dict[str, Any] | None:
-    """Return the most suspicious cells of a model's training samples; None if the model cannot be audited.
+    """Return the most suspicious cells of a model's training samples; None if they or the model cannot be audited.
 
     `kept` are columns that name the samples. If there are too many samples to search for a page, a note is returned
     instead.
     """
+    if training is None:
+        return None
+    n_rows = training.Y.shape[0]
     if n_rows > _MOST_ROWS:
         told = f"The {n_rows:,} training samples are too many for this page. nearlabel audit MODEL examines them all."
         return {"note": told, "n_issues": 0, "cells": []}
@@ -148,7 +149,7 @@ def doubtful_predictions(model: Any, data: Dataset, kept: Mapping[str, Sequence[
     """Return the predictions with the largest expected loss, with the true labels; None without probabilities."""
     if not hasattr(model, "predict_proba"):
         return None
-    truth = PartialLabels.of(data.Y)
+    truth = PartialLabels.of(data.Y).with_nan()
     found = review(model, data.X, _MOST, label_names=list(range(len(data.label_names))))
     return [
         {
@@ -161,7 +162,7 @@ def doubtful_predictions(model: Any, data: Dataset, kept: Mapping[str, Sequence[
                     "label": str(data.label_names[doubt.label]),
                     "predicted": doubt.predicted,
                     "probability_wrong": doubt.probability_wrong,
-                    "is_wrong": _is_wrong(truth, one.row, doubt.label, doubt.predicted),
+                    "is_wrong": _is_wrong(truth[one.row, doubt.label], doubt.predicted),
                 }
                 for doubt in one.doubts
             ],
@@ -170,28 +171,15 @@ def doubtful_predictions(model: Any, data: Dataset, kept: Mapping[str, Sequence[
     ]
 
 
-def _is_wrong(truth: PartialLabels, row: int, label: int, predicted: bool) -> bool | None:
+def _is_wrong(true: float, predicted: bool) -> bool | None:
     """Return whether the prediction of a label is wrong; None if unknown."""
-
-    def at(matrix: Matrix) -> bool:
-        return bool(cells_of(matrix, np.array([row]), np.array([label]))[0])
-
-    if truth.unknown is not None and at(truth.unknown):
-        return None
-    return at(truth.labels) != predicted
+    return None if np.isnan(true) else bool(true) != predicted
 
 
 # Leave-one-out predictions of a model for its training samples.
 
 
-class LeftOutPredictions(NamedTuple):
-    """Label sets and probabilities (n_samples, n_labels), each sample predicted from all others."""
-
-    labels: Matrix
-    scores: FloatArray
-
-
-def left_out_predictions(model: Any, shape: tuple[int, int]) -> LeftOutPredictions | None:
+def left_out_predictions(model: Any, shape: tuple[int, int]) -> Answer | None:
     """Return the leave-one-out predictions of a fitted model; None if it does not support them.
 
     Thresholds, calibration and the steps of a pipeline stay fitted to all samples. `shape` is the shape of the label
@@ -208,7 +196,7 @@ def left_out_predictions(model: Any, shape: tuple[int, int]) -> LeftOutPredictio
     for part in reversed(found.around):
         labels = part.label_sets_of(scores)
         scores = part.calibrated(scores) if isinstance(part, CalibratedLabels) else scores
-    return LeftOutPredictions(labels, scores) if np.shape(labels) == scores.shape == shape else None
+    return Answer(labels, scores) if np.shape(labels) == scores.shape == shape else None
 
 
 def _knows_its_samples(found: Unwrapped) -> bool:
@@ -315,19 +303,18 @@ def finite(value: float | None) -> float | None:
 # The headline metrics of a model, compared with a constant prediction.
 
 
-def headline_facts(per_label: Counts, total: Counts, n_exact: int | None) -> dict[str, Any]:
-    """Return the headline metrics from the counts of labels; 0/0 is None.
-
-    `n_exact` is the number of exact matches, None if unknown.
-    """
+def headline_facts(compared: Comparison) -> dict[str, Any]:
+    """Return the headline metrics; 0/0 is None, and so are exact matches if some labels are unknown."""
+    each, total = compared.per_example, compared.in_total
+    exact = (each.hits == each.true) & (each.hits == each.predicted)
     true, predicted, hits = (int(count[0]) for count in (total.true, total.predicted, total.hits))
     return {
         "true": true,
         "predicted": predicted,
         "hits": hits,
-        "n_exact": n_exact,
+        "n_exact": int(exact.sum()) if compared.unknown is None else None,
         "f1": 2 * hits / (true + predicted) if true + predicted else None,
-        "constant_f1": constant_f1(per_label),
+        "constant_f1": constant_f1(compared.per_label),
     }
 
 

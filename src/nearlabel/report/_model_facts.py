@@ -1,7 +1,5 @@
 """Facts of a model on labelled samples: all numbers of its report are computed here."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -111,7 +109,7 @@ def model_facts(
         "data": {"name": data.name, "features": int(data.X.shape[1]), **of_labels["figures"]},
         "seen": seen,
         "left_out": left_out is not None,
-        "headline": _headline(compared),
+        "headline": _facts.headline_facts(compared),
         "metrics": _metrics(Y, predicted, scores, card),
         "labels": _of_labels(data.label_names, compared.per_label, card["thresholds"], frontier),
         "n_labels": int(Y.shape[1]),
@@ -122,17 +120,9 @@ def model_facts(
         "notes": [],
         "examination": _facts.examination_of_model(model, data, training, seen=seen),
         "doubtful": None if seen else _facts.doubtful_predictions(model, data, own),
-        "suspects": _suspects(model, data if seen else training, data.label_names, kept),
+        "suspects": _facts.suspicious_labels(model, data if seen else training, data.label_names, kept),
         "explorer": explorer_facts(model, data, decided, given, training, n_rows, kept=kept, own=own),
     }
-
-
-def _headline(compared: Comparison) -> dict[str, Any]:
-    """Return the headline metrics; exact matches only if all labels are known."""
-    each = compared.per_example
-    exact = (each.hits == each.true) & (each.hits == each.predicted)
-    n_exact = int(exact.sum()) if compared.unknown is None else None
-    return _facts.headline_facts(compared.per_label, compared.in_total, n_exact)
 
 
 def _errors(
@@ -145,13 +135,6 @@ def _errors(
         "confusions": label_confusions(errors, names),
         "label_curves": _facts.label_curves(compared, scores, names),
     }
-
-
-def _suspects(
-    model: Any, training: Dataset | None, label_names: Sequence[str], kept: Mapping[str, Sequence[str]]
-) -> dict[str, Any] | None:
-    """Return the suspicious labels of the training samples, if these are available."""
-    return None if training is None else _facts.suspicious_labels(model, training.Y.shape[0], label_names, kept)
 
 
 def _answers(model: Any, X: Matrix, shape: tuple[int, int]) -> tuple[Matrix, FloatArray | None, str]:

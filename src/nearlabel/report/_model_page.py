@@ -1,45 +1,29 @@
 """The page of a model: verdict, labels, errors, metrics, calibration, thresholds, the data, explorer, card."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nearlabel.report import _sections
 from nearlabel.report._audit_page import suspects
-from nearlabel.report._tables import (
-    Column,
-    Facts,
-    Markup,
-    element,
-    facts_list,
-    figure,
-    join,
-    more,
-    notes,
-    shown,
-    shown_threshold,
-    table,
-    texts,
-)
+from nearlabel.report._tables import Column, Facts, Markup, element, join, notes, shown, shown_threshold, table, texts
 
 _SEEN = "The model was fitted to these samples"
 _AROUND = re.compile(r"(?:Pipeline|TunedThresholdsClassifierCV|FixedThresholdsClassifier|CalibratedLabels)\((.*)\)")
 
 
-def model_title(facts: Facts) -> str:
+def title(facts: Facts) -> str:
     """Return the title of the page."""
     return f"{_classifier(facts['card']['method'])} on {facts['data']['name']}"
 
 
-def model_verdict(facts: Facts) -> Markup:
+def verdict(facts: Facts) -> Markup:
     """Return the sentence, the headline figures and the warnings below the title."""
     warned = [*_seen(facts), *facts["notes"]]
     return join(element("p", _verdict(facts["headline"]), class_="verdict"), _headline(facts), notes(warned))
 
 
-def model_sections(facts: Facts) -> list[tuple[str, Markup]]:
+def sections(facts: Facts) -> list[tuple[str, Markup]]:
     """Return the headings and contents of the page."""
     return [
         ("Labels", _labels(facts)),
@@ -129,7 +113,7 @@ def _headline(facts: Facts) -> Markup:
         ("Exact matches", None if n_exact is None else f"{n_exact:,} of {n_samples:,} samples"),
         ("Hardest label", f"{worst['name']} (F1 {shown(worst['f1'])})" if worst and worst["f1"] is not None else None),
     ]
-    return element("div", facts_list(pairs), class_="headline")
+    return element("div", _sections.facts_list(pairs), class_="headline")
 
 
 def _by_trouble(labels: Sequence[Facts]) -> list[Facts]:
@@ -141,14 +125,13 @@ def _changes(changes: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     """Return the changes of the training samples since the fit, and the stale settings."""
     if changes is None:
         return []
-    pairs = [
+    stale = [words for name, words in _STALE.items() if changes[name]]
+    return [
         ("Samples added since the fit", str(changes["added"])),
         ("Samples removed since", str(changes["forgotten"])),
+        *([("New labels", str(len(changes["new_labels"])))] if changes["new_labels"] else []),
+        ("Tuned before these changes", ", ".join(stale) or "nothing"),
     ]
-    if changes["new_labels"]:
-        pairs.append(("New labels", str(len(changes["new_labels"]))))
-    stale = [words for name, words in _STALE.items() if changes[name]]
-    return [*pairs, ("Tuned before these changes", ", ".join(stale) if stale else "nothing")]
 
 
 def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
@@ -161,14 +144,16 @@ def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
         ("Saved", card["created"]),
         ("Trained on", data["name"]),
         *((f"Training {name}", value) for name, value in known),
-        *([("Guarantee", card["guarantee"])] if card.get("guarantee") else []),
-        *([("Saved columns of training samples", ", ".join(card["kept"]))] if card.get("kept") else []),
+        ("Guarantee", card.get("guarantee") or None),
+        ("Saved columns of training samples", ", ".join(card.get("kept", ())) or None),
         *_changes(card.get("changes")),
         ("Versions", libraries),
         ("Figures made with", _sections.shown_environments(made_with)),
     ]
     remarks = notes([card["notes"]] if card["notes"] else [])
-    return join(facts_list(pairs), remarks, more(f"{len(card['parameters'])} parameters", parameters))
+    return join(
+        _sections.facts_list(pairs), remarks, _sections.more(f"{len(card['parameters'])} parameters", parameters)
+    )
 
 
 def _suspects(found: Facts) -> Markup:
@@ -256,7 +241,7 @@ def _label_curve(curve: Facts) -> Markup:
     ]
     numbers = table([*texts("figure"), Column("value")], pairs, f"Figures of {curve['name']}")
     words = f"Average precision {shown(curve['average_precision'])}, share of samples {shown(curve['share'])}."
-    return figure(curve["name"], _sections.draw_label_curve(curve), numbers, words)
+    return _sections.figure(curve["name"], _sections.draw_label_curve(curve), numbers, words)
 
 
 def _calibration(calibration: Facts | None) -> Markup:
@@ -272,7 +257,7 @@ def _calibration(calibration: Facts | None) -> Markup:
         " Above the diagonal the probabilities are too low, below it too high; the larger a dot, the more pairs."
     )
     numbers = table(columns, rows, "Probabilities in ten bins")
-    return figure("Reliability, micro-averaged", _sections.draw_reliability(calibration), numbers, words)
+    return _sections.figure("Reliability, micro-averaged", _sections.draw_reliability(calibration), numbers, words)
 
 
 def _frontier(frontier: Facts | None) -> Markup:
@@ -288,7 +273,9 @@ def _frontier(frontier: Facts | None) -> Markup:
         " The best thresholds are those of the largest F1 on these samples, hence optimistic."
     )
     numbers = table(columns, points, "Two points of the figure")
-    return figure("Micro-averaged precision and recall", _sections.draw_precision_recall(frontier), numbers, words)
+    return _sections.figure(
+        "Micro-averaged precision and recall", _sections.draw_precision_recall(frontier), numbers, words
+    )
 
 
 def _co_occurrence(facts: Facts) -> Markup:

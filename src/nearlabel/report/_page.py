@@ -1,7 +1,5 @@
 """Reports as one self-contained HTML file."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping
@@ -10,17 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from nearlabel.files.atomic_file import whole_file
-from nearlabel.report._audit_page import audit_sections, audit_title, audit_verdict
-from nearlabel.report._model_page import model_sections, model_title, model_verdict
-from nearlabel.report._run_page import run_sections, run_title, run_verdict
+from nearlabel.report import _audit_page, _model_page, _run_page
 from nearlabel.report._tables import Markup, anchors_of, element, section
 from nearlabel.utils.validation import check_choice
 
-_PAGES = {
-    "run": (run_title, run_verdict, run_sections),
-    "model": (model_title, model_verdict, model_sections),
-    "audit": (audit_title, audit_verdict, audit_sections),
-}
+_PAGES = {"run": _run_page, "model": _model_page, "audit": _audit_page}
 _ENDINGS = (".html", ".htm")
 # The browser loads nothing, even if a name contains markup.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -101,14 +93,14 @@ def report_page(facts: Mapping[str, Any], *, title: str | None = None) -> str:
     write_report : Write it to a file; with an example.
     """
     check_choice("kind", facts.get("kind"), _PAGES)
-    title_of, verdict_of, sections_of = _PAGES[facts["kind"]]
-    heading = title if title and not title.isspace() else title_of(facts)
-    sections = sections_of(facts)
+    page: Any = _PAGES[facts["kind"]]
+    heading = title if title and not title.isspace() else page.title(facts)
+    sections: list[tuple[str, Markup]] = page.sections(facts)
     anchors = anchors_of([title for title, _ in sections])
     links = [element("a", title, href=f"#{anchor}") for (title, _), anchor in zip(sections, anchors, strict=True)]
     body = element(
         "body",
-        element("header", element("h1", heading), verdict_of(facts), element("nav", *links, aria_label="Contents")),
+        element("header", element("h1", heading), page.verdict(facts), element("nav", *links, aria_label="Contents")),
         element("main", *(section(*one, anchor) for one, anchor in zip(sections, anchors, strict=True))),
         _data(facts),
         element("script", Markup(_resource("page.js"))),

@@ -1,28 +1,12 @@
 """The page of a run: data, comparison, orders, and each metric over the number of neighbours."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nearlabel.plots import line_sample
 from nearlabel.report import _sections
-from nearlabel.report._tables import (
-    Column,
-    Facts,
-    Markup,
-    element,
-    facts_list,
-    figure,
-    join,
-    more,
-    notes,
-    shown,
-    shown_range,
-    table,
-    texts,
-)
+from nearlabel.report._tables import Column, Facts, Markup, element, join, notes, shown, shown_range, table, texts
 
 _OVER = {"folds": "folds", "datasets": "data sets"}
 _MOST_HEADLINES = 6
@@ -33,7 +17,7 @@ _TESTS = {
 }
 
 
-def run_title(facts: Facts) -> str:
+def title(facts: Facts) -> str:
     """Return the title of the page."""
     names = [one["name"] for one in facts["datasets"]]
     methods = len(facts["methods"])
@@ -41,7 +25,7 @@ def run_title(facts: Facts) -> str:
     return f"{methods} method{'s' if methods > 1 else ''} on {where}"
 
 
-def run_verdict(facts: Facts) -> Markup:
+def verdict(facts: Facts) -> Markup:
     """Return the sentence, the headline figures and the notes below the title."""
     return join(_verdict(facts), notes(facts["notes"]))
 
@@ -59,7 +43,7 @@ def _verdict(facts: Facts) -> Markup:
     if len(facts["datasets"]) > 1:
         return _as_verdict(_of_several(ranked, metric))
     ((name, methods),) = ranked.items()
-    best = facts_list([(method, value) for method, value in methods[:_MOST_HEADLINES]])
+    best = _sections.facts_list([(method, value) for method, value in methods[:_MOST_HEADLINES]])
     return join(_as_verdict(_of_one(facts, name, methods, metric)), element("div", best, class_="headline"))
 
 
@@ -116,7 +100,7 @@ def _of_several(ranked: Mapping[str, Sequence[tuple[str, float]]], metric: Facts
     return f"{' and '.join(names)} {have} the best {metric['title']} on {most} of {len(ranked)} data sets{each}."
 
 
-def run_sections(facts: Facts) -> list[tuple[str, Markup]]:
+def sections(facts: Facts) -> list[tuple[str, Markup]]:
     """Return the headings and contents of the page."""
     datasets = facts["datasets"]
     several = len(datasets) > 1
@@ -144,7 +128,7 @@ def _settings(facts: Facts) -> Markup:
     imputed = dict.fromkeys(str(plan["impute"]) for plan in plans if plan.get("impute"))
     versions = dict.fromkeys(str(plan.get("version")) for plan in plans)
     stratified = dict.fromkeys(str(plan["stratify"]) for plan in plans if plan.get("stratify"))
-    return facts_list(
+    return _sections.facts_list(
         [
             ("Methods", ", ".join(facts["methods"])),
             ("Data sets", ", ".join(one["name"] for one in facts["datasets"])),
@@ -170,10 +154,12 @@ def _data(dataset: Facts) -> Markup:
         return notes([dataset["why_no_data"]])
     rows = [(one["name"], one["support"]) for one in dataset["labels"]]
     labels = table([*texts("label"), Column("samples")], rows, "Samples of each label", filtered="labels")
-    parts = [_sections.data_figures(dataset["data"]), more(f"{len(rows):,} labels", labels)]
+    parts = [_sections.data_figures(dataset["data"]), _sections.more(f"{len(rows):,} labels", labels)]
     pairs = dataset["co_occurrence"]
     if len(pairs["names"]) > 1:
-        parts.append(more("Label co-occurrence", _sections.co_occurrence_figure("Label co-occurrence", pairs)))
+        parts.append(
+            _sections.more("Label co-occurrence", _sections.co_occurrence_figure("Label co-occurrence", pairs))
+        )
     return join(*parts)
 
 
@@ -207,7 +193,7 @@ def _at_best_k(facts: Facts, dataset: Facts) -> Markup:
     caption = f"{dataset['name']}, each method at its best k by each metric"
     words = notes(["Chosen on the same test folds, hence optimistic."])
     best = _metric_table(facts, dataset, _best_over_k(facts, dataset), caption)
-    return more("Each method at its best k", join(words, best))
+    return _sections.more("Each method at its best k", join(words, best))
 
 
 def _metric_table(facts: Facts, dataset: Facts, values: Mapping[tuple[str, str], float], caption: str) -> Markup:
@@ -246,7 +232,7 @@ def _order(facts: Facts, test: Facts) -> Markup:
     return join(
         table(columns, rows, f"Significant wins minus losses: {named}"),
         notes(test["notes"]),
-        more(f"{len(test['relations'])} significant differences", _relations(titles, test)),
+        _sections.more(f"{len(test['relations'])} significant differences", _relations(titles, test)),
     )
 
 
@@ -274,7 +260,7 @@ def _differences(ranked: Sequence[Facts]) -> Markup:
 def _ranks(test: Facts) -> Markup:
     rows = sorted(test["mean_ranks"].items(), key=lambda item: item[1])
     numbers = table([*texts("method"), Column("mean rank")], rows, f"Mean ranks, {test['title']}")
-    return figure(
+    return _sections.figure(
         test["title"], _sections.draw_mean_ranks(test), numbers, f"{test['n_pairs']} data sets. {_friedman(test)}"
     )
 
@@ -296,7 +282,7 @@ def _curves(facts: Facts, dataset: Facts) -> Markup:
 
 def _curve(metric: Facts, curves: _sections.Curves, order: Sequence[str]) -> Markup:
     title = f"{metric['title']}{_arrow(metric)}"
-    return figure(
+    return _sections.figure(
         title, _sections.draw_curves(curves, order, title), _numbers_over_k(curves, title), _hidden_lines(curves)
     )
 

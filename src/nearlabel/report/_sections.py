@@ -1,34 +1,34 @@
 """Sections that several pages have: errors, labels, findings on the data, figures, and versions."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from nearlabel.plots import (
-    CoOccurrenceDisplay,
-    CriticalDifferenceDisplay,
-    MicroFrontierDisplay,
-    NeighborsCurveDisplay,
-    NeighborsPanelsDisplay,
-    ReliabilityDisplay,
-)
-from nearlabel.report._tables import (
-    Column,
-    Facts,
-    Markup,
-    element,
-    facts_list,
-    figure,
-    join,
-    notes,
-    shown,
-    table,
-    texts,
-)
+from nearlabel import plots
+from nearlabel.report._tables import Column, Facts, Markup, Value, element, join, notes, shown, table, texts
+
+
+def figure(title: str, picture: Markup, numbers: Markup, note: str = "") -> Markup:
+    """Return a figure with its caption and the numbers behind it."""
+    box = element("div", picture, class_="scroll")
+    return element("figure", element("figcaption", title), box, notes([note] if note else []), more("Numbers", numbers))
+
+
+def more(summary: str, content: Markup) -> Markup:
+    """Return content that readers can unfold."""
+    return element("details", element("summary", summary), content)
+
+
+def facts_list(pairs: Sequence[tuple[str, Value]]) -> Markup:
+    """Return terms with their values."""
+    each = [
+        element("div", element("dt", term), element("dd", shown(value) if isinstance(value, (int, float)) else value))
+        for term, value in pairs
+        if value is not None
+    ]
+    return element("dl", *each)
 
 
 def wrong_section(wrong: Facts, *, left_out: bool, seen: bool) -> Markup:
@@ -183,7 +183,7 @@ _SIZE = (4.2, 3.0)  # inches: text of nine points is still readable at the width
 Curves = Mapping[str, Sequence[tuple[int, float, float | None]]]
 
 
-class _LabelCurveDisplay(MicroFrontierDisplay):
+class _LabelCurveDisplay(plots.MicroFrontierDisplay):
     """Precision over recall of one label, for every threshold, as a step function."""
 
     def _draw(self, ax: Any, **style: Any) -> None:
@@ -196,17 +196,17 @@ def draw_curves(curves: Curves, order: Sequence[str], title: str) -> Markup:
     lines = []
     for name, points in curves.items():
         numbers, values, deviations = zip(*points, strict=True)
-        lines.append(NeighborsCurveDisplay(numbers, values, deviations=deviations, name=name))
+        lines.append(plots.NeighborsCurveDisplay(numbers, values, deviations=deviations, name=name))
     each = "; ".join(f"{line.name} from {line.values[0]:.3g} to {line.values[-1]:.3g}" for line in lines)
     words = f"A line for each method: {each}."
-    panel = NeighborsPanelsDisplay({"": lines}, names=order, legend=False)
+    panel = plots.NeighborsPanelsDisplay({"": lines}, names=order, legend=False)
     return Markup(panel.to_svg(f"{title} over the number of neighbours", words, size=_SIZE))
 
 
 def draw_reliability(calibration: Mapping[str, Any]) -> Markup:
     """Return the reliability diagram of the bins that contain a probability."""
     filled = [one for one in calibration["bins"] if one["count"]]
-    display = ReliabilityDisplay(*([one[key] for one in filled] for key in ("mean_score", "true_share", "count")))
+    display = plots.ReliabilityDisplay(*([one[key] for one in filled] for key in ("mean_score", "true_share", "count")))
     words = f"Expected calibration error {shown(calibration['error'])}; {len(filled)} of 10 bins contain a probability."
     return Markup(display.to_svg("Reliability diagram", words, size=_SIZE))
 
@@ -216,7 +216,7 @@ def draw_precision_recall(frontier: Mapping[str, Any]) -> Markup:
     points = {"the model's decisions": frontier["model"], "best thresholds": frontier["best"]}
     marked = {name: (at["recall"], at["precision"]) for name, at in points.items() if at["precision"] is not None}
     words = " and ".join(f"F1 {shown(at['f1'])} of {name}" for name, at in points.items())
-    display = MicroFrontierDisplay(frontier["recall"], frontier["precision"], points=marked)
+    display = plots.MicroFrontierDisplay(frontier["recall"], frontier["precision"], points=marked)
     return Markup(display.to_svg("Micro-averaged precision and recall", f"{words}.", size=(4.2, 3.6)))
 
 
@@ -235,13 +235,13 @@ def draw_label_curve(curve: Mapping[str, Any]) -> Markup:
 def draw_co_occurrence(pairs: Mapping[str, Any]) -> Markup:
     """Return the heat map of the labels that occur together."""
     words = f"Of the samples of each of {len(pairs['names'])} labels, a line each, the share that has each other label."
-    return Markup(CoOccurrenceDisplay(pairs["counts"], pairs["names"]).to_svg("Label co-occurrence", words))
+    return Markup(plots.CoOccurrenceDisplay(pairs["counts"], pairs["names"]).to_svg("Label co-occurrence", words))
 
 
 def draw_mean_ranks(test: Mapping[str, Any]) -> Markup:
     """Return the critical difference diagram of a test."""
     ranks: Mapping[str, float] = test["mean_ranks"]
-    diagram = CriticalDifferenceDisplay(ranks, test["alike"], critical_difference=test["critical_difference"])
+    diagram = plots.CriticalDifferenceDisplay(ranks, test["alike"], critical_difference=test["critical_difference"])
     each = ", ".join(f"{method} {ranks[method]:.2f}" for method in sorted(ranks, key=lambda method: ranks[method]))
     return Markup(diagram.to_svg(f"Mean ranks, {test['title']}", f"Mean ranks: {each}."))
 

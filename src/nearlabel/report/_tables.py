@@ -1,7 +1,5 @@
 """Markup of a page: escaped text, numbers, tables and the data behind figures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import chain, count
@@ -85,7 +83,7 @@ def shown_range(numbers: list[int]) -> str:
     return f"{numbers[0]} to {numbers[-1]}" if whole else ", ".join(map(str, numbers))
 
 
-# Tables and figures of a page, and the table behind each figure; the script sorts and filters tables.
+# Tables of a page, which the script sorts and filters.
 
 _LEAST_TO_FILTER = 12
 _MANY_COLUMNS = 9  # more columns need vertical headings in print
@@ -138,27 +136,6 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Value]], caption: s
     box = element("div", inner, class_="scroll", tabindex="0", role="region", aria_label=caption)
     searched = filtered if len(rows) >= _LEAST_TO_FILTER else ""
     return element("div", box, class_="sorted", data_filter=searched or None)
-
-
-def figure(title: str, picture: Markup, numbers: Markup, note: str = "") -> Markup:
-    """Return a figure with its caption and the numbers behind it."""
-    box = element("div", picture, class_="scroll")
-    return element("figure", element("figcaption", title), box, notes([note] if note else []), more("Numbers", numbers))
-
-
-def more(summary: str, content: Markup) -> Markup:
-    """Return content that readers can unfold."""
-    return element("details", element("summary", summary), content)
-
-
-def facts_list(pairs: Sequence[tuple[str, Value]]) -> Markup:
-    """Return terms with their values."""
-    each = [
-        element("div", element("dt", term), element("dd", shown(value) if isinstance(value, (int, float)) else value))
-        for term, value in pairs
-        if value is not None
-    ]
-    return element("dl", *each)
 
 
 def section(title: str, content: Markup, anchor: str) -> Markup:
