@@ -1,5 +1,7 @@
 """A paper: its experiments are run once, and its tables, figures and rankings are computed from the records."""
 
+from __future__ import annotations
+
 import os
 import re
 from collections import defaultdict

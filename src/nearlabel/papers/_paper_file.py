@@ -1,5 +1,7 @@
 """A paper's TOML file: find it, read it, and check it."""
 
+from __future__ import annotations
+
 import os
 import re
 import tomllib

@@ -1,5 +1,7 @@
 """A printed order of methods, next to the orders from our records and from the printed numbers."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

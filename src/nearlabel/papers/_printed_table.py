@@ -1,5 +1,7 @@
 """The cells of a printed table next to our own, and the figures of the two distances."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias

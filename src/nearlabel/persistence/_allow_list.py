@@ -7,6 +7,8 @@ listed one. Whole modules are never listed, because a module also contains every
 estimator and compares the types in its file with this list.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from reprlib import repr as shortened
 from typing import Any

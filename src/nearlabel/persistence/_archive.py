@@ -3,6 +3,8 @@
 skops builds objects of trusted types only; nothing is unpickled.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import zipfile

@@ -1,5 +1,7 @@
 """Save a fitted model to a file, and load it."""
 
+from __future__ import annotations
+
 import os
 import warnings
 from collections.abc import Mapping, Sequence

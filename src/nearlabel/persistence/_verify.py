@@ -5,6 +5,8 @@ completely and compared with its checksums, if there are any. All damage is repo
 processes.
 """
 
+from __future__ import annotations
+
 import os
 import zipfile
 from collections.abc import Callable, Iterator

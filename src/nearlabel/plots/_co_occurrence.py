@@ -1,5 +1,7 @@
 """Heat map of labels that occur together."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Self
 

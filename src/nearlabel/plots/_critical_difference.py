@@ -1,5 +1,7 @@
 """Critical difference diagram: mean ranks of methods, and bars over groups without significant differences."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 

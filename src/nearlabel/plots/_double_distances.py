@@ -1,5 +1,7 @@
 """Plot of the two distances of NLDD, with the expected loss of its regression."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any, Self

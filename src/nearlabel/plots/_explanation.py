@@ -1,5 +1,7 @@
 """Plot of the explanation of one sample: its neighbours, and the score of each label."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 

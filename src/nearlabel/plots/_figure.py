@@ -1,5 +1,7 @@
 """Figures: what matplotlib draws and writes, as PNG, PDF or SVG, and the base class of displays."""
 
+from __future__ import annotations
+
 import os
 import re
 import warnings

@@ -1,5 +1,7 @@
 """Plot of a metric over the number of neighbours."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 

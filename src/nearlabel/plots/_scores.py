@@ -1,5 +1,7 @@
 """Plots of scores: micro-averaged precision over recall for all thresholds, and how reliable probabilities are."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, Self
 

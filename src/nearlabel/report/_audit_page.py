@@ -1,5 +1,7 @@
 """The page of an audit: suspicious cells with check boxes, samples, near copies, pairs of labels, hubs."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,5 +1,7 @@
 """Facts of reports about labels, predictions to check, audits, and findings in the data."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict

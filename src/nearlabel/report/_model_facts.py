@@ -1,5 +1,7 @@
 """Facts of a model on labelled samples: all numbers of its report are computed here."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any

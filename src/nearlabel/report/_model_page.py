@@ -1,5 +1,7 @@
 """The page of a model: verdict, labels, errors, metrics, calibration, thresholds, the data, explorer, card."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Reports as one self-contained HTML file."""
 
+from __future__ import annotations
+
 import json
 import os
 from collections.abc import Mapping

@@ -1,5 +1,7 @@
 """The page of a run: data, comparison, orders, and each metric over the number of neighbours."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Sections that several pages have: errors, labels, findings on the data, figures, and versions."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,5 +1,7 @@
 """Markup of a page: escaped text, numbers, tables and the data behind figures."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import chain, count
