@@ -14,10 +14,9 @@ from nearlabel.audit._findings import Audit, Conflict, Hub, LabelPair, Neighbor,
 from nearlabel.audit._scores import Cells, halfway_prior
 from nearlabel.lazy import LeftOut
 from nearlabel.neighbors.votes import occurrences, skewness
-from nearlabel.utils.arrays import cells_of
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, MatrixLike
-from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice, check_integer
+from nearlabel.utils.validation import as_dense, as_score_matrix, cells_of, check_choice, check_integer
 
 _N_HUBS = 5
 

@@ -8,10 +8,9 @@ from functools import partial
 import numpy as np
 
 from nearlabel.audit._scores import _BYTES_PER_CELL, _SLACK, self_confidence
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, MatrixLike
-from nearlabel.utils.validation import as_dense, check_choice
+from nearlabel.utils.validation import as_dense, check_choice, row_blocks
 
 
 def confident_thresholds(quality: FloatArray, labels: MatrixLike) -> FloatArray:

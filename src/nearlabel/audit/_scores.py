@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nearlabel.utils.arrays import cells_of, entries, row_blocks
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, as_score_matrix, check_integer
+from nearlabel.utils.validation import as_dense, as_score_matrix, cells_of, check_integer, entries, row_blocks
 
 _DIGITS = 12
 _ROUNDING = 1e-13  # a probability that is a sum may exceed 1; its self-confidence does not, when rounded

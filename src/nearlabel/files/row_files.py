@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import CSR, IntArray, Matrix
+from nearlabel.utils.validation import row_blocks
 
 
 def _none() -> IntArray:

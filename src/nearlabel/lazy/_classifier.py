@@ -50,11 +50,10 @@ from nearlabel.neighbors import (
     takes_missing_values,
 )
 from nearlabel.neighbors.votes import warn_of_useless
-from nearlabel.utils.arrays import cells_of
 from nearlabel.utils.estimators import Shapes, available_if
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
-from nearlabel.utils.validation import check_groups, check_n_neighbors, row_names
+from nearlabel.utils.validation import cells_of, check_groups, check_n_neighbors, row_names
 
 
 def _kept(labels: Any) -> Any:

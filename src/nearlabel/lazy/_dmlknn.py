@@ -18,11 +18,10 @@ from nearlabel.lazy.explain import Account, Evidence, bayes_account
 from nearlabel.metrics import micro_f1
 from nearlabel.models.out_of_sample import Needs
 from nearlabel.neighbors import Weights
-from nearlabel.utils.arrays import BLOCK_BYTES, row_blocks
 from nearlabel.utils.estimators import Shapes
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix, NeighborSearch
-from nearlabel.utils.validation import as_dense, check_choice, check_integer
+from nearlabel.utils.validation import BLOCK_BYTES, as_dense, check_choice, check_integer, row_blocks
 
 
 @registered("method", "dmlknn")

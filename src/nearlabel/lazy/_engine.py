@@ -18,9 +18,8 @@ from sklearn.utils import check_random_state
 from nearlabel.models.out_of_sample import Answer as OutOfSample
 from nearlabel.models.out_of_sample import Needs
 from nearlabel.neighbors import Weights, label_votes, mean_distances, vote_weights
-from nearlabel.utils.arrays import cells_of, entry_rows, row_blocks, uneven_blocks
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, cells_of, entry_rows, row_blocks, uneven_blocks
 
 # Scores with a sparse y: stored for the labels that have a vote; all other labels have one score each.
 

@@ -15,11 +15,10 @@ from nearlabel.lazy._engine import Neighbors, Votes, count_votes
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.solvers.binomial import coefficients_of, fit_logistic
 from nearlabel.solvers.label_probabilities import LabelProbabilities
-from nearlabel.utils.arrays import check_feature_sizes
 from nearlabel.utils.naming import registered
 from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import FloatArray, Matrix, NeighborSearch, Table
-from nearlabel.utils.validation import as_dense, check_flag, check_positive
+from nearlabel.utils.validation import as_dense, check_feature_sizes, check_flag, check_positive
 
 
 @registered("method", "iblr")

@@ -13,8 +13,8 @@ import numpy as np
 
 from nearlabel.lazy._engine import Neighbors
 from nearlabel.neighbors import clone_search, drop_self
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import row_blocks
 
 _LEAST_SHARE = 1 / 8  # labels that fewer rows know are searched for on those rows: lists would be too deep
 _DEVIATIONS = 6  # by which lists are deeper than needed on average

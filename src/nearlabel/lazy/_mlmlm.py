@@ -25,11 +25,18 @@ from nearlabel.models.selector import Criterion
 from nearlabel.neighbors import ExactNeighbors, NoveltyDetector
 from nearlabel.neighbors.exact.all_pairs import AllDistances, equal_rows, takes_missing_values
 from nearlabel.solvers.feature_scaling import FeatureScaling
-from nearlabel.utils.arrays import row_blocks, uneven_blocks
 from nearlabel.utils.naming import registered
 from nearlabel.utils.tables import labelset_columns
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, check_choice, check_groups, check_integer, check_positive
+from nearlabel.utils.validation import (
+    as_dense,
+    check_choice,
+    check_groups,
+    check_integer,
+    check_positive,
+    row_blocks,
+    uneven_blocks,
+)
 
 AUTO: Final = "auto"
 POWERS = tuple(2.0 ** (e / 2) for e in range(17))  # 1 to 256

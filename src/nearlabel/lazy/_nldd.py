@@ -21,11 +21,10 @@ from nearlabel.neighbors import clone_search
 from nearlabel.solvers.binomial import fit_binomial
 from nearlabel.solvers.feature_scaling import FeatureScaling
 from nearlabel.solvers.label_probabilities import LabelProbabilities
-from nearlabel.utils.arrays import check_feature_sizes
 from nearlabel.utils.naming import registered
 from nearlabel.utils.tables import column_of, labelset_columns
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
-from nearlabel.utils.validation import as_dense, check_choice, check_flag
+from nearlabel.utils.validation import as_dense, check_choice, check_feature_sizes, check_flag
 
 _NEAREST_IN_FEATURES, _NEAREST_IN_LABELS = (1.0, 0.0), (0.0, 1.0)
 _RIDGE = 1e-6

@@ -22,10 +22,9 @@ from nearlabel.lazy._counts import CountsWithout, LeavingOut, Units, count_rows
 from nearlabel.lazy._engine import Groups, Neighbors, Votes, top_of_dense
 from nearlabel.lazy._known_neighbors import CommonSearch, KnownNeighbors, depth_for
 from nearlabel.models.out_of_sample import Answer, Needs
-from nearlabel.utils.arrays import groups_of_labels, row_blocks
 from nearlabel.utils.messages import AdviceWarning
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, groups_of_labels, row_blocks
 
 _FEW_LABELS = 8  # of a group: dense columns then take less room than CSR ones, each with its own ends of rows
 

@@ -23,9 +23,8 @@ from nearlabel.neighbors.exact.all_pairs import (
     distance_named,
     stored_alike,
 )
-from nearlabel.utils.arrays import BLOCK_BYTES, row_blocks, uneven_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import BLOCK_BYTES, as_dense, row_blocks, uneven_blocks
 
 _QUERIES_PER_TILE = 256
 _EPS = float(np.finfo(np.float64).eps)

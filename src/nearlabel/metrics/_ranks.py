@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from nearlabel.metrics.counts import mean
 from nearlabel.metrics.inputs import TRIVIAL_RULES, TieRule, TrivialRule, Truth, check_ties, dense_rows, is_sparse
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_choice
+from nearlabel.utils.validation import check_choice, row_blocks
 
 BLOCK_BYTES = 2**20  # small enough for the temporaries of a block to stay in the processor's cache
 

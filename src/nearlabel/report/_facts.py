@@ -20,12 +20,11 @@ from nearlabel.metrics.counts import Comparison, Counts
 from nearlabel.models.unwrapped import Unwrapped, unwrapped
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.thresholds import CalibratedLabels
-from nearlabel.utils.arrays import cells_of
 from nearlabel.utils.estimators import as_label_scores
 from nearlabel.utils.tables import names_of_rows, row_name
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, cells_of
 
 _OF_NEIGHBOR = ("row", "name", "distance", "value")
 _MOST_ROWS_OF_A_GROUP = 20  # maximum of near copies

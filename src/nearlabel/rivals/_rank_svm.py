@@ -20,10 +20,9 @@ from nearlabel.rivals._label_ranking import (
     ranked_labels,
     solve,
 )
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive
+from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive, row_blocks
 
 _KERNELS = ("linear", "poly", "rbf")
 

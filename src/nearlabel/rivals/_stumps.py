@@ -23,8 +23,8 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.neighbors.exact.kernels import StumpRuns, least_z  # one library has all kernels
-from nearlabel.utils.arrays import row_blocks, uneven_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import row_blocks, uneven_blocks
 
 _CACHE_BYTES = 2**19  # size of one temporary array
 _FEW = 4  # thresholds of a run up to which all are computed

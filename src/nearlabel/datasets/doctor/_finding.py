@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from nearlabel.utils.arrays import canonical, row_blocks, uneven_blocks
 from nearlabel.utils.tables import frame_of_records, names_within
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import canonical, row_blocks, uneven_blocks
 
 SEVERE, WARNING, NOTE = SEVERITIES = ("severe", "warning", "note")
 _WIDTH, _INDENT, _NAMES_WIDTH = 80, 9, 48

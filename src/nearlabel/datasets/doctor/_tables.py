@@ -15,9 +15,9 @@ from scipy import sparse
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._numeric_columns import are_few, have_words
 from nearlabel.preprocessing import MixedFeaturesEncoder
-from nearlabel.utils.arrays import canonical
 from nearlabel.utils.containers import as_array, columns_of, is_categorical, is_frame, missing
 from nearlabel.utils.types import BoolArray, FloatArray, Matrix, MatrixLike
+from nearlabel.utils.validation import canonical
 
 CATEGORY, TEXT, DATE, IDENTIFIER = "category", "text", "date", "identifier"
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")

@@ -16,11 +16,10 @@ from nearlabel.lazy.explain._flips import FLIP, Account, Evidence, Trial, least_
 from nearlabel.models.decision import cut
 from nearlabel.models.explanation import Explanation
 from nearlabel.models.out_of_sample import Answer, Needs
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.tables import labelset_columns
 from nearlabel.utils.targets import as_label_matrix
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, Table
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, row_blocks
 
 
 class OtherRule:

@@ -12,10 +12,9 @@ from scipy import sparse
 
 from nearlabel.lazy import _engine
 from nearlabel.lazy._engine import NeighborLabelSets, Neighbors, SparseScores, Votes
-from nearlabel.utils.arrays import cells_of, row_blocks
 from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Table
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, cells_of, row_blocks
 
 FLIP = "flip: smallest change in the label's own votes that would change this decision"
 FLIP_BY = "; flip by, flip by votes: the label whose votes need the smallest change, and that change"

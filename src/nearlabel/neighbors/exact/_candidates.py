@@ -15,9 +15,9 @@ from joblib import effective_n_jobs
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.messages import counter, current_listener
 from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import row_blocks
 
 _TIES_AT_MOST = 4  # candidates in one panel, as a multiple of the neighbours; above it exact ties are dropped at once
 _OPENED_AT_MOST = 4  # rows of one panel, as a multiple of the candidates that a query may have

@@ -27,9 +27,8 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
 from nearlabel.neighbors.exact.kernels import sum_pairs, sum_sparse_pairs
-from nearlabel.utils.arrays import as_float64, bytes_per_row, largest_size, row_blocks, uneven_blocks
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, as_float64, bytes_per_row, largest_size, row_blocks, uneven_blocks
 
 _TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_NORM = float(np.finfo(np.float64).max) / 16  # sums of a few norms stay finite

@@ -37,8 +37,8 @@ from nearlabel.neighbors.exact.kernels import (
     level_numbers,
     library,
 )
-from nearlabel.utils.arrays import as_float64, is_mapped
 from nearlabel.utils.types import CSR, BoolArray, Float32Array, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_float64, is_mapped
 
 Int32Array = NDArray[np.int32]
 

@@ -21,9 +21,8 @@ from nearlabel.neighbors.exact._distances import (
     refining,
     sum_over_features,
 )
-from nearlabel.utils.arrays import as_float64, largest_size, row_blocks
 from nearlabel.utils.types import FloatArray, Matrix
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, as_float64, largest_size, row_blocks
 
 
 class AnyMetric:

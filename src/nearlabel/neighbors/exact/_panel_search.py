@@ -36,8 +36,8 @@ from nearlabel.neighbors.exact._candidates import (
 )
 from nearlabel.neighbors.exact._candidates import drop_self as without_own
 from nearlabel.neighbors.exact._panels import RUN, Build, DensePanels, Operand, Panel, Points, SparsePanels
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import row_blocks
 
 _FEW_PAIRS, _NUMBERS_OF_FEW = 1000, 2**17  # up to these, all pairs are ranked in float64: the fewest calls
 QUERIES_PER_TILE = 1000  # not a power of two, which would map the rows of a product to the same lines of the cache

@@ -34,8 +34,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from nearlabel.utils.arrays import as_float64, row_blocks
 from nearlabel.utils.types import CSR, BoolArray, Float32Array, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_float64, row_blocks
 
 PANEL_ROWS = 4096
 MOST_FEATURES = 2**20

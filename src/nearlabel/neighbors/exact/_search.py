@@ -44,10 +44,16 @@ from nearlabel.neighbors.exact._segments import (
     without_some,
 )
 from nearlabel.neighbors.optional._device import MOST_FEATURES_OF_DEVICE, device_search
-from nearlabel.utils.arrays import is_mapped
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors, check_row_numbers, check_width
+from nearlabel.utils.validation import (
+    check_choice,
+    check_integer,
+    check_n_neighbors,
+    check_row_numbers,
+    check_width,
+    is_mapped,
+)
 
 _TREE_FEATURES, _TREE_ROWS = 8, 1000  # with at most this many features and at least this many rows, a tree is faster
 _SOME = 256  # rows, near whose centre others must be

@@ -13,8 +13,8 @@ from scipy import sparse
 
 from nearlabel.neighbors.exact._candidates import DuplicateRows, Result, drop_self, keep_best
 from nearlabel.neighbors.exact._distances import Distance, PointDistance, TreeDistance
-from nearlabel.utils.arrays import bytes_per_row, row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import bytes_per_row, row_blocks
 
 _MORE = 4  # additional neighbours that are requested, at first, in the place of removed ones
 

@@ -16,8 +16,8 @@ from nearlabel.neighbors.exact._candidates import equal_rows
 from nearlabel.neighbors.exact._distances import Distance, Euclidean, Rows, SquaredEuclidean, Tile, check_not_too_small
 from nearlabel.neighbors.exact._search import distance_named, takes_missing_values
 from nearlabel.neighbors.exact._segments import as_float_rows, stored_alike
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import row_blocks
 
 __all__ = [
     "AllDistances", "Distance", "Euclidean", "Rows", "SquaredDistances", "Tile", "as_float_rows",

@@ -26,10 +26,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nearlabel.neighbors.exact._candidates import drop_self
 from nearlabel.neighbors.exact._distances import Cosine, Rows, minus_cosine, sum_over_features
 from nearlabel.neighbors.exact._search import ExactNeighbors
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.naming import import_optional, registered
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
-from nearlabel.utils.validation import check_choice, check_flag, check_integer, check_n_neighbors
+from nearlabel.utils.validation import check_choice, check_flag, check_integer, check_n_neighbors, row_blocks
 
 _LARGEST = 1e150  # squares of larger numbers overflow
 _PLACE_OF_EMPTY_ROWS = 4.0  # farther from all rows of length 1 than these are from each other

@@ -32,9 +32,8 @@ from nearlabel.neighbors.exact._search import ExactNeighbors
 from nearlabel.neighbors.exact._segments import KeptRows, RankedPairs, as_rows, merged, ranks_of, take_of_all
 from nearlabel.neighbors.exact.all_pairs import Distance, check_not_too_small, distance_named, stored_alike
 from nearlabel.neighbors.optional._dask_cluster import _Files, _Session
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_integer, check_n_neighbors, check_row_numbers, check_rows
+from nearlabel.utils.validation import check_integer, check_n_neighbors, check_row_numbers, check_rows, row_blocks
 
 _RESULTS_A_MERGE = 32  # so that no task has the results of all shards in memory
 _JOINED_UP_TO = 8  # times as many rows as are added, or were removed: as in `ExactNeighbors`

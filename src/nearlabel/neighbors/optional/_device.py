@@ -49,8 +49,8 @@ from nearlabel.neighbors.exact._candidates import drop_self as without_own
 from nearlabel.neighbors.exact._panel_search import Fallback, GemmSearch, PanelSearch
 from nearlabel.neighbors.exact._panels import Build, DensePanels, Points
 from nearlabel.neighbors.optional._torch import device_named
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import row_blocks
 
 MOST_FEATURES_OF_DEVICE = 2**18  # g < 1/4
 LONGEST_GROUP = 256  # rows of a panel that bound the k-th neighbour together; panels are padded to a multiple

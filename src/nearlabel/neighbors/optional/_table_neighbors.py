@@ -19,9 +19,8 @@ from nearlabel.neighbors._searches import recall
 from nearlabel.neighbors.exact._candidates import drop_self
 from nearlabel.neighbors.exact._search import ExactNeighbors, distance_named
 from nearlabel.neighbors.optional._vector_table import METRICS, Candidates, TableChangedError, TableRows, VectorTable
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, MatrixLike
-from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors
+from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors, row_blocks
 
 
 class Found(NamedTuple):
