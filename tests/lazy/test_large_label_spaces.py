@@ -13,8 +13,9 @@ from _reference import brknn, mlknn, nearest
 from conftest import CONTAINERS, ROWS
 from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.lazy._counts import Units, count_rows
-from nearlabel.lazy._engine import Neighbors, blocks
+from nearlabel.lazy._engine import blocks
 from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors
+from nearlabel.neighbors.votes import Neighbors
 
 BY_COUNTS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN]
 BY_VOTES = [*BY_COUNTS, CMLkNN]

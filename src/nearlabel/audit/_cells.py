@@ -19,7 +19,7 @@ from nearlabel.audit._confidence import confident_sums, issues_of, row_quality, 
 from nearlabel.audit._scores import Block, Cells, most_suspicious, prior_odds, self_confidence
 from nearlabel.lazy import LazyClassifier, LeftOut
 from nearlabel.models.decision import cut
-from nearlabel.neighbors import label_votes, vote_weights
+from nearlabel.neighbors.votes import label_votes, vote_weights
 from nearlabel.thresholds import CalibratedLabels
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import LeavingOut, Units, count_rows
-from nearlabel.lazy._engine import Groups, NeighborLabelSets, Neighbors, Votes, count_votes, exact_weights
+from nearlabel.lazy._engine import Groups, NeighborLabelSets, Votes, count_votes, exact_weights
 from nearlabel.lazy._predictions import (
     leaves_one_out,
     loo_predict,
@@ -40,16 +40,16 @@ from nearlabel.lazy.explain import (
 )
 from nearlabel.models import MultilabelClassifier
 from nearlabel.models.out_of_sample import Answer, Needs
-from nearlabel.neighbors import (
-    RESERVE,
-    TrainingLists,
+from nearlabel.neighbors import RESERVE, TrainingLists
+from nearlabel.neighbors.votes import (
+    Neighbors,
     Weights,
     ask_search,
     checked_method,
     clone_search,
     takes_missing_values,
+    warn_of_useless,
 )
-from nearlabel.neighbors.votes import warn_of_useless
 from nearlabel.utils.estimators import Shapes, available_if
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
@@ -226,26 +226,25 @@ class LazyClassifier(MultilabelClassifier):
         tags.input_tags.allow_nan = not self._learns_from_rows and takes_missing_values(self.search)
         return tags
 
-    def _ask_search(self, X: Matrix | None, n_neighbors: int, n_reserved: int = 0) -> tuple[FloatArray, IntArray]:
+    def _ask_search(self, X: Matrix | None, n_neighbors: int, n_reserved: int = 0) -> Neighbors:
         """Query the search for the neighbours of X, or of the training samples; warn if they distinguish nothing.
 
         The last `n_reserved` neighbours of each training sample are a reserve, at which no warning looks.
         """
-        distances, indices = ask_search(self.search_, X, n_neighbors, self._n_samples)
+        found = ask_search(self.search_, X, n_neighbors, self._n_samples)
         if X is None:
-            looked_at = slice(0, n_neighbors - n_reserved)
-            warn_of_useless(distances[:, looked_at], indices[:, looked_at])
-        return distances, indices
+            warn_of_useless(found.nearest(n_neighbors - n_reserved))
+        return found
 
     def _training_neighbors(self, n_neighbors: int) -> Neighbors:
         """Search for the neighbours of the training samples, each without itself."""
-        return Neighbors(*self._ask_search(None, n_neighbors))
+        return self._ask_search(None, n_neighbors)
 
     # Prediction: the engine runs the rule.
 
     def _find_neighbors(self, X: Matrix) -> Neighbors:
         """Search once for all queries."""
-        return Neighbors(*self._ask_search(X, self.n_neighbors_))
+        return self._ask_search(X, self.n_neighbors_)
 
     def _labelsets_in(self, groups: Groups) -> CSR | None:
         """Return how many rows of each label set are in each row's group, for a rule that sees label sets."""
@@ -299,7 +298,7 @@ class LazyClassifier(MultilabelClassifier):
 
     def _known_training_neighbors(self) -> Neighbors:
         """Return the neighbours of the training samples with their distances, from `fit` or by a search."""
-        return Neighbors(*self._ask_search(None, self.n_neighbors_))
+        return self._ask_search(None, self.n_neighbors_)
 
     def training_labels(self) -> Matrix:
         """Return the label sets of the training samples.
@@ -353,7 +352,7 @@ class LazyClassifier(MultilabelClassifier):
 
     def _answers_left_out(self, groups: Groups, training: Neighbors | None = None) -> Iterator[_engine.AnswerOfRows]:
         """Return leave-one-out predictions in blocks of rows; known neighbours need no search."""
-        training = training or Neighbors(*self._ask_search(None, self._n_searched(groups)))
+        training = training or self._ask_search(None, self._n_searched(groups))
         return _engine.answers(self, groups.others_of(training, self.n_neighbors_), left_out=groups)
 
 
@@ -393,10 +392,13 @@ class CountingClassifier(LazyClassifier):
         return leaving_out
 
     def _learn_training(self, training: Neighbors, X: Matrix, counts: IntArray | None) -> None:
-        k = self.n_neighbors_
-        needed = k + 1  # one takes the place of a row that is left out
-        weighs = self.weights != "uniform"
-        self._lists = TrainingLists(training.distances, training.indices, needed, keep_distances=weighs)
+        (n_samples, n_known), k = training.indices.shape, self.n_neighbors_
+        self._lists = TrainingLists(
+            needed=k + 1,  # one takes the place of a row that is left out
+            indices=training.indices.astype(np.result_type(np.int32, np.min_scalar_type(-n_samples))),
+            lengths=np.full(n_samples, n_known),
+            distances=None if self.weights == "uniform" else training.distances,
+        )
         self._counts = count_rows(self._units(), training.nearest(k)) if counts is None else counts
         self._learn_counts(self._counts, self._counts.sum(axis=2, keepdims=True))
 
@@ -409,7 +411,7 @@ class CountingClassifier(LazyClassifier):
         most = min(getattr(self.search_, "n_neighbors_known", self._n_samples - 1), self._n_samples - 1)
         needed = max(n_neighbors, min(n_neighbors + 1, most))
         asked = max(needed, min(needed + RESERVE, most)) if hasattr(self.search_, "remove") else needed
-        return Neighbors(*self._ask_search(None, asked, n_reserved=asked - needed))
+        return self._ask_search(None, asked, n_reserved=asked - needed)
 
     def _training_lists(self) -> Neighbors:
         """Return the neighbours of the training samples that `fit` found.
@@ -431,7 +433,7 @@ class CountingClassifier(LazyClassifier):
     def _answers_left_out(self, groups: Groups, training: Neighbors | None = None) -> Iterator[_engine.AnswerOfRows]:
         lists, wanted = self._training_lists(), self._n_searched(groups)
         if self._lists.lengths.min() < wanted:
-            lists = Neighbors(*self._ask_search(None, wanted))
+            lists = self._ask_search(None, wanted)
         return _engine.answers_from_counts(self, LeavingOut.of(self._units(), lists, self.n_neighbors_, groups))
 
 

@@ -17,7 +17,7 @@ from nearlabel.lazy._mlknn import Bayes, MLkNN, bayes
 from nearlabel.lazy.explain import Account, Evidence, bayes_account
 from nearlabel.metrics import micro_f1
 from nearlabel.models.out_of_sample import Needs
-from nearlabel.neighbors import Weights
+from nearlabel.neighbors.votes import Weights
 from nearlabel.utils.estimators import Shapes
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix, NeighborSearch

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 
 from nearlabel.models.out_of_sample import Answer as OutOfSample
 from nearlabel.models.out_of_sample import Needs
-from nearlabel.neighbors import Weights, label_votes, mean_distances, vote_weights
+from nearlabel.neighbors.votes import Neighbors, Weights, label_votes, vote_weights
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, cells_of, entry_rows, row_blocks, uneven_blocks
 
@@ -290,41 +290,6 @@ def csr_where(votes: IntArray, scores: FloatArray) -> CSR:
     """Return dense scores as CSR, those of the cells that have a vote."""
     rows, labels = np.nonzero(votes)
     return sparse.csr_array((scores[rows, labels], (rows, labels)), shape=votes.shape)
-
-
-@dataclass(frozen=True)
-class Neighbors:
-    """Neighbours of some queries, nearest first; and the queries themselves, if a rule needs them.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n_queries, n_neighbors)
-        Distances to the neighbours.
-    indices : ndarray of int of shape (n_queries, n_neighbors)
-        Numbers of training samples.
-    rows : ndarray or CSR of shape (n_queries, n_features), default=None
-        The queries.
-    """
-
-    distances: FloatArray
-    indices: IntArray
-    rows: Matrix = None
-
-    def __getitem__(self, block: slice | IntArray) -> Neighbors:
-        return Neighbors(self.distances[block], self.indices[block], None if self.rows is None else self.rows[block])
-
-    def nearest(self, n_neighbors: int) -> Neighbors:
-        """Return the nearest `n_neighbors` neighbours of each query."""
-        return Neighbors(self.distances[:, :n_neighbors], self.indices[:, :n_neighbors], self.rows)
-
-    def at(self, places: IntArray) -> Neighbors:
-        """Return some neighbours of each query, by their places (n_queries, n_neighbors)."""
-        distances = np.take_along_axis(self.distances, places, axis=1)
-        return Neighbors(distances, np.take_along_axis(self.indices, places, axis=1), self.rows)
-
-    def mean_distances(self) -> FloatArray:
-        """Return the mean distance of each query to its neighbours."""
-        return mean_distances(self.distances)
 
 
 class NeighborLabelSets(NamedTuple):

@@ -11,8 +11,9 @@ from scipy.special import expit
 from sklearn.utils import check_random_state
 
 from nearlabel.lazy._classifier import RowClassifier
-from nearlabel.lazy._engine import Neighbors, Votes, count_votes
+from nearlabel.lazy._engine import Votes, count_votes
 from nearlabel.lazy.explain import Account, Evidence
+from nearlabel.neighbors.votes import Neighbors
 from nearlabel.solvers.binomial import coefficients_of, fit_logistic
 from nearlabel.solvers.label_probabilities import LabelProbabilities
 from nearlabel.utils.naming import registered

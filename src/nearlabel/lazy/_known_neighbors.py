@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from nearlabel.lazy._engine import Neighbors
-from nearlabel.neighbors import clone_search, drop_self
+from nearlabel.neighbors import drop_self
+from nearlabel.neighbors.votes import Neighbors, clone_search
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import row_blocks
 

@@ -12,7 +12,7 @@ from nearlabel.lazy._classifier import CountingClassifier
 from nearlabel.lazy._counts import Units, WeightedUnits
 from nearlabel.lazy._engine import Votes, whole_votes
 from nearlabel.lazy.explain import Account, Evidence, bayes_account
-from nearlabel.neighbors import Weights, check_weights
+from nearlabel.neighbors.votes import Weights, check_weights
 from nearlabel.utils.estimators import Shapes
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, NeighborSearch

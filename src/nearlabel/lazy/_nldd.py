@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.lazy.double_distances import DoubleDistances, Pairs, double_distances, weighted_sum
 from nearlabel.lazy.explain import Account, Explanation, OtherRule, explain, make_explanation, share_nearer
 from nearlabel.models import WithProbabilities
-from nearlabel.neighbors import clone_search
+from nearlabel.neighbors.votes import clone_search
 from nearlabel.solvers.binomial import fit_binomial
 from nearlabel.solvers.feature_scaling import FeatureScaling
 from nearlabel.solvers.label_probabilities import LabelProbabilities

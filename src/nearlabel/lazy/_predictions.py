@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nearlabel.lazy._counts import count_rows
-from nearlabel.lazy._engine import Groups, Neighbors, decide, dense_parts, stored_scores, top_labels
+from nearlabel.lazy._engine import Groups, decide, dense_parts, stored_scores, top_labels
 from nearlabel.models.out_of_sample import Needs
+from nearlabel.neighbors.votes import Neighbors
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from nearlabel.lazy._engine import Neighbors
 from nearlabel.metrics.counts import Comparison, Counts, fbeta
+from nearlabel.neighbors.votes import Neighbors
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 

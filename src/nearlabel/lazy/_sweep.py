@@ -17,7 +17,8 @@ from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import Evaluation, metrics_of, needs_of
 from nearlabel.models.out_of_sample import Answer, Fold, Needs, join_answers
 from nearlabel.models.selector import Criterion
-from nearlabel.neighbors import RESERVE, clone_search
+from nearlabel.neighbors import RESERVE
+from nearlabel.neighbors.votes import clone_search
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_groups, check_integer

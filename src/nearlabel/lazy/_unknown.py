@@ -19,9 +19,10 @@ from scipy import sparse
 
 from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import CountsWithout, LeavingOut, Units, count_rows
-from nearlabel.lazy._engine import Groups, Neighbors, Votes, top_of_dense
+from nearlabel.lazy._engine import Groups, Votes, top_of_dense
 from nearlabel.lazy._known_neighbors import CommonSearch, KnownNeighbors, depth_for
 from nearlabel.models.out_of_sample import Answer, Needs
+from nearlabel.neighbors.votes import Neighbors
 from nearlabel.utils.messages import AdviceWarning
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, groups_of_labels, row_blocks
@@ -180,7 +181,7 @@ class KnownCells:
     def training(self, classifier: Any, n_neighbors: int) -> KnownNeighbors:
         """Return the neighbours of all training samples, each without itself."""
         depth = self._depth(classifier, n_neighbors, self._n_samples - 1)
-        lists = Neighbors(*classifier._ask_search(None, depth))
+        lists = classifier._ask_search(None, depth)
         return KnownNeighbors(self._search(classifier, of_training=True), self._X, lists)
 
     def _depth(self, classifier: Any, n_neighbors: int, most: int) -> int:
@@ -213,7 +214,7 @@ class KnownCells:
         depth = self._depth(classifier, classifier.n_neighbors_, self._n_samples)
         search = self._search(classifier, of_training=False, weighs=weighs)
         for block in row_blocks(X.shape[0], 16 * depth):
-            yield KnownNeighbors(search, X[block], Neighbors(*classifier._ask_search(X[block], depth)))
+            yield KnownNeighbors(search, X[block], classifier._ask_search(X[block], depth))
 
     def neighbors_of_groups(self, neighbors: KnownNeighbors) -> Iterator[tuple[IntArray, Any, Neighbors]]:
         """Yield the labels, the rule and the neighbours of each group that has a rule."""

@@ -20,11 +20,11 @@ from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from nearlabel.lazy._counts import count_rows
-from nearlabel.lazy._engine import Neighbors
 from nearlabel.lazy._sweep import NeighborsSweep
 from nearlabel.lazy._unknown import KnownCells
 from nearlabel.models.updates import Arriving, Labelled, copy_to_update
 from nearlabel.neighbors import TrainingLists
+from nearlabel.neighbors.votes import Neighbors
 from nearlabel.utils.estimators import without_zero_weights
 from nearlabel.utils.targets import Target, refusal_of_unknown, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike

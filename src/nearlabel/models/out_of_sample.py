@@ -14,7 +14,8 @@ from numpy.random import RandomState
 from scipy.special import bdtr, bdtrc
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
-from nearlabel.neighbors import PrecomputedNeighbors, as_search
+from nearlabel.neighbors import PrecomputedNeighbors
+from nearlabel.neighbors.votes import as_search
 from nearlabel.utils.estimators import as_label_scores, label_scores, response_method_of
 from nearlabel.utils.messages import AdviceWarning
 from nearlabel.utils.targets import PartialLabels, has_unknown

@@ -9,8 +9,7 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.neighbors._searches import clone_search, takes_missing_values
-from nearlabel.neighbors.votes import mean_distances
+from nearlabel.neighbors.votes import Neighbors, clone_search, takes_missing_values
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_n_neighbors, check_rows, check_share
 
@@ -219,7 +218,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
 
     def _distances(self, search: Any, X: Any) -> FloatArray:
         """Return the mean distance of samples, or of the training samples, to their neighbours."""
-        return mean_distances(search.kneighbors(X, self.n_neighbors)[0])
+        return Neighbors(*search.kneighbors(X, self.n_neighbors)).mean_distances()
 
     def _n_at_least(self, distances: FloatArray) -> IntArray:
         """Return how many training samples are at least as far from their neighbours."""

@@ -1,19 +1,133 @@
-"""Votes of neighbours for labels, mean distances, and whether neighbours distinguish samples."""
+"""What any search is asked, the neighbours that it finds, their votes for labels, and whether they distinguish samples.
+
+A user's own search is asked by its public methods, and its results are checked.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import get_tags
 
+from nearlabel.neighbors._precomputed import TransformerNeighbors
+from nearlabel.neighbors.exact._search import ExactNeighbors
 from nearlabel.utils.messages import AdviceWarning
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_choice
 
 Weights: TypeAlias = str | Callable[[FloatArray], FloatArray]  # of votes, by the distances of the neighbours
+
+
+def as_search(search: Any) -> Any:
+    """Return an unfitted copy of a search, or of a transformer that gives graphs as a search.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    """
+    if not isinstance(search, type) and hasattr(search, "fit"):
+        if hasattr(search, "kneighbors"):
+            return clone(search, safe=False)
+        if hasattr(search, "transform"):
+            return TransformerNeighbors(search)
+    raise TypeError(
+        f"search must be an object with the methods fit and kneighbors, got {search!r}."
+        " Hint: ExactNeighbors(metric=...), scikit-learn's NearestNeighbors() or KNeighborsTransformer()."
+    )
+
+
+def clone_search(search: Any) -> Any:
+    """Return an unfitted copy of a user's search, or the default one for None."""
+    return ExactNeighbors() if search is None else as_search(search)
+
+
+def checked_method(search: Any, name: str) -> Any:
+    """Return `_fit` or `_kneighbors` of a search, given "fit" or "kneighbors"; None if there is only the public method.
+
+    None, too, if a subclass or the object itself has its own public method, which must be called then.
+    """
+    for owner in (search, *type(search).__mro__):
+        if f"_{name}" in getattr(owner, "__dict__", ()):
+            return getattr(search, f"_{name}")
+        if name in getattr(owner, "__dict__", ()):
+            return None
+    return None
+
+
+def ask_search(search: Any, X: Matrix | None, n_neighbors: int, n_samples: int) -> Neighbors:
+    """Query any search for the neighbours of checked queries, or of its `n_samples` training samples.
+
+    The result of a search that may be a user's own is checked.
+    """
+    trusted = checked_method(search, "kneighbors")
+    if trusted is not None:
+        return Neighbors(*trusted(X, n_neighbors))
+    distances, indices = search.kneighbors(X, n_neighbors)
+    n_queries = n_samples if X is None else X.shape[0]
+    if np.shape(indices) != (n_queries, n_neighbors) or np.shape(distances) != np.shape(indices):
+        raise ValueError(
+            f"search must return arrays of shape {(n_queries, n_neighbors)},"
+            f" got {np.shape(distances)} and {np.shape(indices)} from {search!r}."
+        )
+    check_neighbor_indices(indices, n_samples)
+    return Neighbors(distances, indices)
+
+
+def takes_missing_values(part: Any) -> bool:
+    """Return whether a search, a transformer or a classifier declares to scikit-learn that X may contain NaN."""
+    has_tags = not isinstance(part, type) and hasattr(part, "__sklearn_tags__")
+    return has_tags and bool(get_tags(part).input_tags.allow_nan)
+
+
+@dataclass(frozen=True)
+class Neighbors:
+    """Neighbours of some queries, nearest first; and the queries themselves, if a rule of votes needs them.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_queries, n_neighbors)
+        Distances to the neighbours.
+    indices : ndarray of int of shape (n_queries, n_neighbors)
+        Numbers of training samples.
+    rows : ndarray or CSR of shape (n_queries, n_features), default=None
+        The queries.
+    """
+
+    distances: FloatArray
+    indices: IntArray
+    rows: Matrix = None
+
+    def __getitem__(self, block: slice | IntArray) -> Neighbors:
+        return Neighbors(self.distances[block], self.indices[block], None if self.rows is None else self.rows[block])
+
+    def nearest(self, n_neighbors: int) -> Neighbors:
+        """Return the nearest `n_neighbors` neighbours of each query."""
+        return Neighbors(self.distances[:, :n_neighbors], self.indices[:, :n_neighbors], self.rows)
+
+    def at(self, places: IntArray) -> Neighbors:
+        """Return some neighbours of each query, by their places (n_queries, n_neighbors)."""
+        distances = np.take_along_axis(self.distances, places, axis=1)
+        return Neighbors(distances, np.take_along_axis(self.indices, places, axis=1), self.rows)
+
+    def mean_distances(self) -> FloatArray:
+        """Return the mean distance (n_queries,) of each query to its neighbours, added nearest first.
+
+        The order of the additions does not depend on how the array is stored: equal distances give equal means.
+        """
+        total: FloatArray = np.zeros(len(self.distances))
+        for of_neighbor in self.distances.T:
+            total += of_neighbor
+        return np.asarray(total / self.distances.shape[1])
+
+
+# Votes of neighbours for labels.
 
 
 def label_votes(indices: IntArray, y: Matrix, weights: FloatArray | None = None) -> Matrix:
@@ -94,20 +208,6 @@ def check_weights(weights: Weights) -> None:
         check_choice("weights", weights, {"uniform", "distance"})
 
 
-# Mean distances of rows to their neighbours.
-
-
-def mean_distances(distances: FloatArray) -> FloatArray:
-    """Return the mean (n_queries,) of distances (n_queries, n_neighbors), added nearest first.
-
-    The order of the additions does not depend on how the array is stored: equal distances give equal means.
-    """
-    total: FloatArray = np.zeros(len(distances))
-    for of_neighbor in distances.T:
-        total += of_neighbor
-    return np.asarray(total / distances.shape[1])
-
-
 # Whether neighbours distinguish samples: the doctor reports it, and classifiers warn of it.
 
 MOST_OF_ALL = 0.5  # of all places, to the most used hundredth of the rows: 50 times its part
@@ -141,12 +241,13 @@ def all_tied(distances: FloatArray) -> BoolArray:
     return np.asarray(distances[:, 0] == distances[:, -1])
 
 
-def warn_of_useless(distances: FloatArray, indices: IntArray) -> None:
+def warn_of_useless(found: Neighbors) -> None:
     """Warn if the neighbours of the training samples, each without itself, cannot be useful.
 
     That is, if all neighbours of all samples are at one distance, or if more than half of all places go to 1 % of the
     samples.
     """
+    distances, indices = found.distances, found.indices
     n_rows, n_neighbors = indices.shape
     if n_neighbors > 1 and n_neighbors < n_rows - 1 and (distances == distances[0, 0]).all():
         warnings.warn(

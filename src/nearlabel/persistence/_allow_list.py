@@ -53,7 +53,7 @@ _OBJECTS = (
     "nearlabel.neighbors._precomputed.NeighborGraph",
     "nearlabel.neighbors._precomputed.PrecomputedNeighbors",
     "nearlabel.neighbors.exact._segments.TrainingLists",
-    "nearlabel.neighbors._searches.TransformerNeighbors",
+    "nearlabel.neighbors._precomputed.TransformerNeighbors",
     "nearlabel.persistence._searches.SavedSearch",
     "nearlabel.preprocessing._columns.OverlapEncoder",
     "nearlabel.preprocessing._columns.TextEncoder",

@@ -11,11 +11,12 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.lazy import _engine
-from nearlabel.lazy._engine import Neighbors, Votes
+from nearlabel.lazy._engine import Votes
 from nearlabel.lazy.explain._flips import FLIP, Account, Evidence, Trial, least_changes, share_nearer
 from nearlabel.models.decision import cut
 from nearlabel.models.explanation import Explanation
 from nearlabel.models.out_of_sample import Answer, Needs
+from nearlabel.neighbors.votes import Neighbors
 from nearlabel.utils.tables import labelset_columns
 from nearlabel.utils.targets import as_label_matrix
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, Table
@@ -215,7 +216,7 @@ def novelty_of(classifier: Any, neighbors: Neighbors) -> tuple[Sequence[float | 
     usual = getattr(classifier, "_training_distances", None)
     if usual is None:
         try:
-            usual = Neighbors(*classifier._ask_search(None, k)).mean_distances()
+            usual = classifier._ask_search(None, k).mean_distances()
         except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
             return [None] * len(neighbors.indices), f"no neighbours of the training samples: {error}"
     return share_nearer(neighbors.nearest(k).mean_distances(), usual).tolist(), ""

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nearlabel.neighbors._searches import recall
+from nearlabel.neighbors._recall import recall
 from nearlabel.neighbors.exact._candidates import drop_self
 from nearlabel.neighbors.exact._search import ExactNeighbors, distance_named
 from nearlabel.neighbors.optional._vector_table import METRICS, Candidates, TableChangedError, TableRows, VectorTable
