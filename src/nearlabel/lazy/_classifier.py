@@ -15,41 +15,17 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.labels import distinct_labelsets
-from nearlabel.lazy import _engine
+from nearlabel.lazy import _engine, _predictions
 from nearlabel.lazy._counts import LeavingOut, Units, count_rows
 from nearlabel.lazy._engine import Groups, NeighborLabelSets, Votes, count_votes, exact_weights
-from nearlabel.lazy._predictions import (
-    leaves_one_out,
-    loo_predict,
-    loo_predict_proba,
-    loo_with_neighbors,
-    predict_proba_sparse,
-    predict_topk,
-)
 from nearlabel.lazy._sweep import AUTO, NeighborsSweep
 from nearlabel.lazy._unknown import KnownCells
 from nearlabel.lazy._updates import forget, partial_fit, retune
-from nearlabel.lazy.explain import (
-    Account,
-    Evidence,
-    Explanation,
-    OtherRule,
-    explain,
-    explain_known_cells,
-    explain_votes,
-)
+from nearlabel.lazy.explain import Account, Evidence, explain, explanations
 from nearlabel.models import MultilabelClassifier
 from nearlabel.models.out_of_sample import Answer, Needs
 from nearlabel.neighbors import RESERVE, TrainingLists
-from nearlabel.neighbors.votes import (
-    Neighbors,
-    Weights,
-    ask_search,
-    checked_method,
-    clone_search,
-    takes_missing_values,
-    warn_of_useless,
-)
+from nearlabel.neighbors.votes import Neighbors, Weights, ask_search, fitted_search, takes_missing_values
 from nearlabel.utils.estimators import Shapes, available_if
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
@@ -145,8 +121,7 @@ class LazyClassifier(MultilabelClassifier):
         n_neighbors = self._checked_n_neighbors()  # before the search takes its time
         labels = labels if sparse.issparse(labels) else _kept(labels)
         self._remember_labels(labels)
-        self.search_ = clone_search(self.search)
-        (checked_method(self.search_, "fit") or self.search_.fit)(X)
+        self.search_ = fitted_search(self.search, X)
         self._learn_rows(X, labels)
         self._cells = None if unknown is None else KnownCells(X, unknown)
         if sweep is not None:  # see `NeighborsSweep.left_out`
@@ -227,14 +202,8 @@ class LazyClassifier(MultilabelClassifier):
         return tags
 
     def _ask_search(self, X: Matrix | None, n_neighbors: int, n_reserved: int = 0) -> Neighbors:
-        """Query the search for the neighbours of X, or of the training samples; warn if they distinguish nothing.
-
-        The last `n_reserved` neighbours of each training sample are a reserve, at which no warning looks.
-        """
-        found = ask_search(self.search_, X, n_neighbors, self._n_samples)
-        if X is None:
-            warn_of_useless(found.nearest(n_neighbors - n_reserved))
-        return found
+        """Query the search for the neighbours of X, or of the training samples, of which some are a reserve."""
+        return ask_search(self.search_, X, n_neighbors, self._n_samples, n_reserved)
 
     def _training_neighbors(self, n_neighbors: int) -> Neighbors:
         """Search for the neighbours of the training samples, each without itself."""
@@ -290,11 +259,11 @@ class LazyClassifier(MultilabelClassifier):
         scores = self._score(self._queries(X))
         return self._container.probabilities(scores)
 
-    predict_topk = predict_topk
-    predict_proba_sparse = available_if(leaves_one_out)(predict_proba_sparse)
-    loo_predict_proba = available_if(leaves_one_out)(loo_predict_proba)
-    loo_predict = available_if(leaves_one_out)(loo_predict)
-    loo_with_neighbors = available_if(leaves_one_out)(loo_with_neighbors)
+    predict_topk = _predictions.predict_topk
+    predict_proba_sparse = available_if(_predictions.leaves_one_out)(_predictions.predict_proba_sparse)
+    loo_predict_proba = available_if(_predictions.leaves_one_out)(_predictions.loo_predict_proba)
+    loo_predict = available_if(_predictions.leaves_one_out)(_predictions.loo_predict)
+    loo_with_neighbors = available_if(_predictions.leaves_one_out)(_predictions.loo_with_neighbors)
 
     def _known_training_neighbors(self) -> Neighbors:
         """Return the neighbours of the training samples with their distances, from `fit` or by a search."""
@@ -312,13 +281,10 @@ class LazyClassifier(MultilabelClassifier):
         unknown = None if self._cells is None else self._cells.unknown(self._labels)
         return PartialLabels(self._labels, unknown).with_nan()
 
-    partial_fit = available_if(leaves_one_out)(partial_fit)
-    forget = available_if(leaves_one_out)(forget)
-    retune = available_if(leaves_one_out)(retune)
-    explain = explain
-
-    def _explanations(self, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
-        return explain_votes(self, X, other) if self._cells is None else explain_known_cells(self, X, other)
+    partial_fit = available_if(_predictions.leaves_one_out)(partial_fit)
+    forget = available_if(_predictions.leaves_one_out)(forget)
+    retune = available_if(_predictions.leaves_one_out)(retune)
+    explain, _explanations = explain, explanations
 
     def _answer_left_out(self, needs: Needs, names: ArrayLike | None) -> Answer:
         groups = self._groups_left_out(names)

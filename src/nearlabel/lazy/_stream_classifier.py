@@ -22,17 +22,10 @@ from nearlabel.metrics.counts import Comparison
 from nearlabel.models import explain, updates
 from nearlabel.models.explanation import Explanation
 from nearlabel.models.updates import Arriving, Labelled, StaleThresholdsWarning, in_columns
+from nearlabel.utils import targets
 from nearlabel.utils.estimators import available_if, score
 from nearlabel.utils.tags import predict_labels
-from nearlabel.utils.targets import (
-    LabelContainer,
-    Target,
-    as_label_matrix,
-    check_target,
-    refusal_of_unknown,
-    remember_target,
-    with_multilabel_target,
-)
+from nearlabel.utils.targets import LabelContainer, Target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_positive, check_row_numbers, check_rows
 
@@ -342,13 +335,13 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Check new samples, and return them with the label sets of all remaining or collected ones, theirs below."""
         rows = check_rows(self, X, reset=first)
         if first:
-            target = check_target(self, y, dtype=np.int8)
+            target = targets.check_target(self, y, dtype=np.int8)
             known, new = Labelled(target.labels[:0], target.container, target.names), Arriving(*target, None, "array")
         else:
             known = Labelled(self._labels, self._container, self.label_names_)
             new = known.arriving(self, y)
         if new.unknown is not None:
-            raise refusal_of_unknown(self, int(new.unknown.sum()))
+            raise targets.refusal_of_unknown(self, int(new.unknown.sum()))
         check_consistent_length(rows, new.labels)
         return rows, known.joined(new, classes)
 
@@ -411,7 +404,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         classes = joined.container.classes
         if classes is not None:
             return ((found == classes[-1]) & (len(classes) == 2)).astype(np.int8)[:, np.newaxis]
-        labels = as_label_matrix(found, dtype=np.int8)
+        labels = targets.as_label_matrix(found, dtype=np.int8)
         return in_columns(labels, np.arange(labels.shape[1]), len(joined.names))
 
     def _judge(self, answered: Comparison, distances: FloatArray) -> None:
@@ -442,7 +435,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _remember(self, joined: Labelled) -> None:
         """Set the label sets of the remaining rows, the form of y and the names of the labels."""
-        remember_target(self, Target(joined.labels, joined.container, joined.names))
+        targets.remember_target(self, Target(joined.labels, joined.container, joined.names))
         self._labels = joined.labels
 
     def _base_estimator(self) -> Any:
@@ -491,4 +484,4 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Declare to scikit-learn that the target is an indicator matrix; X is as the estimator takes it."""
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self._base_estimator()).input_tags
-        return with_multilabel_target(tags)
+        return targets.with_multilabel_target(tags)

@@ -13,16 +13,8 @@ from sklearn.base import clone
 
 from nearlabel.labels import distinct_labelsets
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.neighbors.exact.all_pairs import (
-    Distance,
-    Euclidean,
-    Rows,
-    Tile,
-    as_float_rows,
-    check_not_too_small,
-    distance_named,
-    stored_alike,
-)
+from nearlabel.neighbors.exact import all_pairs
+from nearlabel.neighbors.exact.all_pairs import Distance, Rows, Tile
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import BLOCK_BYTES, as_dense, row_blocks, uneven_blocks
 
@@ -94,7 +86,7 @@ class DoubleDistances(ABC):
         self._row = np.argsort(labelset_of, kind="stable")  # the rows of a label set lie side by side
         self._labelset_of = labelset_of[self._row]
         self.n_samples = len(self._row)
-        self._in_labels = Euclidean()
+        self._in_labels = all_pairs.Euclidean()
         self._in_labels.fit(_as_rows(self.labelsets[:1024]))
 
     @abstractmethod
@@ -143,9 +135,9 @@ class CertifiedPairs(DoubleDistances):
         super().__init__(labels)
         self._n_jobs = search.n_jobs if n_jobs is None else n_jobs
         self._metric, self._metric_params = search.metric, search.metric_params
-        self._in_features = distance_named(search.metric, search.metric_params)
-        rows = as_float_rows(X[self._row])
-        check_not_too_small([rows], self._in_features)
+        self._in_features = all_pairs.distance_named(search.metric, search.metric_params)
+        rows = all_pairs.as_float_rows(X[self._row])
+        all_pairs.check_not_too_small([rows], self._in_features)
         self._in_features.fit(rows)
         self._rows = self._in_features.prepare(rows)
 
@@ -167,7 +159,7 @@ class CertifiedPairs(DoubleDistances):
     def of_rows(self, X: Matrix, probabilities: FloatArray) -> Pairs:
         """Compute all distances of the query."""
         queries = self._in_features.prepare(
-            as_float_rows(stored_alike(X, as_sparse=sparse.issparse(self._rows.values)))
+            all_pairs.as_float_rows(all_pairs.stored_alike(X, as_sparse=sparse.issparse(self._rows.values)))
         )
         in_labels = self._in_labels.prepare(probabilities)
         parts = []
@@ -203,7 +195,7 @@ class CertifiedPairs(DoubleDistances):
         self, panel: _Panel, X: Matrix, probabilities: FloatArray, weights: Weights, so_far: Pairs | None
     ) -> Pairs:
         """Return the best pairs of a tile of queries: of those so far and those with rows of the panel."""
-        queries = as_float_rows(stored_alike(X, as_sparse=sparse.issparse(self._rows.values)))
+        queries = all_pairs.as_float_rows(all_pairs.stored_alike(X, as_sparse=sparse.issparse(self._rows.values)))
         x = self._in_features.tile(self._in_features.prepare(queries), panel.rows)
         y = self._in_labels.tile(self._in_labels.prepare(probabilities), panel.label_rows)
         sign = -1 if weights[0] < 0 else 1  # the farthest row of a label set is that of least negative rank

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.neighbors.votes import Neighbors, clone_search, takes_missing_values
+from nearlabel.neighbors.votes import Neighbors, fitted_search, takes_missing_values
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_n_neighbors, check_rows, check_share
 
@@ -211,8 +211,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         check_share("level", self.level)
         rows = check_rows(self, X)
         check_n_neighbors(self.n_neighbors, rows.shape[0], leave_one_out=True)
-        self.search_ = clone_search(self.search)
-        self.search_.fit(rows)
+        self.search_ = fitted_search(self.search, rows)
         self.training_distances_ = np.sort(self._distances(self.search_, None))
         return self
 

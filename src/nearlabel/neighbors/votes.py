@@ -61,23 +61,33 @@ def checked_method(search: Any, name: str) -> Any:
     return None
 
 
-def ask_search(search: Any, X: Matrix | None, n_neighbors: int, n_samples: int) -> Neighbors:
+def fitted_search(search: Any, X: Matrix) -> Any:
+    """Return a copy of a user's search, or the default one for None, fitted to checked samples."""
+    fitted = clone_search(search)
+    (checked_method(fitted, "fit") or fitted.fit)(X)
+    return fitted
+
+
+def ask_search(search: Any, X: Matrix | None, n_neighbors: int, n_samples: int, n_reserved: int = 0) -> Neighbors:
     """Query any search for the neighbours of checked queries, or of its `n_samples` training samples.
 
-    The result of a search that may be a user's own is checked.
+    The result of a search that may be a user's own is checked. There is a warning if the neighbours of the training
+    samples distinguish nothing, at the last `n_reserved` of which it does not look.
     """
     trusted = checked_method(search, "kneighbors")
-    if trusted is not None:
-        return Neighbors(*trusted(X, n_neighbors))
-    distances, indices = search.kneighbors(X, n_neighbors)
-    n_queries = n_samples if X is None else X.shape[0]
-    if np.shape(indices) != (n_queries, n_neighbors) or np.shape(distances) != np.shape(indices):
-        raise ValueError(
-            f"search must return arrays of shape {(n_queries, n_neighbors)},"
-            f" got {np.shape(distances)} and {np.shape(indices)} from {search!r}."
-        )
-    check_neighbor_indices(indices, n_samples)
-    return Neighbors(distances, indices)
+    distances, indices = (trusted or search.kneighbors)(X, n_neighbors)
+    if trusted is None:
+        n_queries = n_samples if X is None else X.shape[0]
+        if np.shape(indices) != (n_queries, n_neighbors) or np.shape(distances) != np.shape(indices):
+            raise ValueError(
+                f"search must return arrays of shape {(n_queries, n_neighbors)},"
+                f" got {np.shape(distances)} and {np.shape(indices)} from {search!r}."
+            )
+        check_neighbor_indices(indices, n_samples)
+    found = Neighbors(distances, indices)
+    if X is None:
+        warn_of_useless(found.nearest(n_neighbors - n_reserved))
+    return found
 
 
 def takes_missing_values(part: Any) -> bool:

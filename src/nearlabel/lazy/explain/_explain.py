@@ -128,8 +128,12 @@ def explain(
     return list(self._explanations(X, rule))
 
 
-def explain_votes(classifier: Any, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
-    """Yield the explanation of every query by a rule of votes, or by another rule on its scores."""
+def explanations(self: Any, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
+    """Return the explanation of every query by a rule of votes, or by another rule on its scores."""
+    return _explain_votes(self, X, other) if self._cells is None else _explain_known_cells(self, X, other)
+
+
+def _explain_votes(classifier: Any, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
     neighbors = classifier._find_neighbors(classifier._queries(X))
     novelty, reason = novelty_of(classifier, neighbors)
     for block, votes, scores in _engine.answers(classifier, neighbors):
@@ -249,7 +253,7 @@ NO_FLIP = "flip: unknown, because the rule uses the scores of all labels"
 _ALWAYS = {"votes": np.intp, "known": np.intp, "score": np.float64}
 
 
-def explain_known_cells(classifier: Any, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
+def _explain_known_cells(classifier: Any, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
     """Yield the explanation of every query by the rules of groups of labels that the same rows know."""
     cells = classifier._cells
     for neighbors in cells.blocks(classifier, classifier._queries(X), weighs=True):

@@ -11,16 +11,8 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 
-from nearlabel.neighbors.exact._distances import (
-    SMALLEST_SQUARED,
-    Pairs,
-    Rows,
-    Tile,
-    check_norms,
-    inner_products,
-    refining,
-    sum_over_features,
-)
+from nearlabel.neighbors.exact import _distances
+from nearlabel.neighbors.exact._distances import Pairs, Rows, Tile
 from nearlabel.utils.types import FloatArray, Matrix
 from nearlabel.utils.validation import as_dense, as_float64, largest_size, row_blocks
 
@@ -167,7 +159,7 @@ class Heom:
     """√ Σ δ²: δ is a - b where both rows have the feature, and 1 where one or both lack it."""
 
     fills_rows = False
-    smallest = SMALLEST_SQUARED
+    smallest = _distances.SMALLEST_SQUARED
 
     def fit(self, X: Matrix) -> None:
         """Learn a centre of the features (0 for sparse rows); check that squared norms do not overflow."""
@@ -185,7 +177,7 @@ class Heom:
             known, gaps = _split_sparse(as_float64(X)) if sparse.issparse(X) else _split(as_float64(X) - self._centre)
             squares, n_gaps = (np.asarray(part.sum(axis=1)).ravel() for part in (known * known, gaps))
             scaled_up = squares * X.shape[1]
-        check_norms(scaled_up, "squared norm")
+        _distances.check_norms(scaled_up, "squared norm")
         return RowsWithGaps(X, known, gaps, squares, n_gaps)
 
     def tile(self, queries: RowsWithGaps, rows: RowsWithGaps) -> Tile:
@@ -193,13 +185,13 @@ class Heom:
         error = _rounding(rows)
         left = _beside(queries.known * queries.known, queries.gaps, 2.0 * queries.known, queries.gaps)
         right = _beside(rows.gaps, rows.known * rows.known, rows.known, rows.gaps)
-        lower = rows.norms * (1 - error) - inner_products(left, right)
+        lower = rows.norms * (1 - error) - _distances.inner_products(left, right)
         base, slack = queries.norms * (1 - error) - _TINY, 2 * (error * queries.norms + _TINY)
-        return Tile(lower, base, slack, 2 * error * rows.norms, refining(self, queries, rows))
+        return Tile(lower, base, slack, 2 * error * rows.norms, _distances.refining(self, queries, rows))
 
     def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
         """Sum the squared differences, and 1 for each feature that a row lacks."""
-        return sum_over_features(queries, rows, pairs, np.subtract, _square_or_one)
+        return _distances.sum_over_features(queries, rows, pairs, np.subtract, _square_or_one)
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Take the root."""
@@ -213,18 +205,22 @@ class NanEuclidean(Heom):
         """Bound the sum of squares of all pairs as above; how many features they have in common is exact."""
         n_features, error = rows.values.shape[1], _rounding(rows)
         left = _beside(queries.known * queries.known, queries.gaps, 2.0 * queries.known)
-        lower = -inner_products(left, _beside(rows.gaps, rows.known * rows.known, rows.known))
+        lower = -_distances.inner_products(left, _beside(rows.gaps, rows.known * rows.known, rows.known))
         lower += (queries.squares - error * queries.norms)[:, np.newaxis] + (rows.squares - error * rows.norms)
-        common = inner_products(queries.gaps, rows.gaps) + (n_features - queries.n_gaps)[:, np.newaxis] - rows.n_gaps
+        common = (
+            _distances.inner_products(queries.gaps, rows.gaps)
+            + (n_features - queries.n_gaps)[:, np.newaxis]
+            - rows.n_gaps
+        )
         lower = _scaled_up(lower, common, n_features)
         slack, row_slack = 2 * n_features * error * queries.norms + _TINY, 2 * n_features * error * rows.norms
-        return Tile(lower, np.full(len(queries), -_TINY), slack, row_slack, refining(self, queries, rows))
+        return Tile(lower, np.full(len(queries), -_TINY), slack, row_slack, _distances.refining(self, queries, rows))
 
     def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
         """Sum the squared differences of known values, and scale the sum up by the share of them."""
         n_features = queries.shape[1]
-        squares = sum_over_features(queries, rows, pairs, np.subtract, _square_or_zero)
-        missing = sum_over_features(queries, rows, pairs, np.subtract, _one_if_missing)
+        squares = _distances.sum_over_features(queries, rows, pairs, np.subtract, _square_or_zero)
+        missing = _distances.sum_over_features(queries, rows, pairs, np.subtract, _one_if_missing)
         return _scaled_up(squares, n_features - missing, n_features)
 
     def to_distance(self, rank: FloatArray) -> FloatArray:

@@ -23,17 +23,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from nearlabel.neighbors.exact._candidates import (
-    CandidateLists,
-    Candidates,
-    Result,
-    Runs,
-    Share,
-    first_of_each,
-    in_threads,
-    nonzero,
-    scratch,
-)
+from nearlabel.neighbors.exact import _candidates
+from nearlabel.neighbors.exact._candidates import CandidateLists, Candidates, Result, Runs, Share
 from nearlabel.neighbors.exact._candidates import drop_self as without_own
 from nearlabel.neighbors.exact._panels import RUN, Build, DensePanels, Operand, Panel, Points, SparsePanels
 from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
@@ -79,7 +70,7 @@ class PanelSearch(ABC):
         blank = distance.blank(X)
         self._blank, self._pointed = np.flatnonzero(blank), np.flatnonzero(~blank)
         if len(self._pointed) > 1:  # no progress: fast compared with a search, whose progress would begin at the end
-            self._panels = self._make_panels(partial(in_threads, n_jobs, share=None))
+            self._panels = self._make_panels(partial(_candidates.in_threads, n_jobs, share=None))
 
     @abstractmethod
     def _make_panels(self, build: Build) -> Any:
@@ -157,7 +148,7 @@ class PanelSearch(ABC):
         for block in row_blocks(n, 1, n_queries):
             tiles = self._tiles(X, numbers[block], per_tile, n_jobs)
             work = [(X, *tile, result, drop_self) for tile in tiles]
-            unresolved += in_threads(n_jobs, self._search_tile, work, (block.start / n, block.stop / n))
+            unresolved += _candidates.in_threads(n_jobs, self._search_tile, work, (block.start / n, block.stop / n))
         return _joined(unresolved)
 
     def _tiles(
@@ -170,7 +161,7 @@ class PanelSearch(ABC):
                 yield numbers[tile], np.broadcast_to(0.0, (len(numbers[tile]), n_panels))
             return
         blocks = [(X, numbers[tile], range(n_panels)) for tile in tiles]
-        lower = np.concatenate(in_threads(n_jobs, self._lower_bounds, blocks, None))
+        lower = np.concatenate(_candidates.in_threads(n_jobs, self._lower_bounds, blocks, None))
         order = np.argsort(lower.argmin(axis=1), kind="stable")  # a tile skips more panels if its queries are near
         for tile in tiles:
             yield numbers[order[tile]], lower[order[tile]]
@@ -219,12 +210,12 @@ class PanelSearch(ABC):
         """Search for the neighbours of the rows of some panels; return the unresolved rows."""
         tasks = [(number, numbers, result) for number in numbers]
         if self._panels.whole or len(numbers) == 1:
-            return in_threads(n_jobs, self._search_alone, tasks, share)
-        members = in_threads(n_jobs, self._query_panel, tasks, None)
-        in_threads(n_jobs, self._compare_with, [(member, [member.number]) for member in members], None)
+            return _candidates.in_threads(n_jobs, self._search_alone, tasks, share)
+        members = _candidates.in_threads(n_jobs, self._query_panel, tasks, None)
+        _candidates.in_threads(n_jobs, self._compare_with, [(member, [member.number]) for member in members], None)
         others = [number for number in range(self._panels.n_panels) if number not in numbers]
         pairs = [(*pair, others, result) for pair in self._pairs(members)]
-        return in_threads(n_jobs, self._compare_and_finish, pairs, share)
+        return _candidates.in_threads(n_jobs, self._compare_and_finish, pairs, share)
 
     def _search_alone(self, number: int, group: range, result: Result) -> IntArray:
         """Search for the neighbours of the rows of a panel in all panels, its own first if they have no order."""
@@ -311,7 +302,7 @@ class PanelSearch(ABC):
         ranks = self._panels.as_ranks(found.square) if lists.exact else self._ranks(rows, found)
         if len(self._blank):
             found, ranks = self._with_blank(found, ranks, np.flatnonzero(answered), result)
-        result.ranks[numbers[answered]], result.indices[numbers[answered]] = first_of_each(
+        result.ranks[numbers[answered]], result.indices[numbers[answered]] = _candidates.first_of_each(
             found.query, found.row, ranks, answered, result.ranks.shape[1]
         )
         return np.asarray(numbers[unresolved])
@@ -444,7 +435,7 @@ class GemmSearch(PanelSearch):
         n_rows, error = member.panel.n_rows, self._error(member.lists)
         own_norms, limit = member.panel.norms[:n_rows], member.lists.limit
         reach = limit + error(own_norms, norms.max(keepdims=True))
-        query, column = nonzero(squares[:n_rows] <= reach[:, np.newaxis])
+        query, column = _candidates.nonzero(squares[:n_rows] <= reach[:, np.newaxis])
         found = Candidates(query, rows[column], squares[query, column], error(own_norms[query], norms[column]))
         member.lists.add(found.select(found.square <= limit[query] + found.slack))
 
@@ -452,7 +443,7 @@ class GemmSearch(PanelSearch):
     def _squares(self, panel: Panel, operand: Operand) -> Iterator[Float32Array]:
         """Yield squared distances, in memory that is used again afterwards."""
         n_squares = len(panel.norms) * len(operand.norms)
-        with scratch(2 * n_squares if sparse.issparse(self._X) else n_squares) as memory:
+        with _candidates.scratch(2 * n_squares if sparse.issparse(self._X) else n_squares) as memory:
             yield self._panels.squares(panel, operand, memory)
 
     def _offer(

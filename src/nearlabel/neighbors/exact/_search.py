@@ -13,36 +13,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from nearlabel.neighbors.exact import _distances, _segments
 from nearlabel.neighbors.exact._bounds_search import BoundsSearch, TreeSearch
 from nearlabel.neighbors.exact._candidates import find_duplicates
-from nearlabel.neighbors.exact._distances import (
-    Cosine,
-    Distance,
-    Euclidean,
-    Manhattan,
-    PointDistance,
-    SquaredEuclidean,
-    TreeDistance,
-    check_all,
-    check_not_too_small,
-)
+from nearlabel.neighbors.exact._distances import Distance, PointDistance, TreeDistance
 from nearlabel.neighbors.exact._kernel_search import point_search
 from nearlabel.neighbors.exact._metrics import TAKEN_FROM_ROWS, AnyMetric, Heom, NanEuclidean
 from nearlabel.neighbors.exact._panels import MOST_FEATURES
-from nearlabel.neighbors.exact._segments import (
-    Engine,
-    RankedPairs,
-    Search,
-    Segment,
-    as_rows,
-    nearest_of_all,
-    pairs_within,
-    ranks_of,
-    stacked,
-    stored_alike,
-    take_of_all,
-    without_some,
-)
+from nearlabel.neighbors.exact._segments import Engine, Segment
 from nearlabel.neighbors.optional._device import MOST_FEATURES_OF_DEVICE, device_search
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
@@ -183,10 +161,10 @@ class ExactNeighbors(BaseEstimator):
 
     def _fit(self, X: Matrix, *, is_part: bool = False) -> Self:
         """Store checked samples: an array or CSR of finite numbers, with NaN if the metric takes missing values."""
-        rows = as_rows(X)
+        rows = _segments.as_rows(X)
         self._distance = distance_named(self.metric, self.metric_params)
         if not is_part:
-            check_not_too_small([rows], self._distance)
+            _distances.check_not_too_small([rows], self._distance)
         self._as_sparse = sparse.issparse(rows)
         self._segments = [self._segment_of(rows)]
         self.n_samples_fit_, self.n_features_in_ = rows.shape
@@ -226,14 +204,14 @@ class ExactNeighbors(BaseEstimator):
         array([[2, 1]])
         """
         check_is_fitted(self)
-        rows = stored_alike(as_rows(self._checked(X, reset=False)), as_sparse=self._as_sparse)
+        rows = _segments.stored_alike(_segments.as_rows(self._checked(X, reset=False)), as_sparse=self._as_sparse)
         segments = self._segments[:]
         if self.takes_metric_from_rows:
-            segments, rows = [], stacked([self._all_rows(), rows])
+            segments, rows = [], _segments.stacked([self._all_rows(), rows])
         else:
             self._check_beside(rows)
         while segments and len(segments[-1]) <= _JOINED_UP_TO * rows.shape[0] and not is_mapped(segments[-1].rows):
-            rows = stacked([segments.pop().all_rows(), rows])
+            rows = _segments.stacked([segments.pop().all_rows(), rows])
         if len(segments) == len(self._segments) and not is_mapped(rows):
             rows = rows.copy()  # otherwise they are a copy already; code that reads a stream may reuse its array
         self._set_segments([*segments, self._segment_of(rows)])
@@ -267,9 +245,9 @@ class ExactNeighbors(BaseEstimator):
         gone[check_row_numbers("rows", rows, self.n_samples_fit_)] = True
         if gone.all():
             raise ValueError(f"rows must leave a training sample, got all {len(gone)} of them.")
-        left = without_some(self._segments, gone)
+        left = _segments.without_some(self._segments, gone)
         if self.takes_metric_from_rows:
-            left = [self._segment_of(stacked([segment.all_rows() for segment in left]))]
+            left = [self._segment_of(_segments.stacked([segment.all_rows() for segment in left]))]
         self._set_segments([self._made_anew(segment) if _is_worth_it(segment) else segment for segment in left])
         return self
 
@@ -292,23 +270,25 @@ class ExactNeighbors(BaseEstimator):
             If a number is unknown.
         """
         check_is_fitted(self)
-        return take_of_all(self._segments, check_row_numbers("rows", rows, self.n_samples_fit_, distinct=False))
+        return _segments.take_of_all(
+            self._segments, check_row_numbers("rows", rows, self.n_samples_fit_, distinct=False)
+        )
 
     def ranks(self, rows: IntArray, others: IntArray) -> FloatArray:
         """Return the rank of each training sample of `others` as a neighbour of that of `rows`, which are sorted."""
-        return ranks_of(self._segments, self.distance, rows, others)
+        return _segments.ranks_of(self._segments, self.distance, rows, others)
 
-    def pairs_within(self, n_old: int, reach: FloatArray) -> RankedPairs:
+    def pairs_within(self, n_old: int, reach: FloatArray) -> _segments.RankedPairs:
         """Return the pairs of an old row and a row from `n_old` on whose rank is below the reach of the old row."""
         near = self.pairs_with(self.take(np.arange(n_old, self.n_samples_fit_)), reach[:n_old])
         return near._replace(other=near.other + n_old)
 
-    def pairs_with(self, X: Matrix, reach: FloatArray) -> RankedPairs:
+    def pairs_with(self, X: Matrix, reach: FloatArray) -> _segments.RankedPairs:
         """Return the pairs of one of the first training samples, as many as have a reach, and a row of X within it."""
-        rows = stored_alike(as_rows(X), as_sparse=self._as_sparse)
-        return pairs_within(self._segments, self.distance, rows, lambda: self._search_in(rows), reach)
+        rows = _segments.stored_alike(_segments.as_rows(X), as_sparse=self._as_sparse)
+        return _segments.pairs_within(self._segments, self.distance, rows, lambda: self._search_in(rows), reach)
 
-    def _search_in(self, rows: Matrix) -> Search:
+    def _search_in(self, rows: Matrix) -> _segments.Search:
         return partial(self._segment_of(rows).nearest, n_jobs=self.n_jobs)
 
     @property
@@ -330,7 +310,7 @@ class ExactNeighbors(BaseEstimator):
         """Raise ValueError if new samples are so far from the earlier ones that no distance to both can be computed."""
         distance = distance_named(self.metric, self.metric_params)
         distance.fit(self.take(np.arange(min(self.n_samples_fit_, _SOME))))
-        check_all(rows, distance)
+        _distances.check_all(rows, distance)
 
     def _set_segments(self, segments: list[Segment]) -> None:
         self._segments = segments
@@ -348,7 +328,7 @@ class ExactNeighbors(BaseEstimator):
 
     def _all_rows(self) -> Matrix:
         """Return the training samples: the array itself where possible."""
-        return stacked([segment.all_rows() for segment in self._segments])
+        return _segments.stacked([segment.all_rows() for segment in self._segments])
 
     def _made_anew(self, segment: Segment) -> Segment:
         return segment if segment.kept is None else self._segment_of(segment.all_rows())
@@ -453,8 +433,8 @@ class ExactNeighbors(BaseEstimator):
         """Return ranks and indices (n_queries, k); queries None are the training samples, each without itself."""
         if queries is None:
             return self._joined().leave_one_out(k, self.n_jobs)
-        queries = stored_alike(as_rows(queries), as_sparse=self._as_sparse)
-        return nearest_of_all(self._segments, queries, k, self.n_jobs)
+        queries = _segments.stored_alike(_segments.as_rows(queries), as_sparse=self._as_sparse)
+        return _segments.nearest_of_all(self._segments, queries, k, self.n_jobs)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave removed rows out of copies, pickles and files."""
@@ -482,10 +462,10 @@ def _is_worth_it(segment: Segment) -> bool:
 _ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
 _WITH_MISSING: dict[Any, Callable[[], Distance]] = {"heom": Heom, "nan_euclidean": NanEuclidean}
 _DISTANCES: dict[Any, Callable[[], Distance]] = {
-    "euclidean": Euclidean,
-    "sqeuclidean": SquaredEuclidean,
-    "cityblock": Manhattan,
-    "cosine": Cosine,
+    "euclidean": _distances.Euclidean,
+    "sqeuclidean": _distances.SquaredEuclidean,
+    "cityblock": _distances.Manhattan,
+    "cosine": _distances.Cosine,
     **_WITH_MISSING,
 }
 
