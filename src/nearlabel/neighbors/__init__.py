@@ -10,7 +10,6 @@ check.
 
 from nearlabel.neighbors._novelty import NoveltyDetector
 from nearlabel.neighbors._precomputed import NeighborGraph, PrecomputedNeighbors, TransformerNeighbors
-from nearlabel.neighbors._recall import recall
 from nearlabel.neighbors.exact._candidates import drop_self as drop_self
 from nearlabel.neighbors.exact._search import ExactNeighbors
 from nearlabel.neighbors.exact._segments import RESERVE as RESERVE
@@ -25,7 +24,7 @@ from nearlabel.neighbors.optional._qdrant_table import QdrantTable
 from nearlabel.neighbors.optional._table_classifier import TableChanges, TableClassifier, TaggedRows
 from nearlabel.neighbors.optional._table_neighbors import TableNeighbors
 from nearlabel.neighbors.optional._vector_table import Candidates, TableChangedError, TableRows, VectorTable
-from nearlabel.neighbors.votes import UselessNeighborsWarning, label_votes
+from nearlabel.neighbors.votes import UselessNeighborsWarning, label_votes, recall
 
 __all__ = [
     "Candidates", "DaskNeighbors", "ExactNeighbors", "FaissHNSWNeighbors", "FaissIVFNeighbors", "LanceTable",

@@ -24,7 +24,15 @@ from scipy import sparse
 from nearlabel.neighbors.exact import kernels
 from nearlabel.neighbors.exact._candidates import NONE_YET, Candidates, Result
 from nearlabel.neighbors.exact._panel_search import Fallback, GemmSearch, PanelSearch, QueryPanel, most_candidates
-from nearlabel.neighbors.exact._panels import LARGEST_QUERY, PANEL_ROWS, Build, DensePanels, Points, SparsePanels
+from nearlabel.neighbors.exact._panels import (
+    LARGEST_QUERY,
+    PANEL_ROWS,
+    Build,
+    DensePanels,
+    PanelRows,
+    Points,
+    SparsePanels,
+)
 from nearlabel.utils.types import CSR, BoolArray, Float32Array, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_float64, is_mapped
 
@@ -311,16 +319,11 @@ _BYTES_OF_CANDIDATE = 12
 
 
 @dataclass(frozen=True)
-class PackedPanel:
-    """Training samples stored together, packed for a kernel; the other fields are those of `Panel`."""
+class PackedPanel(PanelRows):
+    """Training samples packed for a kernel."""
 
-    n_rows: int
-    rows: IntArray
     numbers: Int32Array
     points: PackedPoints | SparseColumns
-    centre: FloatArray
-    middle: FloatArray
-    radius: float
 
 
 class PackedPanels(DensePanels):
@@ -346,7 +349,7 @@ class PackedPanels(DensePanels):
         if not self.whole:
             rows = _spread(rows)
         packed = self.packed(self._X, rows, centre, as_rows=True)
-        return PackedPanel(len(rows), rows, rows.astype(np.int32), packed, centre, middle, radius)
+        return PackedPanel(len(rows), rows, centre, middle, radius, rows.astype(np.int32), packed)
 
     def _squared_distances(self, rows: IntArray, centre: FloatArray) -> FloatArray:
         return RowSource(self._X, rows, centre, 0, unit_length=self._distance.unit_length).squares()
@@ -375,7 +378,7 @@ class PackedSparsePanels(SparsePanels):
 
     def _make(self, rows: IntArray) -> Any:
         packed = SparseColumns.of(*self._scaled(self._points(rows)), self.n_terms)
-        return PackedPanel(len(rows), rows, rows.astype(np.int32), packed, self.centre, self.centre, np.inf)
+        return PackedPanel(len(rows), rows, self.centre, self.centre, np.inf, rows.astype(np.int32), packed)
 
 
 @dataclass

@@ -12,12 +12,12 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 
 from nearlabel.neighbors.exact import _distances
-from nearlabel.neighbors.exact._distances import Pairs, Rows, Tile
+from nearlabel.neighbors.exact._distances import Distance, Pairs, Rows, Tile
 from nearlabel.utils.types import FloatArray, Matrix
 from nearlabel.utils.validation import as_dense, as_float64, largest_size, row_blocks
 
 
-class AnyMetric:
+class AnyMetric(Distance):
     """Any metric of `scipy.spatial.distance.cdist`, or a function of two rows; every pair is computed."""
 
     fills_rows = True
@@ -85,10 +85,6 @@ class AnyMetric:
             return np.asarray(pairwise_distances(left, right, metric=self._metric, **self._params))
         return np.asarray(cdist(left, right, self._metric, **self._params))
 
-    def to_distance(self, rank: FloatArray) -> FloatArray:
-        """Return the rank: it is the distance."""
-        return rank
-
 
 def _training_statistics(metric: Any, X: Matrix) -> dict[str, FloatArray]:
     if metric not in TAKEN_FROM_ROWS:
@@ -155,10 +151,9 @@ class RowsWithGaps:
         return self.squares + self.n_gaps
 
 
-class Heom:
+class Heom(Distance):
     """√ Σ δ²: δ is a - b where both rows have the feature, and 1 where one or both lack it."""
 
-    fills_rows = False
     smallest = _distances.SMALLEST_SQUARED
 
     def fit(self, X: Matrix) -> None:

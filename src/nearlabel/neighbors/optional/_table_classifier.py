@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.neighbors.optional._vector_table import TableChangedError, TableRows, VectorTable
+from nearlabel.neighbors.optional._vector_table import TableChangedError, TableRows, VectorTable, check_table
 from nearlabel.utils.estimators import Method, available_if, score
 from nearlabel.utils.targets import with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, MatrixLike
@@ -342,11 +342,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_flag("follow", self.follow)
-        if not isinstance(self.table, VectorTable):
-            raise TypeError(
-                f"table must be a LanceTable, QdrantTable or PgVectorTable, got {self.table!r} of type"
-                f" {type(self.table).__name__}."
-            )
+        check_table(self.table)
 
     def _answer(self, answer: Callable[[_State], T]) -> T:
         """Return the result of a function of the state: of the present one, if changes are followed."""
