@@ -22,7 +22,7 @@ from nearlabel.lazy._sweep import AUTO, NeighborsSweep
 from nearlabel.lazy._unknown import KnownCells
 from nearlabel.lazy._updates import forget, partial_fit, retune
 from nearlabel.lazy.explain import Account, Evidence, explain, explanations
-from nearlabel.models import MultilabelClassifier
+from nearlabel.models import WithProbabilities
 from nearlabel.models.out_of_sample import Answer, Needs
 from nearlabel.neighbors import RESERVE, TrainingLists
 from nearlabel.neighbors.votes import Neighbors, Weights, ask_search, fitted_search, takes_missing_values
@@ -37,7 +37,7 @@ def _kept(labels: Any) -> Any:
     return np.ascontiguousarray(labels) if labels.flags.owndata else labels.copy(order="C")
 
 
-class LazyClassifier(MultilabelClassifier):
+class LazyClassifier(WithProbabilities):
     """A rule from the votes of the nearest neighbours to labels.
 
     A subclass stores its parameters, including `n_neighbors` and `search`, in its constructor, and defines
@@ -127,7 +127,7 @@ class LazyClassifier(MultilabelClassifier):
         if sweep is not None:  # see `NeighborsSweep.left_out`
             sweep(X, labels)
         elif n_neighbors is None:
-            NeighborsSweep.within_fit(self, X, labels).fit_best(value=_if_callable(self.n_neighbors))
+            self._choose_n_neighbors(X, labels)
         elif self._cells is not None:
             self._cells.use(self, n_neighbors)
         else:
@@ -135,6 +135,11 @@ class LazyClassifier(MultilabelClassifier):
         if self._cells is not None:
             self._cells.warn(self)
         self.changes_, self.n_neighbors_stale_ = {"added": 0, "forgotten": 0, "new_labels": []}, False
+
+    def _choose_n_neighbors(self, X: Matrix, labels: Matrix) -> None:
+        """Learn with the best number of neighbours, by micro F1 or by a function."""
+        value = self.n_neighbors if callable(self.n_neighbors) else None
+        NeighborsSweep.within_fit(self, X, labels).fit_best(value=value)
 
     def _remember_labels(self, labels: Matrix) -> None:
         """Store the label sets of the training samples, and everything derived from them alone."""
@@ -242,23 +247,6 @@ class LazyClassifier(MultilabelClassifier):
     def _bytes_per_query(self) -> int:
         return 64 * max(self._n_labels, self.n_neighbors_)
 
-    def predict_proba(self, X: MatrixLike) -> FloatArray:
-        """Return the score of every label, in [0, 1].
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Queries.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
-            One array, never a list; column l is the score that label l applies. For a one-dimensional y, a column for
-            each class.
-        """
-        scores = self._score(self._queries(X))
-        return self._container.probabilities(scores)
-
     predict_topk = _predictions.predict_topk
     predict_proba_sparse = available_if(_predictions.leaves_one_out)(_predictions.predict_proba_sparse)
     loo_predict_proba = available_if(_predictions.leaves_one_out)(_predictions.loo_predict_proba)
@@ -365,8 +353,12 @@ class CountingClassifier(LazyClassifier):
             lengths=np.full(n_samples, n_known),
             distances=None if self.weights == "uniform" else training.distances,
         )
-        self._counts = count_rows(self._units(), training.nearest(k)) if counts is None else counts
-        self._learn_counts(self._counts, self._counts.sum(axis=2, keepdims=True))
+        self._take_counts(count_rows(self._units(), training.nearest(k)) if counts is None else counts)
+
+    def _take_counts(self, counts: IntArray) -> None:
+        """Store counts of the training samples, and learn from them."""
+        self._counts = counts
+        self._learn_counts(counts, counts.sum(axis=2, keepdims=True))
 
     def _training_neighbors(self, n_neighbors: int) -> Neighbors:
         """Search for the neighbours of the training samples, each without itself.
@@ -455,7 +447,3 @@ class RowClassifier(LazyClassifier):
 
 def _left_out(groups: Groups) -> str:
     return "one" if groups.largest == 1 else f"groups of up to {groups.largest}"
-
-
-def _if_callable(value: Any) -> Any:
-    return value if callable(value) else None

@@ -19,7 +19,7 @@ from nearlabel.models.out_of_sample import Answer as OutOfSample
 from nearlabel.models.out_of_sample import Needs
 from nearlabel.neighbors.votes import Neighbors, Weights, label_votes, vote_weights
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense, cells_of, entry_rows, row_blocks, uneven_blocks
+from nearlabel.utils.validation import as_dense, cells_of, entry_rows, row_blocks, stacked, uneven_blocks
 
 # Scores with a sparse y: stored for the labels that have a vote; all other labels have one score each.
 
@@ -184,7 +184,7 @@ def collected(rule: Any, parts: Iterable[AnswerOfRows], n_rows: int, needs: Need
             labels.append(decide(rule, scores, votes))
         if everything is not None:
             everything[rows] = dense_scores(scores)
-    return OutOfSample(_in_order(_stacked(labels), np.concatenate(order)) if needs.labels else None, everything)
+    return OutOfSample(_in_order(stacked(labels), np.concatenate(order)) if needs.labels else None, everything)
 
 
 def top_labels(rule: Any, neighbors: Neighbors, n_labels: int) -> tuple[FloatArray, IntArray]:
@@ -248,10 +248,6 @@ def decide(rule: Any, scores: Scores, votes: Votes) -> Matrix:
     else:
         labels = sparse.csr_array(rule._decide_labels(scores.stored, votes)).astype(np.int64)
     return sparse.csr_array(labels) if sparse.issparse(rule._labels) else as_dense(labels)
-
-
-def _stacked(labels: list[Matrix]) -> Matrix:
-    return sparse.vstack(labels, format="csr") if sparse.issparse(labels[0]) else np.vstack(labels)
 
 
 def _in_order(labels: Matrix, rows: IntArray) -> Matrix:

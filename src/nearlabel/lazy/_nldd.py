@@ -233,10 +233,6 @@ class NLDD(WithProbabilities):
         found = [self._candidates.of_rows(rows[[query]], scores[[query]]) for query in range(len(scores))]
         return np.array([pairs.dx for pairs in found]), np.array([pairs.dy for pairs in found]), found[0].labelset
 
-    def _linear(self, pairs: Pairs) -> FloatArray:
-        """Return β0 + β1 Dx + β2 Dy."""
-        return np.asarray(self.coef_[0] + pairs.sum(self._weights))
-
     def _shares(self, linear: FloatArray) -> FloatArray:
         """Return θ."""
         return np.asarray(expit(linear) if self._trials == "labels" else np.exp(np.minimum(linear, 0.0)))
@@ -281,7 +277,7 @@ class NLDD(WithProbabilities):
 
     def _account(self, candidates: Pairs, scores: FloatArray) -> tuple[Account, BoolArray]:
         """Return the account of one query's label set, from its best pair with every label set, and that set."""
-        linear = self._linear(candidates)
+        linear = np.asarray(self.coef_[0] + candidates.sum(self._weights))  # β0 + β1 Dx + β2 Dy
         shares, change = self._shares(linear), candidates.change_of_dx_to_win(self._weights)
         has = as_dense(self.labelsets_[candidates.labelset]) == 1
         differs = has != has[0]

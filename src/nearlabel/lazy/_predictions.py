@@ -144,8 +144,7 @@ class LeftOut:
         rule._remember_labels(stored.astype(rule._labels.dtype))
         rule._learn_rows(rule.search_.take(np.arange(len(self.indices))) if rule._learns_from_rows else None, stored)
         if rule.counts_rows:
-            rule._counts = count_rows(rule._units(), rule._training_lists().nearest(rule.n_neighbors_))
-            rule._learn_counts(rule._counts, rule._counts.sum(axis=2, keepdims=True))
+            rule._take_counts(count_rows(rule._units(), rule._training_lists().nearest(rule.n_neighbors_)))
         return LeftOut(rule, self._groups, self._training)
 
 

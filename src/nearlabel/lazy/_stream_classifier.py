@@ -21,7 +21,7 @@ from nearlabel.lazy._streams import Drift, KeptRows, Prequential, Watch, f1_of_r
 from nearlabel.metrics.counts import Comparison
 from nearlabel.models import explain, updates
 from nearlabel.models.explanation import Explanation
-from nearlabel.models.updates import Arriving, Labelled, StaleThresholdsWarning, in_columns
+from nearlabel.models.updates import Labelled, StaleThresholdsWarning, in_columns
 from nearlabel.utils import targets
 from nearlabel.utils.estimators import available_if, score
 from nearlabel.utils.tags import predict_labels
@@ -336,7 +336,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         rows = check_rows(self, X, reset=first)
         if first:
             target = targets.check_target(self, y, dtype=np.int8)
-            known, new = Labelled(target.labels[:0], target.container, target.names), Arriving(*target, None, "array")
+            known, new = Labelled(target.labels[:0], target.container, target.names), Labelled(*target, by_place=True)
         else:
             known = Labelled(self._labels, self._container, self.label_names_)
             new = known.arriving(self, y)

@@ -25,7 +25,7 @@ from nearlabel.models.out_of_sample import Answer, Needs
 from nearlabel.neighbors.votes import Neighbors
 from nearlabel.utils.messages import AdviceWarning
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense, groups_of_labels, row_blocks
+from nearlabel.utils.validation import as_dense, groups_of_labels, row_blocks, stacked
 
 _FEW_LABELS = 8  # of a group: dense columns then take less room than CSR ones, each with its own ends of rows
 
@@ -63,19 +63,12 @@ class KnownUnits(Units):
         return np.hstack([votes, neighbors.indices.shape[1] - votes])
 
 
-class LeavingOutKnown:
-    """The counts of a fit without a row, and without its group, for labels that only some rows know."""
-
-    def __init__(self, units: Units, known: BoolArray, lists: Neighbors, k: int, groups: Groups) -> None:
-        self._both = LeavingOut.of(KnownUnits(units, known), lists, k, groups)
-
-    def blocks(self) -> Iterator[IntArray]:
-        """Yield rows whose counts fit the memory budget."""
-        return self._both.blocks()
+class LeavingOutKnown(LeavingOut):
+    """The counts of a fit without a row, and without its group, by `KnownUnits` of labels that only some rows know."""
 
     def counts_of(self, rows: IntArray) -> CountsWithout:
         """Return the counts without the group of each of some rows."""
-        votes, counts, totals = self._both.counts_of(rows)
+        votes, counts, totals = super().counts_of(rows)
         n_labels = votes.shape[1] // 2
         with_and_without = (np.stack([one[1][:, n_labels:], one[1][:, :n_labels]]) for one in (counts, totals))
         return CountsWithout(votes[:, :n_labels], *with_and_without)
@@ -136,8 +129,7 @@ class KnownCells:
         rule.n_neighbors_ = k
         if classifier.counts_rows and training is not None:
             lists = training.among(known, k, rows)
-            rule._counts = count_rows(rule._units(), lists, rows)
-            rule._learn_counts(rule._counts, rule._counts.sum(axis=2, keepdims=True))
+            rule._take_counts(count_rows(rule._units(), lists, rows))
         return LabelGroup(group.labels, group.hidden, rule)
 
     def _unfitted_rule(self, classifier: Any, labels: IntArray) -> Any:
@@ -167,11 +159,6 @@ class KnownCells:
                 f"All labels are unknown in {nobody} of {self._n_samples} training samples, which are never neighbours."
             )
 
-    @property
-    def _n_hidden(self) -> IntArray:
-        """Return how many rows do not know the labels of each group."""
-        return np.array([len(group.hidden) for group in self._groups])
-
     # Neighbours.
 
     @property
@@ -188,7 +175,8 @@ class KnownCells:
         """Return how long the list of a query is to be."""
         known = getattr(classifier.search_, "n_neighbors_known", None)
         if known is None:
-            return min(depth_for(1 - self._n_hidden / self._n_samples, n_neighbors), most)
+            n_hidden = np.array([len(group.hidden) for group in self._groups])
+            return min(depth_for(1 - n_hidden / self._n_samples, n_neighbors), most)
         return min(int(known), most)  # existing lists, at full depth
 
     def _search(self, classifier: Any, *, of_training: bool, weighs: bool = False) -> CommonSearch:
@@ -201,7 +189,7 @@ class KnownCells:
         """Return the scores and label sets of queries."""
         answers = [self.answer_block(classifier, neighbors, needs) for neighbors in self.blocks(classifier, X)]
         labels, scores = zip(*answers, strict=True)
-        return Answer(_stacked(labels) if needs.labels else None, _stacked(scores) if needs.scores else None)
+        return Answer(stacked(labels) if needs.labels else None, stacked(scores) if needs.scores else None)
 
     def answer_block(self, classifier: Any, neighbors: KnownNeighbors, needs: Needs) -> Answer:
         """Return the scores and label sets of queries whose neighbours are known."""
@@ -297,7 +285,7 @@ class KnownCells:
             n_rows = len(neighbors)
             parts = [self._stored_of_group(group, neighbors) for group in self._groups]
             blocks.append(self._columns(parts, (n_rows, len(classifier.label_names_)), is_sparse=True))
-        return _stacked(blocks)
+        return stacked(blocks)
 
     def _stored_of_group(self, group: LabelGroup, neighbors: KnownNeighbors) -> CSR:
         if group.rule is None:
@@ -373,7 +361,7 @@ def _counts_left_out(rule: Any, known: BoolArray, lists: Neighbors, groups: Grou
     for some in row_blocks(rule._labels.shape[1], 16 * len(known)):
         part = copy(rule)
         part._labels = rule._labels[:, some]
-        leaving_out = LeavingOutKnown(part._units(), known, lists, rule.n_neighbors_, groups)
+        leaving_out = LeavingOutKnown.of(KnownUnits(part._units(), known), lists, rule.n_neighbors_, groups)
         answers.append(_engine.answer_from_counts(part, leaving_out, needs))
     labels, scores = zip(*answers, strict=True)
     decided = None if labels[0] is None else np.hstack([as_dense(part) for part in labels])
@@ -385,10 +373,6 @@ def _joined_rows(parts: Sequence[Any], order: IntArray) -> Any:
     if any(part is None for part in parts):
         return None
     return np.vstack([as_dense(part) for part in parts])[order]
-
-
-def _stacked(parts: Sequence[Any]) -> Any:
-    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
 
 
 def _labels(names: NDArray[Any]) -> str:

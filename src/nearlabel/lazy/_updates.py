@@ -16,19 +16,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from nearlabel.lazy._counts import count_rows
-from nearlabel.lazy._sweep import NeighborsSweep
 from nearlabel.lazy._unknown import KnownCells
-from nearlabel.models.updates import Arriving, Labelled, copy_to_update
+from nearlabel.models.updates import Labelled, copy_to_update
 from nearlabel.neighbors import TrainingLists
 from nearlabel.neighbors.votes import Neighbors
 from nearlabel.utils.estimators import without_zero_weights
 from nearlabel.utils.targets import Target, refusal_of_unknown, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_row_numbers, check_rows, row_names
+from nearlabel.utils.validation import check_row_numbers, check_rows, row_names, stacked
 
 _OF_COUNTS = ("_lists", "_counts", "_training_distances")
 _COUNTED_ANEW = 4  # if the lists of one row in this many changed, all rows are counted again
@@ -197,8 +195,7 @@ def retune(self: Any) -> Any:
     check_is_fitted(self)
     if self.n_neighbors_stale_:
         updated = _copied(self)
-        value = self.n_neighbors if callable(self.n_neighbors) else None
-        NeighborsSweep.within_fit(updated, None, updated._labels).fit_best(value=value)
+        updated._choose_n_neighbors(None, updated._labels)
         updated.n_neighbors_stale_ = False
         _take_over(self, updated)
     return self
@@ -263,8 +260,7 @@ def _take_over(classifier: Any, updated: Any) -> Any:
 def _with_classes(classifier: Any, classes: ArrayLike) -> Any:
     """Return a classifier that was just fitted, with labels that no row has yet."""
     updated, known = _copied(classifier), _labelled(classifier)
-    nobody = Arriving(known.labels[:0], known.container, known.names, None, "tags")
-    joined = known.joined(nobody, classes)
+    joined = known.joined(Labelled(known.labels[:0], known.container, known.names), classes)
     _take_labels(updated, joined)
     updated.changes_ = {**updated.changes_, "new_labels": []}
     return _finish(classifier, updated, joined.unknown, lambda: _count_all(updated))
@@ -334,30 +330,21 @@ def _follow(
     n_labels = updated._labels.shape[1]
     counts = _with_new_labels(before._counts, n_labels, before._n_samples)
     counts = counts - _with_new_labels(_count(before, former), n_labels, len(former)) + _count(updated, changed)
-    _learn_counts(updated, counts)
+    updated._take_counts(counts)
 
 
 def _count_all(updated: Any) -> None:
     k = updated.n_neighbors_
-    _learn_counts(updated, count_rows(updated._units(), updated._training_lists().nearest(k)))
-
-
-def _learn_counts(updated: Any, counts: IntArray) -> None:
-    updated._counts = counts
-    updated._learn_counts(counts, counts.sum(axis=2, keepdims=True))
+    updated._take_counts(count_rows(updated._units(), updated._training_lists().nearest(k)))
 
 
 def _count(classifier: Any, rows: IntArray) -> IntArray:
     """Count some training samples as `count_rows` does all, for their own and their neighbours' labels only."""
     lists = classifier._training_lists().nearest(classifier.n_neighbors_)[rows]
     near, place = np.unique(lists.indices, return_inverse=True)
-    labels = _stacked(classifier._labels[rows], classifier._labels[near])
+    labels = stacked([classifier._labels[rows], classifier._labels[near]])
     neighbors = Neighbors(lists.distances, place.reshape(lists.indices.shape) + len(rows))
     return count_rows(classifier._units_of(labels), neighbors)
-
-
-def _stacked(above: Matrix, below: Matrix) -> Matrix:
-    return sparse.vstack([above, below], format="csr") if sparse.issparse(above) else np.vstack([above, below])
 
 
 def _with_new_labels(counts: IntArray, n_labels: int, n_rows: int) -> IntArray:

@@ -89,7 +89,7 @@ def ask_search(search: Any, X: Matrix | None, n_neighbors: int, n_samples: int, 
         check_neighbor_indices(indices, n_samples)
     found = Neighbors(distances, indices)
     if X is None:
-        warn_of_useless(found.nearest(n_neighbors - n_reserved))
+        warn_of_useless(found, n_neighbors - n_reserved)
     return found
 
 
@@ -254,14 +254,13 @@ def all_tied(distances: FloatArray) -> BoolArray:
     return np.asarray(distances[:, 0] == distances[:, -1])
 
 
-def warn_of_useless(found: Neighbors) -> None:
-    """Warn if the neighbours of the training samples, each without itself, cannot be useful.
+def warn_of_useless(found: Neighbors, n_neighbors: int) -> None:
+    """Warn if the first neighbours of the training samples, each without itself, cannot be useful.
 
     That is, if all neighbours of all samples are at one distance, or if more than half of all places go to 1 % of the
     samples.
     """
-    distances, indices = found.distances, found.indices
-    n_rows, n_neighbors = indices.shape
+    distances, indices, n_rows = found.distances[:, :n_neighbors], found.indices[:, :n_neighbors], len(found.indices)
     if n_neighbors > 1 and n_neighbors < n_rows - 1 and (distances == distances[0, 0]).all():
         warnings.warn(
             f"All neighbours of each training sample are at the distance {distances[0, 0]:g}, so the order of the"

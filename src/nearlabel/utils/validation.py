@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -450,6 +450,13 @@ def canonical(stored: Any) -> Any:
         stored = stored.copy()
         stored.sum_duplicates()
     return stored
+
+
+def stacked(parts: Sequence[Matrix]) -> Matrix:
+    """Return rows below each other; a single part is returned unchanged."""
+    if len(parts) == 1:
+        return parts[0]
+    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
 
 
 def groups_of_labels(unknown: Matrix) -> list[tuple[IntArray, IntArray]]:

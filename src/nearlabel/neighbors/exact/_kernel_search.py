@@ -23,7 +23,7 @@ from scipy import sparse
 
 from nearlabel.neighbors.exact import kernels
 from nearlabel.neighbors.exact._candidates import NONE_YET, Candidates, Result
-from nearlabel.neighbors.exact._panel_search import Fallback, GemmSearch, PanelSearch, QueryPanel, most_candidates
+from nearlabel.neighbors.exact._panel_search import GemmSearch, PanelSearch, Parts, QueryPanel, most_candidates
 from nearlabel.neighbors.exact._panels import (
     LARGEST_QUERY,
     PANEL_ROWS,
@@ -403,9 +403,9 @@ class KernelSearch(PanelSearch):
 
     _panels: PackedPanels | PackedSparsePanels
 
-    def __init__(self, X: Matrix, distance: Points, fallback: Fallback, *, level: str, n_jobs: int | None) -> None:
-        self._level, self._n_jobs = level, n_jobs
-        super().__init__(X, distance, fallback, n_jobs)
+    def __init__(self, parts: Parts, *, level: str) -> None:
+        self._level = level
+        super().__init__(parts)
 
     def _make_panels(self, build: Build) -> PackedPanels | PackedSparsePanels:
         if sparse.issparse(self._X):
@@ -472,17 +472,17 @@ class KernelSearch(PanelSearch):
 
     @cached_property
     def _in_float32(self) -> KernelSearch:
-        return KernelSearch(self._X, self._distance, self._fallback, level=_PLAIN, n_jobs=self._n_jobs)
+        return KernelSearch(self._parts, level=_PLAIN)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be built again where it is loaded: another processor may have other levels."""
-        return point_search, (self._X, self._distance, self._fallback, self._n_jobs)
+        return point_search, (self._parts,)
 
 
-def point_search(X: Matrix, distance: Points, fallback: Fallback, n_jobs: int | None) -> PanelSearch:
+def point_search(parts: Parts) -> PanelSearch:
     """Return the search by the kernels, or by products where there are none for these rows."""
-    level = kernels.kernel_in_use()
+    X, level = parts.X, kernels.kernel_in_use()
     full = sparse.issparse(X) and X.nnz > _SPARSE_UP_TO * X.shape[0] * X.shape[1]
     if level == kernels.OFF or is_mapped(X) or full or X.shape[0] > MOST_ROWS:
-        return GemmSearch(X, distance, fallback, resident=not is_mapped(X), n_jobs=n_jobs)
-    return KernelSearch(X, distance, fallback, level=level, n_jobs=n_jobs)
+        return GemmSearch(parts, resident=not is_mapped(X))
+    return KernelSearch(parts, level=level)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -186,7 +187,7 @@ class Heom(Distance):
 
     def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
         """Sum the squared differences, and 1 for each feature that a row lacks."""
-        return _distances.sum_over_features(queries, rows, pairs, np.subtract, _square_or_one)
+        return _distances.sum_over_features(queries, rows, pairs, np.subtract, partial(_square_or, 1.0))
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Take the root."""
@@ -214,7 +215,7 @@ class NanEuclidean(Heom):
     def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
         """Sum the squared differences of known values, and scale the sum up by the share of them."""
         n_features = queries.shape[1]
-        squares = _distances.sum_over_features(queries, rows, pairs, np.subtract, _square_or_zero)
+        squares = _distances.sum_over_features(queries, rows, pairs, np.subtract, partial(_square_or, 0.0))
         missing = _distances.sum_over_features(queries, rows, pairs, np.subtract, _one_if_missing)
         return _scaled_up(squares, n_features - missing, n_features)
 
@@ -250,15 +251,10 @@ def _scaled_up(squares: FloatArray, common: FloatArray, n_features: int) -> Floa
     return np.multiply(scaled, n_features, out=scaled, where=common > 0)
 
 
-def _square_or_one(difference: FloatArray, out: FloatArray | None = None) -> FloatArray:
+def _square_or(value: float, difference: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    """Return squares of differences, and a value in the place of NaN."""
     squares = np.square(difference, out=out)
-    np.copyto(squares, 1.0, where=np.isnan(squares))
-    return squares
-
-
-def _square_or_zero(difference: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    squares = np.square(difference, out=out)
-    np.copyto(squares, 0.0, where=np.isnan(squares))
+    np.copyto(squares, value, where=np.isnan(squares))
     return squares
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -39,6 +39,15 @@ _PANELS_PER_GROUP = 32  # whose candidates are in memory at a time, and whose co
 _MOST_PER_NEIGHBOR, _MOST_AT_LEAST = 16, 256  # candidates of a query, before float64 bounds take over
 
 Fallback: TypeAlias = Callable[..., None]  # `BoundsSearch.write`, for queries that single precision cannot resolve
+
+
+class Parts(NamedTuple):
+    """What a search is made of: rows, their distance, the search for unresolved queries, and the number of threads."""
+
+    X: Matrix
+    distance: Points
+    fallback: Fallback
+    n_jobs: int | None
 
 
 @dataclass
@@ -65,9 +74,10 @@ class PanelSearch(ABC):
 
     _panels: Any  # `DensePanels` or others with whole, n_panels, bounded, panel, lower_bounds, is_whole, as_ranks
 
-    def __init__(self, X: Matrix, distance: Points, fallback: Fallback, n_jobs: int | None) -> None:
-        self._X, self._distance, self._fallback = X, distance, fallback
-        blank = distance.blank(X)
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._X, self._distance, self._fallback, n_jobs = parts
+        blank = self._distance.blank(self._X)
         self._blank, self._pointed = np.flatnonzero(blank), np.flatnonzero(~blank)
         if len(self._pointed) > 1:  # no progress: fast compared with a search, whose progress would begin at the end
             self._panels = self._make_panels(partial(_candidates.in_threads, n_jobs, share=None))
@@ -378,9 +388,9 @@ class GemmSearch(PanelSearch):
 
     _panels: DensePanels | SparsePanels
 
-    def __init__(self, X: Matrix, distance: Points, fallback: Fallback, *, resident: bool, n_jobs: int | None) -> None:
+    def __init__(self, parts: Parts, *, resident: bool) -> None:
         self._resident = resident
-        super().__init__(X, distance, fallback, n_jobs)
+        super().__init__(parts)
 
     def _make_panels(self, build: Build) -> Any:
         kind = SparsePanels if sparse.issparse(self._X) else DensePanels

@@ -19,6 +19,7 @@ from nearlabel.neighbors.exact._candidates import find_duplicates
 from nearlabel.neighbors.exact._distances import Distance, PointDistance, TreeDistance
 from nearlabel.neighbors.exact._kernel_search import point_search
 from nearlabel.neighbors.exact._metrics import TAKEN_FROM_ROWS, AnyMetric, Heom, NanEuclidean
+from nearlabel.neighbors.exact._panel_search import Parts
 from nearlabel.neighbors.exact._panels import MOST_FEATURES
 from nearlabel.neighbors.exact._segments import Engine, Segment
 from nearlabel.neighbors.optional._device import MOST_FEATURES_OF_DEVICE, device_search
@@ -31,6 +32,7 @@ from nearlabel.utils.validation import (
     check_row_numbers,
     check_width,
     is_mapped,
+    stacked,
 )
 
 _TREE_FEATURES, _TREE_ROWS = 8, 1000  # with at most this many features and at least this many rows, a tree is faster
@@ -207,11 +209,11 @@ class ExactNeighbors(BaseEstimator):
         rows = _segments.stored_alike(_segments.as_rows(self._checked(X, reset=False)), as_sparse=self._as_sparse)
         segments = self._segments[:]
         if self.takes_metric_from_rows:
-            segments, rows = [], _segments.stacked([self._all_rows(), rows])
+            segments, rows = [], stacked([self._all_rows(), rows])
         else:
             self._check_beside(rows)
         while segments and len(segments[-1]) <= _JOINED_UP_TO * rows.shape[0] and not is_mapped(segments[-1].rows):
-            rows = _segments.stacked([segments.pop().all_rows(), rows])
+            rows = stacked([segments.pop().all_rows(), rows])
         if len(segments) == len(self._segments) and not is_mapped(rows):
             rows = rows.copy()  # otherwise they are a copy already; code that reads a stream may reuse its array
         self._set_segments([*segments, self._segment_of(rows)])
@@ -247,7 +249,7 @@ class ExactNeighbors(BaseEstimator):
             raise ValueError(f"rows must leave a training sample, got all {len(gone)} of them.")
         left = _segments.without_some(self._segments, gone)
         if self.takes_metric_from_rows:
-            left = [self._segment_of(_segments.stacked([segment.all_rows() for segment in left]))]
+            left = [self._segment_of(stacked([segment.all_rows() for segment in left]))]
         self._set_segments([self._made_anew(segment) if _is_worth_it(segment) else segment for segment in left])
         return self
 
@@ -328,7 +330,7 @@ class ExactNeighbors(BaseEstimator):
 
     def _all_rows(self) -> Matrix:
         """Return the training samples: the array itself where possible."""
-        return _segments.stacked([segment.all_rows() for segment in self._segments])
+        return stacked([segment.all_rows() for segment in self._segments])
 
     def _made_anew(self, segment: Segment) -> Segment:
         return segment if segment.kept is None else self._segment_of(segment.all_rows())
@@ -359,7 +361,7 @@ class ExactNeighbors(BaseEstimator):
                 f" Manhattan, got 'kd_tree' with metric={self.metric!r}."
             )
         if isinstance(distance, PointDistance) and rows.shape[1] <= MOST_FEATURES:
-            return point_search(rows, distance, BoundsSearch(rows, distance).write, self.n_jobs)
+            return point_search(Parts(rows, distance, BoundsSearch(rows, distance).write, self.n_jobs))
         return BoundsSearch(rows, distance)
 
     def _device_search_of(self, rows: Matrix, distance: Distance) -> Engine:
@@ -373,8 +375,8 @@ class ExactNeighbors(BaseEstimator):
             )
         if self.algorithm == "kd_tree":
             raise ValueError(f"device must be None for a tree, {given} algorithm='kd_tree'.")
-        fallback = BoundsSearch(rows, distance).write
-        return device_search(rows, distance, fallback, point_search, self.device, self.n_jobs)
+        parts = Parts(rows, distance, BoundsSearch(rows, distance).write, self.n_jobs)
+        return device_search(parts, point_search, self.device)
 
     def _takes_tree(self, rows: Matrix) -> bool:
         """Return whether to use a tree: dense rows, and `algorithm` demands it or there are few features."""

@@ -13,7 +13,7 @@ from scipy import sparse
 from nearlabel.neighbors.exact._candidates import DuplicateRows, Result, drop_self, keep_best
 from nearlabel.neighbors.exact._distances import Distance, PointDistance, TreeDistance
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import bytes_per_row, row_blocks
+from nearlabel.utils.validation import bytes_per_row, canonical, row_blocks, stacked
 
 _MORE = 4  # additional neighbours that are requested, at first, in the place of removed ones
 
@@ -167,13 +167,6 @@ def without_some(segments: Sequence[Segment], gone: BoolArray) -> list[Segment]:
     return left
 
 
-def stacked(parts: Sequence[Matrix]) -> Matrix:
-    """Return rows below each other; a single part is returned unchanged."""
-    if len(parts) == 1:
-        return parts[0]
-    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
-
-
 def stored_alike(X: Matrix, *, as_sparse: bool) -> Matrix:
     """Return rows as sparse or dense as others are."""
     if sparse.issparse(X) == as_sparse:
@@ -187,22 +180,7 @@ def as_rows(X: Matrix) -> Matrix:
         X = X.astype(np.float64)
     if not sparse.issparse(X):
         return np.asarray(X)
-    rows = sparse.csr_array(X)
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
-
-
-def as_float_rows(X: Matrix) -> Matrix:
-    """Return float64 rows; sparse ones as a canonical CSR array of our own."""
-    if not sparse.issparse(X):
-        return np.asarray(X, dtype=np.float64)
-    rows = sparse.csr_array(X, dtype=np.float64, copy=True)
-    rows.sum_duplicates()
-    if max(rows.nnz, rows.shape[1]) <= np.iinfo(np.int32).max:  # scikit-learn's sparse Manhattan takes no other index
-        rows.indptr, rows.indices = rows.indptr.astype(np.int32), rows.indices.astype(np.int32)
-    return rows
+    return canonical(sparse.csr_array(X))
 
 
 # Ranks of chosen pairs of training samples, which may be in several segments: for lists that are updated with rows.

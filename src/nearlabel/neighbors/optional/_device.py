@@ -45,7 +45,7 @@ import numpy as np
 
 from nearlabel.neighbors.exact._candidates import CandidateLists, Candidates, Result
 from nearlabel.neighbors.exact._candidates import drop_self as without_own
-from nearlabel.neighbors.exact._panel_search import Fallback, GemmSearch, PanelSearch
+from nearlabel.neighbors.exact._panel_search import GemmSearch, PanelSearch, Parts
 from nearlabel.neighbors.exact._panels import Build, DensePanels, PanelRows, Points
 from nearlabel.neighbors.optional._torch import TorchDevice, device_named
 from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
@@ -258,7 +258,7 @@ _RUNS_AT_LEAST, _RUNS_PER_NEIGHBOR = 256, 2  # of a panel, which a query may ope
 _RESOLVED_AT_A_TIME = 32_000
 
 
-Plain: TypeAlias = Callable[[Matrix, Points, Fallback, int | None], PanelSearch]  # makes the search without a device
+Plain: TypeAlias = Callable[[Parts], PanelSearch]  # makes the search without a device
 
 
 class DeviceSearch(GemmSearch):
@@ -268,20 +268,9 @@ class DeviceSearch(GemmSearch):
     again with two pieces, which cost three products. The search without a device resolves the rest.
     """
 
-    def __init__(
-        self,
-        X: Matrix,
-        distance: Points,
-        fallback: Fallback,
-        plain: Plain,
-        *,
-        device: TorchDevice,
-        n_jobs: int | None,
-        n_pieces: int = 1,
-    ) -> None:
-        self._device, self._n_pieces, self._n_jobs, self._lock = device, n_pieces, n_jobs, Lock()
-        self._plain = plain
-        super().__init__(X, distance, fallback, resident=True, n_jobs=n_jobs)
+    def __init__(self, parts: Parts, plain: Plain, *, device: TorchDevice, n_pieces: int = 1) -> None:
+        self._plain, self._device, self._n_pieces, self._lock = plain, device, n_pieces, Lock()
+        super().__init__(parts, resident=True)
 
     def _make_panels(self, build: Build) -> Any:
         return DevicePanels(self._X, self._distance, self._pointed, build, self._device, self._n_pieces)
@@ -354,14 +343,13 @@ class DeviceSearch(GemmSearch):
 
     @cached_property
     def _next(self) -> PanelSearch:
-        parts = self._X, self._distance, self._fallback
         if self._n_pieces > 1:
-            return self._plain(*parts, self._n_jobs)
-        return DeviceSearch(*parts, self._plain, device=self._device, n_jobs=self._n_jobs, n_pieces=2)
+            return self._plain(self._parts)
+        return DeviceSearch(self._parts, self._plain, device=self._device, n_pieces=2)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be made again where it is loaded: arrays of a device do not exist in another process."""
-        return _made_anew, (self._X, self._distance, self._fallback, self._plain, self._device.name, self._n_jobs)
+        return _made_anew, (self._parts, self._plain, self._device.name)
 
 
 def _group_length(n_rows: int, k: int) -> int:
@@ -370,24 +358,20 @@ def _group_length(n_rows: int, k: int) -> int:
     return next(length for length in halves if length == 1 or n_rows // length >= _GROUPS_PER_NEIGHBOR * k)
 
 
-def device_search(
-    X: Matrix, distance: Points, fallback: Fallback, plain: Plain, device: object, n_jobs: int | None
-) -> DeviceSearch:
+def device_search(parts: Parts, plain: Plain, device: object) -> DeviceSearch:
     """Return the search by a device; raise ValueError or ImportError if it cannot be used here.
 
     `plain` makes the search without a device.
     """
     named = device_named(device)
     check_sums(named)
-    return DeviceSearch(X, distance, fallback, plain, device=named, n_jobs=n_jobs)
+    return DeviceSearch(parts, plain, device=named)
 
 
-def _made_anew(
-    X: Matrix, distance: Points, fallback: Fallback, plain: Plain, device: str, n_jobs: int | None
-) -> PanelSearch:
+def _made_anew(parts: Parts, plain: Plain, device: str) -> PanelSearch:
     """Return the search by a device or, where it cannot be used, the one without, with a warning."""
     try:
-        return device_search(X, distance, fallback, plain, device, n_jobs)
+        return device_search(parts, plain, device)
     except (ImportError, ValueError) as error:
         warnings.warn(f"The search uses no device, and finds the same neighbours, because: {error}", stacklevel=2)
-        return plain(X, distance, fallback, n_jobs)
+        return plain(parts)
