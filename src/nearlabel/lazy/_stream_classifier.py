@@ -17,7 +17,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length
 
 from nearlabel.lazy._mlknn import MLkNN
-from nearlabel.lazy._streams import Drift, KeptRows, Prequential, Watch, f1_of_rows, nearest_learnt
+from nearlabel.lazy._streams import KeptRows, Prequential, Watch, f1_of_rows, nearest_learnt
 from nearlabel.metrics.counts import Comparison
 from nearlabel.models import explain, updates
 from nearlabel.models.explanation import Explanation
@@ -137,14 +137,9 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     (300, 600, 540)
     """
 
-    estimator_: Any
-    n_samples_seen_: int
-    novelty_: Drift | None
-    drift_: Drift | None
     drifts_: list[int]
     classes_: NDArray[Any]
     label_names_: NDArray[Any]
-    n_features_in_: int
     _container: LabelContainer
     _labels: Matrix  # of the remaining or the collected samples
     _rows: KeptRows

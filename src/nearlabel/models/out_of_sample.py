@@ -23,18 +23,9 @@ from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
 
 __all__ = [
-    "Answer",
-    "Fold",
-    "LeaveOneOut",
-    "Needs",
-    "join_answers",
-    "largest_group",
-    "of_groups",
-    "prefit_answer",
-    "rows_of",
-    "splits_of",
-    "splitter_of",
-]
+    "Answer", "Fold", "LeaveOneOut", "Needs", "join_answers", "largest_group", "of_groups", "prefit_answer", "rows_of",
+    "splits_of", "splitter_of",
+]  # fmt: skip
 
 
 class Needs(NamedTuple):

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.sparsefuncs import min_max_axis
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from nearlabel.utils.containers import columns_of, is_frame, kind_of, with_stored_zeros
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
@@ -84,6 +84,13 @@ def check_n_neighbors(n_neighbors: object, n_samples: int, *, leave_one_out: boo
     if k > n_samples:
         raise ValueError(f"n_neighbors must be at most n_samples={n_samples}, got {k}.")
     return k
+
+
+def asked_n_neighbors(search: Any, X: MatrixLike | None, n_neighbors: object) -> int:
+    """Return how many neighbours a fitted search is asked for: None is the number of its constructor."""
+    check_is_fitted(search)
+    wanted = search.n_neighbors if n_neighbors is None else n_neighbors
+    return check_n_neighbors(wanted, search.n_samples_fit_, leave_one_out=X is None)
 
 
 def check_row_numbers(

@@ -26,9 +26,9 @@ from nearlabel.neighbors.optional._device import MOST_FEATURES_OF_DEVICE, device
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
+    asked_n_neighbors,
     check_choice,
     check_integer,
-    check_n_neighbors,
     check_row_numbers,
     check_width,
     is_mapped,
@@ -419,9 +419,7 @@ class ExactNeighbors(BaseEstimator):
         ValueError
             If `n_neighbors` exceeds the number of (other) training samples, or the squared norm of a query overflows.
         """
-        check_is_fitted(self)
-        wanted = self.n_neighbors if n_neighbors is None else n_neighbors
-        k = check_n_neighbors(wanted, self.n_samples_fit_, leave_one_out=X is None)
+        k = asked_n_neighbors(self, X, n_neighbors)
         queries = None if X is None else self._checked(X, reset=False)
         distances, indices = self._kneighbors(queries, k)
         return (distances, indices) if return_distance else indices

@@ -207,8 +207,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         list of tuple of str
             In the order of `label_names_`.
         """
-        names: list[tuple[Any, ...]] = self._answer(lambda present: present.model.predict_labels(X))
-        return names
+        return self._answer(lambda present: present.model.predict_labels(X))
 
     score = score
 
@@ -226,8 +225,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         scores : ndarray of shape (n_queries, n_labels)
             As the classifier returns them.
         """
-        scores: FloatArray = self._answer(lambda present: present.model.predict_proba(X))
-        return scores
+        return self._answer(lambda present: present.model.predict_proba(X))
 
     @_has("decision_function")
     def decision_function(self, X: MatrixLike) -> FloatArray:
@@ -243,8 +241,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         scores : ndarray of shape (n_queries, n_labels)
             As the classifier returns them.
         """
-        scores: FloatArray = self._answer(lambda present: present.model.decision_function(X))
-        return scores
+        return self._answer(lambda present: present.model.decision_function(X))
 
     @_has("predict_topk")
     def predict_topk(self, X: MatrixLike, n_labels: int) -> tuple[FloatArray, IntArray]:

@@ -28,7 +28,7 @@ from nearlabel.neighbors.optional._vector_table import (
 )
 from nearlabel.neighbors.votes import recall
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, MatrixLike
-from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors, row_blocks
+from nearlabel.utils.validation import asked_n_neighbors, check_choice, check_integer, row_blocks
 
 
 class TableNeighbors(BaseEstimator):
@@ -160,10 +160,8 @@ class TableNeighbors(BaseEstimator):
         TableChangedError
             If the table no longer has enough of the training samples; without X, if one is missing.
         """
-        check_is_fitted(self)
+        k = asked_n_neighbors(self, X, n_neighbors)
         self._check_parameters()
-        wanted = self.n_neighbors if n_neighbors is None else n_neighbors
-        k = check_n_neighbors(wanted, self.n_samples_fit_, leave_one_out=X is None)
         queries = self._all_rows() if X is None else validate_data(self, X, dtype=FLOATS, reset=False)
         distances, indices = self._search(queries, k, own=X is None)
         return (distances, indices) if return_distance else indices
