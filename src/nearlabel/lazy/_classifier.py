@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import Tags
@@ -224,7 +223,7 @@ class LazyClassifier(WithProbabilities):
         """Return how many rows of each label set are in each row's group, for a rule that sees label sets."""
         return None
 
-    def _labelsets_of(self, neighbors: Neighbors, random: RandomState, left_out: CSR | None) -> Any:
+    def _labelsets_of(self, neighbors: Neighbors, random: np.random.RandomState, left_out: CSR | None) -> Any:
         """Return the label sets of the neighbours, for a rule that sees them; see `engine.votes_of`."""
         return None
 
@@ -412,7 +411,7 @@ class LabelSetClassifier(LazyClassifier):
     def _labelsets_in(self, groups: Groups) -> CSR:
         return groups.count(self._labelset_of)
 
-    def _labelsets_of(self, neighbors: Neighbors, random: RandomState, left_out: CSR | None) -> NeighborLabelSets:
+    def _labelsets_of(self, neighbors: Neighbors, random: Any, left_out: CSR | None) -> NeighborLabelSets:
         number = self._labelset_of[neighbors.indices]
         frequency = self._frequency[number]
         if left_out is not None:

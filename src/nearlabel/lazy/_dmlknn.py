@@ -12,7 +12,6 @@ from scipy import sparse
 
 from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import LeavingOut
-from nearlabel.lazy._engine import Groups, Votes
 from nearlabel.lazy._mlknn import Bayes, MLkNN, bayes
 from nearlabel.lazy.explain import Account, Evidence, bayes_account
 from nearlabel.metrics import micro_f1
@@ -149,7 +148,7 @@ class DMLkNN(MLkNN):
         else:
             self.delta_ = int(self.delta)
 
-    def _score_votes(self, votes: Votes) -> FloatArray:
+    def _score_votes(self, votes: _engine.Votes) -> FloatArray:
         return self._score_counts(self._vectors.counts_at(self._whole(votes), self.delta_), self._totals)
 
     def _counting(self, leaving_out: LeavingOut) -> LeavingOutOfBoxes:
@@ -166,7 +165,7 @@ class DMLkNN(MLkNN):
                 f"n_neighbors must be at most {k - 1} if delta is selected by leave-one-out, got {k}."
                 " Hint: set delta, or use a search that knows one more neighbour."
             )
-        single = Groups.of(np.arange(self._n_samples))
+        single = _engine.Groups.of(np.arange(self._n_samples))
         leaving_out = LeavingOut.of(self._units(), self._training_lists(), k, single)
         self.delta_scores_ = np.empty(k + 1)
         for self.delta_ in range(k + 1):

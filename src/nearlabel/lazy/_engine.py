@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.random import RandomState
 from scipy import sparse
 from sklearn.utils import check_random_state
 
@@ -293,7 +292,7 @@ class NeighborLabelSets(NamedTuple):
 
     number: IntArray  # (n_queries, n_neighbors)
     frequency: IntArray  # (n_queries, n_neighbors)
-    random: RandomState
+    random: np.random.RandomState
 
 
 def count_votes(neighbors: Neighbors, labels: Matrix, weights: FloatArray | None = None) -> tuple[Matrix, Any]:

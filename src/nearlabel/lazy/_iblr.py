@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.random import RandomState
 from scipy import sparse
 from scipy.special import expit
 from sklearn.utils import check_random_state
@@ -111,7 +110,7 @@ class IBLR(RowClassifier):
         plus: bool = False,
         ridge: float = 1e-8,
         estimator: Any = None,
-        random_state: int | RandomState | None = None,
+        random_state: int | np.random.RandomState | None = None,
         search: NeighborSearch | None = None,
         n_jobs: int | None = None,
     ) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import squareform
 from sklearn.preprocessing import FunctionTransformer
@@ -153,7 +152,7 @@ class MLMLM(WithProbabilities):
         ridge: float | Literal["auto"] = AUTO,
         left_out: str = "exact",
         scoring: MetricLike = "ranking_loss",
-        random_state: int | RandomState | None = 0,
+        random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.power = power
         self.metric = metric
@@ -181,7 +180,7 @@ class MLMLM(WithProbabilities):
         if left_out is not None:
             left_out(scores)
 
-    def _choose_landmarks(self, random: RandomState) -> None:
+    def _choose_landmarks(self, random: np.random.RandomState) -> None:
         equal = equal_rows(self._rows)
         n_samples, n_labelsets = self._rows.shape[0], len(self._frequency)
         most = affordable_landmarks(n_samples, n_labelsets) if self.n_landmarks == AUTO else int(self.n_landmarks)
@@ -203,7 +202,7 @@ class MLMLM(WithProbabilities):
         quantile = np.quantile(apart, _RIDGE_QUANTILE, method="hazen") if len(apart) else 0.0
         return float(np.maximum(least, quantile))
 
-    def _choose_power(self, labels: Matrix, random: RandomState) -> FloatArray | None:
+    def _choose_power(self, labels: Matrix, random: np.random.RandomState) -> FloatArray | None:
         """Choose power and threshold by the scores of rows that are left out; return them if they are of all rows."""
         n_samples, n_judged = labels.shape[0], max(1, _MOST_CELLS // len(self._frequency))
         if n_samples == 1:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
@@ -136,7 +135,7 @@ class NLDD(WithProbabilities):
         scale: str = "standard",
         trials: str = "labels",
         drop_duplicates: bool = False,
-        random_state: int | RandomState | None = None,
+        random_state: int | np.random.RandomState | None = None,
         search: NeighborSearch | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -309,14 +308,14 @@ class NLDD(WithProbabilities):
         )
         return account, has[0]
 
-    def _fit_labels(self, X: Matrix, labels: Matrix, random: RandomState) -> LabelProbabilities:
+    def _fit_labels(self, X: Matrix, labels: Matrix, random: np.random.RandomState) -> LabelProbabilities:
         return LabelProbabilities.fit(self.estimator, X, labels, random, self.n_jobs)
 
     def _prepare(self, X: Matrix, labels: Matrix) -> tuple[FeatureScaling, DoubleDistances]:
         scaling = FeatureScaling.by_deviation(X) if self.scale == "standard" else FeatureScaling(None)
         return scaling, double_distances(clone_search(self.search), scaling(X), labels, self.n_jobs)
 
-    def _pairs_within(self, X: Matrix, labels: Matrix, random: RandomState) -> FloatArray:
+    def _pairs_within(self, X: Matrix, labels: Matrix, random: np.random.RandomState) -> FloatArray:
         """Return Dx, Dy and loss of the pairs of T2 with T1 (Algorithm 1)."""
         order = random.permutation(labels.shape[0])
         T1, T2 = np.split(order, [(len(order) + 1) // 2])

@@ -21,11 +21,9 @@ from nearlabel.lazy._streams import KeptRows, Prequential, Watch, f1_of_rows, ne
 from nearlabel.metrics.counts import Comparison
 from nearlabel.models import explain, updates
 from nearlabel.models.explanation import Explanation
-from nearlabel.models.updates import Labelled, StaleThresholdsWarning, in_columns
 from nearlabel.utils import targets
 from nearlabel.utils.estimators import available_if, score
 from nearlabel.utils.tags import predict_labels
-from nearlabel.utils.targets import LabelContainer, Target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_positive, check_row_numbers, check_rows
 
@@ -140,7 +138,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     drifts_: list[int]
     classes_: NDArray[Any]
     label_names_: NDArray[Any]
-    _container: LabelContainer
+    _container: targets.LabelContainer
     _labels: Matrix  # of the remaining or the collected samples
     _rows: KeptRows
     _waiting: list[Matrix]  # collected samples
@@ -326,21 +324,22 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _arriving(
         self, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None, *, first: bool
-    ) -> tuple[Matrix, Labelled]:
+    ) -> tuple[Matrix, updates.Labelled]:
         """Check new samples, and return them with the label sets of all remaining or collected ones, theirs below."""
         rows = check_rows(self, X, reset=first)
         if first:
             target = targets.check_target(self, y, dtype=np.int8)
-            known, new = Labelled(target.labels[:0], target.container, target.names), Labelled(*target, by_place=True)
+            known = updates.Labelled(target.labels[:0], target.container, target.names)
+            new = updates.Labelled(*target, by_place=True)
         else:
-            known = Labelled(self._labels, self._container, self.label_names_)
+            known = updates.Labelled(self._labels, self._container, self.label_names_)
             new = known.arriving(self, y)
         if new.unknown is not None:
             raise targets.refusal_of_unknown(self, int(new.unknown.sum()))
         check_consistent_length(rows, new.labels)
         return rows, known.joined(new, classes)
 
-    def _gather(self, rows: Matrix, joined: Labelled) -> None:
+    def _gather(self, rows: Matrix, joined: updates.Labelled) -> None:
         """Store rows until they are enough for a model."""
         waiting = [*getattr(self, "_waiting", ()), rows]
         n_enough = min(self.max_rows, max(self.min_rows, self._n_neighbors_asked() + 1))
@@ -351,7 +350,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self._begin(joined)
             self._waiting = waiting
 
-    def _start(self, rows: Matrix, joined: Labelled) -> None:
+    def _start(self, rows: Matrix, joined: updates.Labelled) -> None:
         """Fit the first model, and forget everything of an earlier stream."""
         n_rows = rows.shape[0]
         n_skipped = max(0, n_rows - self.max_rows)
@@ -360,7 +359,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._begin(joined)
         self._drop(np.arange(n_skipped))
 
-    def _begin(self, joined: Labelled) -> None:
+    def _begin(self, joined: updates.Labelled) -> None:
         """Set everything except the model to its state after rows that were not predicted."""
         n_rows = joined.labels.shape[0]
         self._remember(joined)
@@ -372,7 +371,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.drifts_ = []
         self._report()
 
-    def _answer_and_learn(self, rows: Matrix, joined: Labelled) -> None:
+    def _answer_and_learn(self, rows: Matrix, joined: updates.Labelled) -> None:
         n_old, n_new = len(self._rows), rows.shape[0]
         before, truth = joined.labels[:n_old], joined.labels[n_old:]
         answered = Comparison.of(truth, self._predicted(rows, joined))
@@ -391,16 +390,16 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._drop(np.arange(n_old, n_old + n_skipped))
         self._make_room(n_old)
 
-    def _predicted(self, rows: Matrix, joined: Labelled) -> Matrix:
+    def _predicted(self, rows: Matrix, joined: updates.Labelled) -> Matrix:
         """Return the label sets that the present model predicts, with a column for each label."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", StaleThresholdsWarning)  # rows come all the time
+            warnings.simplefilter("ignore", updates.StaleThresholdsWarning)  # rows come all the time
             found = self.estimator_.predict(rows)
         classes = joined.container.classes
         if classes is not None:
             return ((found == classes[-1]) & (len(classes) == 2)).astype(np.int8)[:, np.newaxis]
         labels = targets.as_label_matrix(found, dtype=np.int8)
-        return in_columns(labels, np.arange(labels.shape[1]), len(joined.names))
+        return updates.in_columns(labels, np.arange(labels.shape[1]), len(joined.names))
 
     def _judge(self, answered: Comparison, distances: FloatArray) -> None:
         """Add the predictions for new samples, and the distances to their neighbours, to all figures."""
@@ -428,9 +427,9 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._labels = self._labels[np.delete(np.arange(len(self._rows)), gone)]
         self._rows = self._rows.without(gone)
 
-    def _remember(self, joined: Labelled) -> None:
+    def _remember(self, joined: updates.Labelled) -> None:
         """Set the label sets of the remaining rows, the form of y and the names of the labels."""
-        targets.remember_target(self, Target(joined.labels, joined.container, joined.names))
+        targets.remember_target(self, targets.Target(joined.labels, joined.container, joined.names))
         self._labels = joined.labels
 
     def _base_estimator(self) -> Any:

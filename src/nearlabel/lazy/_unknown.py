@@ -19,7 +19,6 @@ from scipy import sparse
 
 from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import CountsWithout, LeavingOut, Units, count_rows
-from nearlabel.lazy._engine import Groups, Votes, top_of_dense
 from nearlabel.lazy._known_neighbors import CommonSearch, KnownNeighbors, depth_for
 from nearlabel.models.out_of_sample import Answer, Needs
 from nearlabel.neighbors.votes import Neighbors
@@ -75,7 +74,7 @@ class LeavingOutKnown(LeavingOut):
 
 
 @dataclass(frozen=True)
-class Shares(Votes):
+class Shares(_engine.Votes):
     """The scores of each query as votes of a single neighbour: a rule's input if labels are known in different rows."""
 
     def mean_size(self) -> FloatArray:
@@ -272,7 +271,7 @@ class KnownCells:
 
     def _top_of_group(self, group: LabelGroup, neighbors: KnownNeighbors, wanted: int) -> tuple[FloatArray, IntArray]:
         if group.rule is None:
-            scores, labels = top_of_dense(np.zeros((len(neighbors), len(group.labels))), wanted)
+            scores, labels = _engine.top_of_dense(np.zeros((len(neighbors), len(group.labels))), wanted)
         else:
             among = neighbors.among(group.known(self._n_samples), group.rule.n_neighbors_)
             scores, labels = _engine.top_labels(group.rule, among, wanted)
@@ -296,7 +295,7 @@ class KnownCells:
     # Leave-one-out.
 
     def answer_left_out(
-        self, classifier: Any, needs: Needs, groups: Groups, training: KnownNeighbors | None = None
+        self, classifier: Any, needs: Needs, groups: _engine.Groups, training: KnownNeighbors | None = None
     ) -> Answer:
         """Return the predictions of a fit without a row, and without its group, for each training sample.
 
@@ -308,7 +307,7 @@ class KnownCells:
         return self._joined(classifier, parts, self._n_samples, needs)
 
     def _left_out(
-        self, classifier: Any, group: LabelGroup, training: KnownNeighbors, groups: Groups, needs: Needs
+        self, classifier: Any, group: LabelGroup, training: KnownNeighbors, groups: _engine.Groups, needs: Needs
     ) -> Answer:
         known, k = group.known(self._n_samples), classifier.n_neighbors_
         wanted = k + groups.largest - int(not classifier.counts_rows)
@@ -323,7 +322,7 @@ class KnownCells:
         return _engine.answer_from_counts(group.rule, leaving_out, needs)
 
     def _refits(
-        self, classifier: Any, group: LabelGroup, training: KnownNeighbors, groups: Groups, needs: Needs
+        self, classifier: Any, group: LabelGroup, training: KnownNeighbors, groups: _engine.Groups, needs: Needs
     ) -> Answer:
         """Fit again without each group of rows: for labels known in so few rows that all of them are neighbours."""
         known = group.known(self._n_samples)
@@ -355,7 +354,7 @@ def _rule_answer(classifier: Any, rule: Any, neighbors: Neighbors, needs: Needs)
     return _engine.answer(rule, neighbors, Needs(labels=False))
 
 
-def _counts_left_out(rule: Any, known: BoolArray, lists: Neighbors, groups: Groups, needs: Needs) -> Answer:
+def _counts_left_out(rule: Any, known: BoolArray, lists: Neighbors, groups: _engine.Groups, needs: Needs) -> Answer:
     """Return the leave-one-out predictions of a rule that counts rows, by blocks of labels, which are dense here."""
     answers = []
     for some in row_blocks(rule._labels.shape[1], 16 * len(known)):

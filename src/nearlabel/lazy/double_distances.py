@@ -14,7 +14,6 @@ from sklearn.base import clone
 from nearlabel.labels import distinct_labelsets
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.exact import all_pairs
-from nearlabel.neighbors.exact.all_pairs import Distance, Rows, Tile
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import BLOCK_BYTES, as_dense, row_blocks, uneven_blocks
 
@@ -223,8 +222,8 @@ class _Panel(NamedTuple):
 
     row: IntArray
     labelset: IntArray
-    rows: Rows
-    label_rows: Rows
+    rows: all_pairs.Rows
+    label_rows: all_pairs.Rows
 
     @property
     def starts(self) -> IntArray:
@@ -257,29 +256,29 @@ class _Bounds(NamedTuple):
     high: FloatArray
     reach: FloatArray
 
-    def distances(self, distance: Distance, sign: int = 1) -> tuple[FloatArray, FloatArray]:
+    def distances(self, distance: all_pairs.Distance, sign: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return bounds on the distance itself; with sign -1 they are of the largest one."""
         low, high = (self.low, self.high) if sign > 0 else (-self.high, -self.low)
         return _distance_of_bound(distance, low), _distance_of_bound(distance, high)
 
 
-def _distance_of_bound(distance: Distance, bound: FloatArray) -> FloatArray:
+def _distance_of_bound(distance: all_pairs.Distance, bound: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore"):
         return np.nan_to_num(distance.to_distance(bound), nan=0.0)  # a lower bound on a square may be negative
 
 
-def _negative(tile: Tile) -> Tile:
+def _negative(tile: all_pairs.Tile) -> all_pairs.Tile:
     """Return the bounds of the negative ranks."""
 
     def refine(query: IntArray, row: IntArray) -> FloatArray:
         return -tile.refine(query, row)
 
-    return Tile(
+    return all_pairs.Tile(
         -(tile.lower + tile.row_slack), -(tile.base + tile.query_slack), tile.query_slack, tile.row_slack, refine
     )
 
 
-def _least_of_groups(tile: Tile, starts: IntArray) -> _Bounds:
+def _least_of_groups(tile: all_pairs.Tile, starts: IntArray) -> _Bounds:
     """Bound the least rank of each group of rows that lie side by side; rounding here is covered by `margin`."""
     least = np.minimum.reduceat(tile.lower, starts, axis=1)
     slack = tile.query_slack[:, np.newaxis] + np.maximum.reduceat(tile.row_slack, starts)

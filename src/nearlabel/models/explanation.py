@@ -11,7 +11,6 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.utils import tables
-from nearlabel.utils.tables import Grid
 from nearlabel.utils.types import CSR, Table
 from nearlabel.utils.validation import check_choice
 
@@ -201,7 +200,7 @@ class Explanation:
         parts = [[f"<p>{escape(line)}</p>" for line in lines] for lines in (head, [self.rule, self.change])]
         return f"<div>{''.join([*parts[0], *(shown.as_html() for shown in self._grids()), *parts[1]])}</div>"
 
-    def _grids(self) -> Iterator[Grid]:
+    def _grids(self) -> Iterator[tables.Grid]:
         """Yield the parts of the tables that are shown: neighbours, label sets if there are any, labels."""
         chosen = self.labels["chosen"]
         extra = [name for name in self.neighbors if name not in tables.OF_LABELSETS]

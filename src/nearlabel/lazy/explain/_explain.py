@@ -11,7 +11,6 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.lazy import _engine
-from nearlabel.lazy._engine import Votes
 from nearlabel.lazy.explain._flips import FLIP, Account, Evidence, Trial, least_changes, share_nearer
 from nearlabel.models.decision import cut
 from nearlabel.models.explanation import Explanation
@@ -155,7 +154,7 @@ def evidence_of(classifier: Any, query: Neighbors, chosen: IntArray) -> Evidence
     weights = classifier._vote_weights(query)
     n_votes = count.astype(np.intp) if weights is None else carriers.sum(axis=0)
     total = np.ravel(whole.total)[0]
-    votes = Votes(count, total, listed, whole.rows, whole.labelsets)
+    votes = _engine.Votes(count, total, listed, whole.rows, whole.labelsets)
     return Evidence(query, votes, None if weights is None else weights[0], carriers, n_votes, np.isin(listed, chosen))
 
 
@@ -321,7 +320,7 @@ def _account_of_rule(
     if classifier.labels_are_independent:
         first = parts[0] if parts else Account()
         return Account(rule=first.rule, change=first.change, threshold=first.threshold)
-    votes, nobody = Votes(scores, 1, np.arange(len(scores))), np.zeros((0, len(scores)), dtype=np.intp)
+    votes, nobody = _engine.Votes(scores, 1, np.arange(len(scores))), np.zeros((0, len(scores)), dtype=np.intp)
     account: Account = classifier._account(Evidence(Neighbors(scores, nobody), votes, None, nobody, nobody, chosen))
     return account._replace(rule=f"score = votes / known; chosen: {account.rule}", change=NO_FLIP)
 

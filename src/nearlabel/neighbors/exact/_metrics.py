@@ -13,12 +13,11 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 
 from nearlabel.neighbors.exact import _distances
-from nearlabel.neighbors.exact._distances import Distance, Pairs, Rows, Tile
 from nearlabel.utils.types import FloatArray, Matrix
 from nearlabel.utils.validation import as_dense, as_float64, largest_size, row_blocks
 
 
-class AnyMetric(Distance):
+class AnyMetric(_distances.Distance):
     """Any metric of `scipy.spatial.distance.cdist`, or a function of two rows; every pair is computed."""
 
     fills_rows = True
@@ -63,13 +62,13 @@ class AnyMetric(Distance):
                 f" got {self._metric!r}: {error}"
             ) from error
 
-    def prepare(self, X: Matrix) -> Rows:
+    def prepare(self, X: Matrix) -> _distances.Rows:
         """Return the unchanged rows."""
         self._check_sizes(X)
         X = as_float64(X)
-        return Rows(X, X, np.zeros(X.shape[0]))
+        return _distances.Rows(X, X, np.zeros(X.shape[0]))
 
-    def tile(self, queries: Rows, rows: Rows) -> Tile:
+    def tile(self, queries: _distances.Rows, rows: _distances.Rows) -> _distances.Tile:
         """Compute the distance of all pairs: the bounds are exact."""
         distances = self._distances(as_dense(queries.values), as_dense(rows.values))
         if not np.isfinite(distances).all():
@@ -79,7 +78,9 @@ class AnyMetric(Distance):
                 f"metric {self._metric!r} must give finite numbers, got {wrong} for some pair of rows.{hint}"
             )
         nothing = np.zeros(len(queries))
-        return Tile(distances, nothing, nothing, np.zeros(len(rows)), lambda query, row: distances[query, row])
+        return _distances.Tile(
+            distances, nothing, nothing, np.zeros(len(rows)), lambda query, row: distances[query, row]
+        )
 
     def _distances(self, left: FloatArray, right: FloatArray) -> FloatArray:
         if callable(self._metric):
@@ -152,7 +153,7 @@ class RowsWithGaps:
         return self.squares + self.n_gaps
 
 
-class Heom(Distance):
+class Heom(_distances.Distance):
     """√ Σ δ²: δ is a - b where both rows have the feature, and 1 where one or both lack it."""
 
     smallest = _distances.SMALLEST_SQUARED
@@ -176,16 +177,16 @@ class Heom(Distance):
         _distances.check_norms(scaled_up, "squared norm")
         return RowsWithGaps(X, known, gaps, squares, n_gaps)
 
-    def tile(self, queries: RowsWithGaps, rows: RowsWithGaps) -> Tile:
+    def tile(self, queries: RowsWithGaps, rows: RowsWithGaps) -> _distances.Tile:
         """Bound the rank of all pairs, minus the query's own norm, by one product."""
         error = _rounding(rows)
         left = _beside(queries.known * queries.known, queries.gaps, 2.0 * queries.known, queries.gaps)
         right = _beside(rows.gaps, rows.known * rows.known, rows.known, rows.gaps)
         lower = rows.norms * (1 - error) - _distances.inner_products(left, right)
         base, slack = queries.norms * (1 - error) - _TINY, 2 * (error * queries.norms + _TINY)
-        return Tile(lower, base, slack, 2 * error * rows.norms, _distances.refining(self, queries, rows))
+        return _distances.Tile(lower, base, slack, 2 * error * rows.norms, _distances.refining(self, queries, rows))
 
-    def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
+    def ranks(self, queries: Matrix, rows: Matrix, pairs: _distances.Pairs) -> FloatArray:
         """Sum the squared differences, and 1 for each feature that a row lacks."""
         return _distances.sum_over_features(queries, rows, pairs, np.subtract, partial(_square_or, 1.0))
 
@@ -197,7 +198,7 @@ class Heom(Distance):
 class NanEuclidean(Heom):
     """√ (d/n Σ (a - b)²) over the n of d features that both rows have; infinite if they have none in common."""
 
-    def tile(self, queries: RowsWithGaps, rows: RowsWithGaps) -> Tile:
+    def tile(self, queries: RowsWithGaps, rows: RowsWithGaps) -> _distances.Tile:
         """Bound the sum of squares of all pairs as above; how many features they have in common is exact."""
         n_features, error = rows.values.shape[1], _rounding(rows)
         left = _beside(queries.known * queries.known, queries.gaps, 2.0 * queries.known)
@@ -210,9 +211,11 @@ class NanEuclidean(Heom):
         )
         lower = _scaled_up(lower, common, n_features)
         slack, row_slack = 2 * n_features * error * queries.norms + _TINY, 2 * n_features * error * rows.norms
-        return Tile(lower, np.full(len(queries), -_TINY), slack, row_slack, _distances.refining(self, queries, rows))
+        return _distances.Tile(
+            lower, np.full(len(queries), -_TINY), slack, row_slack, _distances.refining(self, queries, rows)
+        )
 
-    def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
+    def ranks(self, queries: Matrix, rows: Matrix, pairs: _distances.Pairs) -> FloatArray:
         """Sum the squared differences of known values, and scale the sum up by the share of them."""
         n_features = queries.shape[1]
         squares = _distances.sum_over_features(queries, rows, pairs, np.subtract, partial(_square_or, 0.0))

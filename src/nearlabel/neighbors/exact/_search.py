@@ -16,12 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nearlabel.neighbors.exact import _distances, _segments
 from nearlabel.neighbors.exact._bounds_search import BoundsSearch, TreeSearch
 from nearlabel.neighbors.exact._candidates import find_duplicates
-from nearlabel.neighbors.exact._distances import Distance, PointDistance, TreeDistance
 from nearlabel.neighbors.exact._kernel_search import point_search
 from nearlabel.neighbors.exact._metrics import TAKEN_FROM_ROWS, AnyMetric, Heom, NanEuclidean
 from nearlabel.neighbors.exact._panel_search import Parts
 from nearlabel.neighbors.exact._panels import MOST_FEATURES
-from nearlabel.neighbors.exact._segments import Engine, Segment
 from nearlabel.neighbors.optional._device import MOST_FEATURES_OF_DEVICE, device_search
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
@@ -294,7 +292,7 @@ class ExactNeighbors(BaseEstimator):
         return partial(self._segment_of(rows).nearest, n_jobs=self.n_jobs)
 
     @property
-    def distance(self) -> Distance:
+    def distance(self) -> _distances.Distance:
         """The distance of the metric: its ranks order the neighbours. Fitted only if it depends on the samples."""
         distance = distance_named(self.metric, self.metric_params)
         if self.takes_metric_from_rows:
@@ -314,28 +312,28 @@ class ExactNeighbors(BaseEstimator):
         distance.fit(self.take(np.arange(min(self.n_samples_fit_, _SOME))))
         _distances.check_all(rows, distance)
 
-    def _set_segments(self, segments: list[Segment]) -> None:
+    def _set_segments(self, segments: list[_segments.Segment]) -> None:
         self._segments = segments
         self.n_samples_fit_ = sum(map(len, segments))
 
-    def _segment_of(self, rows: Matrix) -> Segment:
+    def _segment_of(self, rows: Matrix) -> _segments.Segment:
         """Return rows with the engine that searches in them."""
         distance = distance_named(self.metric, self.metric_params)
         distance.fit(rows)
         # Finding equal rows is too slow where each may be read from a disk, or by a slow metric.
-        quick = isinstance(distance, PointDistance | TreeDistance) and not is_mapped(rows)
+        quick = isinstance(distance, _distances.PointDistance | _distances.TreeDistance) and not is_mapped(rows)
         duplicates = find_duplicates(rows) if quick else None
         rows = rows if duplicates is None else rows[duplicates.first]
-        return Segment(rows, duplicates, engine=self._engine_of(rows, distance))
+        return _segments.Segment(rows, duplicates, engine=self._engine_of(rows, distance))
 
     def _all_rows(self) -> Matrix:
         """Return the training samples: the array itself where possible."""
         return stacked([segment.all_rows() for segment in self._segments])
 
-    def _made_anew(self, segment: Segment) -> Segment:
+    def _made_anew(self, segment: _segments.Segment) -> _segments.Segment:
         return segment if segment.kept is None else self._segment_of(segment.all_rows())
 
-    def _joined(self) -> Segment:
+    def _joined(self) -> _segments.Segment:
         """Return all remaining rows as one segment, and search in it from now on."""
         if len(self._segments) > 1 or self._segments[0].kept is not None:
             self._segments = [self._segment_of(self._all_rows())]
@@ -347,28 +345,28 @@ class ExactNeighbors(BaseEstimator):
         check_width(rows)
         return rows
 
-    def _engine_of(self, rows: Matrix, distance: Distance) -> Engine:
+    def _engine_of(self, rows: Matrix, distance: _distances.Distance) -> _segments.Engine:
         check_choice("algorithm", self.algorithm, ("auto", "brute", "kd_tree"))
         if self.n_jobs is not None:
             check_integer("n_jobs", self.n_jobs, low=-(2**31))
         if self.device is not None:
             return self._device_search_of(rows, distance)
-        if isinstance(distance, TreeDistance) and self._takes_tree(rows):
+        if isinstance(distance, _distances.TreeDistance) and self._takes_tree(rows):
             return TreeSearch(rows, distance)
         if self.algorithm == "kd_tree":
             raise ValueError(
                 "algorithm must be 'auto' or 'brute' for sparse rows, and for other metrics than Euclidean and"
                 f" Manhattan, got 'kd_tree' with metric={self.metric!r}."
             )
-        if isinstance(distance, PointDistance) and rows.shape[1] <= MOST_FEATURES:
+        if isinstance(distance, _distances.PointDistance) and rows.shape[1] <= MOST_FEATURES:
             return point_search(Parts(rows, distance, BoundsSearch(rows, distance).write, self.n_jobs))
         return BoundsSearch(rows, distance)
 
-    def _device_search_of(self, rows: Matrix, distance: Distance) -> Engine:
+    def _device_search_of(self, rows: Matrix, distance: _distances.Distance) -> _segments.Engine:
         given = f"got {self.device!r} with"
         if self._as_sparse:
             raise ValueError(f"device must be None for sparse rows, got {self.device!r}.")
-        if not isinstance(distance, PointDistance) or rows.shape[1] > MOST_FEATURES_OF_DEVICE:
+        if not isinstance(distance, _distances.PointDistance) or rows.shape[1] > MOST_FEATURES_OF_DEVICE:
             raise ValueError(
                 "device must be None for other metrics than 'euclidean', 'sqeuclidean' and 'cosine', and for more than"
                 f" {MOST_FEATURES_OF_DEVICE} features, {given} metric={self.metric!r} and {rows.shape[1]} features."
@@ -451,7 +449,7 @@ class ExactNeighbors(BaseEstimator):
         return tags
 
 
-def _is_worth_it(segment: Segment) -> bool:
+def _is_worth_it(segment: _segments.Segment) -> bool:
     """Return whether enough rows were removed from a segment to build it again from the others."""
     removed = segment.n_rows - len(segment)
     return removed * _JOINED_UP_TO > len(segment) and not is_mapped(segment.rows)
@@ -460,8 +458,8 @@ def _is_worth_it(segment: Segment) -> bool:
 # The distances of the metrics' names.
 
 _ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
-_WITH_MISSING: dict[Any, Callable[[], Distance]] = {"heom": Heom, "nan_euclidean": NanEuclidean}
-_DISTANCES: dict[Any, Callable[[], Distance]] = {
+_WITH_MISSING: dict[Any, Callable[[], _distances.Distance]] = {"heom": Heom, "nan_euclidean": NanEuclidean}
+_DISTANCES: dict[Any, Callable[[], _distances.Distance]] = {
     "euclidean": _distances.Euclidean,
     "sqeuclidean": _distances.SquaredEuclidean,
     "cityblock": _distances.Manhattan,
@@ -470,7 +468,7 @@ _DISTANCES: dict[Any, Callable[[], Distance]] = {
 }
 
 
-def distance_named(metric: str | Callable[..., float], params: dict[str, Any] | None) -> Distance:
+def distance_named(metric: str | Callable[..., float], params: dict[str, Any] | None) -> _distances.Distance:
     """Return the distance of a metric, given by name or as a function of two rows."""
     if not isinstance(metric, str) and not callable(metric):
         raise TypeError(f"metric must be a name or a function of two rows, got {metric!r}.")
