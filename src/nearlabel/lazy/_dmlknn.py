@@ -13,7 +13,7 @@ from scipy import sparse
 from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import LeavingOut
 from nearlabel.lazy._mlknn import Bayes, MLkNN, bayes
-from nearlabel.lazy.explain import Account, Evidence, bayes_account
+from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.metrics import micro_f1
 from nearlabel.models.out_of_sample import Needs
 from nearlabel.neighbors.votes import Weights
@@ -188,13 +188,8 @@ class DMLkNN(MLkNN):
 
     def _account(self, evidence: Evidence) -> Account:
         counts = self._vectors.counts_at(self._whole(evidence.votes)[np.newaxis], self.delta_)[:, 0]
-        return bayes_account(
-            self._bayes(counts, self._totals[:, 0]),
-            {"without_in_box": counts[0], "with_in_box": counts[1]},
-            rule="score >= 0.5",
-            scores=self._words,
-            settings={"n_samples": self._n_samples, "smoothing": self._smoothing, "delta": self.delta_},
-        )
+        known = {"without_in_box": counts[0], "with_in_box": counts[1]}
+        return self._account_of(self._bayes(counts, self._totals[:, 0]), known, delta=self.delta_)
 
 
 # Training samples counted in a box around the votes of a query: the rows whose votes are near for every label at

@@ -360,8 +360,7 @@ class NeighborsSweep:
             asked = self.answers(labels=False)
             # In bytes, the products of a user's function could overflow.
             values = [value(_as_numbers(truth), answer.scores) for _, truth, answer in asked]
-            table = {"value": np.array(values)}
-            table = {"n_neighbors": np.array(self.candidates), **table}
+            table = {"n_neighbors": np.array(self.candidates), "value": np.array(values)}
             best = int(table["n_neighbors"][table["value"].argmax()])
         self._use(best)
         self.classifier.cv_results_ = table

@@ -107,10 +107,9 @@ def partial_fit(
     joined = known.joined(new._replace(labels=labels, unknown=params["unknown"]), classes)
     updated = _copied(self)
     updated.search_.add(rows)
-    _take_labels(updated, joined)
+    _take_labels(updated, joined, added=n_added)
     updated._sample_weight = _appended(self._sample_weight, params.get("sample_weight"), n_old, n_added, 1.0)
     updated._row_names = _appended(self._row_names, params["names"], n_old, n_added, "")
-    _count_change(updated, added=n_added)
 
     def follow() -> None:
         lists, changed = self._lists.with_added(updated.search_)
@@ -169,10 +168,9 @@ def forget(self: Any, rows: ArrayLike) -> Any:
     updated = _copied(self)
     updated.search_.remove(gone)
     known = _labelled(self)
-    _take_labels(updated, known._replace(labels=known.labels[left]))
+    _take_labels(updated, known._replace(labels=known.labels[left]), forgotten=len(gone))
     updated._sample_weight = None if self._sample_weight is None else self._sample_weight[left]
     updated._row_names = None if self._row_names is None else self._row_names[left]
-    _count_change(updated, forgotten=len(gone))
 
     def follow() -> None:
         lists, changed = self._lists.without(updated.search_, gone)
@@ -262,7 +260,7 @@ def _with_classes(classifier: Any, classes: ArrayLike) -> Any:
     updated, known = _copied(classifier), _labelled(classifier)
     joined = known.joined(Labelled(known.labels[:0], known.container, known.names), classes)
     _take_labels(updated, joined)
-    updated.changes_ = {**updated.changes_, "new_labels": []}
+    updated.changes_, updated.n_neighbors_stale_ = classifier.changes_, False
     return _finish(classifier, updated, joined.unknown, lambda: _count_all(updated))
 
 
@@ -272,19 +270,16 @@ def _labelled(classifier: Any) -> Labelled:
     return Labelled(classifier._labels, classifier._container, classifier.label_names_, unknown)
 
 
-def _take_labels(updated: Any, joined: Labelled) -> None:
-    """Set label sets, the form of y and the names of the labels."""
-    n_known = len(updated.label_names_)
+def _take_labels(updated: Any, joined: Labelled, added: int = 0, forgotten: int = 0) -> None:
+    """Set label sets, the form of y and the names of the labels; record how many rows were added or removed."""
+    known, new = updated.changes_, joined.names[len(updated.label_names_) :].tolist()
     remember_target(updated, Target(joined.labels, joined.container, joined.names))
     updated._remember_labels(joined.labels)
-    new = [*updated.changes_["new_labels"], *joined.names[n_known:].tolist()]
-    updated.changes_ = {**updated.changes_, "new_labels": new}
-
-
-def _count_change(updated: Any, added: int = 0, forgotten: int = 0) -> None:
-    """Record that rows were added or removed."""
-    known = updated.changes_
-    updated.changes_ = {**known, "added": known["added"] + added, "forgotten": known["forgotten"] + forgotten}
+    updated.changes_ = {
+        "added": known["added"] + added,
+        "forgotten": known["forgotten"] + forgotten,
+        "new_labels": [*known["new_labels"], *new],
+    }
     updated.n_neighbors_stale_ = not isinstance(updated.n_neighbors, numbers.Integral)
 
 

@@ -44,7 +44,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     """
 
     _takes_constant_labels: ClassVar[bool] = False
-    _takes_unknown: ClassVar[bool] = False  # `_learn` then has an argument `unknown`, see `Problem`
+    _takes_unknown: ClassVar[bool] = False  # `_learn` then has an argument `unknown`: the mask, or None
     _threshold: ClassVar[float] = 0.5
     _label_dtype: ClassVar[LabelType] = np.int64  # type of the label sets for `_learn`
 

@@ -100,7 +100,12 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         TypeError
             If a parameter is of the wrong type.
         """
-        return self._fit(X)
+        check_share("level", self.level)
+        rows = check_rows(self, X)
+        check_n_neighbors(self.n_neighbors, rows.shape[0], leave_one_out=True)
+        self.search_ = fitted_search(self.search, rows)
+        self.training_distances_ = np.sort(self._distances(self.search_, None))
+        return self
 
     def fit_predict(self, X: MatrixLike, y: Any = None) -> IntArray:
         """Fit, and return which training samples are novel compared with the others.
@@ -117,7 +122,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         inside : ndarray of int of shape (n_samples,)
             -1 where the sample is novel, else 1: at most the share `level` of the samples is novel.
         """
-        distances = self._distances(self._fit(X).search_, None)
+        distances = self._distances(self.fit(X).search_, None)
         return self._inside(self._n_at_least(distances) / len(distances))
 
     def predict(self, X: MatrixLike) -> IntArray:
@@ -206,14 +211,6 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         usual = detector._distances(fitted.search_, None) if distances is None else distances
         detector.training_distances_ = np.sort(usual)
         return detector
-
-    def _fit(self, X: MatrixLike) -> Self:
-        check_share("level", self.level)
-        rows = check_rows(self, X)
-        check_n_neighbors(self.n_neighbors, rows.shape[0], leave_one_out=True)
-        self.search_ = fitted_search(self.search, rows)
-        self.training_distances_ = np.sort(self._distances(self.search_, None))
-        return self
 
     def _distances(self, search: Any, X: Any) -> FloatArray:
         """Return the mean distance of samples, or of the training samples, to their neighbours."""

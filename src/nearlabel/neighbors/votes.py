@@ -1,4 +1,4 @@
-"""What any search is asked, and the neighbours that it finds: their votes, whether they are useful, and its recall.
+"""The contract of a search, and the neighbours that it finds: their votes, whether they are useful, and the recall.
 
 A user's own search is asked by its public methods, and its results are checked.
 """

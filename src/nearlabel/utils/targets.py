@@ -402,14 +402,6 @@ def _object_floats(values: Any) -> FloatArray | None:
 # Checked training data: samples, and label sets with possibly unknown cells.
 
 
-class Problem(NamedTuple):
-    """Samples (n_samples, n_features), label sets (n_samples, n_labels) and the mask of unknown cells or None."""
-
-    X: Matrix
-    labels: Matrix
-    unknown: Matrix | None
-
-
 def check_problem(
     estimator: Any,
     X: MatrixLike,
@@ -418,8 +410,8 @@ def check_problem(
     takes_unknown: bool = False,
     takes_dask: bool = False,
     label_dtype: LabelType = np.int64,
-) -> Problem:
-    """Return training samples and label sets, dense or CSR, and set the classifier's attributes of y.
+) -> tuple[Matrix, Matrix, Matrix | None]:
+    """Return X, label sets, dense or CSR, and the mask of unknown cells or None; set the classifier's attributes of y.
 
     A dask array y is gathered; X is converted by `check_rows`, and y by `as_label_matrix`.
 
@@ -435,7 +427,7 @@ def check_problem(
         raise refusal_of_unknown(estimator, int(unknown.sum()))
     check_consistent_length(X, target.labels)
     remember_target(estimator, target)
-    return Problem(X, target.labels, unknown)
+    return X, target.labels, unknown
 
 
 def check_partial_target(

@@ -182,25 +182,6 @@ class Account(NamedTuple):
     threshold: Any = np.nan  # of all labels, or of each listed one; NaN where no threshold decides
 
 
-def bayes_account(bayes: Any, counts: Table, **others: Any) -> Account:
-    """Return the account of a rule that decides by Bayes' rule from counted rows.
-
-    Takes the probabilities of the listed labels, each (2, n_listed), and the columns of their counts.
-    """
-    columns = {
-        "prior": bayes.priors[1],
-        "prior_without": bayes.priors[0],
-        "likelihood": bayes.likelihood[1],
-        "likelihood_without": bayes.likelihood[0],
-    }
-    return Account(
-        columns={**columns, **counts},
-        shown=("prior", "likelihood", "likelihood_without"),
-        threshold=0.5,
-        **others,
-    )
-
-
 def share_nearer(distances: FloatArray, usual: FloatArray) -> FloatArray:
     """Return, for each mean distance of a query, the share of usual ones (n_samples,) that are below it."""
     return np.asarray(np.searchsorted(np.sort(usual), distances, side="left") / len(usual))

@@ -305,7 +305,7 @@ class TrainingLists:
     needed : int
         How many neighbours of each row must be known, if there are as many other rows.
     indices : ndarray of int of shape (n_samples, width)
-        Nearest first; -1 after the last known one. Of the smallest type, at least int32.
+        Nearest first; -1 after the last known one. The type is the smallest possible, at least int32.
     lengths : ndarray of int of shape (n_samples,)
         How many are known.
     distances : ndarray of shape (n_samples, width), default=None

@@ -100,6 +100,7 @@ class DaskNeighbors(BaseEstimator):
     """
 
     takes_dask_arrays = True
+    takes_metric_from_rows = False  # `fit` refuses a metric that changes with the training samples
 
     def __init__(
         self,
@@ -277,11 +278,6 @@ class DaskNeighbors(BaseEstimator):
     def distance(self) -> Distance:
         """The distance of the metric: its ranks order the neighbours."""
         return distance_named(self.metric, self.metric_params)
-
-    @property
-    def takes_metric_from_rows(self) -> bool:
-        """Whether the metric itself changes with the training samples: never, as `fit` refuses such a metric."""
-        return False
 
     def kneighbors(
         self, X: MatrixLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
