@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.labels import distinct_labelsets
-from nearlabel.lazy._distance_regression import DistanceRegression, LeftOut
+from nearlabel.lazy._distance_regression import DistanceRegression
 from nearlabel.lazy.explain import Account, Explanation, OtherRule, explain, make_explanation, share_nearer
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import Evaluation
@@ -284,9 +284,11 @@ class MLMLM(WithProbabilities):
                 np.subtract.at(counts, (group[:, np.newaxis], labelset[group]), 1)
                 landmarks, n_own = np.unique(self._landmark_of[rows[group]], return_counts=True)
                 leaving.append(landmarks[(landmarks >= 0) & (n_own == n_equal[landmarks])])
-            left_out = LeftOut(distances, labelset, positions, leaving)
-            predict = self._regression.predict_press if self.left_out == "press" else self._regression.predict_left_out
-            yield rows, Candidates.of(predict(left_out), counts)
+            if self.left_out == "press":
+                predicted = self._regression.predict_press(distances, labelset)
+            else:
+                predicted = self._regression.predict_left_out(distances, labelset, positions, leaving)
+            yield rows, Candidates.of(predicted, counts)
 
     def loo_predict_proba(self, groups: ArrayLike | None = None) -> FloatArray:
         """Return leave-one-out scores: for each training sample, its scores by a fit to all others.
