@@ -7,7 +7,7 @@ above a threshold. `nearlabel.lazy` uses the same classes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
@@ -126,7 +126,12 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame,
             CSR if its columns were sparse. For a one-dimensional y, the predicted classes.
         """
-        labels = self._with_constant(self._decide, X, np.int64)
+        queries = self._queries(X)
+        if self._all_vary:
+            return self._container.wrap(self._decide(queries))
+        labels: IntArray = np.tile(self._carried_by_all, (queries.shape[0], 1))
+        if len(self._varying):
+            labels[:, self._varying] = as_dense(self._decide(queries))
         return self._container.wrap(labels)
 
     predict_labels = predict_labels
@@ -143,16 +148,6 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _decide(self, X: Matrix) -> Matrix:
         """Return label sets (n_queries, n_labels), dense or CSR."""
         return cut(self._score(X), self._threshold)
-
-    def _with_constant(self, answer: Callable[[Matrix], Matrix], X: MatrixLike, dtype: type) -> Matrix:
-        """Return label sets or scores of queries: of the varying labels as a function answers, the others' own."""
-        queries = self._queries(X)
-        if self._all_vary:
-            return answer(queries)
-        every: NDArray[Any] = np.tile(self._carried_by_all.astype(dtype), (queries.shape[0], 1))
-        if len(self._varying):
-            every[:, self._varying] = as_dense(answer(queries))
-        return every
 
     def _check_parameters(self) -> None:
         """Raise an error unless the method's own parameters are valid."""
@@ -328,7 +323,12 @@ class WithProbabilities(MultilabelClassifier):
             One array, never a list; column l is the score that label l applies, 0 or 1 for a label with one class. For
             a one-dimensional y, one column per class.
         """
-        scores = self._with_constant(self._score, X, np.float64)
+        queries = self._queries(X)
+        if self._all_vary:
+            return self._container.probabilities(self._score(queries))
+        scores = np.tile(self._carried_by_all.astype(np.float64), (queries.shape[0], 1))
+        if len(self._varying):
+            scores[:, self._varying] = self._score(queries)
         return self._container.probabilities(scores)
 
 
