@@ -106,7 +106,7 @@ class PackedPoints:
     @cached_property
     def structure(self) -> kernels.PointsStructure:
         """The argument of the kernel; valid as long as this object lives."""
-        others = kernels.addresses(self.units, self.squares, self.norms, self.rests)
+        others = [array.ctypes.data for array in (self.units, self.squares, self.norms, self.rests)]
         return kernels.PointsStructure(self.packed.ctypes.data, len(self.norms), self.depth, self.n_features, *others)
 
     def goes_with(self, queries: PackedPoints) -> bool:
@@ -165,7 +165,8 @@ class KernelLists:
     @cached_property
     def structure(self) -> kernels.ListsStructure:
         """The argument of the kernel; valid as long as this object lives."""
-        pointers = kernels.addresses(self.limit, self._found, self._n_candidates, self._n_sifted, self.unresolved)
+        arrays = self.limit, self._found, self._n_candidates, self._n_sifted, self.unresolved
+        pointers = [array.ctypes.data for array in arrays]
         return kernels.ListsStructure(self.n_neighbors, self._found.shape[1], self.exact, self._absolute, *pointers)
 
     def panel_seen(self) -> None:
@@ -214,7 +215,7 @@ class SparseQueries:
     def structure(self) -> kernels.SparseQueriesStructure:
         """The argument of the kernel; valid as long as this object lives."""
         arrays = self.starts, self.features, self.values, self.squares, self.norms, self.rests
-        return kernels.SparseQueriesStructure(len(self.norms), *kernels.addresses(*arrays))
+        return kernels.SparseQueriesStructure(len(self.norms), *[array.ctypes.data for array in arrays])
 
 
 @dataclass(frozen=True)
@@ -267,7 +268,7 @@ class SparseColumns:
             *(self.stored, self.before, self.starts, self.columns, self.rows, self.values, self.dense),
             *(self.squares, self.norms, self.rests),
         )
-        pointers = kernels.addresses(*arrays)
+        pointers = [array.ctypes.data for array in arrays]
         return kernels.SparseRowsStructure(
             len(self.norms), self.n_features, self.n_terms, self.dense.shape[1], *pointers
         )

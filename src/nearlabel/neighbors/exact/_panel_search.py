@@ -25,7 +25,6 @@ from scipy import sparse
 
 from nearlabel.neighbors.exact import _candidates
 from nearlabel.neighbors.exact._candidates import CandidateLists, Candidates, Result, Runs, Share
-from nearlabel.neighbors.exact._candidates import drop_self as without_own
 from nearlabel.neighbors.exact._panels import RUN, Build, DensePanels, Operand, Panel, Points, SparsePanels
 from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import row_blocks
@@ -292,11 +291,22 @@ class PanelSearch(ABC):
         order = np.concatenate([self._blank[:k], self._pointed[:k]])[:k]
         ranks = np.where(np.arange(k) < len(self._blank), -1.0, 1.0)
         answer = np.tile(ranks, (len(numbers), 1)), np.tile(order, (len(numbers), 1))
-        result.ranks[numbers], result.indices[numbers] = without_own(*answer, numbers) if drop_self else answer
+        if drop_self:
+            answer = _candidates.drop_self(*answer, numbers)
+        result.ranks[numbers], result.indices[numbers] = answer
 
     def _pairs(self, members: Sequence[QueryPanel]) -> Iterator[tuple[QueryPanel, QueryPanel]]:
-        """Yield the pairs of a group in the order in which they are compared."""
-        return pairs_of(members)
+        """Yield all pairs of a group in the order in which they are compared.
+
+        A few members soon have all theirs, and consecutive pairs seldom share a member. The first lets finishing
+        overlap with multiplying, the second keeps threads from waiting for the same lock.
+        """
+        few, rest = members[:_COMPLETED_AT_A_TIME], members[_COMPLETED_AT_A_TIME:]
+        yield from combinations(few, 2)
+        for shift in range(len(rest)):
+            yield from ((member, rest[(shift + place) % len(rest)]) for place, member in enumerate(few))
+        if rest:
+            yield from self._pairs(rest)
 
     def _panels_per_group(self, n_neighbors: int) -> int:
         """Return how many panels may have their candidates in memory."""
@@ -342,19 +352,6 @@ def _is_complete(member: QueryPanel) -> bool:
     with member.lock:
         member.n_left -= 1
         return member.n_left == 0
-
-
-def pairs_of(members: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield all pairs, so that a few members soon have all theirs, and consecutive pairs seldom share a member.
-
-    The first lets finishing overlap with multiplying, the second keeps threads from waiting for the same lock.
-    """
-    few, rest = members[:_COMPLETED_AT_A_TIME], members[_COMPLETED_AT_A_TIME:]
-    yield from combinations(few, 2)
-    for shift in range(len(rest)):
-        yield from ((member, rest[(shift + place) % len(rest)]) for place, member in enumerate(few))
-    if rest:
-        yield from pairs_of(rest)
 
 
 def _joined(parts: list[IntArray]) -> IntArray:

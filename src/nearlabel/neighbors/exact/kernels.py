@@ -294,7 +294,8 @@ class StumpRuns:
     @property
     def structure(self) -> StumpRunsStructure:
         """What the kernel takes."""
-        return StumpRunsStructure(self.n_runs, *addresses(self._starts, self._rows, self._has_threshold))
+        arrays = (array.ctypes.data for array in (self._starts, self._rows, self._has_threshold))
+        return StumpRunsStructure(self.n_runs, *arrays)
 
 
 def least_z(runs: StumpRuns, weights: FloatArray, reached: BoolArray | None = None) -> FloatArray | None:
@@ -340,12 +341,7 @@ def is_valid_csr(rows: CSR) -> bool:
 
 
 def _csr_structure(rows: CSR) -> CsrStructure:
-    return CsrStructure(*addresses(rows.data, rows.indices, rows.indptr))
-
-
-def addresses(*arrays: NDArray[Any]) -> list[int]:
-    """Return where arrays are in memory; valid as long as they live."""
-    return [array.ctypes.data for array in arrays]
+    return CsrStructure(rows.data.ctypes.data, rows.indices.ctypes.data, rows.indptr.ctypes.data)
 
 
 def check_code(code: int) -> None:

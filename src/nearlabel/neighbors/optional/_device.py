@@ -43,8 +43,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from nearlabel.neighbors.exact._candidates import CandidateLists, Candidates, Result
-from nearlabel.neighbors.exact._candidates import drop_self as without_own
+from nearlabel.neighbors.exact._candidates import CandidateLists, Candidates, Result, drop_self
 from nearlabel.neighbors.exact._panel_search import GemmSearch, PanelSearch, Parts
 from nearlabel.neighbors.exact._panels import Build, DensePanels, PanelRows, Points
 from nearlabel.neighbors.optional._torch import TorchDevice, device_named
@@ -284,7 +283,7 @@ class DeviceSearch(GemmSearch):
         if queries is not None:
             return super().nearest(queries, k, n_jobs)
         found = super().nearest(self._X, k + 1, n_jobs)
-        return Result(*without_own(*found, np.arange(self._X.shape[0])))
+        return Result(*drop_self(*found, np.arange(self._X.shape[0])))
 
     def _compare(self, lists: CandidateLists, panel: Any, operand: Any, queries: IntArray, takes: BoolArray) -> None:
         with self._lock:  # the scores of one tile at a time are in the device's memory
