@@ -258,7 +258,7 @@ def test_small_blocks_change_nothing(monkeypatch):
     X, y = problem()
     expected = audit(MLkNN(3).fit(X, y))
     for function in ("row_blocks", "uneven_blocks"):
-        monkeypatch.setattr(f"nearlabel.utils.arrays.{function}.__defaults__", (1000,))
+        monkeypatch.setattr(f"nearlabel.utils.validation.{function}.__defaults__", (1000,))
     monkeypatch.setattr("nearlabel.audit._cells._MOST_KEPT", 10)
     assert audit(MLkNN(3).fit(X, y)) == expected
 

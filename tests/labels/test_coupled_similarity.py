@@ -79,7 +79,7 @@ def test_blocks_change_nothing(monkeypatch):
         ]
         whole = [coupled_similarity(X, Y, **some) for some in options]
         with monkeypatch.context() as patch:
-            patch.setattr("nearlabel.utils.arrays.uneven_blocks.__defaults__", (2000,))
+            patch.setattr("nearlabel.utils.validation.uneven_blocks.__defaults__", (2000,))
             parts = [coupled_similarity(X, Y, **some) for some in options]
         np.testing.assert_array_equal(parts, whole)
 

@@ -273,7 +273,7 @@ def test_blocks_and_neighbouring_queries_change_nothing(problem, plus, monkeypat
     np.testing.assert_array_equal(model.predict_proba(sparse.csr_array(queries)), scores)
     for store, keep in ((sparse.csr_array, np.asarray), (np.asarray, sparse.csr_array)):
         np.testing.assert_array_equal(IBLR(6, plus=plus).fit(store(X), keep(Y)).predict_proba(queries), scores)
-    monkeypatch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (1000,))
+    monkeypatch.setattr("nearlabel.utils.validation.row_blocks.__defaults__", (1000,))
     np.testing.assert_array_equal(model.predict(queries), labels)
     np.testing.assert_array_equal(model.predict_proba(queries), scores)
     np.testing.assert_array_equal(IBLR(6, plus=plus).fit(X, Y).predict_proba(queries), scores)

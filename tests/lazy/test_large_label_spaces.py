@@ -13,8 +13,9 @@ from _reference import brknn, mlknn, nearest
 from conftest import CONTAINERS, ROWS, long_after
 from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.lazy._counts import Units, count_rows
-from nearlabel.lazy._engine import Neighbors, blocks
+from nearlabel.lazy._engine import blocks
 from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors
+from nearlabel.neighbors.votes import Neighbors
 
 BY_COUNTS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN]
 BY_VOTES = [*BY_COUNTS, CMLkNN]
@@ -145,7 +146,7 @@ def test_topk_equals_sorted_scores(problem, method, container):
 def test_topk_of_many_ties(method, container, budget, monkeypatch):
     """With 80 labels of few distinct scores, in blocks of any size, sparse and dense agree with the sorted scores."""
     for function in ("row_blocks", "uneven_blocks"):
-        monkeypatch.setattr(f"nearlabel.utils.arrays.{function}.__defaults__", (budget,))
+        monkeypatch.setattr(f"nearlabel.utils.validation.{function}.__defaults__", (budget,))
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(60, 2)), (rng.random((60, 80)) < 0.05).astype(int)
     Y[:, 70] = rng.random(60) < 0.7
@@ -232,7 +233,7 @@ def test_more_votes_than_a_byte_holds(k, container):
 @pytest.mark.parametrize("share", [0.0, 0.005, 0.3, 1.0])
 def test_counts_do_not_depend_on_storage(share, budget, monkeypatch):
     """Tables from few ones or many, sparse or dense, and in blocks of any size, equal a plain count."""
-    monkeypatch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (budget,))
+    monkeypatch.setattr("nearlabel.utils.validation.row_blocks.__defaults__", (budget,))
     rng = np.random.default_rng(0)
     Y, indices = (rng.random((50, 30)) < share).astype(np.int8), rng.integers(0, 50, (50, 3))
     expected = np.zeros((2, 30, 4), dtype=int)

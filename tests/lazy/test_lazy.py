@@ -312,7 +312,7 @@ def test_blocks_of_queries_change_nothing(method, options, monkeypatch):
     X, Y = rng.integers(0, 3, (50, 2)).astype(float), rng.integers(0, 2, (50, 4))
     model = method(6, **options).fit(X, Y)
     labels, scores = model.predict(X), model.predict_proba(X)
-    monkeypatch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (1000,))
+    monkeypatch.setattr("nearlabel.utils.validation.row_blocks.__defaults__", (1000,))
     np.testing.assert_array_equal(model.predict(X), labels)
     np.testing.assert_array_equal(model.predict_proba(X), scores)
     np.testing.assert_array_equal(method(6, **options).fit(X, Y).predict(X), labels)

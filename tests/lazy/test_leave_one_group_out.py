@@ -123,7 +123,7 @@ def test_blocks_change_nothing(problem, monkeypatch):
         model = MLkNN(7).fit(X, CONTAINERS[container](y))
         answers = model.loo_predict_proba(GROUPS["few"]), as_dense(model.loo_predict(GROUPS["few"]))
         with monkeypatch.context() as patch:
-            patch.setattr("nearlabel.utils.arrays.BLOCK_BYTES", 300)
+            patch.setattr("nearlabel.utils.validation.BLOCK_BYTES", 300)
             np.testing.assert_array_equal(model.loo_predict_proba(GROUPS["few"]), answers[0])
             np.testing.assert_array_equal(as_dense(model.loo_predict(GROUPS["few"])), answers[1])
 

@@ -176,7 +176,7 @@ def test_blocks_change_nothing(problem, method, budget, container, monkeypatch):
     model = method(6).fit(X, CONTAINERS[container](Y))
     scores, labels = model.loo_predict_proba(), as_dense(model.loo_predict())
     for blocks in ("row_blocks", "uneven_blocks"):
-        monkeypatch.setattr(f"nearlabel.utils.arrays.{blocks}.__defaults__", (budget,))
+        monkeypatch.setattr(f"nearlabel.utils.validation.{blocks}.__defaults__", (budget,))
     np.testing.assert_array_equal(model.loo_predict_proba(), scores)
     np.testing.assert_array_equal(as_dense(model.loo_predict()), labels)
 

@@ -33,7 +33,7 @@ def test_blocks_are_the_leave_one_out_answers(method, store, monkeypatch):
     X, y = problem()
     fitted = method.fit(X, store(y))
     for function in ("row_blocks", "uneven_blocks"):
-        monkeypatch.setattr(f"nearlabel.utils.arrays.{function}.__defaults__", (1000,))
+        monkeypatch.setattr(f"nearlabel.utils.validation.{function}.__defaults__", (1000,))
     left_out = fitted.loo_with_neighbors()
     for _ in range(2):
         rows, labels, scores = joined(left_out.answers())

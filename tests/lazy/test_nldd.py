@@ -151,7 +151,7 @@ def test_pairs_are_those_of_a_loop(problem, weights, monkeypatch):
             pairs = double_distances(search, store(X), store(Y)).nearest(store(queries), P, weights)
             assert pairs.row.tolist() == chosen
     with monkeypatch.context() as patch:
-        patch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (30_000,))
+        patch.setattr("nearlabel.utils.validation.row_blocks.__defaults__", (30_000,))
         patch.setattr("nearlabel.lazy.double_distances._QUERIES_PER_TILE", 3)
         blocked = double_distances(ExactNeighbors(n_jobs=2), X, Y, 2).nearest(queries, P, weights)
     np.testing.assert_array_equal(blocked, double_distances(ExactNeighbors(), X, Y).nearest(queries, P, weights))

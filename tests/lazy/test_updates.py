@@ -424,7 +424,7 @@ def test_no_distance_to_a_forgotten_row_stays(weights):
     model = MLkNN(5, weights=weights).fit(X, y).partial_fit(random.random((3, 3)), y[:3]).forget([7])
     model = pickle.loads(pickle.dumps(model))
     away = np.sqrt(((X - X[7]) ** 2).sum(axis=1))[np.arange(60) != 7]
-    kept = [part for part in (model._lists.distances, model._lists._reach) if part is not None]
+    kept = [part for part in (model._lists.distances, model._lists.reach) if part is not None]
     values = np.concatenate([part[np.isfinite(part)] for part in kept])
     assert len(values)
     assert not np.isin(values.round(12), np.append(away, away**2).round(12)).any()

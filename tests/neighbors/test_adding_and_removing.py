@@ -9,8 +9,7 @@ import pytest
 from scipy import sparse
 
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.utils.arrays import is_mapped
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, is_mapped
 
 STORES = {"dense": np.asarray, "csr": sparse.csr_array}
 

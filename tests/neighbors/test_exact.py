@@ -11,9 +11,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from _reference import manhattan, nearest, squared_euclidean
 from conftest import CONTAINERS
-from nearlabel.neighbors import ExactNeighbors, checked_method
+from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.exact import _bounds_search, _distances, _panel_search, _panels
-from nearlabel.utils.arrays import largest_size
+from nearlabel.neighbors.votes import checked_method
+from nearlabel.utils.validation import largest_size
 
 REFERENCES = {"euclidean": squared_euclidean, "sqeuclidean": squared_euclidean, "manhattan": manhattan}
 

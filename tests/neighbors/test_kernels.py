@@ -100,7 +100,7 @@ def test_every_float32(number, monkeypatch, small_panels):
     """Not only the best one for this processor."""
     if not _kernels.library().nearlabel_levels() >> number & 1:
         pytest.skip("not a level of this processor")
-    monkeypatch.setattr(_kernel_search, "level_numbers", lambda: {"float32": number})
+    monkeypatch.setattr(_kernel_search.kernels, "level_numbers", lambda: {"float32": number})
     for kind in ("normal", "whole numbers", "rows of many scales"):
         X = rows_of(kind, np.random.default_rng(0))
         with kernel_level("off"):

@@ -15,7 +15,9 @@ STORES = {"dense": np.asarray, "csr": sparse.csr_array}
 def first_lists(search, needed, *, reserve=RESERVE, keep_distances=True):
     """Return the lists of a fitted search."""
     width = min(needed + reserve, search.n_samples_fit_ - 1)
-    return TrainingLists(*search.kneighbors(None, width), needed, keep_distances=keep_distances)
+    distances, indices = search.kneighbors(None, width)
+    lengths = np.full(len(indices), width)
+    return TrainingLists(needed, indices.astype(np.int32), lengths, distances if keep_distances else None)
 
 
 def assert_right(lists, search, rows, metric):

@@ -226,7 +226,7 @@ def test_blocks_change_nothing(options, budget, monkeypatch):
     X, Y = made(_mixed)
     selector = InformationGainSelector(**options, random_state=0)
     scores = clone(selector).fit(X, Y).scores_
-    monkeypatch.setattr("nearlabel.utils.arrays.uneven_blocks.__defaults__", (budget,))
+    monkeypatch.setattr("nearlabel.utils.validation.uneven_blocks.__defaults__", (budget,))
     for container in CONTAINERS.values():
         np.testing.assert_array_equal(clone(selector).fit(container(X), container(Y)).scores_, scores)
 

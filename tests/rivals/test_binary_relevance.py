@@ -166,7 +166,7 @@ def test_blocks_change_nothing(problem, container, monkeypatch):
     X, Y, queries = problem
     model = SMBR(STUMP).fit(X, CONTAINERS[container](Y))
     labels = dense(model.predict(queries))
-    monkeypatch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (500,))
+    monkeypatch.setattr("nearlabel.utils.validation.row_blocks.__defaults__", (500,))
     np.testing.assert_array_equal(dense(model.predict(queries)), labels)
 
 

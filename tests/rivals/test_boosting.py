@@ -410,7 +410,7 @@ def test_blocks_change_nothing(method, monkeypatch):
     X, Y = small_problem(3, 60)
     model = clone(method).fit(X, Y)
     scores = model.decision_function(X)
-    monkeypatch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (100,))
+    monkeypatch.setattr("nearlabel.utils.validation.row_blocks.__defaults__", (100,))
     np.testing.assert_array_equal(model.decision_function(X), scores)
 
 

@@ -206,7 +206,7 @@ def test_seeds_and_blocks(monkeypatch):
     one, two, other = (BPMLL(n_epochs=3, random_state=s).fit(X, Y).decision_function(X) for s in (1, 1, 2))
     np.testing.assert_array_equal(one, two)
     assert (one != other).any()
-    monkeypatch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (100,))
+    monkeypatch.setattr("nearlabel.utils.validation.row_blocks.__defaults__", (100,))
     blocked = BPMLL(n_epochs=3, random_state=1).fit(X, Y).decision_function(X)
     np.testing.assert_allclose(blocked, one, atol=1e-9)
 

@@ -160,7 +160,7 @@ def test_a_search_cut_off_says_so(monkeypatch):
     assert (loss < 0.1).all()
     X = rng.normal(size=(300, 2))
     model = CBM(8, random_state=0, max_iter=30, tol=0.1).fit(X, rng.random((300, 20)) < 0.5)
-    monkeypatch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (200_000,))
+    monkeypatch.setattr("nearlabel.utils.validation.row_blocks.__defaults__", (200_000,))
     assert len(list(model._mixtures(X))) > 3
     with pytest.warns(ConvergenceWarning, match="of 300 queries are good, but may not be the most probable") as caught:
         model.predict(X)
@@ -384,7 +384,7 @@ def test_blocks_change_nothing(decision, monkeypatch):
     X, Y = rows(0)
     model = CBM(4, decision=decision, random_state=0).fit(X, Y)
     labels, scores = model.predict(X), model.predict_proba(X)
-    monkeypatch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (5000,))
+    monkeypatch.setattr("nearlabel.utils.validation.row_blocks.__defaults__", (5000,))
     np.testing.assert_array_equal(model.predict(X), labels)
     np.testing.assert_allclose(model.predict_proba(X), scores, rtol=0, atol=1e-12)
 

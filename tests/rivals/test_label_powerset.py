@@ -317,7 +317,7 @@ def test_blocks_change_nothing(problem, container, monkeypatch):
     X, Y, queries = problem
     model = LabelPowerset(random_state=0).fit(X, CONTAINERS[container](Y))
     scores = model.predict_proba(queries)
-    monkeypatch.setattr("nearlabel.utils.arrays.row_blocks.__defaults__", (500,))
+    monkeypatch.setattr("nearlabel.utils.validation.row_blocks.__defaults__", (500,))
     np.testing.assert_allclose(model.predict_proba(queries), scores, rtol=0, atol=1e-12)
 
 

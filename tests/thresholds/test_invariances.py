@@ -10,7 +10,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 
 from _strategies import BY_THRESHOLDS, STRATEGIES, WITHOUT_WEIGHTS, medium_problem
 from nearlabel.thresholds import ByThresholds, _cuts, _expected_f, _global, _simple_cuts
-from nearlabel.utils import arrays
+from nearlabel.utils import validation
 
 ALL = pytest.mark.parametrize("name", STRATEGIES)
 WEIGHTED = pytest.mark.parametrize("name", [name for name in STRATEGIES if name not in WITHOUT_WEIGHTS])
@@ -130,7 +130,7 @@ def test_predicting_rows_one_by_one(name):
 @ALL
 def test_tiny_blocks(name, monkeypatch):
     """With a budget of one byte a block, rows and labels come one by one and the answer is the same."""
-    row_blocks = arrays.row_blocks
+    row_blocks = validation.row_blocks
     for seed in range(5):
         scores, Y = problem(name, seed)
         expected = facts(clone(STRATEGIES[name]).fit(scores, Y), scores)

@@ -13,10 +13,9 @@ from nearlabel.audit import _cells
 from nearlabel.audit._findings import Audit, Neighbor, SuspectCell, SuspectRow
 from nearlabel.audit._scores import Cells, halfway_prior
 from nearlabel.neighbors.votes import occurrences, skewness
-from nearlabel.utils.arrays import cells_of
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
-from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice, check_integer
+from nearlabel.utils.validation import as_dense, as_score_matrix, cells_of, check_choice, check_integer
 
 _N_HUBS = 5
 _NEAR_SHARE = 0.001  # share of the rows that have a neighbour as near as the usual radius

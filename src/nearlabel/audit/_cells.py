@@ -20,12 +20,11 @@ from nearlabel.audit._findings import Conflict, Hub, LabelPair
 from nearlabel.audit._scores import Cells, confidence_of, confident_sums, issues_of, odds_of, row_quality, thresholds_of
 from nearlabel.lazy import LazyClassifier, LeftOut
 from nearlabel.models.decision import cut
-from nearlabel.neighbors import label_votes, vote_weights
+from nearlabel.neighbors.votes import label_votes, vote_weights
 from nearlabel.thresholds import CalibratedLabels
-from nearlabel.utils.arrays import cells_of, row_blocks
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, cells_of, row_blocks
 
 Answer: TypeAlias = tuple[IntArray, Matrix, FloatArray]  # numbers of rows, their label sets, their scores
 

@@ -13,11 +13,11 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.datasets.tables import column_names_of, did_you_mean, locate_row, read_columns, shortened
-from nearlabel.utils.arrays import cells_of
 from nearlabel.utils.containers import is_frame
 from nearlabel.utils.tags import tag_matrix, tags_of
 from nearlabel.utils.targets import PartialLabels, label_names_of
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import cells_of
 
 UNKNOWN = "?"
 _MOST_SHOWN, _LONGEST, _MOST_DIGITS = 8, 60, 18

@@ -12,11 +12,10 @@ from sklearn.utils.validation import _num_samples
 
 from nearlabel.models.unwrapped import unwrapped
 from nearlabel.thresholds import ExpectedF
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.estimators import label_scores
 from nearlabel.utils.tables import plain_value
 from nearlabel.utils.types import FloatArray, MatrixLike
-from nearlabel.utils.validation import as_dense, check_choice, check_integer
+from nearlabel.utils.validation import as_dense, check_choice, check_integer, row_blocks
 
 _MOST_NAMED = 3  # labels in a reason
 _BYTES_PER_ROW = 2**13  # assumed for the predictions of a row

@@ -15,10 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice
+from nearlabel.utils.validation import (
+    as_dense,
+    as_score_matrix,
+    check_choice,
+    row_blocks,
+)
 
 _DIGITS = 12
 _ROUNDING = 1e-13  # a probability that is a sum may exceed 1; its self-confidence does not, when rounded

@@ -14,11 +14,11 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from nearlabel.lazy import Explanation
 from nearlabel.models import explain, explains
 from nearlabel.models.unwrapped import unwrapped
-from nearlabel.neighbors import ExactNeighbors, clone_search
-from nearlabel.utils.arrays import row_blocks
+from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors.votes import clone_search
 from nearlabel.utils.tables import plain_value
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_choice, check_integer, check_rows
+from nearlabel.utils.validation import check_choice, check_integer, check_rows, row_blocks
 
 STRATEGIES = ("representative", "random")
 MOST_ROWS = 4_000  # of a pool that are compared with each other: 64 MB

@@ -70,8 +70,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def _write(file: Path, dataset: nearlabel.datasets.Dataset, X: Any, Y: Any, seeds: Any) -> None:
-    from nearlabel.utils.arrays import row_blocks
-    from nearlabel.utils.validation import as_dense
+    from nearlabel.utils.validation import as_dense, row_blocks
 
     with file.open("w", newline="", encoding="utf-8") as lines:
         writer = csv.writer(lines)

@@ -12,12 +12,11 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.datasets._numbered_names import NumberedNames, SameTexts, counts_of
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.containers import is_sparse_frame, without_sparse_frame
 from nearlabel.utils.naming import import_optional
 from nearlabel.utils.tables import Grid, grid
 from nearlabel.utils.types import AnyArray, IntArray, Matrix
-from nearlabel.utils.validation import check_flag
+from nearlabel.utils.validation import check_flag, row_blocks
 
 SUBSETS = ("all", "train", "test")  # of a data set with a published split
 _KINDS = ("number", "flag", "category", "code", "text", "date")

@@ -18,9 +18,9 @@ from nearlabel.datasets._arff_parts import NUMBER
 from nearlabel.datasets._nominal import SparseRows
 from nearlabel.datasets._numeric_columns import numbers
 from nearlabel.datasets._table_file import Batch, CellError, TableFile, check_filled, shortened
-from nearlabel.utils.arrays import BLOCK_BYTES
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import BLOCK_BYTES
 
 # Text that looks like a list of texts or whole numbers; and a list as Python writes it, with the commas, without which
 # Python would join two texts.

@@ -22,10 +22,9 @@ from nearlabel.datasets._svmlight import svmlight_rows
 from nearlabel.datasets._table import POINT, open_table
 from nearlabel.datasets._table_file import TableFile, did_you_mean, require_columns
 from nearlabel.files.untrusted import damage_named, open_npz
-from nearlabel.utils.arrays import BLOCK_BYTES
 from nearlabel.utils.containers import objects_of
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import check_flag, check_integer
+from nearlabel.utils.validation import BLOCK_BYTES, check_flag, check_integer
 
 _CELL_BYTES = 12  # of a stored value in a CSR array, with its index
 

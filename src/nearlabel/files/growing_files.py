@@ -22,8 +22,8 @@ from scipy import sparse
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.files.check_sums import BlockSums, with_sum, without_sum
 from nearlabel.files.row_files import INDEX_TYPES
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import AnyArray, Matrix
+from nearlabel.utils.validation import row_blocks
 
 ARRAYS = {"dense": ("data",), "csr": ("data", "indices", "indptr")}
 _LARGEST_INDEX = int(np.iinfo(np.int32).max)

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import CSR, AnyArray, IntArray, Matrix
+from nearlabel.utils.validation import row_blocks
 
 
 def _none() -> IntArray:

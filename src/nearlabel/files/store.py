@@ -30,9 +30,8 @@ from nearlabel.files.atomic_file import locked, new_partial, write_errors_named
 from nearlabel.files.check_sums import BLOCK_BYTES
 from nearlabel.files.growing_files import FACTS_FILE, ArrayName, GrowingRows, StoreFacts, damaged
 from nearlabel.files.row_files import checked_csr
-from nearlabel.utils.arrays import bytes_per_row, canonical, row_blocks
 from nearlabel.utils.types import BoolArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_row_numbers
+from nearlabel.utils.validation import bytes_per_row, canonical, check_row_numbers, row_blocks
 
 _PARTIAL_FACTS = re.compile(rf"\.{re.escape(FACTS_FILE)}\..*\.partial")
 

@@ -11,10 +11,18 @@ from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
-from nearlabel.utils.arrays import canonical, entries, row_blocks, uneven_blocks
 from nearlabel.utils.targets import as_label_matrix
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer
+from nearlabel.utils.validation import (
+    as_dense,
+    canonical,
+    check_choice,
+    check_flag,
+    check_integer,
+    entries,
+    row_blocks,
+    uneven_blocks,
+)
 
 
 class FeatureValues(NamedTuple):

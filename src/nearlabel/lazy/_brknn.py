@@ -11,7 +11,7 @@ from nearlabel.lazy._classifier import LazyClassifier
 from nearlabel.lazy._engine import Votes, has_majority
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.models.decision import at_least_one, top_labels
-from nearlabel.neighbors import Weights, check_weights
+from nearlabel.neighbors.votes import Weights, check_weights
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import check_choice

@@ -8,53 +8,27 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.labels import distinct_labelsets
-from nearlabel.lazy import _engine
+from nearlabel.lazy import _engine, _predictions
 from nearlabel.lazy._counts import LeavingOut, Units, count_rows
-from nearlabel.lazy._engine import Groups, NeighborLabelSets, Neighbors, Votes, count_votes, exact_weights
-from nearlabel.lazy._predictions import (
-    leaves_one_out,
-    loo_predict,
-    loo_predict_proba,
-    loo_with_neighbors,
-    predict_proba_sparse,
-    predict_topk,
-)
+from nearlabel.lazy._engine import Groups, NeighborLabelSets, Votes, count_votes, exact_weights
 from nearlabel.lazy._sweep import AUTO, NeighborsSweep
 from nearlabel.lazy._unknown import KnownCells
 from nearlabel.lazy._updates import forget, partial_fit, retune
-from nearlabel.lazy.explain import (
-    Account,
-    Evidence,
-    Explanation,
-    OtherRule,
-    explain,
-    explain_known_cells,
-    explain_votes,
-)
-from nearlabel.models import MultilabelClassifier
+from nearlabel.lazy.explain import Account, Evidence, explain, explanations
+from nearlabel.models import WithProbabilities
 from nearlabel.models.out_of_sample import Answer, Needs
-from nearlabel.neighbors import (
-    RESERVE,
-    TrainingLists,
-    Weights,
-    ask_search,
-    checked_method,
-    clone_search,
-    takes_missing_values,
-)
-from nearlabel.neighbors.votes import warn_of_useless
-from nearlabel.utils.arrays import cells_of
+from nearlabel.neighbors import RESERVE, TrainingLists
+from nearlabel.neighbors.votes import Neighbors, Weights, ask_search, fitted_search, takes_missing_values
 from nearlabel.utils.estimators import Shapes, available_if
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
-from nearlabel.utils.validation import check_groups, check_n_neighbors, row_names
+from nearlabel.utils.validation import cells_of, check_groups, check_n_neighbors, row_names
 
 
 def _kept(labels: Any) -> Any:
@@ -62,7 +36,7 @@ def _kept(labels: Any) -> Any:
     return np.ascontiguousarray(labels) if labels.flags.owndata else labels.copy(order="C")
 
 
-class LazyClassifier(MultilabelClassifier):
+class LazyClassifier(WithProbabilities):
     """A rule from the votes of the nearest neighbours to labels.
 
     A subclass stores its parameters, including `n_neighbors` and `search`, in its constructor, and defines
@@ -146,14 +120,13 @@ class LazyClassifier(MultilabelClassifier):
         n_neighbors = self._checked_n_neighbors()  # before the search takes its time
         labels = labels if sparse.issparse(labels) else _kept(labels)
         self._remember_labels(labels)
-        self.search_ = clone_search(self.search)
-        (checked_method(self.search_, "fit") or self.search_.fit)(X)
+        self.search_ = fitted_search(self.search, X)
         self._learn_rows(X, labels)
         self._cells = None if unknown is None else KnownCells(X, unknown)
         if sweep is not None:  # see `NeighborsSweep.left_out`
             sweep(X, labels)
         elif n_neighbors is None:
-            NeighborsSweep.within_fit(self, X, labels).fit_best(value=_if_callable(self.n_neighbors))
+            self._choose_n_neighbors(X, labels)
         elif self._cells is not None:
             self._cells.use(self, n_neighbors)
         else:
@@ -161,6 +134,11 @@ class LazyClassifier(MultilabelClassifier):
         if self._cells is not None:
             self._cells.warn(self)
         self.changes_, self.n_neighbors_stale_ = {"added": 0, "forgotten": 0, "new_labels": []}, False
+
+    def _choose_n_neighbors(self, X: Matrix, labels: Matrix) -> None:
+        """Learn with the best number of neighbours, by micro F1 or by a function."""
+        value = self.n_neighbors if callable(self.n_neighbors) else None
+        NeighborsSweep.within_fit(self, X, labels).fit_best(value=value)
 
     def _remember_labels(self, labels: Matrix) -> None:
         """Store the label sets of the training samples, and everything derived from them alone."""
@@ -227,32 +205,25 @@ class LazyClassifier(MultilabelClassifier):
         tags.input_tags.allow_nan = not self._learns_from_rows and takes_missing_values(self.search)
         return tags
 
-    def _ask_search(self, X: Matrix | None, n_neighbors: int, n_reserved: int = 0) -> tuple[FloatArray, IntArray]:
-        """Query the search for the neighbours of X, or of the training samples; warn if they distinguish nothing.
-
-        The last `n_reserved` neighbours of each training sample are a reserve, at which no warning looks.
-        """
-        distances, indices = ask_search(self.search_, X, n_neighbors, self._n_samples)
-        if X is None:
-            looked_at = slice(0, n_neighbors - n_reserved)
-            warn_of_useless(distances[:, looked_at], indices[:, looked_at])
-        return distances, indices
+    def _ask_search(self, X: Matrix | None, n_neighbors: int, n_reserved: int = 0) -> Neighbors:
+        """Query the search for the neighbours of X, or of the training samples, of which some are a reserve."""
+        return ask_search(self.search_, X, n_neighbors, self._n_samples, n_reserved)
 
     def _training_neighbors(self, n_neighbors: int) -> Neighbors:
         """Search for the neighbours of the training samples, each without itself."""
-        return Neighbors(*self._ask_search(None, n_neighbors))
+        return self._ask_search(None, n_neighbors)
 
     # Prediction: the engine runs the rule.
 
     def _find_neighbors(self, X: Matrix) -> Neighbors:
         """Search once for all queries."""
-        return Neighbors(*self._ask_search(X, self.n_neighbors_))
+        return self._ask_search(X, self.n_neighbors_)
 
     def _labelsets_in(self, groups: Groups) -> CSR | None:
         """Return how many rows of each label set are in each row's group, for a rule that sees label sets."""
         return None
 
-    def _labelsets_of(self, neighbors: Neighbors, random: RandomState, left_out: CSR | None) -> Any:
+    def _labelsets_of(self, neighbors: Neighbors, random: np.random.RandomState, left_out: CSR | None) -> Any:
         """Return the label sets of the neighbours, for a rule that sees them; see `engine.votes_of`."""
         return None
 
@@ -275,32 +246,15 @@ class LazyClassifier(MultilabelClassifier):
     def _bytes_per_query(self) -> int:
         return 64 * max(self._n_labels, self.n_neighbors_)
 
-    def predict_proba(self, X: MatrixLike) -> FloatArray:
-        """Return the score of every label, in [0, 1].
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Queries.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
-            One array, never a list; column l is the score that label l applies. For a one-dimensional y, a column for
-            each class.
-        """
-        scores = self._score(self._queries(X))
-        return self._container.probabilities(scores)
-
-    predict_topk = predict_topk
-    predict_proba_sparse = available_if(leaves_one_out)(predict_proba_sparse)
-    loo_predict_proba = available_if(leaves_one_out)(loo_predict_proba)
-    loo_predict = available_if(leaves_one_out)(loo_predict)
-    loo_with_neighbors = available_if(leaves_one_out)(loo_with_neighbors)
+    predict_topk = _predictions.predict_topk
+    predict_proba_sparse = available_if(_predictions.leaves_one_out)(_predictions.predict_proba_sparse)
+    loo_predict_proba = available_if(_predictions.leaves_one_out)(_predictions.loo_predict_proba)
+    loo_predict = available_if(_predictions.leaves_one_out)(_predictions.loo_predict)
+    loo_with_neighbors = available_if(_predictions.leaves_one_out)(_predictions.loo_with_neighbors)
 
     def _known_training_neighbors(self) -> Neighbors:
         """Return the neighbours of the training samples with their distances, from `fit` or by a search."""
-        return Neighbors(*self._ask_search(None, self.n_neighbors_))
+        return self._ask_search(None, self.n_neighbors_)
 
     def training_labels(self) -> Matrix:
         """Return the label sets of the training samples.
@@ -314,13 +268,10 @@ class LazyClassifier(MultilabelClassifier):
         unknown = None if self._cells is None else self._cells.unknown(self._labels)
         return PartialLabels(self._labels, unknown).with_nan()
 
-    partial_fit = available_if(leaves_one_out)(partial_fit)
-    forget = available_if(leaves_one_out)(forget)
-    retune = available_if(leaves_one_out)(retune)
-    explain = explain
-
-    def _explanations(self, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
-        return explain_votes(self, X, other) if self._cells is None else explain_known_cells(self, X, other)
+    partial_fit = available_if(_predictions.leaves_one_out)(partial_fit)
+    forget = available_if(_predictions.leaves_one_out)(forget)
+    retune = available_if(_predictions.leaves_one_out)(retune)
+    explain, _explanations = explain, explanations
 
     def _answer_left_out(self, needs: Needs, names: ArrayLike | None) -> Answer:
         groups = self._groups_left_out(names)
@@ -354,7 +305,7 @@ class LazyClassifier(MultilabelClassifier):
 
     def _answers_left_out(self, groups: Groups, training: Neighbors | None = None) -> Iterator[_engine.AnswerOfRows]:
         """Return leave-one-out predictions in blocks of rows; known neighbours need no search."""
-        training = training or Neighbors(*self._ask_search(None, self._n_searched(groups)))
+        training = training or self._ask_search(None, self._n_searched(groups))
         return _engine.answers(self, groups.others_of(training, self.n_neighbors_), left_out=groups)
 
 
@@ -394,12 +345,19 @@ class CountingClassifier(LazyClassifier):
         return leaving_out
 
     def _learn_training(self, training: Neighbors, X: Matrix, counts: IntArray | None) -> None:
-        k = self.n_neighbors_
-        needed = k + 1  # one takes the place of a row that is left out
-        weighs = self.weights != "uniform"
-        self._lists = TrainingLists(training.distances, training.indices, needed, keep_distances=weighs)
-        self._counts = count_rows(self._units(), training.nearest(k)) if counts is None else counts
-        self._learn_counts(self._counts, self._counts.sum(axis=2, keepdims=True))
+        (n_samples, n_known), k = training.indices.shape, self.n_neighbors_
+        self._lists = TrainingLists(
+            needed=k + 1,  # one takes the place of a row that is left out
+            indices=training.indices.astype(np.result_type(np.int32, np.min_scalar_type(-n_samples))),
+            lengths=np.full(n_samples, n_known),
+            distances=None if self.weights == "uniform" else training.distances,
+        )
+        self._take_counts(count_rows(self._units(), training.nearest(k)) if counts is None else counts)
+
+    def _take_counts(self, counts: IntArray) -> None:
+        """Store counts of the training samples, and learn from them."""
+        self._counts = counts
+        self._learn_counts(counts, counts.sum(axis=2, keepdims=True))
 
     def _training_neighbors(self, n_neighbors: int) -> Neighbors:
         """Search for the neighbours of the training samples, each without itself.
@@ -410,7 +368,7 @@ class CountingClassifier(LazyClassifier):
         most = min(getattr(self.search_, "n_neighbors_known", self._n_samples - 1), self._n_samples - 1)
         needed = max(n_neighbors, min(n_neighbors + 1, most))
         asked = max(needed, min(needed + RESERVE, most)) if hasattr(self.search_, "remove") else needed
-        return Neighbors(*self._ask_search(None, asked, n_reserved=asked - needed))
+        return self._ask_search(None, asked, n_reserved=asked - needed)
 
     def _training_lists(self) -> Neighbors:
         """Return the neighbours of the training samples that `fit` found.
@@ -432,7 +390,7 @@ class CountingClassifier(LazyClassifier):
     def _answers_left_out(self, groups: Groups, training: Neighbors | None = None) -> Iterator[_engine.AnswerOfRows]:
         lists, wanted = self._training_lists(), self._n_searched(groups)
         if self._lists.lengths.min() < wanted:
-            lists = Neighbors(*self._ask_search(None, wanted))
+            lists = self._ask_search(None, wanted)
         return _engine.answers_from_counts(self, LeavingOut.of(self._units(), lists, self.n_neighbors_, groups))
 
 
@@ -453,7 +411,7 @@ class LabelSetClassifier(LazyClassifier):
     def _labelsets_in(self, groups: Groups) -> CSR:
         return groups.count(self._labelset_of)
 
-    def _labelsets_of(self, neighbors: Neighbors, random: RandomState, left_out: CSR | None) -> NeighborLabelSets:
+    def _labelsets_of(self, neighbors: Neighbors, random: Any, left_out: CSR | None) -> NeighborLabelSets:
         number = self._labelset_of[neighbors.indices]
         frequency = self._frequency[number]
         if left_out is not None:
@@ -488,7 +446,3 @@ class RowClassifier(LazyClassifier):
 
 def _left_out(groups: Groups) -> str:
     return "one" if groups.largest == 1 else f"groups of up to {groups.largest}"
-
-
-def _if_callable(value: Any) -> Any:
-    return value if callable(value) else None

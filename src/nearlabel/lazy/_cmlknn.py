@@ -13,11 +13,10 @@ from sklearn.utils import check_array
 
 from nearlabel.labels import coupled_similarity
 from nearlabel.lazy._counts import Units
-from nearlabel.lazy._engine import Neighbors, Votes
+from nearlabel.lazy._engine import Votes
 from nearlabel.lazy._mlknn import Bayes, MLkNN, bayes
 from nearlabel.lazy.explain import Account, Evidence
-from nearlabel.neighbors import label_votes
-from nearlabel.neighbors.votes import LEAST_ROWS
+from nearlabel.neighbors.votes import LEAST_ROWS, Neighbors, label_votes
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch, Table
 from nearlabel.utils.validation import check_choice, check_flag, check_integer

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nearlabel.lazy._engine import Groups, Neighbors, count_votes, exact_weights, whole_votes
-from nearlabel.neighbors import Weights, label_votes
-from nearlabel.utils.arrays import BLOCK_BYTES, cells_of, entries, row_blocks, uneven_blocks
+from nearlabel.lazy._engine import Groups, count_votes, exact_weights, whole_votes
+from nearlabel.neighbors.votes import Neighbors, Weights, label_votes
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import BLOCK_BYTES, as_dense, cells_of, entries, row_blocks, uneven_blocks
 
 
 class Units:

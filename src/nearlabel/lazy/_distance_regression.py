@@ -9,37 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.linalg.blas import dtrmm
 
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense
-
-
-class LeftOut(NamedTuple):
-    """Training samples in groups, each of which is left out for its own rows.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n_rows, n_landmarks)
-        Distances of the rows to the landmarks.
-    labelset : ndarray of int of shape (n_rows,)
-        Numbers of their label sets.
-    groups : list of length n_groups of ndarray of int
-        Positions of the rows of each group.
-    leaving : list of length n_groups of ndarray of int
-        Numbers of the landmarks that no row outside the group is equal to.
-    """
-
-    distances: FloatArray
-    labelset: IntArray
-    groups: Sequence[IntArray]
-    leaving: Sequence[IntArray]
+from nearlabel.utils.validation import as_dense, row_blocks
 
 
 class DistanceRegression:
@@ -94,25 +71,39 @@ class DistanceRegression:
         """Return distances to all label sets (n_queries, n_labelsets) from those to the landmarks."""
         return np.abs(np.asarray_chkfinite(distances) @ self._coefficients)
 
-    def predict_left_out(self, rows: LeftOut) -> FloatArray:
-        """Return the distances (n_rows, n_labelsets) that a fit without the row's group predicts for each row."""
-        predicted, between = rows.distances @ self._coefficients, self.between(rows.labelset)
-        halves = self._halves(rows.distances.T)
+    def predict_left_out(
+        self, distances: FloatArray, labelset: IntArray, groups: Sequence[IntArray], leaving: Sequence[IntArray]
+    ) -> FloatArray:
+        """Return the distances (n_rows, n_labelsets) that a fit without the row's group predicts for each row.
+
+        Parameters
+        ----------
+        distances : ndarray of shape (n_rows, n_landmarks)
+            Distances of the rows to the landmarks.
+        labelset : ndarray of int of shape (n_rows,)
+            Numbers of their label sets.
+        groups : list of length n_groups of ndarray of int
+            Positions of the rows of each group.
+        leaving : list of length n_groups of ndarray of int
+            Numbers of the landmarks that no row outside the group is equal to.
+        """
+        predicted, between = distances @ self._coefficients, self.between(labelset)
+        halves = self._halves(distances.T)
         with self._solvable():
-            for group, leaving in zip(rows.groups, rows.leaving, strict=True):
-                own, landmarks = halves[:, group], self._half[:, leaving]
+            for group, landmarks_left in zip(groups, leaving, strict=True):
+                own, landmarks = halves[:, group], self._half[:, landmarks_left]
                 lever, crossed = own.T @ own, own.T @ landmarks
                 kept, gone = _without(lever, crossed, landmarks.T @ landmarks)
-                predicted[group] = kept @ predicted[group] - gone @ self._coefficients[leaving]
+                predicted[group] = kept @ predicted[group] - gone @ self._coefficients[landmarks_left]
                 # The targets lose these rows, too.
                 predicted[group] -= (kept @ lever - gone @ crossed.T) @ between[group]
         return np.abs(predicted)
 
-    def predict_press(self, rows: LeftOut) -> FloatArray:
+    def predict_press(self, distances: FloatArray, labelset: IntArray) -> FloatArray:
         """Return the distances (n_rows, n_labelsets) without each row's own equation only, as the authors' program."""
-        lever = np.square(self._halves(rows.distances.T)).sum(axis=0)[:, np.newaxis]
-        predicted = rows.distances @ self._coefficients
-        return np.asarray(np.abs((predicted - lever * self.between(rows.labelset)) / (1.0 - lever)))
+        lever = np.square(self._halves(distances.T)).sum(axis=0)[:, np.newaxis]
+        predicted = distances @ self._coefficients
+        return np.asarray(np.abs((predicted - lever * self.between(labelset)) / (1.0 - lever)))
 
     def _halves(self, columns: FloatArray) -> FloatArray:
         """Return columns z = L⁻¹ d: the products of two of them are dᵀ P d'."""

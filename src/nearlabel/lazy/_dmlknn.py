@@ -12,17 +12,15 @@ from scipy import sparse
 
 from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import LeavingOut
-from nearlabel.lazy._engine import Groups, Votes
 from nearlabel.lazy._mlknn import Bayes, MLkNN, bayes
-from nearlabel.lazy.explain import Account, Evidence, bayes_account
+from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.metrics import micro_f1
 from nearlabel.models.out_of_sample import Needs
-from nearlabel.neighbors import Weights
-from nearlabel.utils.arrays import BLOCK_BYTES, row_blocks
+from nearlabel.neighbors.votes import Weights
 from nearlabel.utils.estimators import Shapes
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix, NeighborSearch
-from nearlabel.utils.validation import as_dense, check_choice, check_integer
+from nearlabel.utils.validation import BLOCK_BYTES, as_dense, check_choice, check_integer, row_blocks
 
 
 @registered("method", "dmlknn")
@@ -150,7 +148,7 @@ class DMLkNN(MLkNN):
         else:
             self.delta_ = int(self.delta)
 
-    def _score_votes(self, votes: Votes) -> FloatArray:
+    def _score_votes(self, votes: _engine.Votes) -> FloatArray:
         return self._score_counts(self._vectors.counts_at(self._whole(votes), self.delta_), self._totals)
 
     def _counting(self, leaving_out: LeavingOut) -> LeavingOutOfBoxes:
@@ -167,7 +165,7 @@ class DMLkNN(MLkNN):
                 f"n_neighbors must be at most {k - 1} if delta is selected by leave-one-out, got {k}."
                 " Hint: set delta, or use a search that knows one more neighbour."
             )
-        single = Groups.of(np.arange(self._n_samples))
+        single = _engine.Groups.of(np.arange(self._n_samples))
         leaving_out = LeavingOut.of(self._units(), self._training_lists(), k, single)
         self.delta_scores_ = np.empty(k + 1)
         for self.delta_ in range(k + 1):
@@ -190,13 +188,8 @@ class DMLkNN(MLkNN):
 
     def _account(self, evidence: Evidence) -> Account:
         counts = self._vectors.counts_at(self._whole(evidence.votes)[np.newaxis], self.delta_)[:, 0]
-        return bayes_account(
-            self._bayes(counts, self._totals[:, 0]),
-            {"without_in_box": counts[0], "with_in_box": counts[1]},
-            rule="score >= 0.5",
-            scores=self._words,
-            settings={"n_samples": self._n_samples, "smoothing": self._smoothing, "delta": self.delta_},
-        )
+        known = {"without_in_box": counts[0], "with_in_box": counts[1]}
+        return self._account_of(self._bayes(counts, self._totals[:, 0]), known, delta=self.delta_)
 
 
 # Training samples counted in a box around the votes of a query: the rows whose votes are near for every label at

@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.random import RandomState
 from scipy import sparse
 from sklearn.utils import check_random_state
 
 from nearlabel.models.out_of_sample import Answer as OutOfSample
 from nearlabel.models.out_of_sample import Needs
-from nearlabel.neighbors import Weights, label_votes, mean_distances, vote_weights
-from nearlabel.utils.arrays import cells_of, entry_rows, row_blocks, uneven_blocks
+from nearlabel.neighbors.votes import Neighbors, Weights, label_votes, vote_weights
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, cells_of, entry_rows, row_blocks, stacked, uneven_blocks
 
 # Scores with a sparse y: stored for the labels that have a vote; all other labels have one score each.
 
@@ -185,7 +183,7 @@ def collected(rule: Any, parts: Iterable[AnswerOfRows], n_rows: int, needs: Need
             labels.append(decide(rule, scores, votes))
         if everything is not None:
             everything[rows] = dense_scores(scores)
-    return OutOfSample(_in_order(_stacked(labels), np.concatenate(order)) if needs.labels else None, everything)
+    return OutOfSample(_in_order(stacked(labels), np.concatenate(order)) if needs.labels else None, everything)
 
 
 def top_labels(rule: Any, neighbors: Neighbors, n_labels: int) -> tuple[FloatArray, IntArray]:
@@ -251,10 +249,6 @@ def decide(rule: Any, scores: Scores, votes: Votes) -> Matrix:
     return sparse.csr_array(labels) if sparse.issparse(rule._labels) else as_dense(labels)
 
 
-def _stacked(labels: list[Matrix]) -> Matrix:
-    return sparse.vstack(labels, format="csr") if sparse.issparse(labels[0]) else np.vstack(labels)
-
-
 def _in_order(labels: Matrix, rows: IntArray) -> Matrix:
     """Return label sets of some rows in the order of the rows: groups of different size are left out one by one."""
     return labels if (np.diff(rows) > 0).all() else labels[np.argsort(rows)]
@@ -293,47 +287,12 @@ def csr_where(votes: IntArray, scores: FloatArray) -> CSR:
     return sparse.csr_array((scores[rows, labels], (rows, labels)), shape=votes.shape)
 
 
-@dataclass(frozen=True)
-class Neighbors:
-    """Neighbours of some queries, nearest first; and the queries themselves, if a rule needs them.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n_queries, n_neighbors)
-        Distances to the neighbours.
-    indices : ndarray of int of shape (n_queries, n_neighbors)
-        Numbers of training samples.
-    rows : ndarray or CSR of shape (n_queries, n_features), default=None
-        The queries.
-    """
-
-    distances: FloatArray
-    indices: IntArray
-    rows: Matrix = None
-
-    def __getitem__(self, block: slice | IntArray) -> Neighbors:
-        return Neighbors(self.distances[block], self.indices[block], None if self.rows is None else self.rows[block])
-
-    def nearest(self, n_neighbors: int) -> Neighbors:
-        """Return the nearest `n_neighbors` neighbours of each query."""
-        return Neighbors(self.distances[:, :n_neighbors], self.indices[:, :n_neighbors], self.rows)
-
-    def at(self, places: IntArray) -> Neighbors:
-        """Return some neighbours of each query, by their places (n_queries, n_neighbors)."""
-        distances = np.take_along_axis(self.distances, places, axis=1)
-        return Neighbors(distances, np.take_along_axis(self.indices, places, axis=1), self.rows)
-
-    def mean_distances(self) -> FloatArray:
-        """Return the mean distance of each query to its neighbours."""
-        return mean_distances(self.distances)
-
-
 class NeighborLabelSets(NamedTuple):
     """The label sets of the neighbours, by number, the training samples that have each, and the order of ties."""
 
     number: IntArray  # (n_queries, n_neighbors)
     frequency: IntArray  # (n_queries, n_neighbors)
-    random: RandomState
+    random: np.random.RandomState
 
 
 def count_votes(neighbors: Neighbors, labels: Matrix, weights: FloatArray | None = None) -> tuple[Matrix, Any]:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.random import RandomState
 from scipy import sparse
 from scipy.special import expit
 from sklearn.utils import check_random_state
 
 from nearlabel.lazy._classifier import RowClassifier
-from nearlabel.lazy._engine import Neighbors, Votes, count_votes
+from nearlabel.lazy._engine import Votes, count_votes
 from nearlabel.lazy.explain import Account, Evidence
+from nearlabel.neighbors.votes import Neighbors
 from nearlabel.solvers.binomial import coefficients_of, fit_logistic
 from nearlabel.solvers.label_probabilities import LabelProbabilities
-from nearlabel.utils.arrays import check_feature_sizes
 from nearlabel.utils.naming import registered
 from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import FloatArray, Matrix, NeighborSearch, Table
-from nearlabel.utils.validation import as_dense, check_flag, check_positive
+from nearlabel.utils.validation import as_dense, check_feature_sizes, check_flag, check_positive
 
 
 @registered("method", "iblr")
@@ -111,7 +110,7 @@ class IBLR(RowClassifier):
         plus: bool = False,
         ridge: float = 1e-8,
         estimator: Any = None,
-        random_state: int | RandomState | None = None,
+        random_state: int | np.random.RandomState | None = None,
         search: NeighborSearch | None = None,
         n_jobs: int | None = None,
     ) -> None:

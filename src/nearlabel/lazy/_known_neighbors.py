@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from nearlabel.lazy._engine import Neighbors
-from nearlabel.neighbors import clone_search, drop_self
-from nearlabel.utils.arrays import row_blocks
+from nearlabel.neighbors import drop_self
+from nearlabel.neighbors.votes import Neighbors, fitted_search
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import row_blocks
 
 _LEAST_SHARE = 1 / 8  # labels that fewer rows know are searched for on those rows: lists would be too deep
 _DEVIATIONS = 6  # by which lists are deeper than needed on average
@@ -101,8 +101,7 @@ class CommonSearch:
 
     def _among_alone(self, rows: Matrix, some: IntArray, known: IntArray, n_neighbors: int) -> Neighbors:
         """Search on the rows that know a label alone, given by their numbers."""
-        search = clone_search(self.unfitted)
-        search.fit(self.X[known])
+        search = fitted_search(self.unfitted, self.X[known])
         place = np.searchsorted(known, some)  # of a training sample among those that know the label, if it does
         own = np.where(known[np.minimum(place, len(known) - 1)] == some, place, -1)
         found = self._asked(search, rows[some], own, n_neighbors, len(known))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.random import RandomState
 from sklearn.utils import check_random_state
 
 from nearlabel.lazy._classifier import LabelSetClassifier
@@ -82,7 +81,7 @@ class LPkNN(LabelSetClassifier):
         n_neighbors: int | Literal["auto"] = 10,
         *,
         ties: str = "nearest",
-        random_state: int | RandomState | None = None,
+        random_state: int | np.random.RandomState | None = None,
         search: NeighborSearch | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors

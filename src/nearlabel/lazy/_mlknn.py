@@ -11,11 +11,11 @@ import numpy as np
 from nearlabel.lazy._classifier import CountingClassifier
 from nearlabel.lazy._counts import Units, WeightedUnits
 from nearlabel.lazy._engine import Votes, whole_votes
-from nearlabel.lazy.explain import Account, Evidence, bayes_account
-from nearlabel.neighbors import Weights, check_weights
+from nearlabel.lazy.explain import Account, Evidence
+from nearlabel.neighbors.votes import Weights, check_weights
 from nearlabel.utils.estimators import Shapes
 from nearlabel.utils.naming import registered
-from nearlabel.utils.types import FloatArray, IntArray, Matrix, NeighborSearch
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, NeighborSearch, Table
 from nearlabel.utils.validation import check_positive
 
 
@@ -175,12 +175,24 @@ class MLkNN(CountingClassifier):
     def _account(self, evidence: Evidence) -> Account:
         counts = self._counts[:, evidence.votes.label]
         at_votes = counts[:, np.arange(len(evidence.n_votes)), self._whole(evidence.votes)]
-        return bayes_account(
-            self._bayes(at_votes, counts.sum(axis=2)),
-            {"without_at": counts[0], "with_at": counts[1]},
+        known = {"without_at": counts[0], "with_at": counts[1]}
+        return self._account_of(self._bayes(at_votes, counts.sum(axis=2)), known)
+
+    def _account_of(self, bayes: Bayes, counts: Table, **settings: Any) -> Account:
+        """Return the account of a decision by Bayes' rule, given the columns of the counts of the listed labels."""
+        columns = {
+            "prior": bayes.priors[1],
+            "prior_without": bayes.priors[0],
+            "likelihood": bayes.likelihood[1],
+            "likelihood_without": bayes.likelihood[0],
+        }
+        return Account(
             rule="score >= 0.5",
             scores=self._words,
-            settings={"n_samples": self._n_samples, "smoothing": self._smoothing},
+            columns={**columns, **counts},
+            shown=("prior", "likelihood", "likelihood_without"),
+            settings={"n_samples": self._n_samples, "smoothing": self._smoothing, **settings},
+            threshold=0.5,
         )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import squareform
 from sklearn.preprocessing import FunctionTransformer
@@ -15,7 +14,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.labels import distinct_labelsets
-from nearlabel.lazy._distance_regression import DistanceRegression, LeftOut
+from nearlabel.lazy._distance_regression import DistanceRegression
 from nearlabel.lazy.explain import Account, Explanation, OtherRule, explain, make_explanation, share_nearer
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import Evaluation
@@ -25,11 +24,18 @@ from nearlabel.models.selector import Criterion
 from nearlabel.neighbors import ExactNeighbors, NoveltyDetector
 from nearlabel.neighbors.exact.all_pairs import AllDistances, equal_rows, takes_missing_values
 from nearlabel.solvers.feature_scaling import FeatureScaling
-from nearlabel.utils.arrays import row_blocks, uneven_blocks
 from nearlabel.utils.naming import registered
 from nearlabel.utils.tables import labelset_columns
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, check_choice, check_groups, check_integer, check_positive
+from nearlabel.utils.validation import (
+    as_dense,
+    check_choice,
+    check_groups,
+    check_integer,
+    check_positive,
+    row_blocks,
+    uneven_blocks,
+)
 
 AUTO: Final = "auto"
 POWERS = tuple(2.0 ** (e / 2) for e in range(17))  # 1 to 256
@@ -146,7 +152,7 @@ class MLMLM(WithProbabilities):
         ridge: float | Literal["auto"] = AUTO,
         left_out: str = "exact",
         scoring: MetricLike = "ranking_loss",
-        random_state: int | RandomState | None = 0,
+        random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.power = power
         self.metric = metric
@@ -174,7 +180,7 @@ class MLMLM(WithProbabilities):
         if left_out is not None:
             left_out(scores)
 
-    def _choose_landmarks(self, random: RandomState) -> None:
+    def _choose_landmarks(self, random: np.random.RandomState) -> None:
         equal = equal_rows(self._rows)
         n_samples, n_labelsets = self._rows.shape[0], len(self._frequency)
         most = affordable_landmarks(n_samples, n_labelsets) if self.n_landmarks == AUTO else int(self.n_landmarks)
@@ -196,7 +202,7 @@ class MLMLM(WithProbabilities):
         quantile = np.quantile(apart, _RIDGE_QUANTILE, method="hazen") if len(apart) else 0.0
         return float(np.maximum(least, quantile))
 
-    def _choose_power(self, labels: Matrix, random: RandomState) -> FloatArray | None:
+    def _choose_power(self, labels: Matrix, random: np.random.RandomState) -> FloatArray | None:
         """Choose power and threshold by the scores of rows that are left out; return them if they are of all rows."""
         n_samples, n_judged = labels.shape[0], max(1, _MOST_CELLS // len(self._frequency))
         if n_samples == 1:
@@ -278,9 +284,11 @@ class MLMLM(WithProbabilities):
                 np.subtract.at(counts, (group[:, np.newaxis], labelset[group]), 1)
                 landmarks, n_own = np.unique(self._landmark_of[rows[group]], return_counts=True)
                 leaving.append(landmarks[(landmarks >= 0) & (n_own == n_equal[landmarks])])
-            left_out = LeftOut(distances, labelset, positions, leaving)
-            predict = self._regression.predict_press if self.left_out == "press" else self._regression.predict_left_out
-            yield rows, Candidates.of(predict(left_out), counts)
+            if self.left_out == "press":
+                predicted = self._regression.predict_press(distances, labelset)
+            else:
+                predicted = self._regression.predict_left_out(distances, labelset, positions, leaving)
+            yield rows, Candidates.of(predicted, counts)
 
     def loo_predict_proba(self, groups: ArrayLike | None = None) -> FloatArray:
         """Return leave-one-out scores: for each training sample, its scores by a fit to all others.

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
@@ -17,15 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.lazy.double_distances import DoubleDistances, Pairs, double_distances, weighted_sum
 from nearlabel.lazy.explain import Account, Explanation, OtherRule, explain, make_explanation, share_nearer
 from nearlabel.models import WithProbabilities
-from nearlabel.neighbors import clone_search
+from nearlabel.neighbors.votes import clone_search
 from nearlabel.solvers.binomial import fit_binomial
 from nearlabel.solvers.feature_scaling import FeatureScaling
 from nearlabel.solvers.label_probabilities import LabelProbabilities
-from nearlabel.utils.arrays import check_feature_sizes
 from nearlabel.utils.naming import registered
 from nearlabel.utils.tables import column_of, labelset_columns
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
-from nearlabel.utils.validation import as_dense, check_choice, check_flag
+from nearlabel.utils.validation import as_dense, check_choice, check_feature_sizes, check_flag
 
 _NEAREST_IN_FEATURES, _NEAREST_IN_LABELS = (1.0, 0.0), (0.0, 1.0)
 _RIDGE = 1e-6
@@ -137,7 +135,7 @@ class NLDD(WithProbabilities):
         scale: str = "standard",
         trials: str = "labels",
         drop_duplicates: bool = False,
-        random_state: int | RandomState | None = None,
+        random_state: int | np.random.RandomState | None = None,
         search: NeighborSearch | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -234,10 +232,6 @@ class NLDD(WithProbabilities):
         found = [self._candidates.of_rows(rows[[query]], scores[[query]]) for query in range(len(scores))]
         return np.array([pairs.dx for pairs in found]), np.array([pairs.dy for pairs in found]), found[0].labelset
 
-    def _linear(self, pairs: Pairs) -> FloatArray:
-        """Return β0 + β1 Dx + β2 Dy."""
-        return np.asarray(self.coef_[0] + pairs.sum(self._weights))
-
     def _shares(self, linear: FloatArray) -> FloatArray:
         """Return θ."""
         return np.asarray(expit(linear) if self._trials == "labels" else np.exp(np.minimum(linear, 0.0)))
@@ -282,7 +276,7 @@ class NLDD(WithProbabilities):
 
     def _account(self, candidates: Pairs, scores: FloatArray) -> tuple[Account, BoolArray]:
         """Return the account of one query's label set, from its best pair with every label set, and that set."""
-        linear = self._linear(candidates)
+        linear = np.asarray(self.coef_[0] + candidates.sum(self._weights))  # β0 + β1 Dx + β2 Dy
         shares, change = self._shares(linear), candidates.change_of_dx_to_win(self._weights)
         has = as_dense(self.labelsets_[candidates.labelset]) == 1
         differs = has != has[0]
@@ -314,14 +308,14 @@ class NLDD(WithProbabilities):
         )
         return account, has[0]
 
-    def _fit_labels(self, X: Matrix, labels: Matrix, random: RandomState) -> LabelProbabilities:
+    def _fit_labels(self, X: Matrix, labels: Matrix, random: np.random.RandomState) -> LabelProbabilities:
         return LabelProbabilities.fit(self.estimator, X, labels, random, self.n_jobs)
 
     def _prepare(self, X: Matrix, labels: Matrix) -> tuple[FeatureScaling, DoubleDistances]:
         scaling = FeatureScaling.by_deviation(X) if self.scale == "standard" else FeatureScaling(None)
         return scaling, double_distances(clone_search(self.search), scaling(X), labels, self.n_jobs)
 
-    def _pairs_within(self, X: Matrix, labels: Matrix, random: RandomState) -> FloatArray:
+    def _pairs_within(self, X: Matrix, labels: Matrix, random: np.random.RandomState) -> FloatArray:
         """Return Dx, Dy and loss of the pairs of T2 with T1 (Algorithm 1)."""
         order = random.permutation(labels.shape[0])
         T1, T2 = np.split(order, [(len(order) + 1) // 2])

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nearlabel.lazy._counts import count_rows
-from nearlabel.lazy._engine import Groups, Neighbors, decide, dense_parts, stored_scores, top_labels
+from nearlabel.lazy._engine import Groups, decide, dense_parts, stored_scores, top_labels
 from nearlabel.models.out_of_sample import Needs
+from nearlabel.neighbors.votes import Neighbors
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
 
@@ -143,8 +144,7 @@ class LeftOut:
         rule._remember_labels(stored.astype(rule._labels.dtype))
         rule._learn_rows(rule.search_.take(np.arange(len(self.indices))) if rule._learns_from_rows else None, stored)
         if rule.counts_rows:
-            rule._counts = count_rows(rule._units(), rule._training_lists().nearest(rule.n_neighbors_))
-            rule._learn_counts(rule._counts, rule._counts.sum(axis=2, keepdims=True))
+            rule._take_counts(count_rows(rule._units(), rule._training_lists().nearest(rule.n_neighbors_)))
         return LeftOut(rule, self._groups, self._training)
 
 

@@ -17,22 +17,13 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length
 
 from nearlabel.lazy._mlknn import MLkNN
-from nearlabel.lazy._streams import Drift, KeptRows, Prequential, Watch, f1_of_rows, nearest_learnt
+from nearlabel.lazy._streams import KeptRows, Prequential, Watch, f1_of_rows, nearest_learnt
 from nearlabel.metrics.counts import Comparison
 from nearlabel.models import explain, updates
 from nearlabel.models.explanation import Explanation
-from nearlabel.models.updates import Arriving, Labelled, StaleThresholdsWarning, in_columns
+from nearlabel.utils import targets
 from nearlabel.utils.estimators import available_if, score
 from nearlabel.utils.tags import predict_labels
-from nearlabel.utils.targets import (
-    LabelContainer,
-    Target,
-    as_label_matrix,
-    check_target,
-    refusal_of_unknown,
-    remember_target,
-    with_multilabel_target,
-)
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_positive, check_row_numbers, check_rows
 
@@ -144,15 +135,10 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     (300, 600, 540)
     """
 
-    estimator_: Any
-    n_samples_seen_: int
-    novelty_: Drift | None
-    drift_: Drift | None
     drifts_: list[int]
     classes_: NDArray[Any]
     label_names_: NDArray[Any]
-    n_features_in_: int
-    _container: LabelContainer
+    _container: targets.LabelContainer
     _labels: Matrix  # of the remaining or the collected samples
     _rows: KeptRows
     _waiting: list[Matrix]  # collected samples
@@ -338,21 +324,22 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _arriving(
         self, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None, *, first: bool
-    ) -> tuple[Matrix, Labelled]:
+    ) -> tuple[Matrix, updates.Labelled]:
         """Check new samples, and return them with the label sets of all remaining or collected ones, theirs below."""
         rows = check_rows(self, X, reset=first)
         if first:
-            target = check_target(self, y, dtype=np.int8)
-            known, new = Labelled(target.labels[:0], target.container, target.names), Arriving(*target, None, "array")
+            target = targets.check_target(self, y, dtype=np.int8)
+            known = updates.Labelled(target.labels[:0], target.container, target.names)
+            new = updates.Labelled(*target, by_place=True)
         else:
-            known = Labelled(self._labels, self._container, self.label_names_)
+            known = updates.Labelled(self._labels, self._container, self.label_names_)
             new = known.arriving(self, y)
         if new.unknown is not None:
-            raise refusal_of_unknown(self, int(new.unknown.sum()))
+            raise targets.refusal_of_unknown(self, int(new.unknown.sum()))
         check_consistent_length(rows, new.labels)
         return rows, known.joined(new, classes)
 
-    def _gather(self, rows: Matrix, joined: Labelled) -> None:
+    def _gather(self, rows: Matrix, joined: updates.Labelled) -> None:
         """Store rows until they are enough for a model."""
         waiting = [*getattr(self, "_waiting", ()), rows]
         n_enough = min(self.max_rows, max(self.min_rows, self._n_neighbors_asked() + 1))
@@ -363,7 +350,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self._begin(joined)
             self._waiting = waiting
 
-    def _start(self, rows: Matrix, joined: Labelled) -> None:
+    def _start(self, rows: Matrix, joined: updates.Labelled) -> None:
         """Fit the first model, and forget everything of an earlier stream."""
         n_rows = rows.shape[0]
         n_skipped = max(0, n_rows - self.max_rows)
@@ -372,7 +359,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._begin(joined)
         self._drop(np.arange(n_skipped))
 
-    def _begin(self, joined: Labelled) -> None:
+    def _begin(self, joined: updates.Labelled) -> None:
         """Set everything except the model to its state after rows that were not predicted."""
         n_rows = joined.labels.shape[0]
         self._remember(joined)
@@ -384,7 +371,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.drifts_ = []
         self._report()
 
-    def _answer_and_learn(self, rows: Matrix, joined: Labelled) -> None:
+    def _answer_and_learn(self, rows: Matrix, joined: updates.Labelled) -> None:
         n_old, n_new = len(self._rows), rows.shape[0]
         before, truth = joined.labels[:n_old], joined.labels[n_old:]
         answered = Comparison.of(truth, self._predicted(rows, joined))
@@ -403,16 +390,16 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._drop(np.arange(n_old, n_old + n_skipped))
         self._make_room(n_old)
 
-    def _predicted(self, rows: Matrix, joined: Labelled) -> Matrix:
+    def _predicted(self, rows: Matrix, joined: updates.Labelled) -> Matrix:
         """Return the label sets that the present model predicts, with a column for each label."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", StaleThresholdsWarning)  # rows come all the time
+            warnings.simplefilter("ignore", updates.StaleThresholdsWarning)  # rows come all the time
             found = self.estimator_.predict(rows)
         classes = joined.container.classes
         if classes is not None:
             return ((found == classes[-1]) & (len(classes) == 2)).astype(np.int8)[:, np.newaxis]
-        labels = as_label_matrix(found, dtype=np.int8)
-        return in_columns(labels, np.arange(labels.shape[1]), len(joined.names))
+        labels = targets.as_label_matrix(found, dtype=np.int8)
+        return updates.in_columns(labels, np.arange(labels.shape[1]), len(joined.names))
 
     def _judge(self, answered: Comparison, distances: FloatArray) -> None:
         """Add the predictions for new samples, and the distances to their neighbours, to all figures."""
@@ -440,9 +427,9 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._labels = self._labels[np.delete(np.arange(len(self._rows)), gone)]
         self._rows = self._rows.without(gone)
 
-    def _remember(self, joined: Labelled) -> None:
+    def _remember(self, joined: updates.Labelled) -> None:
         """Set the label sets of the remaining rows, the form of y and the names of the labels."""
-        remember_target(self, Target(joined.labels, joined.container, joined.names))
+        targets.remember_target(self, targets.Target(joined.labels, joined.container, joined.names))
         self._labels = joined.labels
 
     def _base_estimator(self) -> Any:
@@ -491,4 +478,4 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Declare to scikit-learn that the target is an indicator matrix; X is as the estimator takes it."""
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self._base_estimator()).input_tags
-        return with_multilabel_target(tags)
+        return targets.with_multilabel_target(tags)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
-from nearlabel.lazy._engine import Neighbors
 from nearlabel.metrics.counts import Comparison, Counts, fbeta
+from nearlabel.models.unwrapped import unwrapped
+from nearlabel.neighbors.votes import Neighbors
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 
@@ -203,8 +203,5 @@ class Prequential:
 
 def nearest_learnt(model: Any, X: Matrix) -> Neighbors:
     """Return the neighbours of rows among those that a model has learnt, also through thresholds and pipelines."""
-    if isinstance(model, Pipeline):
-        return nearest_learnt(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
-    if hasattr(model, "estimator_"):
-        return nearest_learnt(model.estimator_, X)
-    return Neighbors(*model.search_.kneighbors(X, model.n_neighbors_))
+    found = unwrapped(model)
+    return Neighbors(*found.classifier.search_.kneighbors(found.transformed(X), found.classifier.n_neighbors_))

@@ -12,12 +12,12 @@ from sklearn.model_selection import KFold
 
 from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import LeavingOut
-from nearlabel.lazy._engine import Groups
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import Evaluation, metrics_of
 from nearlabel.models.out_of_sample import Answer, Fold, Needs, join_answers
 from nearlabel.models.selector import Criterion
-from nearlabel.neighbors import RESERVE, clone_search
+from nearlabel.neighbors import RESERVE
+from nearlabel.neighbors.votes import clone_search
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_groups, check_integer
@@ -190,7 +190,7 @@ class NeighborsSweep:
     ) -> NeighborsSweep:
         """Search once for as many neighbours of the training samples as leaving a group out needs; store them."""
         n_samples, one_more = labels.shape[0], int(classifier._asks_for_training_rows)
-        groups = Groups.of(np.arange(n_samples) if names is None else check_groups(names, n_samples))
+        groups = _engine.Groups.of(np.arange(n_samples) if names is None else check_groups(names, n_samples))
         known = min(getattr(classifier.search_, "n_neighbors_known", n_samples - 1), n_samples - 1)
         numbers = candidates_of(candidates, known - one_more - groups.largest + 1, n_samples)
         if classifier._cells is not None:
@@ -214,7 +214,9 @@ class NeighborsSweep:
         return cls(classifier, numbers, ask, use)
 
     @classmethod
-    def _of_known_cells(cls, classifier: Any, labels: Matrix, numbers: list[int], groups: Groups) -> NeighborsSweep:
+    def _of_known_cells(
+        cls, classifier: Any, labels: Matrix, numbers: list[int], groups: _engine.Groups
+    ) -> NeighborsSweep:
         """Predict where some cells are unknown: the true label sets then have NaN there."""
         cells = classifier._cells
         training = cells.training(classifier, numbers[-1] + groups.largest)
@@ -358,8 +360,7 @@ class NeighborsSweep:
             asked = self.answers(labels=False)
             # In bytes, the products of a user's function could overflow.
             values = [value(_as_numbers(truth), answer.scores) for _, truth, answer in asked]
-            table = {"value": np.array(values)}
-            table = {"n_neighbors": np.array(self.candidates), **table}
+            table = {"n_neighbors": np.array(self.candidates), "value": np.array(values)}
             best = int(table["n_neighbors"][table["value"].argmax()])
         self._use(best)
         self.classifier.cv_results_ = table

@@ -19,13 +19,12 @@ from scipy import sparse
 
 from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import CountsWithout, LeavingOut, Units, count_rows
-from nearlabel.lazy._engine import Groups, Neighbors, Votes, top_of_dense
 from nearlabel.lazy._known_neighbors import CommonSearch, KnownNeighbors, depth_for
 from nearlabel.models.out_of_sample import Answer, Needs
-from nearlabel.utils.arrays import groups_of_labels, row_blocks
+from nearlabel.neighbors.votes import Neighbors
 from nearlabel.utils.messages import AdviceWarning
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, groups_of_labels, row_blocks, stacked
 
 _FEW_LABELS = 8  # of a group: dense columns then take less room than CSR ones, each with its own ends of rows
 
@@ -63,26 +62,19 @@ class KnownUnits(Units):
         return np.hstack([votes, neighbors.indices.shape[1] - votes])
 
 
-class LeavingOutKnown:
-    """The counts of a fit without a row, and without its group, for labels that only some rows know."""
-
-    def __init__(self, units: Units, known: BoolArray, lists: Neighbors, k: int, groups: Groups) -> None:
-        self._both = LeavingOut.of(KnownUnits(units, known), lists, k, groups)
-
-    def blocks(self) -> Iterator[IntArray]:
-        """Yield rows whose counts fit the memory budget."""
-        return self._both.blocks()
+class LeavingOutKnown(LeavingOut):
+    """The counts of a fit without a row, and without its group, by `KnownUnits` of labels that only some rows know."""
 
     def counts_of(self, rows: IntArray) -> CountsWithout:
         """Return the counts without the group of each of some rows."""
-        votes, counts, totals = self._both.counts_of(rows)
+        votes, counts, totals = super().counts_of(rows)
         n_labels = votes.shape[1] // 2
         with_and_without = (np.stack([one[1][:, n_labels:], one[1][:, :n_labels]]) for one in (counts, totals))
         return CountsWithout(votes[:, :n_labels], *with_and_without)
 
 
 @dataclass(frozen=True)
-class Shares(Votes):
+class Shares(_engine.Votes):
     """The scores of each query as votes of a single neighbour: a rule's input if labels are known in different rows."""
 
     def mean_size(self) -> FloatArray:
@@ -136,8 +128,7 @@ class KnownCells:
         rule.n_neighbors_ = k
         if classifier.counts_rows and training is not None:
             lists = training.among(known, k, rows)
-            rule._counts = count_rows(rule._units(), lists, rows)
-            rule._learn_counts(rule._counts, rule._counts.sum(axis=2, keepdims=True))
+            rule._take_counts(count_rows(rule._units(), lists, rows))
         return LabelGroup(group.labels, group.hidden, rule)
 
     def _unfitted_rule(self, classifier: Any, labels: IntArray) -> Any:
@@ -167,11 +158,6 @@ class KnownCells:
                 f"All labels are unknown in {nobody} of {self._n_samples} training samples, which are never neighbours."
             )
 
-    @property
-    def _n_hidden(self) -> IntArray:
-        """Return how many rows do not know the labels of each group."""
-        return np.array([len(group.hidden) for group in self._groups])
-
     # Neighbours.
 
     @property
@@ -181,14 +167,15 @@ class KnownCells:
     def training(self, classifier: Any, n_neighbors: int) -> KnownNeighbors:
         """Return the neighbours of all training samples, each without itself."""
         depth = self._depth(classifier, n_neighbors, self._n_samples - 1)
-        lists = Neighbors(*classifier._ask_search(None, depth))
+        lists = classifier._ask_search(None, depth)
         return KnownNeighbors(self._search(classifier, of_training=True), self._X, lists)
 
     def _depth(self, classifier: Any, n_neighbors: int, most: int) -> int:
         """Return how long the list of a query is to be."""
         known = getattr(classifier.search_, "n_neighbors_known", None)
         if known is None:
-            return min(depth_for(1 - self._n_hidden / self._n_samples, n_neighbors), most)
+            n_hidden = np.array([len(group.hidden) for group in self._groups])
+            return min(depth_for(1 - n_hidden / self._n_samples, n_neighbors), most)
         return min(int(known), most)  # existing lists, at full depth
 
     def _search(self, classifier: Any, *, of_training: bool, weighs: bool = False) -> CommonSearch:
@@ -201,7 +188,7 @@ class KnownCells:
         """Return the scores and label sets of queries."""
         answers = [self.answer_block(classifier, neighbors, needs) for neighbors in self.blocks(classifier, X)]
         labels, scores = zip(*answers, strict=True)
-        return Answer(_stacked(labels) if needs.labels else None, _stacked(scores) if needs.scores else None)
+        return Answer(stacked(labels) if needs.labels else None, stacked(scores) if needs.scores else None)
 
     def answer_block(self, classifier: Any, neighbors: KnownNeighbors, needs: Needs) -> Answer:
         """Return the scores and label sets of queries whose neighbours are known."""
@@ -214,7 +201,7 @@ class KnownCells:
         depth = self._depth(classifier, classifier.n_neighbors_, self._n_samples)
         search = self._search(classifier, of_training=False, weighs=weighs)
         for block in row_blocks(X.shape[0], 16 * depth):
-            yield KnownNeighbors(search, X[block], Neighbors(*classifier._ask_search(X[block], depth)))
+            yield KnownNeighbors(search, X[block], classifier._ask_search(X[block], depth))
 
     def neighbors_of_groups(self, neighbors: KnownNeighbors) -> Iterator[tuple[IntArray, Any, Neighbors]]:
         """Yield the labels, the rule and the neighbours of each group that has a rule."""
@@ -284,7 +271,7 @@ class KnownCells:
 
     def _top_of_group(self, group: LabelGroup, neighbors: KnownNeighbors, wanted: int) -> tuple[FloatArray, IntArray]:
         if group.rule is None:
-            scores, labels = top_of_dense(np.zeros((len(neighbors), len(group.labels))), wanted)
+            scores, labels = _engine.top_of_dense(np.zeros((len(neighbors), len(group.labels))), wanted)
         else:
             among = neighbors.among(group.known(self._n_samples), group.rule.n_neighbors_)
             scores, labels = _engine.top_labels(group.rule, among, wanted)
@@ -297,7 +284,7 @@ class KnownCells:
             n_rows = len(neighbors)
             parts = [self._stored_of_group(group, neighbors) for group in self._groups]
             blocks.append(self._columns(parts, (n_rows, len(classifier.label_names_)), is_sparse=True))
-        return _stacked(blocks)
+        return stacked(blocks)
 
     def _stored_of_group(self, group: LabelGroup, neighbors: KnownNeighbors) -> CSR:
         if group.rule is None:
@@ -308,7 +295,7 @@ class KnownCells:
     # Leave-one-out.
 
     def answer_left_out(
-        self, classifier: Any, needs: Needs, groups: Groups, training: KnownNeighbors | None = None
+        self, classifier: Any, needs: Needs, groups: _engine.Groups, training: KnownNeighbors | None = None
     ) -> Answer:
         """Return the predictions of a fit without a row, and without its group, for each training sample.
 
@@ -320,7 +307,7 @@ class KnownCells:
         return self._joined(classifier, parts, self._n_samples, needs)
 
     def _left_out(
-        self, classifier: Any, group: LabelGroup, training: KnownNeighbors, groups: Groups, needs: Needs
+        self, classifier: Any, group: LabelGroup, training: KnownNeighbors, groups: _engine.Groups, needs: Needs
     ) -> Answer:
         known, k = group.known(self._n_samples), classifier.n_neighbors_
         wanted = k + groups.largest - int(not classifier.counts_rows)
@@ -335,7 +322,7 @@ class KnownCells:
         return _engine.answer_from_counts(group.rule, leaving_out, needs)
 
     def _refits(
-        self, classifier: Any, group: LabelGroup, training: KnownNeighbors, groups: Groups, needs: Needs
+        self, classifier: Any, group: LabelGroup, training: KnownNeighbors, groups: _engine.Groups, needs: Needs
     ) -> Answer:
         """Fit again without each group of rows: for labels known in so few rows that all of them are neighbours."""
         known = group.known(self._n_samples)
@@ -367,13 +354,13 @@ def _rule_answer(classifier: Any, rule: Any, neighbors: Neighbors, needs: Needs)
     return _engine.answer(rule, neighbors, Needs(labels=False))
 
 
-def _counts_left_out(rule: Any, known: BoolArray, lists: Neighbors, groups: Groups, needs: Needs) -> Answer:
+def _counts_left_out(rule: Any, known: BoolArray, lists: Neighbors, groups: _engine.Groups, needs: Needs) -> Answer:
     """Return the leave-one-out predictions of a rule that counts rows, by blocks of labels, which are dense here."""
     answers = []
     for some in row_blocks(rule._labels.shape[1], 16 * len(known)):
         part = copy(rule)
         part._labels = rule._labels[:, some]
-        leaving_out = LeavingOutKnown(part._units(), known, lists, rule.n_neighbors_, groups)
+        leaving_out = LeavingOutKnown.of(KnownUnits(part._units(), known), lists, rule.n_neighbors_, groups)
         answers.append(_engine.answer_from_counts(part, leaving_out, needs))
     labels, scores = zip(*answers, strict=True)
     decided = None if labels[0] is None else np.hstack([as_dense(part) for part in labels])
@@ -385,10 +372,6 @@ def _joined_rows(parts: Sequence[Any], order: IntArray) -> Any:
     if any(part is None for part in parts):
         return None
     return np.vstack([as_dense(part) for part in parts])[order]
-
-
-def _stacked(parts: Sequence[Any]) -> Any:
-    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
 
 
 def _labels(names: NDArray[Any]) -> str:

@@ -16,19 +16,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from nearlabel.lazy._counts import count_rows
-from nearlabel.lazy._engine import Neighbors
-from nearlabel.lazy._sweep import NeighborsSweep
 from nearlabel.lazy._unknown import KnownCells
-from nearlabel.models.updates import Arriving, Labelled, copy_to_update
+from nearlabel.models.updates import Labelled, copy_to_update
 from nearlabel.neighbors import TrainingLists
+from nearlabel.neighbors.votes import Neighbors
 from nearlabel.utils.estimators import without_zero_weights
 from nearlabel.utils.targets import Target, refusal_of_unknown, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_row_numbers, check_rows, row_names
+from nearlabel.utils.validation import check_row_numbers, check_rows, row_names, stacked
 
 _OF_COUNTS = ("_lists", "_counts", "_training_distances")
 _COUNTED_ANEW = 4  # if the lists of one row in this many changed, all rows are counted again
@@ -109,10 +107,9 @@ def partial_fit(
     joined = known.joined(new._replace(labels=labels, unknown=params["unknown"]), classes)
     updated = _copied(self)
     updated.search_.add(rows)
-    _take_labels(updated, joined)
+    _take_labels(updated, joined, added=n_added)
     updated._sample_weight = _appended(self._sample_weight, params.get("sample_weight"), n_old, n_added, 1.0)
     updated._row_names = _appended(self._row_names, params["names"], n_old, n_added, "")
-    _count_change(updated, added=n_added)
 
     def follow() -> None:
         lists, changed = self._lists.with_added(updated.search_)
@@ -171,10 +168,9 @@ def forget(self: Any, rows: ArrayLike) -> Any:
     updated = _copied(self)
     updated.search_.remove(gone)
     known = _labelled(self)
-    _take_labels(updated, known._replace(labels=known.labels[left]))
+    _take_labels(updated, known._replace(labels=known.labels[left]), forgotten=len(gone))
     updated._sample_weight = None if self._sample_weight is None else self._sample_weight[left]
     updated._row_names = None if self._row_names is None else self._row_names[left]
-    _count_change(updated, forgotten=len(gone))
 
     def follow() -> None:
         lists, changed = self._lists.without(updated.search_, gone)
@@ -197,8 +193,7 @@ def retune(self: Any) -> Any:
     check_is_fitted(self)
     if self.n_neighbors_stale_:
         updated = _copied(self)
-        value = self.n_neighbors if callable(self.n_neighbors) else None
-        NeighborsSweep.within_fit(updated, None, updated._labels).fit_best(value=value)
+        updated._choose_n_neighbors(None, updated._labels)
         updated.n_neighbors_stale_ = False
         _take_over(self, updated)
     return self
@@ -263,10 +258,9 @@ def _take_over(classifier: Any, updated: Any) -> Any:
 def _with_classes(classifier: Any, classes: ArrayLike) -> Any:
     """Return a classifier that was just fitted, with labels that no row has yet."""
     updated, known = _copied(classifier), _labelled(classifier)
-    nobody = Arriving(known.labels[:0], known.container, known.names, None, "tags")
-    joined = known.joined(nobody, classes)
+    joined = known.joined(Labelled(known.labels[:0], known.container, known.names), classes)
     _take_labels(updated, joined)
-    updated.changes_ = {**updated.changes_, "new_labels": []}
+    updated.changes_, updated.n_neighbors_stale_ = classifier.changes_, False
     return _finish(classifier, updated, joined.unknown, lambda: _count_all(updated))
 
 
@@ -276,19 +270,16 @@ def _labelled(classifier: Any) -> Labelled:
     return Labelled(classifier._labels, classifier._container, classifier.label_names_, unknown)
 
 
-def _take_labels(updated: Any, joined: Labelled) -> None:
-    """Set label sets, the form of y and the names of the labels."""
-    n_known = len(updated.label_names_)
+def _take_labels(updated: Any, joined: Labelled, added: int = 0, forgotten: int = 0) -> None:
+    """Set label sets, the form of y and the names of the labels; record how many rows were added or removed."""
+    known, new = updated.changes_, joined.names[len(updated.label_names_) :].tolist()
     remember_target(updated, Target(joined.labels, joined.container, joined.names))
     updated._remember_labels(joined.labels)
-    new = [*updated.changes_["new_labels"], *joined.names[n_known:].tolist()]
-    updated.changes_ = {**updated.changes_, "new_labels": new}
-
-
-def _count_change(updated: Any, added: int = 0, forgotten: int = 0) -> None:
-    """Record that rows were added or removed."""
-    known = updated.changes_
-    updated.changes_ = {**known, "added": known["added"] + added, "forgotten": known["forgotten"] + forgotten}
+    updated.changes_ = {
+        "added": known["added"] + added,
+        "forgotten": known["forgotten"] + forgotten,
+        "new_labels": [*known["new_labels"], *new],
+    }
     updated.n_neighbors_stale_ = not isinstance(updated.n_neighbors, numbers.Integral)
 
 
@@ -334,30 +325,21 @@ def _follow(
     n_labels = updated._labels.shape[1]
     counts = _with_new_labels(before._counts, n_labels, before._n_samples)
     counts = counts - _with_new_labels(_count(before, former), n_labels, len(former)) + _count(updated, changed)
-    _learn_counts(updated, counts)
+    updated._take_counts(counts)
 
 
 def _count_all(updated: Any) -> None:
     k = updated.n_neighbors_
-    _learn_counts(updated, count_rows(updated._units(), updated._training_lists().nearest(k)))
-
-
-def _learn_counts(updated: Any, counts: IntArray) -> None:
-    updated._counts = counts
-    updated._learn_counts(counts, counts.sum(axis=2, keepdims=True))
+    updated._take_counts(count_rows(updated._units(), updated._training_lists().nearest(k)))
 
 
 def _count(classifier: Any, rows: IntArray) -> IntArray:
     """Count some training samples as `count_rows` does all, for their own and their neighbours' labels only."""
     lists = classifier._training_lists().nearest(classifier.n_neighbors_)[rows]
     near, place = np.unique(lists.indices, return_inverse=True)
-    labels = _stacked(classifier._labels[rows], classifier._labels[near])
+    labels = stacked([classifier._labels[rows], classifier._labels[near]])
     neighbors = Neighbors(lists.distances, place.reshape(lists.indices.shape) + len(rows))
     return count_rows(classifier._units_of(labels), neighbors)
-
-
-def _stacked(above: Matrix, below: Matrix) -> Matrix:
-    return sparse.vstack([above, below], format="csr") if sparse.issparse(above) else np.vstack([above, below])
 
 
 def _with_new_labels(counts: IntArray, n_labels: int, n_rows: int) -> IntArray:

@@ -13,19 +13,9 @@ from sklearn.base import clone
 
 from nearlabel.labels import distinct_labelsets
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.neighbors.exact.all_pairs import (
-    Distance,
-    Euclidean,
-    Rows,
-    Tile,
-    as_float_rows,
-    check_not_too_small,
-    distance_named,
-    stored_alike,
-)
-from nearlabel.utils.arrays import BLOCK_BYTES, row_blocks, uneven_blocks
+from nearlabel.neighbors.exact import all_pairs
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import BLOCK_BYTES, as_dense, row_blocks, uneven_blocks
 
 _QUERIES_PER_TILE = 256
 _EPS = float(np.finfo(np.float64).eps)
@@ -95,7 +85,7 @@ class DoubleDistances(ABC):
         self._row = np.argsort(labelset_of, kind="stable")  # the rows of a label set lie side by side
         self._labelset_of = labelset_of[self._row]
         self.n_samples = len(self._row)
-        self._in_labels = Euclidean()
+        self._in_labels = all_pairs.Euclidean()
         self._in_labels.fit(_as_rows(self.labelsets[:1024]))
 
     @abstractmethod
@@ -144,9 +134,9 @@ class CertifiedPairs(DoubleDistances):
         super().__init__(labels)
         self._n_jobs = search.n_jobs if n_jobs is None else n_jobs
         self._metric, self._metric_params = search.metric, search.metric_params
-        self._in_features = distance_named(search.metric, search.metric_params)
-        rows = as_float_rows(X[self._row])
-        check_not_too_small([rows], self._in_features)
+        self._in_features = all_pairs.distance_named(search.metric, search.metric_params)
+        rows = all_pairs.as_float_rows(X[self._row])
+        all_pairs.check_not_too_small([rows], self._in_features)
         self._in_features.fit(rows)
         self._rows = self._in_features.prepare(rows)
 
@@ -168,7 +158,7 @@ class CertifiedPairs(DoubleDistances):
     def of_rows(self, X: Matrix, probabilities: FloatArray) -> Pairs:
         """Compute all distances of the query."""
         queries = self._in_features.prepare(
-            as_float_rows(stored_alike(X, as_sparse=sparse.issparse(self._rows.values)))
+            all_pairs.as_float_rows(all_pairs.stored_alike(X, as_sparse=sparse.issparse(self._rows.values)))
         )
         in_labels = self._in_labels.prepare(probabilities)
         parts = []
@@ -204,7 +194,7 @@ class CertifiedPairs(DoubleDistances):
         self, panel: _Panel, X: Matrix, probabilities: FloatArray, weights: Weights, so_far: Pairs | None
     ) -> Pairs:
         """Return the best pairs of a tile of queries: of those so far and those with rows of the panel."""
-        queries = as_float_rows(stored_alike(X, as_sparse=sparse.issparse(self._rows.values)))
+        queries = all_pairs.as_float_rows(all_pairs.stored_alike(X, as_sparse=sparse.issparse(self._rows.values)))
         x = self._in_features.tile(self._in_features.prepare(queries), panel.rows)
         y = self._in_labels.tile(self._in_labels.prepare(probabilities), panel.label_rows)
         sign = -1 if weights[0] < 0 else 1  # the farthest row of a label set is that of least negative rank
@@ -232,8 +222,8 @@ class _Panel(NamedTuple):
 
     row: IntArray
     labelset: IntArray
-    rows: Rows
-    label_rows: Rows
+    rows: all_pairs.Rows
+    label_rows: all_pairs.Rows
 
     @property
     def starts(self) -> IntArray:
@@ -266,29 +256,29 @@ class _Bounds(NamedTuple):
     high: FloatArray
     reach: FloatArray
 
-    def distances(self, distance: Distance, sign: int = 1) -> tuple[FloatArray, FloatArray]:
+    def distances(self, distance: all_pairs.Distance, sign: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return bounds on the distance itself; with sign -1 they are of the largest one."""
         low, high = (self.low, self.high) if sign > 0 else (-self.high, -self.low)
         return _distance_of_bound(distance, low), _distance_of_bound(distance, high)
 
 
-def _distance_of_bound(distance: Distance, bound: FloatArray) -> FloatArray:
+def _distance_of_bound(distance: all_pairs.Distance, bound: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore"):
         return np.nan_to_num(distance.to_distance(bound), nan=0.0)  # a lower bound on a square may be negative
 
 
-def _negative(tile: Tile) -> Tile:
+def _negative(tile: all_pairs.Tile) -> all_pairs.Tile:
     """Return the bounds of the negative ranks."""
 
     def refine(query: IntArray, row: IntArray) -> FloatArray:
         return -tile.refine(query, row)
 
-    return Tile(
+    return all_pairs.Tile(
         -(tile.lower + tile.row_slack), -(tile.base + tile.query_slack), tile.query_slack, tile.row_slack, refine
     )
 
 
-def _least_of_groups(tile: Tile, starts: IntArray) -> _Bounds:
+def _least_of_groups(tile: all_pairs.Tile, starts: IntArray) -> _Bounds:
     """Bound the least rank of each group of rows that lie side by side; rounding here is covered by `margin`."""
     least = np.minimum.reduceat(tile.lower, starts, axis=1)
     slack = tile.query_slack[:, np.newaxis] + np.maximum.reduceat(tile.row_slack, starts)

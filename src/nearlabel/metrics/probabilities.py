@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from nearlabel.metrics.counts import ratio
 from nearlabel.metrics.inputs import Truth, declared, known_weight
 from nearlabel.metrics.ranking import BLOCK_BYTES
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, check_integer
+from nearlabel.utils.validation import as_dense, check_integer, row_blocks
 
 _LEAST = 1e-15  # smallest likelihood, so that its logarithm is finite
 

@@ -35,9 +35,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearlabel.metrics.counts import mean
 from nearlabel.metrics.inputs import TieRule, TrivialRule, Truth, check_ties, check_trivial, declared, is_sparse
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, row_blocks
 
 BLOCK_BYTES = 2**20  # small enough for the temporaries of a block to stay in the processor's cache
 

@@ -15,17 +15,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.decision import cut
-from nearlabel.utils.arrays import check_sizes_for
 from nearlabel.utils.estimators import available_if, explaining_sparse, routed_to_estimator, score, without_zero_weights
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, check_problem, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, check_flag, check_rows
+from nearlabel.utils.validation import as_dense, check_feature_sizes, check_flag, check_rows
+
+# Measured: LinearSVC and LogisticRegression(solver="liblinear"), both based on liblinear, do not terminate if a feature
+# reaches 1e76 (scikit-learn rejects more than 1e30 for the second), nor if classes are equally frequent and the
+# features that separate them are below 1e-163, so that their squares are 0.
+_SMALLEST_OF_LIBLINEAR = 1e-150
 
 
 class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -38,7 +44,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     """
 
     _takes_constant_labels: ClassVar[bool] = False
-    _takes_unknown: ClassVar[bool] = False  # `_learn` then has an argument `unknown`, see `Problem`
+    _takes_unknown: ClassVar[bool] = False  # `_learn` then has an argument `unknown`: the mask, or None
     _threshold: ClassVar[float] = 0.5
     _label_dtype: ClassVar[LabelType] = np.int64  # type of the label sets for `_learn`
 
@@ -290,7 +296,10 @@ class MetaClassifier(MultilabelClassifier):
         return MetadataRouter(owner=self).add_self_request(self).add(estimator=estimator, method_mapping=mapping)
 
     def _check_sizes(self, X: Matrix) -> None:
-        check_sizes_for(self._base_estimator(), X)
+        estimator = self._base_estimator()
+        is_logistic = isinstance(estimator, LogisticRegression) and estimator.solver == "liblinear"
+        if is_logistic or isinstance(estimator, LinearSVC):
+            check_feature_sizes(X, type(estimator).__name__, smallest=_SMALLEST_OF_LIBLINEAR)
 
     @abstractmethod
     def _base_estimator(self) -> Any:

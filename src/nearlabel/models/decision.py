@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import row_blocks
 
 
 def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) -> Matrix:

@@ -10,18 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nearlabel.utils.tables import (
-    OF_LABELSETS,
-    SHOWN_SPECIALLY,
-    Grid,
-    column_of,
-    frame_of,
-    grid,
-    names_within,
-    plain_rows,
-    plain_value,
-    wrapped,
-)
+from nearlabel.utils import tables
 from nearlabel.utils.types import CSR, Table
 from nearlabel.utils.validation import check_choice
 
@@ -146,14 +135,14 @@ class Explanation:
         """
         rows = self.neighbors["row"]
         columns: dict[str, Any] = {"row": rows}
-        taken = {*self.neighbors, *SHOWN_SPECIALLY}
+        taken = {*self.neighbors, *tables.SHOWN_SPECIALLY}
         for name, values in kept.items():
             if len(values) <= max(rows.tolist(), default=-1):
                 raise ValueError(f"kept must have a value for every training sample, got {len(values)} of {name!r}.")
             free = name
             while free in taken or free in columns:
                 free = f"kept_{free}"
-            columns[free] = column_of([values[row] for row in rows.tolist()])
+            columns[free] = tables.column_of([values[row] for row in rows.tolist()])
         names = [name for name in columns if name != "row"]
         return replace(self, neighbors={**columns, **self.neighbors}, kept=[*names, *self.kept])
 
@@ -166,11 +155,12 @@ class Explanation:
             Tables become lists of one dictionary per row. Names of labels that are neither strings nor numbers become
             strings; NaN becomes None, an infinite number "inf" or "-inf".
         """
-        own = {name: plain_value(getattr(self, name)) for name in ("method", "rule", "change", "predicted", "novelty")}
-        tables = {name: plain_rows(getattr(self, name)) for name in _TABLES}
-        settings = {name: plain_value(value) for name, value in self.settings.items()}
+        names = "method", "rule", "change", "predicted", "novelty"
+        own = {name: tables.plain_value(getattr(self, name)) for name in names}
+        rows = {name: tables.plain_rows(getattr(self, name)) for name in _TABLES}
+        settings = {name: tables.plain_value(value) for name, value in self.settings.items()}
         lists = {"shown": list(self.shown), "kept": list(self.kept)}
-        return {**own, "novelty_reason": self.novelty_reason, "settings": settings, **tables, **lists}
+        return {**own, "novelty_reason": self.novelty_reason, "settings": settings, **rows, **lists}
 
     def to_frame(self, table: str = "labels") -> Any:
         """Return a table as a pandas data frame.
@@ -193,7 +183,7 @@ class Explanation:
             If there is no such table.
         """
         check_choice("table", table, _TABLES)
-        return frame_of(getattr(self, table))
+        return tables.frame_of(getattr(self, table))
 
     def __repr__(self) -> str:
         labels = "label" if len(self.predicted) == 1 else "labels"
@@ -201,30 +191,31 @@ class Explanation:
 
     def __str__(self) -> str:
         head = sentences(self.method, self.predicted, self.novelty, self.novelty_reason)
-        tables = [line for grid in self._grids() for line in [*grid.as_text(), ""]]
-        return "\n".join([*head, "", *tables, *wrapped(self.rule), *wrapped(self.change)])
+        lines = [line for shown in self._grids() for line in [*shown.as_text(), ""]]
+        return "\n".join([*head, "", *lines, *tables.wrapped(self.rule), *tables.wrapped(self.change)])
 
     def _repr_html_(self) -> str:
         """Return the HTML for a notebook."""
         head = sentences(self.method, self.predicted, self.novelty, self.novelty_reason)
         parts = [[f"<p>{escape(line)}</p>" for line in lines] for lines in (head, [self.rule, self.change])]
-        return f"<div>{''.join([*parts[0], *(grid.as_html() for grid in self._grids()), *parts[1]])}</div>"
+        return f"<div>{''.join([*parts[0], *(shown.as_html() for shown in self._grids()), *parts[1]])}</div>"
 
-    def _grids(self) -> Iterator[Grid]:
+    def _grids(self) -> Iterator[tables.Grid]:
         """Yield the parts of the tables that are shown: neighbours, label sets if there are any, labels."""
         chosen = self.labels["chosen"]
-        extra = [name for name in self.neighbors if name not in OF_LABELSETS]
-        yield grid(self.neighbors, [*extra, "names"], "neighbours")
+        extra = [name for name in self.neighbors if name not in tables.OF_LABELSETS]
+        yield tables.grid(self.neighbors, [*extra, "names"], "neighbours")
         if self.labelsets:
-            of = [name for name in self.labelsets if name not in OF_LABELSETS]
-            yield grid(self.labelsets, [*of, "names"], "label sets", at_most=5)
+            of = [name for name in self.labelsets if name not in tables.OF_LABELSETS]
+            yield tables.grid(self.labelsets, [*of, "names"], "label sets", at_most=5)
         order = np.lexsort((self.labels["label"], -self.labels["score"], ~chosen))
-        yield grid(self.labels, ["name", *self.shown, "chosen"], "labels", order=order, n_first=int(chosen.sum()))
+        columns = ["name", *self.shown, "chosen"]
+        yield tables.grid(self.labels, columns, "labels", order=order, n_first=int(chosen.sum()))
 
 
 def sentences(method: str, predicted: Sequence[Any], novelty: float | None, novelty_reason: str) -> list[str]:
     """Return the lines on the decision and on the novelty of the query."""
-    head = f"{method}: {names_within(predicted, 100) or 'no label'}"
+    head = f"{method}: {tables.names_within(predicted, 100) or 'no label'}"
     if novelty is None:
         return [head, f"novelty unknown: {novelty_reason}"]
     return [

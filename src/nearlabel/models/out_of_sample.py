@@ -14,7 +14,8 @@ from numpy.random import RandomState
 from scipy.special import bdtr, bdtrc
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
-from nearlabel.neighbors import PrecomputedNeighbors, as_search
+from nearlabel.neighbors import PrecomputedNeighbors
+from nearlabel.neighbors.votes import as_search
 from nearlabel.utils.estimators import as_label_scores, label_scores, response_method_of
 from nearlabel.utils.messages import AdviceWarning
 from nearlabel.utils.targets import PartialLabels, has_unknown
@@ -22,18 +23,9 @@ from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
 
 __all__ = [
-    "Answer",
-    "Fold",
-    "LeaveOneOut",
-    "Needs",
-    "join_answers",
-    "largest_group",
-    "of_groups",
-    "prefit_answer",
-    "rows_of",
-    "splits_of",
-    "splitter_of",
-]
+    "Answer", "Fold", "LeaveOneOut", "Needs", "join_answers", "largest_group", "of_groups", "prefit_answer", "rows_of",
+    "splits_of", "splitter_of",
+]  # fmt: skip
 
 
 class Needs(NamedTuple):

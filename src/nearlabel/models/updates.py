@@ -80,7 +80,7 @@ def partial_fit(
     """
     part = updated_part(model)
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    part.partial_fit(_transformed(model, X), y, classes=classes, **weights)
+    part.partial_fit(_last(model, X)[1], y, classes=classes, **weights)
     return model
 
 
@@ -150,7 +150,7 @@ def can_be_updated(model: Any) -> bool:
     -------
     bool
     """
-    return hasattr(_last(model), "forget")
+    return hasattr(_last(model)[0], "forget")
 
 
 def updated_part(model: Any) -> Any:
@@ -173,7 +173,7 @@ def updated_part(model: Any) -> Any:
     sklearn.exceptions.NotFittedError
         If it is not fitted.
     """
-    last = _last(model)
+    last, _ = _last(model)
     check_is_fitted(last)
     if not hasattr(last, "forget"):
         raise TypeError(
@@ -228,18 +228,11 @@ def copy_to_update(model: Any) -> Any:
     return other
 
 
-def _last(model: Any) -> Any:
-    """Return the deciding part of a model."""
+def _last(model: Any, X: MatrixLike = None) -> tuple[Any, MatrixLike]:
+    """Return the deciding part of a model, and rows in the form that it gets."""
     if isinstance(model, Pipeline):
-        return _last(model[-1])
-    return _last(model.best_estimator_) if hasattr(model, "best_estimator_") else model
-
-
-def _transformed(model: Any, X: MatrixLike) -> MatrixLike:
-    """Return rows in the form that the last step gets."""
-    if isinstance(model, Pipeline):
-        return _transformed(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
-    return _transformed(model.best_estimator_, X) if hasattr(model, "best_estimator_") else X
+        return _last(model[-1], X if X is None or len(model) == 1 else model[:-1].transform(X))
+    return _last(model.best_estimator_, X) if hasattr(model, "best_estimator_") else (model, X)
 
 
 class StaleThresholdsWarning(UserWarning):
@@ -249,28 +242,20 @@ class StaleThresholdsWarning(UserWarning):
 # Label sets that are added to existing ones, possibly with new labels.
 
 
-class Arriving(NamedTuple):
-    """New label sets, as `Labelled`, and the form of y: "tags", "frame" or "array"."""
-
-    labels: Matrix
-    container: LabelContainer
-    names: NDArray[Any]
-    unknown: Matrix | None
-    form: str
-
-
 class Labelled(NamedTuple):
     """Label sets (n_rows, n_labels), dense or CSR, the form of y, and the names of the labels.
 
-    `unknown` is the mask of unknown cells in the same storage; None if all cells are known.
+    `unknown` is the mask of unknown cells in the same storage; None if all cells are known. `by_place`: columns match
+    those of other label sets by their places, as in arrays, and not by their names.
     """
 
     labels: Matrix
     container: LabelContainer
     names: NDArray[Any]
     unknown: Matrix | None = None
+    by_place: bool = False
 
-    def arriving(self, estimator: object, y: MatrixLike) -> Arriving:
+    def arriving(self, estimator: object, y: MatrixLike) -> Labelled:
         """Check label sets that are added to these.
 
         In tags, None means that all labels of the sample are unknown, and [] that it has no labels; y may consist of
@@ -286,24 +271,23 @@ class Labelled(NamedTuple):
         if tags is not None:
             return self._arriving_tags(tags)
         target, unknown = check_partial_target(estimator, y, dtype=np.int8, may_know_nothing=True)
-        form = "frame" if is_frame(y) else "array" if _are_numbers(target.names) else "tags"
-        return Arriving(*target, unknown, form)
+        return Labelled(*target, unknown, by_place=not is_frame(y) and _are_numbers(target.names))
 
-    def _arriving_tags(self, tags: list[Any]) -> Arriving:
+    def _arriving_tags(self, tags: list[Any]) -> Labelled:
         """Return tags as columns of all labels; for None, all labels are unknown."""
         hidden = np.array([row is None for row in tags])
         labels, names = tag_matrix([() if row is None else row for row in tags], np.int8)
         every = _union(self.names, names)
         labels = in_columns(labels, _places(names, every), len(every))
         unknown = np.tile(hidden[:, np.newaxis], (1, len(every))) if hidden.any() else None
-        return Arriving(labels, self.container, every, unknown, "tags")
+        return Labelled(labels, self.container, every, unknown)
 
-    def joined(self, new: Arriving, classes: ArrayLike | None) -> Labelled:
+    def joined(self, new: Labelled, classes: ArrayLike | None) -> Labelled:
         """Return these label sets with new ones appended, with columns matched by name; new labels come last.
 
         Parameters
         ----------
-        new : Arriving
+        new : Labelled
             The result of `arriving`.
         classes : array-like or None
             Additional names, or classes of a one-dimensional y.
@@ -333,10 +317,10 @@ class Labelled(NamedTuple):
             unknown = _below(_widened(known_mask, len(names)), new_mask, places, len(names))
         return Labelled(labels, self.container, names, unknown)
 
-    def _columns(self, new: Arriving) -> tuple[NDArray[Any], IntArray]:
+    def _columns(self, new: Labelled) -> tuple[NDArray[Any], IntArray]:
         """Return the names of all labels, and the column of each new one."""
         known, n_new = self.names, len(new.names)
-        if new.form == "array":
+        if new.by_place:
             numbered = _are_numbers(known)
             if n_new < len(known) or (n_new > len(known) and not numbered):
                 least = "at least " * numbered
@@ -352,7 +336,7 @@ class Labelled(NamedTuple):
         names = _union(known, new.names)
         return names, _places(new.names, names)
 
-    def _joined_classes(self, new: Arriving, classes: ArrayLike | None) -> Labelled:
+    def _joined_classes(self, new: Labelled, classes: ArrayLike | None) -> Labelled:
         """Append to a single label with two classes, one of which may be new."""
         mine: Any = self.container.classes
         its: Any = new.container.classes

@@ -9,8 +9,7 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.neighbors._searches import clone_search, takes_missing_values
-from nearlabel.neighbors.votes import mean_distances
+from nearlabel.neighbors.votes import Neighbors, fitted_search, takes_missing_values
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_n_neighbors, check_rows, check_share
 
@@ -101,7 +100,12 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         TypeError
             If a parameter is of the wrong type.
         """
-        return self._fit(X)
+        check_share("level", self.level)
+        rows = check_rows(self, X)
+        check_n_neighbors(self.n_neighbors, rows.shape[0], leave_one_out=True)
+        self.search_ = fitted_search(self.search, rows)
+        self.training_distances_ = np.sort(self._distances(self.search_, None))
+        return self
 
     def fit_predict(self, X: MatrixLike, y: Any = None) -> IntArray:
         """Fit, and return which training samples are novel compared with the others.
@@ -118,7 +122,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         inside : ndarray of int of shape (n_samples,)
             -1 where the sample is novel, else 1: at most the share `level` of the samples is novel.
         """
-        distances = self._distances(self._fit(X).search_, None)
+        distances = self._distances(self.fit(X).search_, None)
         return self._inside(self._n_at_least(distances) / len(distances))
 
     def predict(self, X: MatrixLike) -> IntArray:
@@ -208,18 +212,9 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         detector.training_distances_ = np.sort(usual)
         return detector
 
-    def _fit(self, X: MatrixLike) -> Self:
-        check_share("level", self.level)
-        rows = check_rows(self, X)
-        check_n_neighbors(self.n_neighbors, rows.shape[0], leave_one_out=True)
-        self.search_ = clone_search(self.search)
-        self.search_.fit(rows)
-        self.training_distances_ = np.sort(self._distances(self.search_, None))
-        return self
-
     def _distances(self, search: Any, X: Any) -> FloatArray:
         """Return the mean distance of samples, or of the training samples, to their neighbours."""
-        return mean_distances(search.kneighbors(X, self.n_neighbors)[0])
+        return Neighbors(*search.kneighbors(X, self.n_neighbors)).mean_distances()
 
     def _n_at_least(self, distances: FloatArray) -> IntArray:
         """Return how many training samples are at least as far from their neighbours."""

@@ -13,9 +13,8 @@ from sklearn.utils import Tags
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.utils.arrays import largest_size
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_choice, check_rows
+from nearlabel.utils.validation import check_choice, check_rows, largest_size
 
 SCALES = ("none", "minmax", "standard", "tfidf")
 _LARGEST = 1e150  # squares of larger features do not add up in float64

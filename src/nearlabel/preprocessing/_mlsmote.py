@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse, stats
 
 from nearlabel.labels import minority_labels
-from nearlabel.neighbors import clone_search, label_votes
+from nearlabel.neighbors.votes import clone_search, label_votes
 from nearlabel.preprocessing._sampler import Resampled, Sampler, stacked
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import IntArray, Matrix, NeighborSearch

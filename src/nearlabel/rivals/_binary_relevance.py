@@ -17,11 +17,10 @@ from nearlabel.models import MetaClassifier, WithOptionalProbabilities, WithProb
 from nearlabel.models.decision import cut
 from nearlabel.solvers.label_probabilities import LabelProbabilities, chosen_classifier, seeded_classifier
 from nearlabel.thresholds import PCut
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.estimators import params_of_samples
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_positive
+from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_positive, row_blocks
 
 
 class AroundClassifier(MetaClassifier):

@@ -8,10 +8,9 @@ import numpy as np
 
 from nearlabel.models import WeightedClassifier, WithDecisions
 from nearlabel.rivals._stumps import TIED, Stump, StumpSearch
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense, check_integer
+from nearlabel.utils.validation import as_dense, check_integer, row_blocks
 
 
 @registered("method", "adaboostmh")

@@ -13,10 +13,9 @@ from sklearn.utils import check_random_state
 
 from nearlabel.models import WithDecisions
 from nearlabel.rivals._label_ranking import above_threshold, fit_threshold, ranked_labels
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive
+from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive, row_blocks
 
 _LARGEST_INPUT, _LARGEST_RATE = 0.8, 0.05
 

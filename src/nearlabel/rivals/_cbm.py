@@ -18,10 +18,17 @@ from sklearn.utils import check_random_state
 
 from nearlabel.models import WithProbabilities
 from nearlabel.rivals import _label_mixtures
-from nearlabel.utils.arrays import check_feature_sizes, row_blocks
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import BoolArray, FloatArray, Matrix
-from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_positive
+from nearlabel.utils.validation import (
+    as_dense,
+    check_choice,
+    check_feature_sizes,
+    check_flag,
+    check_integer,
+    check_positive,
+    row_blocks,
+)
 
 
 @registered("method", "cbm")

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.random import RandomState
 from scipy.special import expit
 
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray
+from nearlabel.utils.validation import row_blocks
 
 
 class LabelMixtures(NamedTuple):

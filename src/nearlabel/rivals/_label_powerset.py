@@ -19,11 +19,10 @@ from nearlabel.labels import labelsets_by_frequency
 from nearlabel.models import WithProbabilities
 from nearlabel.rivals._binary_relevance import AroundCalibrated, AroundClassifier
 from nearlabel.solvers.label_probabilities import Temperature, with_seed
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.estimators import RESPONSE_METHODS, response_method_of
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense, check_choice, check_integer
+from nearlabel.utils.validation import as_dense, check_choice, check_integer, row_blocks
 
 _MANY_CLASSES = "The number of unique classes is greater than 50%"  # scikit-learn takes that for a regression target
 

@@ -14,10 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from nearlabel.models import WithDecisions
 from nearlabel.rivals import _label_ranking
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive
+from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive, row_blocks
 
 _KERNELS = ("linear", "poly", "rbf")
 

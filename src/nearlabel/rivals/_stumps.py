@@ -18,8 +18,8 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.neighbors.exact.kernels import StumpRuns, least_z  # one library has all kernels
-from nearlabel.utils.arrays import uneven_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import uneven_blocks
 
 _CACHE_BYTES = 2**19  # size of one temporary array
 TIED = 1 + 1e-10  # the order of the labels changes the rounding of sums

@@ -15,7 +15,8 @@ from sklearn.utils import Tags
 from nearlabel.lazy import MLkNN, Neighbors, NeighborsSweep
 from nearlabel.models import WithProbabilities
 from nearlabel.models.out_of_sample import Needs
-from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors, clone_search, takes_missing_values
+from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors
+from nearlabel.neighbors.votes import clone_search, takes_missing_values
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_groups, check_integer
 

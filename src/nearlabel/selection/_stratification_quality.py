@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.labels import distinct_labelsets
-from nearlabel.utils.arrays import cells_of
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, MatrixLike
+from nearlabel.utils.validation import cells_of
 
 
 @dataclass(frozen=True, repr=False)

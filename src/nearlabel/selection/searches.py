@@ -8,10 +8,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from nearlabel.neighbors import (
-    ExactNeighbors,
-    PrecomputedNeighbors,
-)
+from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 from nearlabel.selection.parts import Part, check_search
 from nearlabel.utils import names
 from nearlabel.utils.naming import named

@@ -19,9 +19,9 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from nearlabel.solvers.binomial import fit_binomial
 from nearlabel.solvers.joint_newton import best_together, fit_support_vectors
-from nearlabel.utils.arrays import groups_of_labels
 from nearlabel.utils.estimators import RESPONSE_METHODS, label_scores, params_of_samples, response_method_of
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import groups_of_labels
 
 _N_FOLDS = 5
 

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, row_blocks
 
 _TILE_ROWS = 256
 

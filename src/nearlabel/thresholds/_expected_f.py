@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from nearlabel.metrics.counts import beta_squared
 from nearlabel.models.decision import top_labels
 from nearlabel.thresholds._strategy import OF_EXAMPLES, Objective, ThresholdStrategy, check_beta, checked_scores
-from nearlabel.utils.arrays import BLOCK_BYTES
 from nearlabel.utils.naming import registered
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
+from nearlabel.utils.validation import BLOCK_BYTES
 
 
 @registered("thresholds", "expected-f")

@@ -15,10 +15,10 @@ from nearlabel.metrics.inputs import blank_scores, known_weight
 from nearlabel.models.decision import cut
 from nearlabel.thresholds._cuts import between, just_above
 from nearlabel.thresholds._strategy import ALL, ByThresholds, Objective
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.naming import registered
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import row_blocks
 
 EQUAL = 1e-12  # values that differ by less count as equal: sums of thousands of quotients are not exact
 _BYTES_PER_CELL = 150  # of all temporary arrays of a sweep

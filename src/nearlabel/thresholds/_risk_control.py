@@ -21,11 +21,10 @@ from nearlabel.thresholds._risk_bounds import (
     score_shift,
 )
 from nearlabel.thresholds._strategy import ByThresholds, checked_scores
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.naming import registered
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_share
+from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_share, row_blocks
 
 PROMISED_MEASURES = ("recall", "all_labels", "precision")
 _N_CUTS = 100  # of a grid

@@ -13,11 +13,10 @@ from nearlabel.models.decision import top_labels
 from nearlabel.thresholds._cuts import label_cuts
 from nearlabel.thresholds._global import first_largest, values_at
 from nearlabel.thresholds._strategy import ALL, ByThresholds, Objective, ThresholdStrategy
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.naming import registered
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray
-from nearlabel.utils.validation import as_dense, check_integer, check_positive
+from nearlabel.utils.validation import as_dense, check_integer, check_positive, row_blocks
 
 
 @registered("thresholds", "rcut", metric="fbeta_examples")

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from nearlabel.models import updates
 from nearlabel.models.out_of_sample import Needs, left_out_answer
-from nearlabel.models.updates import Arriving, Labelled, StaleThresholdsWarning
+from nearlabel.models.updates import Labelled, StaleThresholdsWarning
 from nearlabel.thresholds._cross_val import OneClass
 from nearlabel.thresholds._strategy import ThresholdStrategy
 from nearlabel.utils.targets import PartialLabels, Target, remember_target
@@ -152,7 +152,7 @@ def _labelled(classifier: Any) -> Labelled:
 def _check_known(classifier: Any, classes: ArrayLike) -> Any:
     """Return a classifier that was just fitted; raise if a later label would have no threshold."""
     known = _labelled(classifier)
-    names = known.joined(Arriving(*known, "tags"), classes).names
+    names = known.joined(known, classes).names
     if len(names) > len(known.names):
         raise ValueError(f"classes must be labels of y in the first call, got {names[len(known.names)]!r}.")
     return classifier

@@ -106,7 +106,7 @@ def classes_of(column: NDArray[Any]) -> NDArray[Any]:
     return classes
 
 
-def name_of_column(y: MatrixLike) -> NDArray[Any]:
+def column_name(y: MatrixLike) -> NDArray[Any]:
     """Return the name of the only label of a one-dimensional y, as an array (1,): the name of a series, or else 0."""
     name = getattr(y, "name", None)
     return np.array([name]) if isinstance(name, str) and name else np.arange(1)

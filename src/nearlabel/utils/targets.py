@@ -15,16 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
 from nearlabel.utils.containers import is_frame, missing, without_sparse_frame
-from nearlabel.utils.tags import (
-    SETS,
-    UNKNOWN_HINT,
-    as_column,
-    classes_of,
-    name_of_column,
-    objects_of,
-    tag_matrix,
-    tags_of,
-)
+from nearlabel.utils.tags import SETS, UNKNOWN_HINT, as_column, classes_of, column_name, objects_of, tag_matrix, tags_of
 from nearlabel.utils.types import CSR, FloatArray, LabelSets, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_rows, is_dask_array
 
@@ -219,7 +210,7 @@ def check_target(estimator: object, y: MatrixLike, *, dtype: LabelType = np.int6
     classes = classes_of(column)
     # The label is the second class; with only one class, no sample has the label.
     labels = (column == classes[-1]).astype(dtype) if len(classes) == 2 else np.zeros(len(column), dtype=dtype)
-    return Target(labels.reshape(-1, 1), LabelContainer(None, column.dtype, classes), name_of_column(y))
+    return Target(labels.reshape(-1, 1), LabelContainer(None, column.dtype, classes), column_name(y))
 
 
 def refusal_of_unknown(estimator: object, n_cells: int) -> ValueError:
@@ -411,14 +402,6 @@ def _object_floats(values: Any) -> FloatArray | None:
 # Checked training data: samples, and label sets with possibly unknown cells.
 
 
-class Problem(NamedTuple):
-    """Samples (n_samples, n_features), label sets (n_samples, n_labels) and the mask of unknown cells or None."""
-
-    X: Matrix
-    labels: Matrix
-    unknown: Matrix | None
-
-
 def check_problem(
     estimator: Any,
     X: MatrixLike,
@@ -427,8 +410,8 @@ def check_problem(
     takes_unknown: bool = False,
     takes_dask: bool = False,
     label_dtype: LabelType = np.int64,
-) -> Problem:
-    """Return training samples and label sets, dense or CSR, and set the classifier's attributes of y.
+) -> tuple[Matrix, Matrix, Matrix | None]:
+    """Return X, label sets, dense or CSR, and the mask of unknown cells or None; set the classifier's attributes of y.
 
     A dask array y is gathered; X is converted by `check_rows`, and y by `as_label_matrix`.
 
@@ -444,7 +427,7 @@ def check_problem(
         raise refusal_of_unknown(estimator, int(unknown.sum()))
     check_consistent_length(X, target.labels)
     remember_target(estimator, target)
-    return Problem(X, target.labels, unknown)
+    return X, target.labels, unknown
 
 
 def check_partial_target(
@@ -478,7 +461,7 @@ def check_partial_target(
     known = check_target(estimator, values[~unknown].tolist(), dtype=dtype)
     labels = np.zeros((len(values), known.labels.shape[1]), dtype=dtype)
     labels[~unknown] = known.labels
-    names = known.names if known.container.classes is None else name_of_column(y)
+    names = known.names if known.container.classes is None else column_name(y)
     return Target(labels, known.container, names), np.repeat(unknown[:, np.newaxis], labels.shape[1], axis=1)
 
 

@@ -1,4 +1,4 @@
-"""Checks of arguments: convert them to the form that private code needs, or raise a clear error.
+"""Checks of arguments: convert them to the form that private code needs, or raise a clear error; then parts of arrays.
 
 Messages have the form ``{name} must be {expected}, got {value}.``, with a hint if there is one.
 """
@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array, get_tags
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.sparsefuncs import min_max_axis
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from nearlabel.utils.containers import columns_of, is_frame, kind_of, with_stored_zeros
-from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
 
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:
@@ -85,6 +86,13 @@ def check_n_neighbors(n_neighbors: object, n_samples: int, *, leave_one_out: boo
     return k
 
 
+def asked_n_neighbors(search: Any, X: MatrixLike | None, n_neighbors: object) -> int:
+    """Return how many neighbours a fitted search is asked for: None is the number of its constructor."""
+    check_is_fitted(search)
+    wanted = search.n_neighbors if n_neighbors is None else n_neighbors
+    return check_n_neighbors(wanted, search.n_samples_fit_, leave_one_out=X is None)
+
+
 def check_row_numbers(
     name: str, rows: ArrayLike, n_samples: int, *, distinct: bool = True, of: str = "row"
 ) -> IntArray:
@@ -127,9 +135,7 @@ def as_score_matrix(scores: Any, *, name: str = "scores") -> Matrix:
         raise ValueError(f"{name} must be of shape (n_samples, n_labels), got shape {matrix.shape}.{hint}")
     if matrix.dtype.kind != "f" or matrix.dtype.itemsize < 4:
         matrix = _to_float(matrix, name)
-    if sparse.issparse(matrix) and not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
+    matrix = canonical(matrix) if sparse.issparse(matrix) else matrix
     _check_no_nan(matrix, name)
     return matrix
 
@@ -202,12 +208,6 @@ def without_missing(X: Matrix) -> Matrix:
         return X
     known = np.where(missing, 0.0, values)
     return sparse.csr_array((known, X.indices, X.indptr), shape=X.shape) if sparse.issparse(X) else known
-
-
-def as_dense(matrix: Matrix) -> NDArray[Any]:
-    """Return a dense array of a dense or sparse matrix."""
-    dense: NDArray[Any] = matrix.toarray() if sparse.issparse(matrix) else matrix
-    return dense
 
 
 def check_groups(groups: ArrayLike, n_samples: int) -> IntArray:
@@ -311,9 +311,7 @@ def _as_plain_rows(X: Matrix) -> Matrix:
         X = X.astype(np.float32)
     if not sparse.issparse(X):
         return X.astype(X.dtype.newbyteorder("="), copy=False)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
+    X = canonical(X)
     if X.indices.dtype == np.int64 and max(X.nnz, *X.shape) <= np.iinfo(np.int32).max:
         X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
     return X
@@ -335,3 +333,145 @@ def each_once(name: str, values: object) -> tuple[Any, ...]:
     if not each or len(set(each)) != len(each):
         raise ValueError(f"{name} must name at least one, each once, got {each}.")
     return each
+
+
+# Limits of the size of features for methods that sum their squares and products.
+
+LARGEST_FEATURE, SMALLEST_OF_ALL = 1e30, 1e-100
+
+
+def largest_size(X: Matrix) -> float:
+    """Return the largest absolute value of a dense or sparse matrix, ignoring missing values; 0 if there is none."""
+    values = X.data if sparse.issparse(X) else X
+    if not values.size:
+        return 0.0
+    return max(float(np.fmax.reduce(values, axis=None)), -float(np.fmin.reduce(values, axis=None)), 0.0)
+
+
+def check_feature_sizes(X: Matrix, method: str, *, smallest: float = 0.0) -> None:
+    """Raise ValueError if a feature is too large for sums of squares, or if all are too small but not all 0.
+
+    Small features among larger ones, such as saturated probabilities, add nothing to such sums; values below `smallest`
+    are an error. `method` is the name of the method in messages.
+    """
+    sizes = _largest_sizes(X)
+    wrong = int(np.argmax(sizes))
+    if sizes[wrong] > LARGEST_FEATURE:
+        raise ValueError(
+            f"X must have features of at most {LARGEST_FEATURE:g} for {method}, got {sizes[wrong]:.3g} in feature"
+            f" {wrong}, counted from 0. Hint: scale the features."
+        )
+    if 0 < sizes[wrong] < SMALLEST_OF_ALL:
+        raise ValueError(
+            f"X must have a feature whose largest size is at least {SMALLEST_OF_ALL:g} for {method}, got"
+            f" {sizes[wrong]:.3g} as the largest. Hint: multiply the features."
+        )
+    if len(tiny := np.flatnonzero((sizes > 0) & (sizes < smallest))):
+        raise ValueError(
+            f"X must have features whose largest size is 0 or at least {smallest:g} for {method}, got"
+            f" {sizes[tiny[0]]:.3g} in feature {tiny[0]}, counted from 0. Hint: scale it, or leave it out."
+        )
+
+
+def _largest_sizes(X: Matrix) -> FloatArray:
+    """Return the largest absolute value of each feature."""
+    if sparse.issparse(X):
+        low, high = min_max_axis(X.astype(np.float64, copy=False), axis=0)
+    else:
+        low, high = X.min(axis=0), X.max(axis=0)
+    return np.asarray(np.maximum(high.astype(np.float64), -low.astype(np.float64)))
+
+
+# Blocks of rows that fit a memory budget.
+
+BLOCK_BYTES = 64 * 2**20  # bytes of one temporary array of a block
+
+
+def row_blocks(n_rows: int, bytes_per_row: int, budget: int = BLOCK_BYTES) -> Iterator[slice]:
+    """Return slices that cover ``range(n_rows)``, each of at least one row and at most `budget` bytes."""
+    size = max(1, budget // max(1, bytes_per_row))
+    return iter([slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)])
+
+
+def bytes_per_row(X: Matrix) -> int:
+    """Return the mean number of bytes per row, dense or CSR."""
+    n_bytes = X.nnz * (X.data.itemsize + X.indices.itemsize) if sparse.issparse(X) else X.nbytes
+    return int(n_bytes // max(1, X.shape[0]))
+
+
+def uneven_blocks(sizes: IntArray, budget: int = BLOCK_BYTES) -> Iterator[slice]:
+    """Yield slices that cover rows with given sizes in bytes, each with one row or at most `budget` bytes."""
+    ends = np.cumsum(sizes)
+    start = 0
+    while start < len(sizes):
+        before = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + budget, side="right")))
+        yield slice(start, stop)
+        start = stop
+
+
+def as_float64(rows: Matrix) -> Matrix:
+    """Return float64 rows, dense or CSR; a copy only where they are not."""
+    return rows.astype(np.float64, copy=False)
+
+
+def is_mapped(X: Matrix) -> bool:
+    """Return whether rows are mapped from a file."""
+    part = X.data if sparse.issparse(X) else X
+    while isinstance(part, np.ndarray) and not isinstance(part, np.memmap):
+        part = part.base
+    return isinstance(part, np.memmap)
+
+
+# Entries and cells of a dense or CSR matrix.
+
+
+def as_dense(matrix: Matrix) -> NDArray[Any]:
+    """Return a dense array of a dense or sparse matrix."""
+    dense: NDArray[Any] = matrix.toarray() if sparse.issparse(matrix) else matrix
+    return dense
+
+
+def entries(matrix: Matrix) -> tuple[IntArray, IntArray, IntArray]:
+    """Return rows, columns and values of the nonzero entries, row by row."""
+    if sparse.issparse(matrix):
+        matrix = matrix.tocoo()
+        return matrix.row.astype(np.intp), matrix.col.astype(np.intp), matrix.data
+    row, column = np.nonzero(matrix)
+    return row, column, matrix[row, column]
+
+
+def cells_of(matrix: Matrix, rows: IntArray, columns: IntArray) -> IntArray:
+    """Return matrix[rows, columns] as a dense array, for every version of scipy."""
+    return as_dense(matrix[rows, columns]).ravel()
+
+
+def entry_rows(stored: CSR) -> IntArray:
+    """Return the row of each stored entry."""
+    return np.repeat(np.arange(stored.shape[0]), np.diff(stored.indptr))
+
+
+def canonical(stored: Any) -> Any:
+    """Return a sparse matrix whose entries are sorted, each once; that of the caller is not changed."""
+    if not stored.has_canonical_format:
+        stored = stored.copy()
+        stored.sum_duplicates()
+    return stored
+
+
+def stacked(parts: Sequence[Matrix]) -> Matrix:
+    """Return rows below each other; a single part is returned unchanged."""
+    if len(parts) == 1:
+        return parts[0]
+    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
+
+
+def groups_of_labels(unknown: Matrix) -> list[tuple[IntArray, IntArray]]:
+    """Return the labels that are unknown in the same rows, and those rows, by the first label of each group."""
+    columns = sparse.csc_array(unknown)
+    columns.sort_indices()
+    groups: dict[bytes, list[int]] = {}
+    hidden = np.split(columns.indices, columns.indptr[1:-1])
+    for label, rows in enumerate(hidden):
+        groups.setdefault(rows.tobytes(), []).append(label)
+    return [(np.array(labels), hidden[labels[0]]) for labels in groups.values()]

@@ -13,9 +13,8 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets.doctor._finding import Finding, counted, listed
 from nearlabel.datasets.doctor._tables import CATEGORY, DATE, IDENTIFIER, TEXT, Other, Table, table_of
-from nearlabel.utils.arrays import row_blocks, uneven_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, row_blocks, uneven_blocks
 
 FAR_APART = 100  # ranges: then a feature of the small range has a ten-thousandth of the weight in a squared distance
 LEAST_ROWS = 20  # of fewer rows a column of whole numbers is often distinct by chance

@@ -17,10 +17,10 @@ from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._numeric_columns import are_few, have_words
 from nearlabel.datasets.doctor._finding import Finding, counted, percent
 from nearlabel.preprocessing import MixedFeaturesEncoder
-from nearlabel.utils.arrays import canonical, row_blocks, uneven_blocks
 from nearlabel.utils.containers import as_array, columns_of, is_categorical, is_frame, missing, objects_of
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import AnyArray, BoolArray, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import canonical, row_blocks, uneven_blocks
 
 CATEGORY, TEXT, DATE, IDENTIFIER = "category", "text", "date", "identifier"
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")

@@ -11,16 +11,15 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.lazy import _engine
-from nearlabel.lazy._engine import Neighbors, Votes
 from nearlabel.lazy.explain._flips import FLIP, Account, Evidence, Trial, least_changes, share_nearer
 from nearlabel.models.decision import cut
 from nearlabel.models.explanation import Explanation
 from nearlabel.models.out_of_sample import Answer, Needs
-from nearlabel.utils.arrays import row_blocks
+from nearlabel.neighbors.votes import Neighbors
 from nearlabel.utils.tables import labelset_columns
 from nearlabel.utils.targets import as_label_matrix
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, Table
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, row_blocks
 
 
 class OtherRule:
@@ -128,8 +127,12 @@ def explain(
     return list(self._explanations(X, rule))
 
 
-def explain_votes(classifier: Any, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
-    """Yield the explanation of every query by a rule of votes, or by another rule on its scores."""
+def explanations(self: Any, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
+    """Return the explanation of every query by a rule of votes, or by another rule on its scores."""
+    return _explain_votes(self, X, other) if self._cells is None else _explain_known_cells(self, X, other)
+
+
+def _explain_votes(classifier: Any, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
     neighbors = classifier._find_neighbors(classifier._queries(X))
     novelty, reason = novelty_of(classifier, neighbors)
     for block, votes, scores in _engine.answers(classifier, neighbors):
@@ -151,7 +154,7 @@ def evidence_of(classifier: Any, query: Neighbors, chosen: IntArray) -> Evidence
     weights = classifier._vote_weights(query)
     n_votes = count.astype(np.intp) if weights is None else carriers.sum(axis=0)
     total = np.ravel(whole.total)[0]
-    votes = Votes(count, total, listed, whole.rows, whole.labelsets)
+    votes = _engine.Votes(count, total, listed, whole.rows, whole.labelsets)
     return Evidence(query, votes, None if weights is None else weights[0], carriers, n_votes, np.isin(listed, chosen))
 
 
@@ -216,7 +219,7 @@ def novelty_of(classifier: Any, neighbors: Neighbors) -> tuple[Sequence[float | 
     usual = getattr(classifier, "_training_distances", None)
     if usual is None:
         try:
-            usual = Neighbors(*classifier._ask_search(None, k)).mean_distances()
+            usual = classifier._ask_search(None, k).mean_distances()
         except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
             return [None] * len(neighbors.indices), f"no neighbours of the training samples: {error}"
     return share_nearer(neighbors.nearest(k).mean_distances(), usual).tolist(), ""
@@ -249,7 +252,7 @@ NO_FLIP = "flip: unknown, because the rule uses the scores of all labels"
 _ALWAYS = {"votes": np.intp, "known": np.intp, "score": np.float64}
 
 
-def explain_known_cells(classifier: Any, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
+def _explain_known_cells(classifier: Any, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
     """Yield the explanation of every query by the rules of groups of labels that the same rows know."""
     cells = classifier._cells
     for neighbors in cells.blocks(classifier, classifier._queries(X), weighs=True):
@@ -317,7 +320,7 @@ def _account_of_rule(
     if classifier.labels_are_independent:
         first = parts[0] if parts else Account()
         return Account(rule=first.rule, change=first.change, threshold=first.threshold)
-    votes, nobody = Votes(scores, 1, np.arange(len(scores))), np.zeros((0, len(scores)), dtype=np.intp)
+    votes, nobody = _engine.Votes(scores, 1, np.arange(len(scores))), np.zeros((0, len(scores)), dtype=np.intp)
     account: Account = classifier._account(Evidence(Neighbors(scores, nobody), votes, None, nobody, nobody, chosen))
     return account._replace(rule=f"score = votes / known; chosen: {account.rule}", change=NO_FLIP)
 

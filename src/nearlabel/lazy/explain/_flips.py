@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.lazy import _engine
-from nearlabel.lazy._engine import NeighborLabelSets, Neighbors, SparseScores, Votes
-from nearlabel.utils.arrays import cells_of, row_blocks
+from nearlabel.lazy._engine import NeighborLabelSets, SparseScores, Votes
+from nearlabel.neighbors.votes import Neighbors
 from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Table
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, cells_of, row_blocks
 
 FLIP = "flip: smallest change in the label's own votes that would change this decision"
 FLIP_BY = "; flip by, flip by votes: the label whose votes need the smallest change, and that change"
@@ -180,25 +180,6 @@ class Account(NamedTuple):
     terms: Table = _NOTHING
     neighbors: Table = _NOTHING
     threshold: Any = np.nan  # of all labels, or of each listed one; NaN where no threshold decides
-
-
-def bayes_account(bayes: Any, counts: Table, **others: Any) -> Account:
-    """Return the account of a rule that decides by Bayes' rule from counted rows.
-
-    Takes the probabilities of the listed labels, each (2, n_listed), and the columns of their counts.
-    """
-    columns = {
-        "prior": bayes.priors[1],
-        "prior_without": bayes.priors[0],
-        "likelihood": bayes.likelihood[1],
-        "likelihood_without": bayes.likelihood[0],
-    }
-    return Account(
-        columns={**columns, **counts},
-        shown=("prior", "likelihood", "likelihood_without"),
-        threshold=0.5,
-        **others,
-    )
 
 
 def share_nearer(distances: FloatArray, usual: FloatArray) -> FloatArray:

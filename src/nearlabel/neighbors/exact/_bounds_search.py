@@ -11,8 +11,8 @@ from scipy.spatial import cKDTree
 
 from nearlabel.neighbors.exact._candidates import Result, first_of_each, in_threads, keep_best, nonzero
 from nearlabel.neighbors.exact._distances import Distance, Rows, Tile, TreeDistance, rounding64
-from nearlabel.utils.arrays import BLOCK_BYTES, as_float64, row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import BLOCK_BYTES, as_float64, row_blocks
 
 _QUERIES_PER_TILE = 256
 _USUAL_TILE, _LARGEST_TILE = 2**24, BLOCK_BYTES  # bytes; allocating a large tile takes as long as its product

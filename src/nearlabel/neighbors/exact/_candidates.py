@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import Context, copy_context
+from contextvars import copy_context
 from functools import cache
 from typing import Any, NamedTuple, Self
 
@@ -15,9 +15,9 @@ from joblib import effective_n_jobs
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.messages import counter, current_listener
 from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import row_blocks
 
 _TIES_AT_MOST = 4  # candidates in one panel, as a multiple of the neighbours; above it exact ties are dropped at once
 _OPENED_AT_MOST = 4  # rows of one panel, as a multiple of the candidates that a query may have
@@ -465,9 +465,6 @@ def in_threads(
             one_is_done()
         return result
 
-    def do_in(context: Context, task: tuple[Any, ...]) -> Any:
-        return context.run(do, task)
-
     with _one_blas_thread() as blas_threads:
         n_threads = min(len(tasks), blas_threads if n_jobs is None else effective_n_jobs(n_jobs))
         if n_threads <= 1:
@@ -475,7 +472,7 @@ def in_threads(
         # starts a hundred times faster than joblib's
         with ThreadPoolExecutor(n_threads, initializer=_hold, initargs=(_libraries(),)) as pool:
             contexts = [copy_context() for _ in tasks]  # as of `kernel_level`; one context serves one thread
-            return list(pool.map(do_in, contexts, tasks))
+            return list(pool.map(lambda context, task: context.run(do, task), contexts, tasks))
 
 
 _spare: list[Float32Array] = []

@@ -16,10 +16,11 @@ sum is below twice qn + rn, the two squared norms. Product, norms, centring and 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -27,9 +28,8 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
 from nearlabel.neighbors.exact.kernels import sum_pairs, sum_sparse_pairs
-from nearlabel.utils.arrays import as_float64, bytes_per_row, largest_size, row_blocks, uneven_blocks
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, as_float64, bytes_per_row, largest_size, row_blocks, uneven_blocks
 
 _TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_NORM = float(np.finfo(np.float64).max) / 16  # sums of a few norms stay finite
@@ -71,31 +71,31 @@ class Tile:
     refine: Callable[[IntArray, IntArray], FloatArray]
 
 
-class Distance(Protocol):
+class Distance(ABC):
     """A distance as `ExactNeighbors` uses it."""
 
-    fills_rows: bool  # whether `tile` makes sparse rows dense
+    fills_rows = False  # whether `tile` makes sparse rows dense
 
     @property
     def smallest(self) -> float:
         """The size that some training value must reach, unless all are 0: else differences might vanish."""
-        ...
+        return 0.0
 
+    @abstractmethod
     def fit(self, X: Matrix) -> None:
         """Learn a centre or variances from the training samples."""
-        ...
 
+    @abstractmethod
     def prepare(self, X: Matrix) -> Any:
         """Return the argument of `tile`: `Rows`, or queries or training samples with the terms of their bounds."""
-        ...
 
+    @abstractmethod
     def tile(self, queries: Any, rows: Any) -> Tile:
         """Bound the rank of all pairs of two results of `prepare`."""
-        ...
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
-        """Return the distance of a rank."""
-        ...
+        """Return the distance of a rank: often the rank itself."""
+        return rank
 
 
 def refining(distance: Any, queries: Any, rows: Any) -> Callable[[IntArray, IntArray], FloatArray]:
@@ -113,14 +113,13 @@ def rounding64(n_features: int) -> float:
     return (6 * n_features + 48) * 2.0**-53
 
 
-class SquaredEuclidean:
+class SquaredEuclidean(Distance):
     """Σ (a - b)². Its points are the rows.
 
     Bounded by the expanded square of centred rows: near the centre norms are small, and so are the errors. Any centre
     gives right bounds; the median of some hundred rows is near most rows, and outliers do not move it.
     """
 
-    fills_rows = False
     smallest = SMALLEST_SQUARED
     exact, unit_length = True, False
     power = 2
@@ -155,10 +154,6 @@ class SquaredEuclidean:
         base, slack = queries.norms * (1 - rounding) - _TINY, 2 * (rounding * queries.norms + _TINY)
         return Tile(lower, base, slack, 2 * rounding * rows.norms, refining(self, queries, rows))
 
-    def to_distance(self, rank: FloatArray) -> FloatArray:
-        """Return the rank: it is the distance."""
-        return rank
-
     def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
         """Sum the squared differences."""
         return sum_over_features(queries, rows, pairs, np.subtract, np.square)
@@ -192,11 +187,9 @@ class Euclidean(SquaredEuclidean):
         return np.sqrt(rank)
 
 
-class Manhattan:
+class Manhattan(Distance):
     """Σ |a - b|."""
 
-    fills_rows = False
-    smallest = 0.0
     power = 1
 
     def fit(self, X: Matrix) -> None:
@@ -225,16 +218,12 @@ class Manhattan:
         lower -= row_slack
         return Tile(lower, -slack, 2 * slack, 2 * row_slack, refining(self, queries, rows))
 
-    def to_distance(self, rank: FloatArray) -> FloatArray:
-        """Return the rank: it is the distance."""
-        return rank
-
     def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
         """Sum the absolute differences."""
         return sum_over_features(queries, rows, pairs, np.subtract, np.abs)
 
 
-class Cosine:
+class Cosine(Distance):
     """1 - a·b / (|a| |b|); an empty row is at distance 2 from all others, the largest there is, and 0 from empty ones.
 
     The cosine is the root of (a·b)² / (a·a b·b). On whole numbers, while (a·a)(b·b) stays below 2^53, numerator and
@@ -242,8 +231,6 @@ class Cosine:
     digit.
     """
 
-    fills_rows = False
-    smallest = 0.0
     exact, unit_length = False, True
     rounding = staticmethod(rounding64)
 

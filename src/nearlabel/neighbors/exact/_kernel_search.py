@@ -21,24 +21,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nearlabel.neighbors.exact import kernels
 from nearlabel.neighbors.exact._candidates import NONE_YET, Candidates, Result
-from nearlabel.neighbors.exact._panel_search import Fallback, GemmSearch, PanelSearch, QueryPanel, most_candidates
-from nearlabel.neighbors.exact._panels import LARGEST_QUERY, PANEL_ROWS, Build, DensePanels, Points, SparsePanels
-from nearlabel.neighbors.exact.kernels import (
-    OFF,
-    ListsStructure,
-    PointsStructure,
-    SourceStructure,
-    SparseQueriesStructure,
-    SparseRowsStructure,
-    check_code,
-    is_valid_csr,
-    kernel_in_use,
-    level_numbers,
-    library,
+from nearlabel.neighbors.exact._panel_search import GemmSearch, PanelSearch, Parts, QueryPanel, most_candidates
+from nearlabel.neighbors.exact._panels import (
+    LARGEST_QUERY,
+    PANEL_ROWS,
+    Build,
+    DensePanels,
+    PanelRows,
+    Points,
+    SparsePanels,
 )
-from nearlabel.utils.arrays import as_float64, is_mapped
 from nearlabel.utils.types import CSR, BoolArray, Float32Array, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_float64, is_mapped
 
 Int32Array = NDArray[np.int32]
 
@@ -65,7 +61,7 @@ class RowSource:
             X, rows = X[rows], np.arange(len(rows))
         self.n_rows, self.n_features = len(rows), X.shape[1]
         self._arrays = X, rows, centre  # the structure has their addresses
-        self.structure = SourceStructure(
+        self.structure = kernels.SourceStructure(
             *(X.ctypes.data, X.dtype == np.float64, unit_length, self.n_features, exponent),
             *(X.strides[0] // X.itemsize, X.strides[1] // X.itemsize, rows.ctypes.data, centre.ctypes.data),
         )
@@ -73,7 +69,7 @@ class RowSource:
     def squares(self) -> FloatArray:
         """Return the squared length of each point."""
         squares = np.empty(self.n_rows)
-        check_code(library().nearlabel_squares(self.structure, self.n_rows, squares.ctypes.data))
+        kernels.check_code(kernels.library().nearlabel_squares(self.structure, self.n_rows, squares.ctypes.data))
         return squares
 
 
@@ -97,21 +93,21 @@ class PackedPoints:
     @classmethod
     def of(cls, level: str, source: RowSource, *, as_rows: bool) -> PackedPoints:
         """Pack points, as rows or as queries."""
-        number, depth, n = level_numbers()[level], ctypes.c_int32(), source.n_rows
-        n_bytes = library().nearlabel_packed_bytes(number, as_rows, n, source.n_features, ctypes.byref(depth))
+        number, depth, n = kernels.level_numbers()[level], ctypes.c_int32(), source.n_rows
+        n_bytes = kernels.library().nearlabel_packed_bytes(number, as_rows, n, source.n_features, ctypes.byref(depth))
         memory = np.zeros(n_bytes + _ALIGNED, dtype=np.uint8)
         start = -memory.ctypes.data % _ALIGNED
         units, norms, rests = np.empty((3, n), dtype=np.float32)
         packed = memory[start : start + n_bytes]
         points = cls(number, as_rows, source.n_features, depth.value, packed, units, np.empty(n), norms, rests)
-        check_code(library().nearlabel_pack(number, as_rows, source.structure, points.structure))
+        kernels.check_code(kernels.library().nearlabel_pack(number, as_rows, source.structure, points.structure))
         return points
 
     @cached_property
-    def structure(self) -> PointsStructure:
+    def structure(self) -> kernels.PointsStructure:
         """The argument of the kernel; valid as long as this object lives."""
         others = [array.ctypes.data for array in (self.units, self.squares, self.norms, self.rests)]
-        return PointsStructure(self.packed.ctypes.data, len(self.norms), self.depth, self.n_features, *others)
+        return kernels.PointsStructure(self.packed.ctypes.data, len(self.norms), self.depth, self.n_features, *others)
 
     def goes_with(self, queries: PackedPoints) -> bool:
         """Return whether the kernel compares these rows with such queries."""
@@ -159,15 +155,19 @@ class KernelLists:
                 raise ValueError(f"numbers of rows must be contiguous int32, got {of.dtype}.")
         pointers = [None if of is None else of.ctypes.data for of in (numbers, places, own)]
         lists = self.structure, None if of_rows is None else of_rows.structure
-        kernel = library().nearlabel_offer if isinstance(rows, PackedPoints) else library().nearlabel_offer_sparse
-        check_code(kernel(rows.level, rows.structure, pointers[0], queries.structure, *pointers[1:], *lists))
+        kernel = (
+            kernels.library().nearlabel_offer
+            if isinstance(rows, PackedPoints)
+            else kernels.library().nearlabel_offer_sparse
+        )
+        kernels.check_code(kernel(rows.level, rows.structure, pointers[0], queries.structure, *pointers[1:], *lists))
 
     @cached_property
-    def structure(self) -> ListsStructure:
+    def structure(self) -> kernels.ListsStructure:
         """The argument of the kernel; valid as long as this object lives."""
         arrays = self.limit, self._found, self._n_candidates, self._n_sifted, self.unresolved
         pointers = [array.ctypes.data for array in arrays]
-        return ListsStructure(self.n_neighbors, self._found.shape[1], self.exact, self._absolute, *pointers)
+        return kernels.ListsStructure(self.n_neighbors, self._found.shape[1], self.exact, self._absolute, *pointers)
 
     def panel_seen(self) -> None:
         """Do nothing: limits are tightened as candidates come."""
@@ -212,10 +212,10 @@ class SparseQueries:
         return cls(points.shape[1], starts, features, values, squares, norms, rests)
 
     @cached_property
-    def structure(self) -> SparseQueriesStructure:
+    def structure(self) -> kernels.SparseQueriesStructure:
         """The argument of the kernel; valid as long as this object lives."""
         arrays = self.starts, self.features, self.values, self.squares, self.norms, self.rests
-        return SparseQueriesStructure(len(self.norms), *[array.ctypes.data for array in arrays])
+        return kernels.SparseQueriesStructure(len(self.norms), *[array.ctypes.data for array in arrays])
 
 
 @dataclass(frozen=True)
@@ -262,19 +262,21 @@ class SparseColumns:
         )
 
     @cached_property
-    def structure(self) -> SparseRowsStructure:
+    def structure(self) -> kernels.SparseRowsStructure:
         """The argument of the kernel; valid as long as this object lives."""
         arrays = (
             *(self.stored, self.before, self.starts, self.columns, self.rows, self.values, self.dense),
             *(self.squares, self.norms, self.rests),
         )
         pointers = [array.ctypes.data for array in arrays]
-        return SparseRowsStructure(len(self.norms), self.n_features, self.n_terms, self.dense.shape[1], *pointers)
+        return kernels.SparseRowsStructure(
+            len(self.norms), self.n_features, self.n_terms, self.dense.shape[1], *pointers
+        )
 
     @property
     def level(self) -> int:
         """The number of the only level."""
-        return level_numbers()[_PLAIN]
+        return kernels.level_numbers()[_PLAIN]
 
     def goes_with(self, queries: SparseQueries) -> bool:
         """Return whether the kernel compares these rows with such queries."""
@@ -284,7 +286,7 @@ class SparseColumns:
 def _check(points: CSR, squares: FloatArray) -> None:
     features = points.indices
     inside = len(features) == 0 or 0 <= features.min() <= features.max() < points.shape[1]
-    if not (inside and is_valid_csr(points) and len(squares) == points.shape[0]):
+    if not (inside and kernels.is_valid_csr(points) and len(squares) == points.shape[0]):
         raise ValueError(f"points must be valid CSR rows with {points.shape[1]} features, and have a square each.")
 
 
@@ -317,16 +319,11 @@ _BYTES_OF_CANDIDATE = 12
 
 
 @dataclass(frozen=True)
-class PackedPanel:
-    """Training samples stored together, packed for a kernel; the other fields are those of `Panel`."""
+class PackedPanel(PanelRows):
+    """Training samples packed for a kernel."""
 
-    n_rows: int
-    rows: IntArray
     numbers: Int32Array
     points: PackedPoints | SparseColumns
-    centre: FloatArray
-    middle: FloatArray
-    radius: float
 
 
 class PackedPanels(DensePanels):
@@ -352,7 +349,7 @@ class PackedPanels(DensePanels):
         if not self.whole:
             rows = _spread(rows)
         packed = self.packed(self._X, rows, centre, as_rows=True)
-        return PackedPanel(len(rows), rows, rows.astype(np.int32), packed, centre, middle, radius)
+        return PackedPanel(len(rows), rows, centre, middle, radius, rows.astype(np.int32), packed)
 
     def _squared_distances(self, rows: IntArray, centre: FloatArray) -> FloatArray:
         return RowSource(self._X, rows, centre, 0, unit_length=self._distance.unit_length).squares()
@@ -381,7 +378,7 @@ class PackedSparsePanels(SparsePanels):
 
     def _make(self, rows: IntArray) -> Any:
         packed = SparseColumns.of(*self._scaled(self._points(rows)), self.n_terms)
-        return PackedPanel(len(rows), rows, rows.astype(np.int32), packed, self.centre, self.centre, np.inf)
+        return PackedPanel(len(rows), rows, self.centre, self.centre, np.inf, rows.astype(np.int32), packed)
 
 
 @dataclass
@@ -406,9 +403,9 @@ class KernelSearch(PanelSearch):
 
     _panels: PackedPanels | PackedSparsePanels
 
-    def __init__(self, X: Matrix, distance: Points, fallback: Fallback, *, level: str, n_jobs: int | None) -> None:
-        self._level, self._n_jobs = level, n_jobs
-        super().__init__(X, distance, fallback, n_jobs)
+    def __init__(self, parts: Parts, *, level: str) -> None:
+        self._level = level
+        super().__init__(parts)
 
     def _make_panels(self, build: Build) -> PackedPanels | PackedSparsePanels:
         if sparse.issparse(self._X):
@@ -475,17 +472,17 @@ class KernelSearch(PanelSearch):
 
     @cached_property
     def _in_float32(self) -> KernelSearch:
-        return KernelSearch(self._X, self._distance, self._fallback, level=_PLAIN, n_jobs=self._n_jobs)
+        return KernelSearch(self._parts, level=_PLAIN)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be built again where it is loaded: another processor may have other levels."""
-        return point_search, (self._X, self._distance, self._fallback, self._n_jobs)
+        return point_search, (self._parts,)
 
 
-def point_search(X: Matrix, distance: Points, fallback: Fallback, n_jobs: int | None) -> PanelSearch:
+def point_search(parts: Parts) -> PanelSearch:
     """Return the search by the kernels, or by products where there are none for these rows."""
-    level = kernel_in_use()
+    X, level = parts.X, kernels.kernel_in_use()
     full = sparse.issparse(X) and X.nnz > _SPARSE_UP_TO * X.shape[0] * X.shape[1]
-    if level == OFF or is_mapped(X) or full or X.shape[0] > MOST_ROWS:
-        return GemmSearch(X, distance, fallback, resident=not is_mapped(X), n_jobs=n_jobs)
-    return KernelSearch(X, distance, fallback, level=level, n_jobs=n_jobs)
+    if level == kernels.OFF or is_mapped(X) or full or X.shape[0] > MOST_ROWS:
+        return GemmSearch(parts, resident=not is_mapped(X))
+    return KernelSearch(parts, level=level)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,22 +12,12 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 
-from nearlabel.neighbors.exact._distances import (
-    SMALLEST_SQUARED,
-    Pairs,
-    Rows,
-    Tile,
-    check_norms,
-    inner_products,
-    refining,
-    sum_over_features,
-)
-from nearlabel.utils.arrays import as_float64, largest_size, row_blocks
+from nearlabel.neighbors.exact import _distances
 from nearlabel.utils.types import FloatArray, Matrix
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.validation import as_dense, as_float64, largest_size, row_blocks
 
 
-class AnyMetric:
+class AnyMetric(_distances.Distance):
     """Any metric of `scipy.spatial.distance.cdist`, or a function of two rows; every pair is computed."""
 
     fills_rows = True
@@ -71,13 +62,13 @@ class AnyMetric:
                 f" got {self._metric!r}: {error}"
             ) from error
 
-    def prepare(self, X: Matrix) -> Rows:
+    def prepare(self, X: Matrix) -> _distances.Rows:
         """Return the unchanged rows."""
         self._check_sizes(X)
         X = as_float64(X)
-        return Rows(X, X, np.zeros(X.shape[0]))
+        return _distances.Rows(X, X, np.zeros(X.shape[0]))
 
-    def tile(self, queries: Rows, rows: Rows) -> Tile:
+    def tile(self, queries: _distances.Rows, rows: _distances.Rows) -> _distances.Tile:
         """Compute the distance of all pairs: the bounds are exact."""
         distances = self._distances(as_dense(queries.values), as_dense(rows.values))
         if not np.isfinite(distances).all():
@@ -87,16 +78,14 @@ class AnyMetric:
                 f"metric {self._metric!r} must give finite numbers, got {wrong} for some pair of rows.{hint}"
             )
         nothing = np.zeros(len(queries))
-        return Tile(distances, nothing, nothing, np.zeros(len(rows)), lambda query, row: distances[query, row])
+        return _distances.Tile(
+            distances, nothing, nothing, np.zeros(len(rows)), lambda query, row: distances[query, row]
+        )
 
     def _distances(self, left: FloatArray, right: FloatArray) -> FloatArray:
         if callable(self._metric):
             return np.asarray(pairwise_distances(left, right, metric=self._metric, **self._params))
         return np.asarray(cdist(left, right, self._metric, **self._params))
-
-    def to_distance(self, rank: FloatArray) -> FloatArray:
-        """Return the rank: it is the distance."""
-        return rank
 
 
 def _training_statistics(metric: Any, X: Matrix) -> dict[str, FloatArray]:
@@ -164,11 +153,10 @@ class RowsWithGaps:
         return self.squares + self.n_gaps
 
 
-class Heom:
+class Heom(_distances.Distance):
     """√ Σ δ²: δ is a - b where both rows have the feature, and 1 where one or both lack it."""
 
-    fills_rows = False
-    smallest = SMALLEST_SQUARED
+    smallest = _distances.SMALLEST_SQUARED
 
     def fit(self, X: Matrix) -> None:
         """Learn a centre of the features (0 for sparse rows); check that squared norms do not overflow."""
@@ -186,21 +174,21 @@ class Heom:
             known, gaps = _split_sparse(as_float64(X)) if sparse.issparse(X) else _split(as_float64(X) - self._centre)
             squares, n_gaps = (np.asarray(part.sum(axis=1)).ravel() for part in (known * known, gaps))
             scaled_up = squares * X.shape[1]
-        check_norms(scaled_up, "squared norm")
+        _distances.check_norms(scaled_up, "squared norm")
         return RowsWithGaps(X, known, gaps, squares, n_gaps)
 
-    def tile(self, queries: RowsWithGaps, rows: RowsWithGaps) -> Tile:
+    def tile(self, queries: RowsWithGaps, rows: RowsWithGaps) -> _distances.Tile:
         """Bound the rank of all pairs, minus the query's own norm, by one product."""
         error = _rounding(rows)
         left = _beside(queries.known * queries.known, queries.gaps, 2.0 * queries.known, queries.gaps)
         right = _beside(rows.gaps, rows.known * rows.known, rows.known, rows.gaps)
-        lower = rows.norms * (1 - error) - inner_products(left, right)
+        lower = rows.norms * (1 - error) - _distances.inner_products(left, right)
         base, slack = queries.norms * (1 - error) - _TINY, 2 * (error * queries.norms + _TINY)
-        return Tile(lower, base, slack, 2 * error * rows.norms, refining(self, queries, rows))
+        return _distances.Tile(lower, base, slack, 2 * error * rows.norms, _distances.refining(self, queries, rows))
 
-    def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
+    def ranks(self, queries: Matrix, rows: Matrix, pairs: _distances.Pairs) -> FloatArray:
         """Sum the squared differences, and 1 for each feature that a row lacks."""
-        return sum_over_features(queries, rows, pairs, np.subtract, _square_or_one)
+        return _distances.sum_over_features(queries, rows, pairs, np.subtract, partial(_square_or, 1.0))
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Take the root."""
@@ -210,22 +198,28 @@ class Heom:
 class NanEuclidean(Heom):
     """√ (d/n Σ (a - b)²) over the n of d features that both rows have; infinite if they have none in common."""
 
-    def tile(self, queries: RowsWithGaps, rows: RowsWithGaps) -> Tile:
+    def tile(self, queries: RowsWithGaps, rows: RowsWithGaps) -> _distances.Tile:
         """Bound the sum of squares of all pairs as above; how many features they have in common is exact."""
         n_features, error = rows.values.shape[1], _rounding(rows)
         left = _beside(queries.known * queries.known, queries.gaps, 2.0 * queries.known)
-        lower = -inner_products(left, _beside(rows.gaps, rows.known * rows.known, rows.known))
+        lower = -_distances.inner_products(left, _beside(rows.gaps, rows.known * rows.known, rows.known))
         lower += (queries.squares - error * queries.norms)[:, np.newaxis] + (rows.squares - error * rows.norms)
-        common = inner_products(queries.gaps, rows.gaps) + (n_features - queries.n_gaps)[:, np.newaxis] - rows.n_gaps
+        common = (
+            _distances.inner_products(queries.gaps, rows.gaps)
+            + (n_features - queries.n_gaps)[:, np.newaxis]
+            - rows.n_gaps
+        )
         lower = _scaled_up(lower, common, n_features)
         slack, row_slack = 2 * n_features * error * queries.norms + _TINY, 2 * n_features * error * rows.norms
-        return Tile(lower, np.full(len(queries), -_TINY), slack, row_slack, refining(self, queries, rows))
+        return _distances.Tile(
+            lower, np.full(len(queries), -_TINY), slack, row_slack, _distances.refining(self, queries, rows)
+        )
 
-    def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
+    def ranks(self, queries: Matrix, rows: Matrix, pairs: _distances.Pairs) -> FloatArray:
         """Sum the squared differences of known values, and scale the sum up by the share of them."""
         n_features = queries.shape[1]
-        squares = sum_over_features(queries, rows, pairs, np.subtract, _square_or_zero)
-        missing = sum_over_features(queries, rows, pairs, np.subtract, _one_if_missing)
+        squares = _distances.sum_over_features(queries, rows, pairs, np.subtract, partial(_square_or, 0.0))
+        missing = _distances.sum_over_features(queries, rows, pairs, np.subtract, _one_if_missing)
         return _scaled_up(squares, n_features - missing, n_features)
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
@@ -260,15 +254,10 @@ def _scaled_up(squares: FloatArray, common: FloatArray, n_features: int) -> Floa
     return np.multiply(scaled, n_features, out=scaled, where=common > 0)
 
 
-def _square_or_one(difference: FloatArray, out: FloatArray | None = None) -> FloatArray:
+def _square_or(value: float, difference: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    """Return squares of differences, and a value in the place of NaN."""
     squares = np.square(difference, out=out)
-    np.copyto(squares, 1.0, where=np.isnan(squares))
-    return squares
-
-
-def _square_or_zero(difference: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    squares = np.square(difference, out=out)
-    np.copyto(squares, 0.0, where=np.isnan(squares))
+    np.copyto(squares, value, where=np.isnan(squares))
     return squares
 
 

@@ -18,26 +18,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from nearlabel.neighbors.exact._candidates import (
-    CandidateLists,
-    Candidates,
-    Result,
-    Runs,
-    Share,
-    first_of_each,
-    in_threads,
-    nonzero,
-    scratch,
-)
-from nearlabel.neighbors.exact._candidates import drop_self as without_own
+from nearlabel.neighbors.exact import _candidates
+from nearlabel.neighbors.exact._candidates import CandidateLists, Candidates, Result, Runs, Share
 from nearlabel.neighbors.exact._panels import RUN, Build, DensePanels, Operand, Panel, Points, SparsePanels
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import row_blocks
 
 _FEW_PAIRS, _NUMBERS_OF_FEW = 1000, 2**17  # up to these, all pairs are ranked in float64: the fewest calls
 QUERIES_PER_TILE = 1000  # not a power of two, which would map the rows of a product to the same lines of the cache
@@ -48,6 +38,15 @@ _PANELS_PER_GROUP = 32  # whose candidates are in memory at a time, and whose co
 _MOST_PER_NEIGHBOR, _MOST_AT_LEAST = 16, 256  # candidates of a query, before float64 bounds take over
 
 Fallback: TypeAlias = Callable[..., None]  # `BoundsSearch.write`, for queries that single precision cannot resolve
+
+
+class Parts(NamedTuple):
+    """What a search is made of: rows, their distance, the search for unresolved queries, and the number of threads."""
+
+    X: Matrix
+    distance: Points
+    fallback: Fallback
+    n_jobs: int | None
 
 
 @dataclass
@@ -74,12 +73,13 @@ class PanelSearch(ABC):
 
     _panels: Any  # `DensePanels` or others with whole, n_panels, bounded, panel, lower_bounds, is_whole, as_ranks
 
-    def __init__(self, X: Matrix, distance: Points, fallback: Fallback, n_jobs: int | None) -> None:
-        self._X, self._distance, self._fallback = X, distance, fallback
-        blank = distance.blank(X)
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._X, self._distance, self._fallback, n_jobs = parts
+        blank = self._distance.blank(self._X)
         self._blank, self._pointed = np.flatnonzero(blank), np.flatnonzero(~blank)
         if len(self._pointed) > 1:  # no progress: fast compared with a search, whose progress would begin at the end
-            self._panels = self._make_panels(partial(in_threads, n_jobs, share=None))
+            self._panels = self._make_panels(partial(_candidates.in_threads, n_jobs, share=None))
 
     @abstractmethod
     def _make_panels(self, build: Build) -> Any:
@@ -157,7 +157,7 @@ class PanelSearch(ABC):
         for block in row_blocks(n, 1, n_queries):
             tiles = self._tiles(X, numbers[block], per_tile, n_jobs)
             work = [(X, *tile, result, drop_self) for tile in tiles]
-            unresolved += in_threads(n_jobs, self._search_tile, work, (block.start / n, block.stop / n))
+            unresolved += _candidates.in_threads(n_jobs, self._search_tile, work, (block.start / n, block.stop / n))
         return _joined(unresolved)
 
     def _tiles(
@@ -170,7 +170,7 @@ class PanelSearch(ABC):
                 yield numbers[tile], np.broadcast_to(0.0, (len(numbers[tile]), n_panels))
             return
         blocks = [(X, numbers[tile], range(n_panels)) for tile in tiles]
-        lower = np.concatenate(in_threads(n_jobs, self._lower_bounds, blocks, None))
+        lower = np.concatenate(_candidates.in_threads(n_jobs, self._lower_bounds, blocks, None))
         order = np.argsort(lower.argmin(axis=1), kind="stable")  # a tile skips more panels if its queries are near
         for tile in tiles:
             yield numbers[order[tile]], lower[order[tile]]
@@ -219,12 +219,12 @@ class PanelSearch(ABC):
         """Search for the neighbours of the rows of some panels; return the unresolved rows."""
         tasks = [(number, numbers, result) for number in numbers]
         if self._panels.whole or len(numbers) == 1:
-            return in_threads(n_jobs, self._search_alone, tasks, share)
-        members = in_threads(n_jobs, self._query_panel, tasks, None)
-        in_threads(n_jobs, self._compare_with, [(member, [member.number]) for member in members], None)
+            return _candidates.in_threads(n_jobs, self._search_alone, tasks, share)
+        members = _candidates.in_threads(n_jobs, self._query_panel, tasks, None)
+        _candidates.in_threads(n_jobs, self._compare_with, [(member, [member.number]) for member in members], None)
         others = [number for number in range(self._panels.n_panels) if number not in numbers]
         pairs = [(*pair, others, result) for pair in self._pairs(members)]
-        return in_threads(n_jobs, self._compare_and_finish, pairs, share)
+        return _candidates.in_threads(n_jobs, self._compare_and_finish, pairs, share)
 
     def _search_alone(self, number: int, group: range, result: Result) -> IntArray:
         """Search for the neighbours of the rows of a panel in all panels, its own first if they have no order."""
@@ -291,11 +291,22 @@ class PanelSearch(ABC):
         order = np.concatenate([self._blank[:k], self._pointed[:k]])[:k]
         ranks = np.where(np.arange(k) < len(self._blank), -1.0, 1.0)
         answer = np.tile(ranks, (len(numbers), 1)), np.tile(order, (len(numbers), 1))
-        result.ranks[numbers], result.indices[numbers] = without_own(*answer, numbers) if drop_self else answer
+        if drop_self:
+            answer = _candidates.drop_self(*answer, numbers)
+        result.ranks[numbers], result.indices[numbers] = answer
 
     def _pairs(self, members: Sequence[QueryPanel]) -> Iterator[tuple[QueryPanel, QueryPanel]]:
-        """Yield the pairs of a group in the order in which they are compared."""
-        return pairs_of(members)
+        """Yield all pairs of a group in the order in which they are compared.
+
+        A few members soon have all theirs, and consecutive pairs seldom share a member. The first lets finishing
+        overlap with multiplying, the second keeps threads from waiting for the same lock.
+        """
+        few, rest = members[:_COMPLETED_AT_A_TIME], members[_COMPLETED_AT_A_TIME:]
+        yield from combinations(few, 2)
+        for shift in range(len(rest)):
+            yield from ((member, rest[(shift + place) % len(rest)]) for place, member in enumerate(few))
+        if rest:
+            yield from self._pairs(rest)
 
     def _panels_per_group(self, n_neighbors: int) -> int:
         """Return how many panels may have their candidates in memory."""
@@ -311,7 +322,7 @@ class PanelSearch(ABC):
         ranks = self._panels.as_ranks(found.square) if lists.exact else self._ranks(rows, found)
         if len(self._blank):
             found, ranks = self._with_blank(found, ranks, np.flatnonzero(answered), result)
-        result.ranks[numbers[answered]], result.indices[numbers[answered]] = first_of_each(
+        result.ranks[numbers[answered]], result.indices[numbers[answered]] = _candidates.first_of_each(
             found.query, found.row, ranks, answered, result.ranks.shape[1]
         )
         return np.asarray(numbers[unresolved])
@@ -341,19 +352,6 @@ def _is_complete(member: QueryPanel) -> bool:
     with member.lock:
         member.n_left -= 1
         return member.n_left == 0
-
-
-def pairs_of(members: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield all pairs, so that a few members soon have all theirs, and consecutive pairs seldom share a member.
-
-    The first lets finishing overlap with multiplying, the second keeps threads from waiting for the same lock.
-    """
-    few, rest = members[:_COMPLETED_AT_A_TIME], members[_COMPLETED_AT_A_TIME:]
-    yield from combinations(few, 2)
-    for shift in range(len(rest)):
-        yield from ((member, rest[(shift + place) % len(rest)]) for place, member in enumerate(few))
-    if rest:
-        yield from pairs_of(rest)
 
 
 def _joined(parts: list[IntArray]) -> IntArray:
@@ -387,9 +385,9 @@ class GemmSearch(PanelSearch):
 
     _panels: DensePanels | SparsePanels
 
-    def __init__(self, X: Matrix, distance: Points, fallback: Fallback, *, resident: bool, n_jobs: int | None) -> None:
+    def __init__(self, parts: Parts, *, resident: bool) -> None:
         self._resident = resident
-        super().__init__(X, distance, fallback, n_jobs)
+        super().__init__(parts)
 
     def _make_panels(self, build: Build) -> Any:
         kind = SparsePanels if sparse.issparse(self._X) else DensePanels
@@ -444,7 +442,7 @@ class GemmSearch(PanelSearch):
         n_rows, error = member.panel.n_rows, self._error(member.lists)
         own_norms, limit = member.panel.norms[:n_rows], member.lists.limit
         reach = limit + error(own_norms, norms.max(keepdims=True))
-        query, column = nonzero(squares[:n_rows] <= reach[:, np.newaxis])
+        query, column = _candidates.nonzero(squares[:n_rows] <= reach[:, np.newaxis])
         found = Candidates(query, rows[column], squares[query, column], error(own_norms[query], norms[column]))
         member.lists.add(found.select(found.square <= limit[query] + found.slack))
 
@@ -452,7 +450,7 @@ class GemmSearch(PanelSearch):
     def _squares(self, panel: Panel, operand: Operand) -> Iterator[Float32Array]:
         """Yield squared distances, in memory that is used again afterwards."""
         n_squares = len(panel.norms) * len(operand.norms)
-        with scratch(2 * n_squares if sparse.issparse(self._X) else n_squares) as memory:
+        with _candidates.scratch(2 * n_squares if sparse.issparse(self._X) else n_squares) as memory:
             yield self._panels.squares(panel, operand, memory)
 
     def _offer(

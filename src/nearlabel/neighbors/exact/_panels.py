@@ -34,8 +34,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from nearlabel.utils.arrays import as_float64, row_blocks
 from nearlabel.utils.types import CSR, BoolArray, Float32Array, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_float64, row_blocks
 
 PANEL_ROWS = 4096
 MOST_FEATURES = 2**20
@@ -99,20 +99,28 @@ def rounding(n_features: int) -> float:
 
 
 @dataclass(frozen=True)
-class Panel:
-    """Training samples stored together: their indices, their points as a float32 `block`, their norms, in one order.
+class PanelRows:
+    """Training samples stored together, by their indices.
 
-    The block is padded to a multiple of `RUN` with rows that are far from everything, `rows` and `norms` with zeros.
     `centre` is what the points are centred on. All lie within `radius` of `middle` (both in units of the points).
     """
 
     n_rows: int
     rows: IntArray
-    block: Any
-    norms: Float32Array
     centre: FloatArray
     middle: FloatArray
     radius: float
+
+
+@dataclass(frozen=True)
+class Panel(PanelRows):
+    """Training samples with their points as a float32 `block` and their norms, in one order.
+
+    The block is padded to a multiple of `RUN` with rows that are far from everything, `rows` and `norms` with zeros.
+    """
+
+    block: Any
+    norms: Float32Array
 
 
 @dataclass(frozen=True)
@@ -309,7 +317,7 @@ class DensePanels(_Bounded):
         for some, points in self._in_blocks(rows):
             block[some, :-2] = self._scaled(points - centre)
         norms = _filled(np.sqrt(squares), len(block))
-        return Panel(len(rows), _filled(rows, len(block)), block, norms, centre, middle, radius)
+        return Panel(len(rows), _filled(rows, len(block)), centre, middle, radius, block, norms)
 
     def _middle(self, rows: IntArray) -> FloatArray:
         """Return the median of some rows. Any centre gives a right bound; outliers do not move this one."""
@@ -468,7 +476,7 @@ class SparsePanels(_Bounded):
         block = _padded_block(squares, head.shape[1])
         block[: len(rows), :-2] = head
         norms = _filled(np.sqrt(squares), len(block))
-        return Panel(len(rows), _filled(rows, len(block)), (block, tail), norms, self.centre, self.centre, np.inf)
+        return Panel(len(rows), _filled(rows, len(block)), self.centre, self.centre, np.inf, (block, tail), norms)
 
 
 def _tail_factor(tail: CSR) -> CSR:

@@ -13,41 +13,25 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from nearlabel.neighbors.exact import _distances, _segments
 from nearlabel.neighbors.exact._bounds_search import BoundsSearch, TreeSearch
 from nearlabel.neighbors.exact._candidates import find_duplicates
-from nearlabel.neighbors.exact._distances import (
-    Cosine,
-    Distance,
-    Euclidean,
-    Manhattan,
-    PointDistance,
-    SquaredEuclidean,
-    TreeDistance,
-    check_all,
-    check_not_too_small,
-)
 from nearlabel.neighbors.exact._kernel_search import point_search
 from nearlabel.neighbors.exact._metrics import TAKEN_FROM_ROWS, AnyMetric, Heom, NanEuclidean
+from nearlabel.neighbors.exact._panel_search import Parts
 from nearlabel.neighbors.exact._panels import MOST_FEATURES
-from nearlabel.neighbors.exact._segments import (
-    Engine,
-    RankedPairs,
-    Search,
-    Segment,
-    as_rows,
-    nearest_of_all,
-    pairs_within,
-    ranks_of,
-    stacked,
-    stored_alike,
-    take_of_all,
-    without_some,
-)
 from nearlabel.neighbors.optional._device import MOST_FEATURES_OF_DEVICE, device_search
-from nearlabel.utils.arrays import is_mapped
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors, check_row_numbers, check_width
+from nearlabel.utils.validation import (
+    asked_n_neighbors,
+    check_choice,
+    check_integer,
+    check_row_numbers,
+    check_width,
+    is_mapped,
+    stacked,
+)
 
 _TREE_FEATURES, _TREE_ROWS = 8, 1000  # with at most this many features and at least this many rows, a tree is faster
 _SOME = 256  # rows, near whose centre others must be
@@ -177,10 +161,10 @@ class ExactNeighbors(BaseEstimator):
 
     def _fit(self, X: Matrix, *, is_part: bool = False) -> Self:
         """Store checked samples: an array or CSR of finite numbers, with NaN if the metric takes missing values."""
-        rows = as_rows(X)
+        rows = _segments.as_rows(X)
         self._distance = distance_named(self.metric, self.metric_params)
         if not is_part:
-            check_not_too_small([rows], self._distance)
+            _distances.check_not_too_small([rows], self._distance)
         self._as_sparse = sparse.issparse(rows)
         self._segments = [self._segment_of(rows)]
         self.n_samples_fit_, self.n_features_in_ = rows.shape
@@ -220,7 +204,7 @@ class ExactNeighbors(BaseEstimator):
         array([[2, 1]])
         """
         check_is_fitted(self)
-        rows = stored_alike(as_rows(self._checked(X, reset=False)), as_sparse=self._as_sparse)
+        rows = _segments.stored_alike(_segments.as_rows(self._checked(X, reset=False)), as_sparse=self._as_sparse)
         segments = self._segments[:]
         if self.takes_metric_from_rows:
             segments, rows = [], stacked([self._all_rows(), rows])
@@ -261,7 +245,7 @@ class ExactNeighbors(BaseEstimator):
         gone[check_row_numbers("rows", rows, self.n_samples_fit_)] = True
         if gone.all():
             raise ValueError(f"rows must leave a training sample, got all {len(gone)} of them.")
-        left = without_some(self._segments, gone)
+        left = _segments.without_some(self._segments, gone)
         if self.takes_metric_from_rows:
             left = [self._segment_of(stacked([segment.all_rows() for segment in left]))]
         self._set_segments([self._made_anew(segment) if _is_worth_it(segment) else segment for segment in left])
@@ -286,27 +270,29 @@ class ExactNeighbors(BaseEstimator):
             If a number is unknown.
         """
         check_is_fitted(self)
-        return take_of_all(self._segments, check_row_numbers("rows", rows, self.n_samples_fit_, distinct=False))
+        return _segments.take_of_all(
+            self._segments, check_row_numbers("rows", rows, self.n_samples_fit_, distinct=False)
+        )
 
     def ranks(self, rows: IntArray, others: IntArray) -> FloatArray:
         """Return the rank of each training sample of `others` as a neighbour of that of `rows`, which are sorted."""
-        return ranks_of(self._segments, self.distance, rows, others)
+        return _segments.ranks_of(self._segments, self.distance, rows, others)
 
-    def pairs_within(self, n_old: int, reach: FloatArray) -> RankedPairs:
+    def pairs_within(self, n_old: int, reach: FloatArray) -> _segments.RankedPairs:
         """Return the pairs of an old row and a row from `n_old` on whose rank is below the reach of the old row."""
         near = self.pairs_with(self.take(np.arange(n_old, self.n_samples_fit_)), reach[:n_old])
         return near._replace(other=near.other + n_old)
 
-    def pairs_with(self, X: Matrix, reach: FloatArray) -> RankedPairs:
+    def pairs_with(self, X: Matrix, reach: FloatArray) -> _segments.RankedPairs:
         """Return the pairs of one of the first training samples, as many as have a reach, and a row of X within it."""
-        rows = stored_alike(as_rows(X), as_sparse=self._as_sparse)
-        return pairs_within(self._segments, self.distance, rows, lambda: self._search_in(rows), reach)
+        rows = _segments.stored_alike(_segments.as_rows(X), as_sparse=self._as_sparse)
+        return _segments.pairs_within(self._segments, self.distance, rows, lambda: self._search_in(rows), reach)
 
-    def _search_in(self, rows: Matrix) -> Search:
+    def _search_in(self, rows: Matrix) -> _segments.Search:
         return partial(self._segment_of(rows).nearest, n_jobs=self.n_jobs)
 
     @property
-    def distance(self) -> Distance:
+    def distance(self) -> _distances.Distance:
         """The distance of the metric: its ranks order the neighbours. Fitted only if it depends on the samples."""
         distance = distance_named(self.metric, self.metric_params)
         if self.takes_metric_from_rows:
@@ -324,30 +310,30 @@ class ExactNeighbors(BaseEstimator):
         """Raise ValueError if new samples are so far from the earlier ones that no distance to both can be computed."""
         distance = distance_named(self.metric, self.metric_params)
         distance.fit(self.take(np.arange(min(self.n_samples_fit_, _SOME))))
-        check_all(rows, distance)
+        _distances.check_all(rows, distance)
 
-    def _set_segments(self, segments: list[Segment]) -> None:
+    def _set_segments(self, segments: list[_segments.Segment]) -> None:
         self._segments = segments
         self.n_samples_fit_ = sum(map(len, segments))
 
-    def _segment_of(self, rows: Matrix) -> Segment:
+    def _segment_of(self, rows: Matrix) -> _segments.Segment:
         """Return rows with the engine that searches in them."""
         distance = distance_named(self.metric, self.metric_params)
         distance.fit(rows)
         # Finding equal rows is too slow where each may be read from a disk, or by a slow metric.
-        quick = isinstance(distance, PointDistance | TreeDistance) and not is_mapped(rows)
+        quick = isinstance(distance, _distances.PointDistance | _distances.TreeDistance) and not is_mapped(rows)
         duplicates = find_duplicates(rows) if quick else None
         rows = rows if duplicates is None else rows[duplicates.first]
-        return Segment(rows, duplicates, engine=self._engine_of(rows, distance))
+        return _segments.Segment(rows, duplicates, engine=self._engine_of(rows, distance))
 
     def _all_rows(self) -> Matrix:
         """Return the training samples: the array itself where possible."""
         return stacked([segment.all_rows() for segment in self._segments])
 
-    def _made_anew(self, segment: Segment) -> Segment:
+    def _made_anew(self, segment: _segments.Segment) -> _segments.Segment:
         return segment if segment.kept is None else self._segment_of(segment.all_rows())
 
-    def _joined(self) -> Segment:
+    def _joined(self) -> _segments.Segment:
         """Return all remaining rows as one segment, and search in it from now on."""
         if len(self._segments) > 1 or self._segments[0].kept is not None:
             self._segments = [self._segment_of(self._all_rows())]
@@ -359,36 +345,36 @@ class ExactNeighbors(BaseEstimator):
         check_width(rows)
         return rows
 
-    def _engine_of(self, rows: Matrix, distance: Distance) -> Engine:
+    def _engine_of(self, rows: Matrix, distance: _distances.Distance) -> _segments.Engine:
         check_choice("algorithm", self.algorithm, ("auto", "brute", "kd_tree"))
         if self.n_jobs is not None:
             check_integer("n_jobs", self.n_jobs, low=-(2**31))
         if self.device is not None:
             return self._device_search_of(rows, distance)
-        if isinstance(distance, TreeDistance) and self._takes_tree(rows):
+        if isinstance(distance, _distances.TreeDistance) and self._takes_tree(rows):
             return TreeSearch(rows, distance)
         if self.algorithm == "kd_tree":
             raise ValueError(
                 "algorithm must be 'auto' or 'brute' for sparse rows, and for other metrics than Euclidean and"
                 f" Manhattan, got 'kd_tree' with metric={self.metric!r}."
             )
-        if isinstance(distance, PointDistance) and rows.shape[1] <= MOST_FEATURES:
-            return point_search(rows, distance, BoundsSearch(rows, distance).write, self.n_jobs)
+        if isinstance(distance, _distances.PointDistance) and rows.shape[1] <= MOST_FEATURES:
+            return point_search(Parts(rows, distance, BoundsSearch(rows, distance).write, self.n_jobs))
         return BoundsSearch(rows, distance)
 
-    def _device_search_of(self, rows: Matrix, distance: Distance) -> Engine:
+    def _device_search_of(self, rows: Matrix, distance: _distances.Distance) -> _segments.Engine:
         given = f"got {self.device!r} with"
         if self._as_sparse:
             raise ValueError(f"device must be None for sparse rows, got {self.device!r}.")
-        if not isinstance(distance, PointDistance) or rows.shape[1] > MOST_FEATURES_OF_DEVICE:
+        if not isinstance(distance, _distances.PointDistance) or rows.shape[1] > MOST_FEATURES_OF_DEVICE:
             raise ValueError(
                 "device must be None for other metrics than 'euclidean', 'sqeuclidean' and 'cosine', and for more than"
                 f" {MOST_FEATURES_OF_DEVICE} features, {given} metric={self.metric!r} and {rows.shape[1]} features."
             )
         if self.algorithm == "kd_tree":
             raise ValueError(f"device must be None for a tree, {given} algorithm='kd_tree'.")
-        fallback = BoundsSearch(rows, distance).write
-        return device_search(rows, distance, fallback, point_search, self.device, self.n_jobs)
+        parts = Parts(rows, distance, BoundsSearch(rows, distance).write, self.n_jobs)
+        return device_search(parts, point_search, self.device)
 
     def _takes_tree(self, rows: Matrix) -> bool:
         """Return whether to use a tree: dense rows, and `algorithm` demands it or there are few features."""
@@ -431,9 +417,7 @@ class ExactNeighbors(BaseEstimator):
         ValueError
             If `n_neighbors` exceeds the number of (other) training samples, or the squared norm of a query overflows.
         """
-        check_is_fitted(self)
-        wanted = self.n_neighbors if n_neighbors is None else n_neighbors
-        k = check_n_neighbors(wanted, self.n_samples_fit_, leave_one_out=X is None)
+        k = asked_n_neighbors(self, X, n_neighbors)
         queries = None if X is None else self._checked(X, reset=False)
         distances, indices = self._kneighbors(queries, k)
         return (distances, indices) if return_distance else indices
@@ -447,8 +431,8 @@ class ExactNeighbors(BaseEstimator):
         """Return ranks and indices (n_queries, k); queries None are the training samples, each without itself."""
         if queries is None:
             return self._joined().leave_one_out(k, self.n_jobs)
-        queries = stored_alike(as_rows(queries), as_sparse=self._as_sparse)
-        return nearest_of_all(self._segments, queries, k, self.n_jobs)
+        queries = _segments.stored_alike(_segments.as_rows(queries), as_sparse=self._as_sparse)
+        return _segments.nearest_of_all(self._segments, queries, k, self.n_jobs)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave removed rows out of copies, pickles and files."""
@@ -465,7 +449,7 @@ class ExactNeighbors(BaseEstimator):
         return tags
 
 
-def _is_worth_it(segment: Segment) -> bool:
+def _is_worth_it(segment: _segments.Segment) -> bool:
     """Return whether enough rows were removed from a segment to build it again from the others."""
     removed = segment.n_rows - len(segment)
     return removed * _JOINED_UP_TO > len(segment) and not is_mapped(segment.rows)
@@ -474,17 +458,17 @@ def _is_worth_it(segment: Segment) -> bool:
 # The distances of the metrics' names.
 
 _ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
-_WITH_MISSING: dict[Any, Callable[[], Distance]] = {"heom": Heom, "nan_euclidean": NanEuclidean}
-_DISTANCES: dict[Any, Callable[[], Distance]] = {
-    "euclidean": Euclidean,
-    "sqeuclidean": SquaredEuclidean,
-    "cityblock": Manhattan,
-    "cosine": Cosine,
+_WITH_MISSING: dict[Any, Callable[[], _distances.Distance]] = {"heom": Heom, "nan_euclidean": NanEuclidean}
+_DISTANCES: dict[Any, Callable[[], _distances.Distance]] = {
+    "euclidean": _distances.Euclidean,
+    "sqeuclidean": _distances.SquaredEuclidean,
+    "cityblock": _distances.Manhattan,
+    "cosine": _distances.Cosine,
     **_WITH_MISSING,
 }
 
 
-def distance_named(metric: str | Callable[..., float], params: dict[str, Any] | None) -> Distance:
+def distance_named(metric: str | Callable[..., float], params: dict[str, Any] | None) -> _distances.Distance:
     """Return the distance of a metric, given by name or as a function of two rows."""
     if not isinstance(metric, str) and not callable(metric):
         raise TypeError(f"metric must be a name or a function of two rows, got {metric!r}.")

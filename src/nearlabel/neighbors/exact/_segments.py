@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias
@@ -13,8 +12,8 @@ from scipy import sparse
 
 from nearlabel.neighbors.exact._candidates import DuplicateRows, Result, drop_self, keep_best
 from nearlabel.neighbors.exact._distances import Distance, PointDistance, TreeDistance
-from nearlabel.utils.arrays import bytes_per_row, row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import bytes_per_row, canonical, row_blocks, stacked
 
 _MORE = 4  # additional neighbours that are requested, at first, in the place of removed ones
 
@@ -168,13 +167,6 @@ def without_some(segments: Sequence[Segment], gone: BoolArray) -> list[Segment]:
     return left
 
 
-def stacked(parts: Sequence[Matrix]) -> Matrix:
-    """Return rows below each other; a single part is returned unchanged."""
-    if len(parts) == 1:
-        return parts[0]
-    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
-
-
 def stored_alike(X: Matrix, *, as_sparse: bool) -> Matrix:
     """Return rows as sparse or dense as others are."""
     if sparse.issparse(X) == as_sparse:
@@ -188,22 +180,7 @@ def as_rows(X: Matrix) -> Matrix:
         X = X.astype(np.float64)
     if not sparse.issparse(X):
         return np.asarray(X)
-    rows = sparse.csr_array(X)
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
-
-
-def as_float_rows(X: Matrix) -> Matrix:
-    """Return float64 rows; sparse ones as a canonical CSR array of our own."""
-    if not sparse.issparse(X):
-        return np.asarray(X, dtype=np.float64)
-    rows = sparse.csr_array(X, dtype=np.float64, copy=True)
-    rows.sum_duplicates()
-    if max(rows.nnz, rows.shape[1]) <= np.iinfo(np.int32).max:  # scikit-learn's sparse Manhattan takes no other index
-        rows.indptr, rows.indices = rows.indptr.astype(np.int32), rows.indices.astype(np.int32)
-    return rows
+    return canonical(sparse.csr_array(X))
 
 
 # Ranks of chosen pairs of training samples, which may be in several segments: for lists that are updated with rows.
@@ -319,35 +296,29 @@ _SEARCHED_AGAIN = 8  # if one row in this many is added, all are searched for ag
 _PAIRS_AT_A_TIME = 2**20
 
 
+@dataclass(eq=False)
 class TrainingLists:
     """The nearest neighbours of each training sample, without itself.
 
     Parameters
     ----------
-    distances, indices : ndarray of shape (n_samples, n_known)
-        The result of the search for its own rows.
     needed : int
         How many neighbours of each row must be known, if there are as many other rows.
-    keep_distances : bool
-        Whether distances are needed.
-
-    Attributes
-    ----------
     indices : ndarray of int of shape (n_samples, width)
-        Nearest first; -1 after the last known one.
+        Nearest first; -1 after the last known one. The type is the smallest possible, at least int32.
     lengths : ndarray of int of shape (n_samples,)
         How many are known.
-    distances : ndarray of shape (n_samples, width) or None
-        To these neighbours.
+    distances : ndarray of shape (n_samples, width), default=None
+        To these neighbours, if they are needed.
+    reach : ndarray of shape (n_samples,), default=None
+        A list has all rows of a smaller rank than this. None: to its last entry.
     """
 
-    def __init__(self, distances: FloatArray, indices: IntArray, needed: int, *, keep_distances: bool) -> None:
-        n_samples, n_known = indices.shape
-        self.needed = needed
-        self.indices = indices.astype(np.result_type(np.int32, np.min_scalar_type(-n_samples)))
-        self.lengths = np.full(n_samples, n_known)
-        self.distances = distances if keep_distances else None
-        self._reach: FloatArray | None = None  # a list has all rows of a smaller rank than this
+    needed: int
+    indices: IntArray
+    lengths: IntArray
+    distances: FloatArray | None = None
+    reach: FloatArray | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -359,7 +330,7 @@ class TrainingLists:
         if search.takes_metric_from_rows or (n - n_old) * _SEARCHED_AGAIN > n_old:
             return self._searched_again(search), np.arange(n)
         lists = self._with_room(n, self._known_reach(search))
-        changed = lists._enter(search, search.pairs_within(n_old, lists._reach))
+        changed = lists._enter(search, search.pairs_within(n_old, lists.reach))
         lists._search(search, np.arange(n_old, n))
         return lists, np.append(changed, np.arange(n_old, n))
 
@@ -396,14 +367,18 @@ class TrainingLists:
 
     def _searched_again(self, search: Any) -> TrainingLists:
         width = min(self.needed + RESERVE, search.n_samples_fit_ - 1)
-        keep = self.distances is not None
         distances, indices = search.kneighbors(None, width)
-        return TrainingLists(distances, indices, self.needed, keep_distances=keep)
+        lengths = np.full(len(indices), width)
+        kept = None if self.distances is None else distances
+        return TrainingLists(self.needed, indices.astype(self._type_for(len(indices))), lengths, kept)
+
+    def _type_for(self, n_samples: int) -> np.dtype[Any]:
+        return np.result_type(self.indices.dtype, np.min_scalar_type(-n_samples))
 
     def _known_reach(self, search: Any) -> FloatArray:
         """Return how far each list is complete: to its last entry; beyond all rows if it has all others."""
-        if self._reach is not None:
-            return self._reach
+        if self.reach is not None:
+            return self.reach
         reach = np.full(len(self), np.inf)
         some = np.flatnonzero(self.lengths < len(self) - 1)
         reach[some] = search.ranks(some, self.indices[some, self.lengths[some] - 1])
@@ -411,25 +386,21 @@ class TrainingLists:
 
     def _at(self, rows: IntArray) -> TrainingLists:
         """Return a copy with the lists of some rows."""
-        lists = copy(self)
-        lists.indices, lists.lengths = self.indices[rows], self.lengths[rows]
-        lists.distances = None if self.distances is None else self.distances[rows]
-        lists._reach = None if self._reach is None else self._reach[rows]
-        return lists
+        distances, reach = (None if part is None else part[rows] for part in (self.distances, self.reach))
+        return TrainingLists(self.needed, self.indices[rows], self.lengths[rows], distances, reach)
 
     def _with_room(self, n_samples: int, reach: FloatArray) -> TrainingLists:
         """Return a copy with empty lists for rows that were added, and room for the reserve."""
-        lists, (n_old, width) = copy(self), self.indices.shape
+        n_old, width = self.indices.shape
         shape = n_samples, max(width, self.needed + RESERVE)
-        dtype = np.result_type(self.indices.dtype, np.min_scalar_type(-n_samples))
-        lists.indices = np.full(shape, NONE, dtype=dtype)
-        lists.indices[:n_old, :width] = self.indices
+        indices, distances = np.full(shape, NONE, dtype=self._type_for(n_samples)), None
+        indices[:n_old, :width] = self.indices
         if self.distances is not None:
-            lists.distances = np.full(shape, np.inf)
-            lists.distances[:n_old, :width] = self.distances
+            distances = np.full(shape, np.inf)
+            distances[:n_old, :width] = self.distances
         nothing = np.zeros(n_samples - n_old, dtype=np.intp)
-        lists.lengths, lists._reach = np.append(self.lengths, nothing), np.append(reach, nothing)
-        return lists
+        lengths, reach = np.append(self.lengths, nothing), np.append(reach, nothing)
+        return TrainingLists(self.needed, indices, lengths, distances, reach)
 
     def _enter(self, search: Any, near: RankedPairs) -> IntArray:
         """Write added rows into the lists that they are near enough for; return the rows of these lists."""
@@ -465,10 +436,10 @@ class TrainingLists:
 
     def _shorten_reach(self, search: Any, rows: IntArray) -> None:
         """Let lists reach no farther than their last entry: no distance to a removed row may stay."""
-        if self._reach is not None:
-            rows = rows[np.isfinite(self._reach[rows])]
-            self._reach[rows] = search.ranks(rows, self.indices[rows, self.lengths[rows] - 1])
+        if self.reach is not None:
+            rows = rows[np.isfinite(self.reach[rows])]
+            self.reach[rows] = search.ranks(rows, self.indices[rows, self.lengths[rows] - 1])
 
     def _set_reach(self, rows: IntArray, reach: FloatArray) -> None:
-        if self._reach is not None:
-            self._reach[rows] = reach
+        if self.reach is not None:
+            self.reach[rows] = reach

@@ -15,9 +15,9 @@ from scipy import sparse
 from nearlabel.neighbors.exact._candidates import equal_rows
 from nearlabel.neighbors.exact._distances import Distance, Euclidean, Rows, SquaredEuclidean, Tile, check_not_too_small
 from nearlabel.neighbors.exact._search import distance_named, takes_missing_values
-from nearlabel.neighbors.exact._segments import as_float_rows, stored_alike
-from nearlabel.utils.arrays import row_blocks
+from nearlabel.neighbors.exact._segments import as_rows, stored_alike
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_float64, row_blocks
 
 __all__ = [
     "AllDistances", "Distance", "Euclidean", "Rows", "SquaredDistances", "Tile", "as_float_rows",
@@ -25,6 +25,11 @@ __all__ = [
 ]  # fmt: skip
 
 _PRECISE_ENOUGH = 1e-9  # relative width of the bounds on a distance; they are for the worst rounding
+
+
+def as_float_rows(X: Matrix) -> Matrix:
+    """Return float64 rows; sparse ones as a canonical CSR array."""
+    return as_rows(as_float64(X))
 
 
 class AllDistances:

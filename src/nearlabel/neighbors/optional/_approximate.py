@@ -21,15 +21,14 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from nearlabel.neighbors.exact._candidates import drop_self
 from nearlabel.neighbors.exact._distances import Cosine, Rows, minus_cosine, sum_over_features
 from nearlabel.neighbors.exact._search import ExactNeighbors
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.naming import import_optional, registered
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
-from nearlabel.utils.validation import check_choice, check_flag, check_integer, check_n_neighbors
+from nearlabel.utils.validation import asked_n_neighbors, check_choice, check_flag, check_integer, row_blocks
 
 _LARGEST = 1e150  # squares of larger numbers overflow
 _PLACE_OF_EMPTY_ROWS = 4.0  # farther from all rows of length 1 than these are from each other
@@ -109,9 +108,7 @@ class ApproximateNeighbors(BaseEstimator, ABC):
         TypeError
             If X is sparse.
         """
-        check_is_fitted(self)
-        wanted = self.n_neighbors if n_neighbors is None else n_neighbors
-        k = check_n_neighbors(wanted, self.n_samples_fit_, leave_one_out=X is None)
+        k = asked_n_neighbors(self, X, n_neighbors)
         queries = self._points.values if X is None else self._rows_of(X, reset=False)
         answers = [
             self._search_block(queries[block], k, np.arange(block.start, block.stop) if X is None else None)
@@ -212,11 +209,40 @@ def _blocks(n_rows: int, n_columns: int) -> list[slice]:
     return list(row_blocks(n_rows, 16 * n_columns))
 
 
-# A search by usearch: a hierarchical graph.
+# Searches by a hierarchical graph (HNSW): that of usearch.
+
+
+class GraphNeighbors(ApproximateNeighbors):
+    """A search that walks over a graph, with the parameters of one."""
+
+    def __init__(
+        self,
+        ef_search: int = 64,
+        *,
+        n_links: int = 16,
+        ef_construction: int = 100,
+        metric: str = "euclidean",
+        n_neighbors: int = 5,
+        reproducible: bool = True,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.ef_search = ef_search
+        self.n_links = n_links
+        self.ef_construction = ef_construction
+        self.metric = metric
+        self.n_neighbors = n_neighbors
+        self.reproducible = reproducible
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        for name, low in (("ef_search", 1), ("n_links", 2), ("ef_construction", 1)):
+            check_integer(name, getattr(self, name), low=low)
+        check_flag("reproducible", self.reproducible)
+        super()._check_parameters()
 
 
 @registered("search", "usearch")
-class UsearchNeighbors(ApproximateNeighbors):
+class UsearchNeighbors(GraphNeighbors):
     """Find neighbours by walking over usearch's hierarchical graph (HNSW); some may be missed.
 
     Slow to build, fast to search: suited to many queries after one `fit`. Needs usearch (``pip install
@@ -263,31 +289,6 @@ class UsearchNeighbors(ApproximateNeighbors):
     >>> search = UsearchNeighbors(ef_search=100)
     >>> search.fit(X).kneighbors(queries, n_neighbors=10)  # doctest: +SKIP
     """
-
-    def __init__(
-        self,
-        ef_search: int = 64,
-        *,
-        n_links: int = 16,
-        ef_construction: int = 100,
-        metric: str = "euclidean",
-        n_neighbors: int = 5,
-        reproducible: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.ef_search = ef_search
-        self.n_links = n_links
-        self.ef_construction = ef_construction
-        self.metric = metric
-        self.n_neighbors = n_neighbors
-        self.reproducible = reproducible
-        self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        for name, low in (("ef_search", 1), ("n_links", 2), ("ef_construction", 1)):
-            check_integer(name, getattr(self, name), low=low)
-        check_flag("reproducible", self.reproducible)
-        super()._check_parameters()
 
     def _library(self) -> Any:
         return import_optional("usearch.index", extra="ann", purpose=type(self).__name__)

@@ -32,9 +32,8 @@ from nearlabel.neighbors.exact._search import ExactNeighbors
 from nearlabel.neighbors.exact._segments import KeptRows, RankedPairs, as_rows, merged, ranks_of, take_of_all
 from nearlabel.neighbors.exact.all_pairs import Distance, check_not_too_small, distance_named, stored_alike
 from nearlabel.neighbors.optional._dask_cluster import _Files, _Session
-from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_integer, check_n_neighbors, check_row_numbers, check_rows
+from nearlabel.utils.validation import asked_n_neighbors, check_integer, check_row_numbers, check_rows, row_blocks
 
 _RESULTS_A_MERGE = 32  # so that no task has the results of all shards in memory
 _JOINED_UP_TO = 8  # times as many rows as are added, or were removed: as in `ExactNeighbors`
@@ -101,6 +100,7 @@ class DaskNeighbors(BaseEstimator):
     """
 
     takes_dask_arrays = True
+    takes_metric_from_rows = False  # `fit` refuses a metric that changes with the training samples
 
     def __init__(
         self,
@@ -279,11 +279,6 @@ class DaskNeighbors(BaseEstimator):
         """The distance of the metric: its ranks order the neighbours."""
         return distance_named(self.metric, self.metric_params)
 
-    @property
-    def takes_metric_from_rows(self) -> bool:
-        """Whether the metric itself changes with the training samples: never, as `fit` refuses such a metric."""
-        return False
-
     def kneighbors(
         self, X: MatrixLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> Any:
@@ -311,9 +306,7 @@ class DaskNeighbors(BaseEstimator):
         ValueError
             If `n_neighbors` exceeds the number of (other) training samples.
         """
-        check_is_fitted(self)
-        wanted = self.n_neighbors if n_neighbors is None else n_neighbors
-        k = check_n_neighbors(wanted, self.n_samples_fit_, leave_one_out=X is None)
+        k = asked_n_neighbors(self, X, n_neighbors)
         self._open_again()
         if X is None:
             ranks, indices = self._search(self._rows, k, drop_self=True)

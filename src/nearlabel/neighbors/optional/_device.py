@@ -39,18 +39,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nearlabel.neighbors.exact._candidates import CandidateLists, Candidates, Result
-from nearlabel.neighbors.exact._candidates import drop_self as without_own
-from nearlabel.neighbors.exact._panel_search import Fallback, GemmSearch, PanelSearch
-from nearlabel.neighbors.exact._panels import Build, DensePanels, Points
-from nearlabel.neighbors.optional._torch import device_named
-from nearlabel.utils.arrays import row_blocks
+from nearlabel.neighbors.exact._candidates import CandidateLists, Candidates, Result, drop_self
+from nearlabel.neighbors.exact._panel_search import GemmSearch, PanelSearch, Parts
+from nearlabel.neighbors.exact._panels import Build, DensePanels, PanelRows, Points
+from nearlabel.neighbors.optional._torch import TorchDevice, device_named
 from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import row_blocks
 
 MOST_FEATURES_OF_DEVICE = 2**18  # g < 1/4
 LONGEST_GROUP = 256  # rows of a panel that bound the k-th neighbour together; panels are padded to a multiple
@@ -66,46 +64,6 @@ _UP = 1 + 2.0**-20
 _SINGLE = 2.0**-21  # a few roundings to float32
 
 
-class Device(Protocol):
-    """Arrays of an accelerator. They are compared, computed with, indexed and reshaped as those of numpy are."""
-
-    name: str
-    panel_rows: int  # the most rows, a multiple of `LONGEST_GROUP`, and queries that are compared at once
-    tile_queries: int
-
-    def room(self) -> int:
-        """Return how many bytes panels may take."""
-        ...
-
-    def factor(self, values: Float32Array) -> Any:
-        """Return numbers of eight significant bits in the format that is multiplied fastest, not yet on the device."""
-        ...
-
-    def put(self, array: Any) -> Any:
-        """Return a numpy array or a factor on the device; an array of the device is returned unchanged."""
-        ...
-
-    def get(self, array: Any) -> NDArray[Any]:
-        """Return an array as one of numpy."""
-        ...
-
-    def product(self, left: Any, right: Any) -> Any:
-        """Return the products (n_left, n_right) of the rows of two factors, summed in float32 or better."""
-        ...
-
-    def greatest(self, values: Any, axis: int) -> Any:
-        """Return the greatest values along an axis."""
-        ...
-
-    def kth_greatest(self, values: Any, k: int) -> Any:
-        """Return the k-th greatest value of each column."""
-        ...
-
-    def nonzero(self, mask: Any) -> tuple[Any, Any]:
-        """Return rows and columns of the true values."""
-        ...
-
-
 class Slack(NamedTuple):
     """Terms of rows in their scores: ``of_norm`` times N, ``of_rest`` times R, and ``alone``; arrays (n_rows,)."""
 
@@ -119,16 +77,11 @@ class Slack(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DevicePanel:
-    """Training samples stored together: `n_rows` of them, padded; the other fields are those of `Panel`."""
+class DevicePanel(PanelRows):
+    """Training samples as a factor, padded."""
 
-    n_rows: int
-    rows: IntArray
     factor: Any
     slack: Slack
-    centre: FloatArray
-    middle: FloatArray
-    radius: float
 
 
 @dataclass(frozen=True)
@@ -180,7 +133,7 @@ class DevicePanels(DensePanels):
     _seeks_whole = False  # equal distances are distinguished in float64, like others
 
     def __init__(
-        self, X: Matrix, distance: Points, rows: IntArray, build: Build, device: Device, n_pieces: int
+        self, X: Matrix, distance: Points, rows: IntArray, build: Build, device: TorchDevice, n_pieces: int
     ) -> None:
         self._device, self._n_pieces = device, n_pieces
         self._n_coordinates = len(_PAIRS[n_pieces]) * X.shape[1]
@@ -214,7 +167,7 @@ class DevicePanels(DensePanels):
         initial = (slack.alone - squares / 2).astype(np.float32)
         initial[n_rows:] = _PADDING
         factor[:, self._n_coordinates :][:, :_COLUMNS] = np.column_stack([*_pieces(initial, _INITIAL), *slack[:2]])
-        return DevicePanel(n_rows, rows, self._device.factor(factor), slack, centre, middle, radius)
+        return DevicePanel(n_rows, rows, centre, middle, radius, self._device.factor(factor), slack)
 
     def _parts(self, points: FloatArray, *, of_query: bool) -> tuple[Float32Array, FloatArray, FloatArray, FloatArray]:
         """Return the columns of the coordinates, squared norms, and norms of points and rests."""
@@ -240,7 +193,7 @@ class DevicePanels(DensePanels):
         return DeviceQueries(on_device, norms, rests, squares, far, self._blur)
 
 
-def check_sums(device: Device) -> None:
+def check_sums(device: TorchDevice) -> None:
     """Raise ValueError if sums of a device are off by more than the bound allows: a test of it, not a proof."""
     n_terms = 512
     lengths = np.random.default_rng(0).lognormal(sigma=3.0, size=(2, 64, n_terms)).astype(np.float32)
@@ -304,15 +257,7 @@ _RUNS_AT_LEAST, _RUNS_PER_NEIGHBOR = 256, 2  # of a panel, which a query may ope
 _RESOLVED_AT_A_TIME = 32_000
 
 
-Plain: TypeAlias = Callable[[Matrix, Points, Fallback, int | None], PanelSearch]  # makes the search without a device
-
-
-class _Found(NamedTuple):
-    """Pairs of a query and a place in a panel, with their scores."""
-
-    query: IntArray
-    place: IntArray
-    scores: Any
+Plain: TypeAlias = Callable[[Parts], PanelSearch]  # makes the search without a device
 
 
 class DeviceSearch(GemmSearch):
@@ -322,20 +267,9 @@ class DeviceSearch(GemmSearch):
     again with two pieces, which cost three products. The search without a device resolves the rest.
     """
 
-    def __init__(
-        self,
-        X: Matrix,
-        distance: Points,
-        fallback: Fallback,
-        plain: Plain,
-        *,
-        device: Device,
-        n_jobs: int | None,
-        n_pieces: int = 1,
-    ) -> None:
-        self._device, self._n_pieces, self._n_jobs, self._lock = device, n_pieces, n_jobs, Lock()
-        self._plain = plain
-        super().__init__(X, distance, fallback, resident=True, n_jobs=n_jobs)
+    def __init__(self, parts: Parts, plain: Plain, *, device: TorchDevice, n_pieces: int = 1) -> None:
+        self._plain, self._device, self._n_pieces, self._lock = plain, device, n_pieces, Lock()
+        super().__init__(parts, resident=True)
 
     def _make_panels(self, build: Build) -> Any:
         return DevicePanels(self._X, self._distance, self._pointed, build, self._device, self._n_pieces)
@@ -349,18 +283,18 @@ class DeviceSearch(GemmSearch):
         if queries is not None:
             return super().nearest(queries, k, n_jobs)
         found = super().nearest(self._X, k + 1, n_jobs)
-        return Result(*without_own(*found, np.arange(self._X.shape[0])))
+        return Result(*drop_self(*found, np.arange(self._X.shape[0])))
 
     def _compare(self, lists: CandidateLists, panel: Any, operand: Any, queries: IntArray, takes: BoolArray) -> None:
         with self._lock:  # the scores of one tile at a time are in the device's memory
-            found = self._candidates(lists, panel, operand, queries, takes)
-        squares, slack = operand.squares_of(*found, panel.slack)
-        lists.add(Candidates(queries[found.query], panel.rows[found.place], squares, slack))
+            query, place, scores = self._candidates(lists, panel, operand, queries, takes)
+        squares, slack = operand.squares_of(query, place, scores, panel.slack)
+        lists.add(Candidates(queries[query], panel.rows[place], squares, slack))
 
     def _candidates(
         self, lists: CandidateLists, panel: DevicePanel, operand: DeviceQueries, queries: IntArray, takes: BoolArray
-    ) -> _Found:
-        """Lower the limits by the rows of a panel, and return those within the limits of the queries."""
+    ) -> tuple[Any, ...]:
+        """Lower the limits by the rows of a panel; return queries, places in the panel and scores of those within."""
         device, group = self._device, _group_length(panel.n_rows, lists.n_neighbors)
         run = min(_LONGEST_RUN, group)
         scores = device.product(device.put(panel.factor), operand.factor)
@@ -375,7 +309,7 @@ class DeviceSearch(GemmSearch):
         opened = runs[which, :, query]
         pair, place = device.nonzero(opened >= thresholds[query][:, None])
         in_panel = which[pair] * run + place
-        return _Found(*(device.get(array) for array in (query[pair], in_panel, opened[pair, place])))
+        return tuple(device.get(array) for array in (query[pair], in_panel, opened[pair, place]))
 
     def _kth(self, greatest: Any, panel: DevicePanel, operand: DeviceQueries, lists: CandidateLists) -> Any:
         """Return a lower bound on the k-th greatest exact score of each query, given the greatest of groups of rows.
@@ -408,14 +342,13 @@ class DeviceSearch(GemmSearch):
 
     @cached_property
     def _next(self) -> PanelSearch:
-        parts = self._X, self._distance, self._fallback
         if self._n_pieces > 1:
-            return self._plain(*parts, self._n_jobs)
-        return DeviceSearch(*parts, self._plain, device=self._device, n_jobs=self._n_jobs, n_pieces=2)
+            return self._plain(self._parts)
+        return DeviceSearch(self._parts, self._plain, device=self._device, n_pieces=2)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be made again where it is loaded: arrays of a device do not exist in another process."""
-        return _made_anew, (self._X, self._distance, self._fallback, self._plain, self._device.name, self._n_jobs)
+        return _made_anew, (self._parts, self._plain, self._device.name)
 
 
 def _group_length(n_rows: int, k: int) -> int:
@@ -424,24 +357,20 @@ def _group_length(n_rows: int, k: int) -> int:
     return next(length for length in halves if length == 1 or n_rows // length >= _GROUPS_PER_NEIGHBOR * k)
 
 
-def device_search(
-    X: Matrix, distance: Points, fallback: Fallback, plain: Plain, device: object, n_jobs: int | None
-) -> DeviceSearch:
+def device_search(parts: Parts, plain: Plain, device: object) -> DeviceSearch:
     """Return the search by a device; raise ValueError or ImportError if it cannot be used here.
 
     `plain` makes the search without a device.
     """
     named = device_named(device)
     check_sums(named)
-    return DeviceSearch(X, distance, fallback, plain, device=named, n_jobs=n_jobs)
+    return DeviceSearch(parts, plain, device=named)
 
 
-def _made_anew(
-    X: Matrix, distance: Points, fallback: Fallback, plain: Plain, device: str, n_jobs: int | None
-) -> PanelSearch:
+def _made_anew(parts: Parts, plain: Plain, device: str) -> PanelSearch:
     """Return the search by a device or, where it cannot be used, the one without, with a warning."""
     try:
-        return device_search(X, distance, fallback, plain, device, n_jobs)
+        return device_search(parts, plain, device)
     except (ImportError, ValueError) as error:
         warnings.warn(f"The search uses no device, and finds the same neighbours, because: {error}", stacklevel=2)
-        return plain(X, distance, fallback, n_jobs)
+        return plain(parts)

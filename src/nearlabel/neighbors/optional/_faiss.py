@@ -12,10 +12,10 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from nearlabel.neighbors.optional._approximate import ApproximateNeighbors
+from nearlabel.neighbors.optional._approximate import ApproximateNeighbors, GraphNeighbors
 from nearlabel.utils.naming import import_optional, registered
 from nearlabel.utils.types import IntArray
-from nearlabel.utils.validation import check_flag, check_integer
+from nearlabel.utils.validation import check_integer
 
 _ROWS_PER_LIST = 39  # at least, on average: faiss needs as many to find the centres of its lists
 
@@ -150,7 +150,7 @@ class FaissIVFNeighbors(FaissNeighbors):
 
 
 @registered("search", "faiss-hnsw")
-class FaissHNSWNeighbors(FaissNeighbors):
+class FaissHNSWNeighbors(FaissNeighbors, GraphNeighbors):
     """Find neighbours by walking over faiss' hierarchical graph (HNSW); some may be missed.
 
     Slow to build, fast to search: suited to many queries after one `fit`. Needs faiss (``pip install
@@ -219,12 +219,6 @@ class FaissHNSWNeighbors(FaissNeighbors):
         self.reproducible = reproducible
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        for name, low in (("ef_search", 1), ("n_links", 2), ("ef_construction", 1)):
-            check_integer(name, getattr(self, name), low=low)
-        check_flag("reproducible", self.reproducible)
-        super()._check_parameters()
 
     def _n_threads_of_fit(self) -> int:
         return 1 if self.reproducible else int(effective_n_jobs(self.n_jobs))

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.neighbors.optional._vector_table import TableChangedError, TableRows, VectorTable
+from nearlabel.neighbors.optional._vector_table import TableChangedError, TableRows, VectorTable, check_table
 from nearlabel.utils.estimators import Method, available_if, score
 from nearlabel.utils.targets import with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, MatrixLike
@@ -207,8 +207,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         list of tuple of str
             In the order of `label_names_`.
         """
-        names: list[tuple[Any, ...]] = self._answer(lambda present: present.model.predict_labels(X))
-        return names
+        return self._answer(lambda present: present.model.predict_labels(X))
 
     score = score
 
@@ -226,8 +225,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         scores : ndarray of shape (n_queries, n_labels)
             As the classifier returns them.
         """
-        scores: FloatArray = self._answer(lambda present: present.model.predict_proba(X))
-        return scores
+        return self._answer(lambda present: present.model.predict_proba(X))
 
     @_has("decision_function")
     def decision_function(self, X: MatrixLike) -> FloatArray:
@@ -243,8 +241,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         scores : ndarray of shape (n_queries, n_labels)
             As the classifier returns them.
         """
-        scores: FloatArray = self._answer(lambda present: present.model.decision_function(X))
-        return scores
+        return self._answer(lambda present: present.model.decision_function(X))
 
     @_has("predict_topk")
     def predict_topk(self, X: MatrixLike, n_labels: int) -> tuple[FloatArray, IntArray]:
@@ -342,11 +339,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_flag("follow", self.follow)
-        if not isinstance(self.table, VectorTable):
-            raise TypeError(
-                f"table must be a LanceTable, QdrantTable or PgVectorTable, got {self.table!r} of type"
-                f" {type(self.table).__name__}."
-            )
+        check_table(self.table)
 
     def _answer(self, answer: Callable[[_State], T]) -> T:
         """Return the result of a function of the state: of the present one, if changes are followed."""

@@ -7,7 +7,7 @@ requests is just no candidate. Rows that did not exist at `fit` have no number a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +15,20 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nearlabel.neighbors._searches import recall
 from nearlabel.neighbors.exact._candidates import drop_self
 from nearlabel.neighbors.exact._search import ExactNeighbors, distance_named
-from nearlabel.neighbors.optional._vector_table import METRICS, Candidates, TableChangedError, TableRows, VectorTable
-from nearlabel.utils.arrays import row_blocks
+from nearlabel.neighbors.optional._vector_table import (
+    FLOATS,
+    METRICS,
+    Candidates,
+    TableChangedError,
+    TableRows,
+    VectorTable,
+    check_table,
+)
+from nearlabel.neighbors.votes import recall
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, MatrixLike
-from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors
-
-
-class Found(NamedTuple):
-    """Neighbours of some queries, and which queries have fewer than requested."""
-
-    ranks: FloatArray  # (n_queries, n_neighbors)
-    indices: IntArray
-    short: BoolArray  # (n_queries,)
+from nearlabel.utils.validation import asked_n_neighbors, check_choice, check_integer, row_blocks
 
 
 class TableNeighbors(BaseEstimator):
@@ -161,11 +160,9 @@ class TableNeighbors(BaseEstimator):
         TableChangedError
             If the table no longer has enough of the training samples; without X, if one is missing.
         """
-        check_is_fitted(self)
+        k = asked_n_neighbors(self, X, n_neighbors)
         self._check_parameters()
-        wanted = self.n_neighbors if n_neighbors is None else n_neighbors
-        k = check_n_neighbors(wanted, self.n_samples_fit_, leave_one_out=X is None)
-        queries = self._all_rows() if X is None else validate_data(self, X, dtype=_FLOATS, reset=False)
+        queries = self._all_rows() if X is None else validate_data(self, X, dtype=FLOATS, reset=False)
         distances, indices = self._search(queries, k, own=X is None)
         return (distances, indices) if return_distance else indices
 
@@ -197,11 +194,7 @@ class TableNeighbors(BaseEstimator):
         return share
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.table, VectorTable):
-            raise TypeError(
-                f"table must be a LanceTable, QdrantTable or PgVectorTable, got {self.table!r} of type"
-                f" {type(self.table).__name__}."
-            )
+        check_table(self.table)
         check_choice("metric", self.metric, METRICS)
         if self.n_candidates is not None:
             check_integer("n_candidates", self.n_candidates, low=1)
@@ -246,8 +239,10 @@ class TableNeighbors(BaseEstimator):
             distances[which], indices[which] = self._search_exactly(queries[which], which if own else None, k)
         return distances, indices
 
-    def _best(self, queries: NDArray[Any], own: IntArray | None, k: int, n: int) -> Found:
-        """Return the k best candidates of each query."""
+    def _best(
+        self, queries: NDArray[Any], own: IntArray | None, k: int, n: int
+    ) -> tuple[FloatArray, IntArray, BoolArray]:
+        """Return ranks and indices (n_queries, k) of each query's best candidates, and which queries have fewer."""
         self._distance.prepare(queries)  # rejects squared norms that overflow
         query, number, rank = self._ranked(queries, self.table.nominate(queries, n, self.metric))
         if own is not None:
@@ -258,7 +253,7 @@ class TableNeighbors(BaseEstimator):
         places = (np.cumsum(n_found) - n_found)[~short, np.newaxis] + np.arange(k)
         ranks, indices = np.zeros((len(queries), k)), np.zeros((len(queries), k), dtype=np.intp)
         ranks[~short], indices[~short] = rank[places], number[places]
-        return Found(ranks, indices, short)
+        return ranks, indices, short
 
     def _ranked(self, queries: NDArray[Any], candidates: Candidates) -> tuple[IntArray, IntArray, FloatArray]:
         """Return query, index and rank of candidates that are training samples, each once, by (query, rank, index)."""
@@ -284,9 +279,6 @@ class TableNeighbors(BaseEstimator):
             )
         distances, places = ExactNeighbors(self.metric).fit(rows.X).kneighbors(queries, wanted)
         return (distances, numbers[places]) if own is None else drop_self(distances, numbers[places], own)
-
-
-_FLOATS = (np.float64, np.float32)
 
 
 def _require_equal(X: NDArray[Any], rows: NDArray[Any]) -> None:

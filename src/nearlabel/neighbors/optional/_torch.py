@@ -19,7 +19,11 @@ _FEWEST_QUERIES = 64
 
 
 class TorchDevice:
-    """A device of torch that computes with float32, and a GPU with factors in bf16."""
+    """A device of torch that computes with float32, and a GPU with factors in bf16.
+
+    Its arrays are compared, computed with, indexed and reshaped as those of numpy are. At most `panel_rows` rows, a
+    multiple of `_device.LONGEST_GROUP`, and `tile_queries` queries are compared at once.
+    """
 
     def __init__(self, name: str) -> None:
         self._torch = torch = import_optional("torch", extra="gpu", purpose=f"ExactNeighbors(device={name!r})")
@@ -36,24 +40,27 @@ class TorchDevice:
             self.tile_queries = max(_FEWEST_QUERIES, min(_GPU_TILE, self.room() // (_BYTES_PER_PAIR * _GPU_PANEL)))
 
     def room(self) -> int:
-        """Return half of the free bytes of a GPU; ordinary memory has room for the factors anyway."""
+        """Return how many bytes panels may take: half of the free ones of a GPU; ordinary memory has room anyway."""
         return sys.maxsize if self.name == "cpu" else int(self._torch.cuda.mem_get_info(self._device)[0]) // 2
 
     def factor(self, values: Float32Array) -> Any:
-        """Return a tensor in bf16, which rounds nothing, or in float32 where bf16 is not multiplied."""
+        """Return numbers of eight significant bits in the format that is multiplied fastest, not yet on the device.
+
+        That is bf16, which rounds nothing, or float32 where bf16 is not multiplied.
+        """
         tensor = self._torch.from_numpy(values)
         return tensor.to(self._torch.bfloat16) if self._in_bf16 else tensor
 
     def put(self, array: Any) -> Any:
-        """Return a tensor on the device."""
+        """Return a numpy array or a factor on the device; an array of the device is returned unchanged."""
         return self._torch.as_tensor(array, device=self._device)
 
     def get(self, array: Any) -> NDArray[Any]:
-        """Return a tensor as an array."""
+        """Return a tensor as an array of numpy."""
         return np.asarray(array.cpu().numpy())
 
     def product(self, left: Any, right: Any) -> Any:
-        """Multiply, with sums in float32.
+        """Return the products (n_left, n_right) of the rows of two factors, summed in float32 or better.
 
         cuBLAS adds parts of a sum in the type of the result or a more precise one: here in float32, whatever the value
         of torch's `allow_bf16_reduced_precision_reduction`. Where float32 is multiplied as TF32, its factors lose
@@ -64,15 +71,15 @@ class TorchDevice:
         return self._torch.mm(left, right.T, out_dtype=self._torch.float32)
 
     def greatest(self, values: Any, axis: int) -> Any:
-        """Return maxima."""
+        """Return the greatest values along an axis."""
         return values.amax(axis)
 
     def kth_greatest(self, values: Any, k: int) -> Any:
-        """Return the last of the k greatest of each column."""
+        """Return the k-th greatest value of each column."""
         return values.T.contiguous().topk(k, dim=1).values[:, -1]
 
     def nonzero(self, mask: Any) -> tuple[Any, Any]:
-        """Return rows and columns."""
+        """Return rows and columns of the true values."""
         row, column = self._torch.nonzero(mask, as_tuple=True)
         return row, column
 

@@ -21,6 +21,8 @@ from nearlabel.utils.types import IntArray, MatrixLike
 from nearlabel.utils.validation import check_choice
 
 METRICS = ("euclidean", "cosine")
+FLOATS = (np.float64, np.float32)
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 class TableChangedError(RuntimeError):
@@ -196,7 +198,7 @@ class VectorTable(ABC):
         ValueError
             If the lengths differ, an id comes twice or is in the table, or a vector or tags are malformed.
         """
-        new, rows = _plain(ids), check_array(X, dtype=_FLOATS, ensure_all_finite=False, ensure_min_samples=0)
+        new, rows = _plain(ids), check_array(X, dtype=FLOATS, ensure_all_finite=False, ensure_min_samples=0)
         labels = [None] * len(new) if tags is None else [_as_list(one) for one in tags]
         if not len(new) == len(rows) == len(labels):
             counts = f"{len(new)}, {len(rows)} and {len(labels)}"
@@ -298,8 +300,12 @@ class VectorTable(ABC):
         return self.__dict__ | {"_connection": None, "_closing": None}
 
 
-_FLOATS = (np.float64, np.float32)
-_LARGEST = float(np.finfo(np.float32).max)
+def check_table(table: object) -> None:
+    """Raise TypeError unless a parameter is a table."""
+    if not isinstance(table, VectorTable):
+        raise TypeError(
+            f"table must be a LanceTable, QdrantTable or PgVectorTable, got {table!r} of type {type(table).__name__}."
+        )
 
 
 def as_ids(ids: Sequence[Any]) -> NDArray[Any]:
