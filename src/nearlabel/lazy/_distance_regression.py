@@ -97,15 +97,15 @@ class DistanceRegression:
     def predict_left_out(self, rows: LeftOut) -> FloatArray:
         """Return the distances (n_rows, n_labelsets) that a fit without the row's group predicts for each row."""
         predicted, between = rows.distances @ self._coefficients, self.between(rows.labelset)
-        halves = self._halves(rows.distances.T)
+        halves = np.ascontiguousarray(self._halves(rows.distances.T).T)
         with self._solvable():
-            for group, leaving in zip(rows.groups, rows.leaving, strict=True):
-                own, landmarks = halves[:, group], self._half[:, leaving]
-                lever, crossed = own.T @ own, own.T @ landmarks
-                kept, gone = _without(lever, crossed, landmarks.T @ landmarks)
+            for group, leaving in _equal_groups(rows):
+                own, landmarks = halves[group], self._half.T[leaving]
+                lever, crossed = own @ _turned(own), own @ _turned(landmarks)
+                kept, gone = _without(lever, crossed, landmarks @ _turned(landmarks))
                 predicted[group] = kept @ predicted[group] - gone @ self._coefficients[leaving]
                 # The targets lose these rows, too.
-                predicted[group] -= (kept @ lever - gone @ crossed.T) @ between[group]
+                predicted[group] -= (kept @ lever - gone @ _turned(crossed)) @ between[group]
         return np.abs(predicted)
 
     def predict_press(self, rows: LeftOut) -> FloatArray:
@@ -119,6 +119,19 @@ class DistanceRegression:
         return np.asarray(dtrmm(1.0, self._half, columns, lower=True))
 
 
+def _equal_groups(rows: LeftOut) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield rows (n_groups, n_rows) and landmarks (n_groups, n_leaving) of all groups with as many of both."""
+    sizes = np.array([(len(group), len(leaving)) for group, leaving in zip(rows.groups, rows.leaving, strict=True)])
+    for size in np.unique(sizes, axis=0):
+        places = np.flatnonzero((sizes == size).all(axis=1))
+        yield np.stack([rows.groups[place] for place in places]), np.stack([rows.leaving[place] for place in places])
+
+
+def _turned(matrices: FloatArray) -> FloatArray:
+    """Return the transpose of each matrix of a stack."""
+    return np.swapaxes(matrices, -1, -2)
+
+
 def _without(lever: FloatArray, crossed: FloatArray, among: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return A and B, so that A D_I P - B P_J takes the place of D_I P when rows I and landmarks J are left out.
 
@@ -127,9 +140,9 @@ def _without(lever: FloatArray, crossed: FloatArray, among: FloatArray) -> tuple
     Parameters
     ----------
     lever, crossed, among : ndarray
-        D_I P D_Iᵀ, D_I P_J and P_JJ, where P_J are columns of P.
+        D_I P D_Iᵀ, D_I P_J and P_JJ of each group, where P_J are columns of P.
     """
-    kept = np.linalg.inv(np.eye(len(lever)) - lever)
+    kept = np.linalg.inv(np.eye(lever.shape[-1]) - lever)
     lost = kept @ crossed
-    gone = np.asarray(np.linalg.solve(among + crossed.T @ lost, lost.T).T, dtype=np.float64)
-    return kept - gone @ lost.T, gone
+    gone = _turned(np.linalg.solve(among + _turned(crossed) @ lost, _turned(lost)))
+    return kept - gone @ _turned(lost), gone

@@ -70,7 +70,7 @@ def rank_checked(truth: Truth, scores: Matrix, ties: TieRule) -> Ranking:
         _row_sums(dense_rows(truth.labels, rows).astype(bool), -dense_rows(scores, rows), rule)
         for rows in row_blocks(n_rows, bytes_per_row=8 * n_labels, budget=BLOCK_BYTES)
     ]
-    sums = RowSums(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+    sums = RowSums(*map(np.concatenate, zip(*blocks, strict=True)))
     return Ranking(sums, truth.n_known(axis=1), truth.weights)
 
 
