@@ -273,7 +273,7 @@ class LazyClassifier(MultilabelClassifier):
 
     @property
     def _bytes_per_query(self) -> int:
-        return 64 * max(self._labels.shape[1], self.n_neighbors_)
+        return 64 * max(int(self._labels.shape[1]), self.n_neighbors_)
 
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the score of every label, in [0, 1].

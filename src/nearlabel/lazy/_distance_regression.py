@@ -123,8 +123,8 @@ def _equal_groups(rows: LeftOut) -> Iterator[tuple[IntArray, IntArray]]:
     """Yield rows (n_groups, n_rows) and landmarks (n_groups, n_leaving) of all groups with as many of both."""
     sizes = np.array([(len(group), len(leaving)) for group, leaving in zip(rows.groups, rows.leaving, strict=True)])
     for size in np.unique(sizes, axis=0):
-        places = np.flatnonzero((sizes == size).all(axis=1))
-        yield np.stack([rows.groups[place] for place in places]), np.stack([rows.leaving[place] for place in places])
+        places = np.flatnonzero((sizes == size).all(axis=1)).tolist()
+        yield np.stack([rows.groups[i] for i in places]), np.stack([rows.leaving[i] for i in places])
 
 
 def _turned(matrices: FloatArray) -> FloatArray:

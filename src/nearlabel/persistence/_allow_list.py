@@ -42,7 +42,7 @@ _OBJECTS = (
     "nearlabel.neighbors.exact.all_pairs.AllDistances",
     "nearlabel.solvers.feature_scaling.FeatureScaling",
     "nearlabel.selection._neighbors_classifier_cv.NeighborsClassifierCV",
-    "nearlabel.selection._neighbors_per_label.NeighborsPerLabel",
+    "nearlabel.selection._number_of_neighbors.NeighborsPerLabel",
     "nearlabel.neighbors.exact._metrics.AnyMetric",
     "nearlabel.neighbors.exact._distances.Cosine",
     "nearlabel.neighbors.exact._distances.Euclidean",

@@ -103,7 +103,7 @@ def _cuts_of(columns: NDArray[Any], truth: Any, weights: Any, *, every: bool) ->
     lower[has_lower] = -values.imag[behind[has_lower]]
     # A label without positives must not be predicted for a score above all training scores either.
     upper[is_above] = np.where(positives[label[is_above]] > 0, just_above(lower[is_above]), np.inf)
-    counts = predicted, hits, positives, n_known
+    counts: tuple[NDArray[Any], ...] = predicted, hits, positives, n_known
     if weights is not None:
         counts = _weighed(columns, truth, weights, label, predicted)
     return np.bincount(label), between(upper, lower), *counts
@@ -147,9 +147,17 @@ def between(upper: NDArray[Any], lower: FloatArray) -> FloatArray:
     return np.where(np.isnan(lower), -np.inf, np.where(inside, halfway, upper))
 
 
-# Exact comparison of ratios of integers.
+# Comparison of values with rounding, and of ratios of integers exactly.
+
+EQUAL = 1e-12  # values that differ by less count as equal: sums of thousands of quotients are not exact
 
 _LARGEST = 2**62
+
+
+def first_largest(values: FloatArray) -> int:
+    """Return the place of the first value that is the largest, up to rounding; a NaN is none, unless all are."""
+    largest = np.fmax.reduce(values)
+    return 0 if np.isnan(largest) else int(np.flatnonzero(values >= largest - EQUAL)[0])
 
 
 def as_exact(*arrays: NDArray[Any], factor: int) -> tuple[NDArray[Any], ...]:

@@ -16,8 +16,7 @@ from nearlabel.metrics import CATALOGUE, Metric, MetricLike
 from nearlabel.metrics.counts import Counts, fbeta, mean
 from nearlabel.metrics.inputs import blank_scores
 from nearlabel.models.decision import cut
-from nearlabel.thresholds._cuts import Cuts
-from nearlabel.thresholds._global import EQUAL
+from nearlabel.thresholds._cuts import EQUAL, Cuts
 from nearlabel.thresholds._strategy import OF_LABELS, ByThresholds, Objective, check_beta, label_counts
 from nearlabel.utils.naming import registered
 from nearlabel.utils.targets import PartialLabels

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from nearlabel.metrics import MetricLike
 from nearlabel.metrics.inputs import blank_scores
 from nearlabel.models.decision import top_labels
-from nearlabel.thresholds._cuts import Cuts
-from nearlabel.thresholds._global import first_largest, values_at
+from nearlabel.thresholds._cuts import Cuts, first_largest
+from nearlabel.thresholds._global import values_at
 from nearlabel.thresholds._strategy import ALL, ByThresholds, Objective, ThresholdStrategy
 from nearlabel.utils.arrays import row_blocks
 from nearlabel.utils.naming import registered

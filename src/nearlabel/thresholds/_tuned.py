@@ -12,20 +12,12 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.updates import updated_part
+from nearlabel.thresholds import _updates
 from nearlabel.thresholds._cross_val import HeldOutScores, HoldsRowsOut, rows_of_params
 from nearlabel.thresholds._fixed import WithThresholds
 from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._risk_control import RiskControl, lower_first
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights, checked_scores, counted_rows
-from nearlabel.thresholds._updates import (
-    as_given,
-    can_be_updated,
-    choosing_together,
-    forget,
-    partial_fit,
-    retune,
-    warn_if_stale,
-)
 from nearlabel.utils.estimators import available_if
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
@@ -175,12 +167,12 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         groups = self._groups(y.shape[0], routed, direct)
         estimator = self.estimator
         if self.cv != "prefit":
-            estimator = choosing_together(estimator, self._new_strategy())
+            estimator = _updates.choosing_together(estimator, self._new_strategy())
         held_out = self._score_rows(estimator, X, y, routed, groups, refit=self.refit)
         self._can_promise = held_out.unseen and groups is None
         folds = _Folds(self._new_strategy(), held_out, y, routed.strategy.fit)
         self.strategy_ = folds.learnt()
-        as_given(self.estimator_)
+        _updates.as_given(self.estimator_)
         self._take_from(self.strategy_, "thresholds_", "objective_")
         self.thresholds_stale_ = False
         self._tuned_on_rows_alone = groups is None and not routed.strategy.fit
@@ -202,9 +194,9 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
             return f"No longer valid, because samples were added or removed: {lower_first(promise)}"
         return promise if self._can_promise else f"Approximately: {lower_first(promise)}"
 
-    partial_fit = available_if(can_be_updated)(partial_fit)
-    forget = available_if(can_be_updated)(forget)
-    retune = available_if(can_be_updated)(retune)
+    partial_fit = available_if(_updates.can_be_updated)(_updates.partial_fit)
+    forget = available_if(_updates.can_be_updated)(_updates.forget)
+    retune = available_if(_updates.can_be_updated)(_updates.retune)
 
     @property
     def changes_(self) -> dict[str, Any]:
@@ -216,7 +208,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         return MicroFOptimum() if self.strategy is None else clone(self.strategy)
 
     def _decide(self, scores: NDArray[Any]) -> Matrix:
-        warn_if_stale(self)
+        _updates.warn_if_stale(self)
         return self.strategy_.predict(scores)
 
     @property
@@ -251,10 +243,11 @@ class _Folds:
 
     def learnt(self, places: Any = slice(None)) -> ThresholdStrategy:
         """Fit a clone of the strategy to all scored samples or to some of them."""
+        strategy: ThresholdStrategy = clone(self.strategy)
         scores, truth, params = self._pooled(places)
         if self.takes_checked:
-            return clone(self.strategy)._fit_checked(*counted_rows(scores, truth, params.get("sample_weight")))
-        return clone(self.strategy).fit(scores, truth.with_nan(), **params)
+            return strategy._fit_checked(*counted_rows(scores, truth, params.get("sample_weight")))
+        return strategy.fit(scores, truth.with_nan(), **params)
 
     def judged(self) -> dict[str, Any]:
         """Return the metric on each fold, with thresholds tuned on the other folds."""
