@@ -7,10 +7,11 @@ from nearlabel.models.decision import at_least_one, cut, top_labels, within_size
 from nearlabel.models.updates import StaleThresholdsWarning
 from nearlabel.thresholds._calibration import CALIBRATIONS, CalibratedLabels
 from nearlabel.thresholds._cross_val import cross_val_scores
+from nearlabel.thresholds._cyclic import CyclicAscent, strategy_for
 from nearlabel.thresholds._expected_f import ExpectedF
 from nearlabel.thresholds._fixed import FixedThresholdsClassifier
 from nearlabel.thresholds._frontier import MacroPRFrontier, MicroPRFrontier, macro_pr_frontier, micro_pr_frontier
-from nearlabel.thresholds._global import CyclicAscent, GlobalCut, strategy_for
+from nearlabel.thresholds._global import GlobalCut
 from nearlabel.thresholds._micro_f import MicroFOptimum, PillaiAscent
 from nearlabel.thresholds._per_label import FBR, SCut
 from nearlabel.thresholds._risk_bounds import ScoreShift, score_shift
