@@ -321,7 +321,7 @@ def test_a_slow_guest_waits_for_two_seconds_at_most(caplog):
         (lambda: MethodSpec("mlknn", thresholds=MLkNN()), TypeError, "must be a ThresholdStrategy, got MLkNN"),
         (lambda: MethodSpec("mlknn", thresholds=2), ValueError, "thresholds must be a number from 0 to 1 or one of"),
         (lambda: MethodSpec("mlknn", selection=SCut()), TypeError, "selection must be an estimator with transform"),
-        (lambda: make_search(MLkNN()), TypeError, "search must have kneighbors, got MLkNN"),
+        (lambda: make_search(MLkNN()), TypeError, "search must be an object with kneighbors, got MLkNN"),
         (lambda: Plan(("mlknn",), (3,), metrics=(lambda y, p: 1.0,)), ValueError, "metrics must have names"),
         (lambda: Plan(("mlknn",), (3,), metrics={"micro_f1": guests.agreement}), ValueError, "must not have the name"),
         (lambda: Plan(("mlknn",), (3,), metrics=("_guests:agreement:size=1",)), ValueError, "option of metric"),

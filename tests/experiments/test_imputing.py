@@ -12,7 +12,7 @@ from nearlabel.experiments import IMPUTATIONS, Candidate, Plan, SearchPlan, Tuni
 from nearlabel.lazy import MLkNN
 from nearlabel.metrics import micro_f1
 from nearlabel.preprocessing import FeatureScaler
-from nearlabel.selection.preparing import imputed
+from nearlabel.selection.data import imputed
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from nearlabel.experiments import Candidate, Plan, ThresholdPlan, Tuning, make_p
 from nearlabel.lazy import BRkNN
 from nearlabel.metrics import micro_f1
 from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
-from nearlabel.selection.preparing import scale_features
+from nearlabel.selection.data import scale_features
 from nearlabel.utils.validation import as_dense
 
 

@@ -5,7 +5,7 @@ from scipy import sparse
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Plan, SearchPlan, run, usual_search
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.selection.preparing import scale_features
+from nearlabel.selection.data import scale_features
 
 TRAINING = np.array([[0.0, 2.0, 7.0], [4.0, 4.0, 7.0], [2.0, 3.0, 7.0]])
 TEST = np.array([[6.0, 1.0, 9.0]])

@@ -10,7 +10,7 @@ from sklearn.svm import SVC, LinearSVC
 from conftest import long_after
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import ThresholdPlan, run
-from nearlabel.experiments._threshold_plan import CLASSIFIERS, METRICS
+from nearlabel.experiments._other_plans import CLASSIFIERS, METRICS
 from nearlabel.thresholds import FBR, MicroFOptimum, PillaiAscent, SCut
 
 PLAN = ThresholdPlan(("svm-linear", "svm-rbf", "knn"), n_parts=3, n_parts_used=2, cv=3, n_neighbors=4, C=0.5, seed=1)

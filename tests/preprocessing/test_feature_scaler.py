@@ -5,7 +5,7 @@ from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from nearlabel.preprocessing import SCALES, FeatureScaler
-from nearlabel.selection.preparing import scale_features
+from nearlabel.selection.data import scale_features
 
 
 @pytest.fixture

@@ -2,29 +2,29 @@
 
 from nearlabel.experiments import one_search as one_search  # for the command line
 from nearlabel.experiments._folds import copied_rows, share_of_copies
+from nearlabel.experiments._other_plans import SearchCost, SearchPlan, ThresholdPlan, search_costs
 from nearlabel.experiments._plan import Plan
 from nearlabel.experiments._record_lines import Record
 from nearlabel.experiments._run import environment, made_with, run, show_versions
-from nearlabel.experiments._search_plan import SearchCost, SearchPlan, search_costs
 from nearlabel.experiments._summary import Cell, summarise, summarise_labels
-from nearlabel.experiments._threshold_plan import ThresholdPlan
 from nearlabel.experiments.records import read_records
 from nearlabel.selection.automatic import ChosenNeighbors, NeighborsChoice
 from nearlabel.selection.candidates import Candidate, Cost, LeftOut, Line, Trial
-from nearlabel.selection.data import Problem, problem_digest
-from nearlabel.selection.method_names import (
+from nearlabel.selection.data import IMPUTATIONS, Problem, make_preparation, problem_digest
+from nearlabel.selection.guests import make_metric
+from nearlabel.selection.methods import MethodSpec, make_method, make_sampler, takes_unknown
+from nearlabel.selection.specs import (
+    ESTIMATORS,
     LEADERBOARD_METHODS,
     METHODS,
     NEIGHBOR_METHODS,
     SAMPLERS,
+    SEARCHES,
     SELECTIONS,
     THRESHOLDS,
+    make_search,
+    usual_search,
 )
-from nearlabel.selection.methods import MethodSpec, make_method, make_sampler, takes_unknown
-from nearlabel.selection.named_metrics import make_metric
-from nearlabel.selection.parts import ESTIMATORS
-from nearlabel.selection.preparing import IMPUTATIONS, make_preparation
-from nearlabel.selection.searches import SEARCHES, make_search, usual_search
 from nearlabel.selection.stages import Tuned
 from nearlabel.selection.tuning import Tuning
 from nearlabel.utils.messages import Progress

@@ -11,8 +11,7 @@ from scipy import sparse
 
 from nearlabel import __version__
 from nearlabel.datasets import Dataset
-from nearlabel.selection.data import Problem, as_dataset, groups_of_copies, have_copies, problem_digest
-from nearlabel.selection.preparing import Columns
+from nearlabel.selection.data import Columns, Problem, as_dataset, groups_of_copies, have_copies, problem_digest
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 
 
@@ -46,6 +45,13 @@ def given_fold(name: str, training: Dataset, test: Dataset) -> Fold:
     rows, test_rows = np.arange(n), np.arange(n, n + m)
     columns, names = Columns.of(training), training.label_names
     return Fold(name, None, 0, X, Y, rows, test_rows, training.groups, columns, label_names=names)
+
+
+def shuffled_fold(name: str, problem: Dataset, seed: int, number: int, training: IntArray, test: IntArray) -> Fold:
+    """Return a fold of a data set, of the rows with some numbers."""
+    groups = None if problem.groups is None else problem.groups[training]
+    columns, names = Columns.of(problem), problem.label_names
+    return Fold(name, seed, number, problem.X, problem.Y, training, test, groups, columns, label_names=names)
 
 
 def stacked(upper: Matrix, lower: Matrix) -> Matrix:

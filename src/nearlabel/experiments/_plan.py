@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -21,16 +22,21 @@ from nearlabel.metrics.catalogue import needs_propensities
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, PER_LABEL, PER_ROW, WITHOUT_COPIES, Evaluation, metrics_of
 from nearlabel.models.decision import cut
 from nearlabel.models.out_of_sample import largest_group, of_groups, splitter_of
+from nearlabel.neighbors import PrecomputedNeighbors
 from nearlabel.preprocessing import SCALES, check_scale
 from nearlabel.selection import IterativeStratifiedKFold
 from nearlabel.selection._stratified_folds import check_order  # as IterativeStratifiedKFold
-from nearlabel.selection.data import Problem, check_matrices, groups_of_copies, have_copies
-from nearlabel.selection.method_names import N_FOLDS
+from nearlabel.selection.data import (
+    Problem,
+    check_impute,
+    check_matrices,
+    groups_of_copies,
+    have_copies,
+    prepared,
+)
+from nearlabel.selection.guests import by_name, describe_object, described, direction_of, read_metrics, skipped_on
 from nearlabel.selection.methods import MethodSpec, check_takes_unknown, sharing_a_fit
-from nearlabel.selection.named_metrics import direction_of, read_metrics, skipped_on
-from nearlabel.selection.parts import Part, by_name, describe_object, described
-from nearlabel.selection.preparing import Columns, check_impute, prepared
-from nearlabel.selection.searches import Finder, make_search, usual_search
+from nearlabel.selection.specs import N_FOLDS, Part, make_search, usual_search
 from nearlabel.thresholds import CalibratedLabels, ThresholdStrategy, cross_val_scores
 from nearlabel.utils.estimators import label_scores, response_method_of
 from nearlabel.utils.messages import without_advice
@@ -198,21 +204,12 @@ class Plan:
                 )
 
     def _shuffled(self, name: str, problem: Dataset) -> list[_folds.Fold]:
-        n, groups, columns = problem.Y.shape[0], problem.groups, Columns.of(problem)
-        if self.cv > n:
-            raise ValueError(f"cv must be at most the {n} rows of {name}, got {self.cv}.")
-
-        def fold(seed: int, number: int, training: IntArray, test: IntArray) -> _folds.Fold:
-            of_training = None if groups is None else groups[training]
-            names = problem.label_names
-            return _folds.Fold(
-                name, seed, number, problem.X, problem.Y, training, test, of_training, columns, None, names
-            )
-
+        if self.cv > problem.Y.shape[0]:
+            raise ValueError(f"cv must be at most the {problem.Y.shape[0]} rows of {name}, got {self.cv}.")
         return [
-            fold(seed, number, training, test)
+            _folds.shuffled_fold(name, problem, seed, number, *split)
             for seed in self.seeds
-            for number, (training, test) in enumerate(self._splits(problem, seed))
+            for number, split in enumerate(self._splits(problem, seed))
             if self.first_folds is None or number < self.first_folds
         ]
 
@@ -341,6 +338,33 @@ class Plan:
         values = evaluation.values(labels[rows], scores, propensities=propensities)
         for value in values.values():
             yield value if np.isfinite(value) else None
+
+
+class Finder:
+    """Finds the neighbours shared by methods on the same features once, and stores them and the time taken.
+
+    Parameters
+    ----------
+    search : object with `fit` and `kneighbors`
+        The search; cloned for each selection of features.
+    """
+
+    def __init__(self, search: NeighborSearch) -> None:
+        self.search = search
+        self.found: dict[Part | None, PrecomputedNeighbors] = {}
+        self.seconds: dict[Part | None, float] = {}
+
+    def find(self, selection: Part | None, X: Matrix, X_test: Matrix, n_neighbors: int) -> PrecomputedNeighbors:
+        """Return the nearest training samples of the training samples and of the test samples.
+
+        `selection` identifies the selection of features; None: all features.
+        """
+        search = clone(self.search, safe=False)
+        start = time.perf_counter()
+        found = PrecomputedNeighbors.from_search(search, X, X_test, n_neighbors=n_neighbors, check_rows=False)
+        self.seconds[selection] = time.perf_counter() - start
+        self.found[selection] = found
+        return found
 
 
 def _selected(selection: Part | None, X: Matrix, Y: Matrix, X_test: Matrix) -> tuple[Matrix, Matrix]:

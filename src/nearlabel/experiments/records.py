@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
@@ -279,12 +280,4 @@ def _check_records(file: Path) -> Iterator[Finding]:
         reason = f"{surplus} bytes of an unfinished line of a run in progress, or of a killed run (the next removes it)"
         yield Finding(file, "leftover", reason)
     if not n_damaged:
-        yield from _check_that_none_comes_twice(file)
-
-
-def _check_that_none_comes_twice(file: Path) -> Iterator[Finding]:
-    try:
-        for _ in _record_lines.records_in(file):
-            pass
-    except ValueError as error:
-        yield Finding(file, "damage", str(error))
+        yield from _check(file, lambda folder: deque(read_records(folder), maxlen=0))  # whether one comes twice

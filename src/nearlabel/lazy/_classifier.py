@@ -244,7 +244,7 @@ class LazyClassifier(WithProbabilities):
 
     @property
     def _bytes_per_query(self) -> int:
-        return 64 * max(self._n_labels, self.n_neighbors_)
+        return 64 * max(int(self._labels.shape[1]), self.n_neighbors_)
 
     predict_topk = _predictions.predict_topk
     predict_proba_sparse = available_if(_predictions.leaves_one_out)(_predictions.predict_proba_sparse)

@@ -171,7 +171,7 @@ class LeavingOut:
         votes = own_votes = units.votes(sums, k)
         if groups.largest > 1:
             own_votes = units.votes(_sums_of(units, groups.others_of(lists, k)), k)
-        counts = sum(_count_block(units, own[block], votes[block], k) for block in _blocks(units, n_samples, k))
+        counts = sum([_count_block(units, own[block], votes[block], k) for block in _blocks(units, n_samples, k)])
         events = Events.of(lists.indices, k, groups)
         return cls(units, lists, own, groups.add(own), sums, votes, own_votes, groups, events, np.asarray(counts), k)
 

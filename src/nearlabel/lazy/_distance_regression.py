@@ -88,15 +88,15 @@ class DistanceRegression:
             Numbers of the landmarks that no row outside the group is equal to.
         """
         predicted, between = distances @ self._coefficients, self.between(labelset)
-        halves = self._halves(distances.T)
+        halves = np.ascontiguousarray(self._halves(distances.T).T)
         with self._solvable():
-            for group, landmarks_left in zip(groups, leaving, strict=True):
-                own, landmarks = halves[:, group], self._half[:, landmarks_left]
-                lever, crossed = own.T @ own, own.T @ landmarks
-                kept, gone = _without(lever, crossed, landmarks.T @ landmarks)
+            for group, landmarks_left in _equal_groups(groups, leaving):
+                own, landmarks = halves[group], self._half.T[landmarks_left]
+                lever, crossed = own @ _turned(own), own @ _turned(landmarks)
+                kept, gone = _without(lever, crossed, landmarks @ _turned(landmarks))
                 predicted[group] = kept @ predicted[group] - gone @ self._coefficients[landmarks_left]
                 # The targets lose these rows, too.
-                predicted[group] -= (kept @ lever - gone @ crossed.T) @ between[group]
+                predicted[group] -= (kept @ lever - gone @ _turned(crossed)) @ between[group]
         return np.abs(predicted)
 
     def predict_press(self, distances: FloatArray, labelset: IntArray) -> FloatArray:
@@ -110,6 +110,19 @@ class DistanceRegression:
         return np.asarray(dtrmm(1.0, self._half, columns, lower=True))
 
 
+def _equal_groups(groups: Sequence[IntArray], leaving: Sequence[IntArray]) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield rows (n_groups, n_rows) and landmarks (n_groups, n_leaving) of all groups with as many of both."""
+    sizes = np.array([(len(group), len(left)) for group, left in zip(groups, leaving, strict=True)])
+    for size in np.unique(sizes, axis=0):
+        places = np.flatnonzero((sizes == size).all(axis=1)).tolist()
+        yield np.stack([groups[i] for i in places]), np.stack([leaving[i] for i in places])
+
+
+def _turned(matrices: FloatArray) -> FloatArray:
+    """Return the transpose of each matrix of a stack."""
+    return np.swapaxes(matrices, -1, -2)
+
+
 def _without(lever: FloatArray, crossed: FloatArray, among: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return A and B, so that A D_I P - B P_J takes the place of D_I P when rows I and landmarks J are left out.
 
@@ -118,9 +131,9 @@ def _without(lever: FloatArray, crossed: FloatArray, among: FloatArray) -> tuple
     Parameters
     ----------
     lever, crossed, among : ndarray
-        D_I P D_Iᵀ, D_I P_J and P_JJ, where P_J are columns of P.
+        D_I P D_Iᵀ, D_I P_J and P_JJ of each group, where P_J are columns of P.
     """
-    kept = np.linalg.inv(np.eye(len(lever)) - lever)
+    kept = np.linalg.inv(np.eye(lever.shape[-1]) - lever)
     lost = kept @ crossed
-    gone = np.asarray(np.linalg.solve(among + crossed.T @ lost, lost.T).T, dtype=np.float64)
-    return kept - gone @ lost.T, gone
+    gone = _turned(np.linalg.solve(among + _turned(crossed) @ lost, _turned(lost)))
+    return kept - gone @ _turned(lost), gone

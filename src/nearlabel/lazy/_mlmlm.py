@@ -452,7 +452,7 @@ class Candidates(NamedTuple):
 def _value(evaluation: Evaluation, scores: FloatArray, n_chosen: int) -> float:
     """Return the metric of scores, or of the labels of the n largest ones."""
     chosen = cut(scores, _cut_of_as_many(scores, n_chosen), strict=True)
-    (value,) = evaluation.values(chosen, scores).values()
+    (value,) = evaluation.of_checked(chosen, scores).values()
     return value
 
 

@@ -200,7 +200,8 @@ class NeighborsSweep:
         units: Any = classifier._units() if classifier.counts_rows else None
 
         def use(k: int, counts: IntArray | None = None) -> None:
-            classifier._use_neighbors(k, X, training.nearest(k + one_more + RESERVE), counts)
+            kept = training.nearest(k + 1 + RESERVE) if classifier._asks_for_training_rows else None
+            classifier._use_neighbors(k, X, kept, counts)
 
         def ask(k: int, needs: Needs) -> tuple[Matrix, Answer]:
             if not classifier.counts_rows:

@@ -194,7 +194,7 @@ def of_groups(groups: IntArray | None) -> dict[str, IntArray]:
 
 def splits_of(splitter: Any, X: MatrixLike, y: Matrix, **params: Any) -> list[tuple[IntArray, IntArray]]:
     """Return the splits as row numbers; a splitter may give masks. Warn if folds are consecutive rows in an order."""
-    splits = [tuple(_row_numbers(rows) for rows in split) for split in splitter.split(X, y, **params)]
+    splits = [[_row_numbers(rows) for rows in split] for split in splitter.split(X, y, **params)]
     if not splits or not all(len(split) == 2 and len(split[1]) for split in splits):
         raise ValueError(
             "cv must give pairs of training and validation rows, neither of them empty, got"

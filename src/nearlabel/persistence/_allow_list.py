@@ -43,7 +43,7 @@ _OBJECTS = {
     "rivals._rank_svm": ("Kernel",),
     "rivals._soft_vote": ("SoftVote",),
     "selection._neighbors_classifier_cv": ("NeighborsClassifierCV",),
-    "selection._neighbors_per_label": ("NeighborsPerLabel",),
+    "selection._number_of_neighbors": ("NeighborsPerLabel",),
     "solvers.binomial": ("NewtonLogistic",),
     "solvers.feature_scaling": ("FeatureScaling",),
     "solvers.label_probabilities": ("LabelProbabilities", "Platt", "Temperature"),

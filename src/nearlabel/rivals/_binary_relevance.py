@@ -118,10 +118,7 @@ class BinaryRelevance(AroundCalibrated):
         super()._learn(X, labels)
         random = check_random_state(self.random_state)
         settings = {"n_jobs": self.n_jobs, "probability": self.probability, **params}
-        if unknown is None:
-            self._probabilities = LabelProbabilities.fit(self.estimator, X, labels, random, **settings)
-        else:
-            self._probabilities = LabelProbabilities.fit_known(self.estimator, X, labels, unknown, random, **settings)
+        self._probabilities = LabelProbabilities.fit(self.estimator, X, labels, random, unknown=unknown, **settings)
         self.estimators_ = list(self._probabilities.classifiers)
 
     def _score(self, X: Matrix) -> FloatArray:

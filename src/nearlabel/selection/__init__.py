@@ -1,10 +1,19 @@
-"""Folds with a proportional part of every label, the choice of parameters, and an estimator that chooses everything."""
+"""Folds with a proportional part of every label, the choice of parameters, and an estimator that chooses everything.
+
+What is private here, and where a new candidate, mixture or budget has its place:
+
+- `specs.py`: names and options, ``brknn:weights=distance``; `methods.py`: a method with all that goes with it;
+  `guests.py`: what users bring; `data.py`: data sets and the preparation of features.
+- `_neighbors_classifier_cv.py` with `_trials.py`: the choice by leave-one-out scores. Methods are in `_methods`, ways
+  to compute distances in `spaces_of`; `Budget` ends it between two methods.
+- `tuning.py`, the choice of any models: `_grid.py` says which candidates there are and how samples are held out,
+  `stages.py` in which order and on how many rows they are tried, `candidates.py` what is known of each and stored.
+"""
 
 from nearlabel.selection._neighbors_classifier_cv import NeighborsClassifierCV
-from nearlabel.selection._neighbors_per_label import NeighborsPerLabel
+from nearlabel.selection._number_of_neighbors import NeighborsPerLabel, tune_neighbors
 from nearlabel.selection._stratification_quality import StratificationQuality, stratification_quality
 from nearlabel.selection._stratified_folds import IterativeStratifiedKFold
-from nearlabel.selection._tune_neighbors import tune_neighbors
 
 __all__ = [
     "IterativeStratifiedKFold", "NeighborsClassifierCV", "NeighborsPerLabel", "StratificationQuality",

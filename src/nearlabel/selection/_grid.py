@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -18,12 +18,9 @@ from nearlabel.models.decision import cut
 from nearlabel.models.out_of_sample import largest_group, of_groups, rows_of, splitter_of
 from nearlabel.rivals.clustering_trees import ClusteringTrees
 from nearlabel.selection.candidates import EXACT, Candidate, Line
-from nearlabel.selection.data import groups_of_copies, have_copies, in_small_groups
-from nearlabel.selection.method_names import N_FOLDS
+from nearlabel.selection.data import Columns, groups_of_copies, have_copies, in_small_groups, preparation, prepared_by
 from nearlabel.selection.methods import MethodSpec, sharing_a_fit
-from nearlabel.selection.parts import Part
-from nearlabel.selection.preparing import Columns, preparation, prepared_by
-from nearlabel.selection.searches import make_search
+from nearlabel.selection.specs import N_FOLDS, Part, make_search
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.utils.messages import without_advice
 from nearlabel.utils.targets import PartialLabels, has_unknown
@@ -200,27 +197,6 @@ class Answer(NamedTuple):
         return decided
 
 
-class HoldingOut(Protocol):
-    """A way to hold out samples of a data set, with one scaling of its features."""
-
-    name: str
-    most_neighbors: int
-
-    def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
-        """Return out-of-sample predictions for every sample, by a method without thresholds.
-
-        The neighbours that a search finds are stored under its name.
-        """
-        ...
-
-    def without_copies(self, copies: IntArray) -> tuple[HoldingOut, BoolArray]:
-        """Return the way to hold out samples together with their copies, and for which samples it is possible.
-
-        `copies` (n_samples,) has the same number for equal samples.
-        """
-        ...
-
-
 class LeaveOneOut:
     """Each sample is predicted from all others, or from all other groups, without a refit.
 
@@ -253,7 +229,10 @@ class LeaveOneOut:
         return out_of_sample.LeaveOneOut(prepared_by(self._steps, self._X)[0], self._Y, self._groups)
 
     def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
-        """Return the method's own leave-one-out label sets and scores."""
+        """Return the leave-one-out label sets and scores of a method without thresholds.
+
+        The neighbours that a search finds are stored under its name.
+        """
         known = _neighbors(self._rows, spec, search, search_name, self._to_find)
         if n_neighbors is None or not self._is_swept(spec):
             return _dense_answer(self._rows, spec.classifier(n_neighbors, known))
@@ -275,7 +254,10 @@ class LeaveOneOut:
         return self._sweeps[key]
 
     def without_copies(self, copies: IntArray) -> tuple[LeaveOneOut, BoolArray]:
-        """Return the same with the copies of each sample left out too, using the neighbours already found."""
+        """Return the same with the copies of each sample left out too, and for which samples this is possible.
+
+        `copies` (n_samples,) has the same number for equal samples. The neighbours already found are used.
+        """
         groups, rows = in_small_groups(copies)
         other = LeaveOneOut(self._X, self._Y, self._steps, 0, groups)
         other._rows = self._rows.by_groups(groups)
@@ -335,6 +317,9 @@ class Folds:
             selector.fit(rows, self._Y[others])
             rows, held = selector.transform(rows), selector.transform(held)
         return out_of_sample.Fold(rows, self._Y[others], held)
+
+
+HoldingOut: TypeAlias = LeaveOneOut | Folds  # how samples are held out, with one scaling of the features
 
 
 def _neighbors(rows: Any, spec: MethodSpec, search: Any, name: str, to_find: int) -> Any:

@@ -22,13 +22,20 @@ from nearlabel.models import explain
 from nearlabel.models.out_of_sample import LeaveOneOut, Needs, largest_group, of_groups, rows_of, splits_of, splitter_of
 from nearlabel.models.selector import Budget
 from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
-from nearlabel.selection._trials import Space, Trials, fresh, is_mixed, spaces_of
+from nearlabel.selection._trials import MethodInSpace, Space, Trials, fresh, is_mixed, spaces_of
 from nearlabel.thresholds import FixedThresholdsClassifier, ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
 from nearlabel.utils.estimators import score
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, check_groups, check_integer, check_positive, check_rows
+from nearlabel.utils.validation import (
+    as_dense,
+    as_score_matrix,
+    check_groups,
+    check_integer,
+    check_positive,
+    check_rows,
+)
 
 AUTO = "auto"
 NUMBERS = (1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60, 90)
@@ -270,52 +277,26 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.timed_out_ = False
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UselessNeighborsWarning)  # the best candidate warns when it is fitted
-            for place, order, name, method, space, left_out in self._lines(spaces, X, labels, groups):
+            for tried, left_out in self._candidates(spaces, X, labels, groups):
                 if trials.all and budget.is_spent:
                     self.timed_out_ = True
                     break
-                for k, model, scores in self._sized(method, space, numbers, left_out):
-                    names = {"method": name, "scale": space.scale, "metric": space.metric, "n_neighbors": k}
-                    trials.offer(names, (space, method), (order, place, -(k or 0)), model, scores)
+                _try_numbers(tried, numbers, left_out, trials)
         self.cv_results_ = trials.table()
         self.n_candidates_ = len(trials.all)
         return trials
 
-    def _lines(
+    def _candidates(
         self, spaces: Sequence[Space], X: MatrixLike, labels: Matrix, groups: IntArray | None
-    ) -> Iterator[tuple[int, int, str, Any, Space, LeaveOneOut]]:
-        """Yield each space with each method: their places, the method and its name, and the prepared samples."""
+    ) -> Iterator[tuple[MethodInSpace, LeaveOneOut]]:
+        """Yield each method in each space, and the prepared samples."""
         for place, space in enumerate(spaces):
             rows = X
             for step in fresh(space):
                 rows = step.fit_transform(rows, labels)
             left_out = LeaveOneOut(rows, labels, groups)
             for order, (name, method) in enumerate(self._methods(space).items()):
-                yield place, order, name, method, space, left_out
-
-    def _sized(
-        self, method: Any, space: Space, numbers: Sequence[int], left_out: LeaveOneOut
-    ) -> Iterator[tuple[int | None, Any, FloatArray]]:
-        """Yield numbers of neighbours, a model fitted with each, and its scores; one fit for a method without numbers.
-
-        All methods share a search, and all numbers a fit where the method is a lazy classifier.
-        """
-        if not _takes_search(method.get_params(deep=False)):
-            model = _in_space(method, space, None, None)
-            yield None, model, _left_out_scores(model, left_out)
-            return
-        n_more = largest_group(left_out.groups)
-        known = left_out.neighbors(ExactNeighbors(metric=space.metric), numbers[-1] + n_more, space.metric)
-        most = left_out.y.shape[0] - n_more - getattr(method, "_asks_for_training_rows", 0)
-        if NeighborsSweep.serves(method) and numbers[-1] <= most:
-            model = _in_space(method, space, numbers[-1], known)
-            sweep = NeighborsSweep.left_out(model, left_out.X, left_out.y, numbers, groups=left_out.groups)
-            for k, _, answer in sweep.answers(labels=False):
-                yield k, model, answer.scores
-            return
-        for k in numbers:
-            model = _in_space(method, space, k, known)
-            yield k, model, _left_out_scores(model, left_out)
+                yield MethodInSpace(name, method, space, (order, place)), left_out
 
     def _methods(self, space: Space) -> dict[str, Any]:
         if isinstance(self.methods, str):
@@ -348,10 +329,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ) -> None:
         """Fit the best candidate to all samples, with its thresholds, found on all of them."""
         best = trials.best
-        space, method = best.candidate
-        k = best.names["n_neighbors"]
-        search = ExactNeighbors(metric=space.metric)
-        model = _in_space(method, space, k, search)
+        space, k = best.tried.space, best.n_neighbors
+        model = _in_space(best.tried, k, ExactNeighbors(metric=space.metric))
         if is_sample or not hasattr(best.strategy, "thresholds_"):
             model = TunedThresholdsClassifierCV(model, clone(best.strategy), cv="loo")
             params = of_groups(groups)
@@ -363,7 +342,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             X = step.fit_transform(X, labels)
         model.fit(X, labels, **params)
         self.best_estimator_ = make_pipeline(*steps, model) if steps else model
-        self.best_params_, self.best_score_ = best.names, best.value
+        self.best_params_, self.best_score_ = best.params, best.value
         if self._is_mixed:
             for name in ("n_features_in_", "feature_names_in_"):
                 setattr(self, name, getattr(self.best_estimator_, name, None))
@@ -414,11 +393,35 @@ def _values(methods: Any) -> list[Any]:
     return list(methods.values()) if isinstance(methods, Mapping) else list(methods)
 
 
+def _try_numbers(tried: MethodInSpace, numbers: Sequence[int], left_out: LeaveOneOut, trials: Trials) -> None:
+    """Offer the scores of a method with each number of neighbours, or once if it has none.
+
+    All methods in a space share a search, and all numbers a fit where the method is a lazy classifier.
+    """
+    _, method, space, _ = tried
+    if not _takes_search(method.get_params(deep=False)):
+        model = _in_space(tried)
+        trials.offer(tried, None, model, _left_out_scores(model, left_out))
+        return
+    n_more = largest_group(left_out.groups)
+    known = left_out.neighbors(ExactNeighbors(metric=space.metric), numbers[-1] + n_more, space.metric)
+    most = left_out.y.shape[0] - n_more - getattr(method, "_asks_for_training_rows", 0)
+    if NeighborsSweep.serves(method) and numbers[-1] <= most:
+        model = _in_space(tried, numbers[-1], known)
+        sweep = NeighborsSweep.left_out(model, left_out.X, left_out.y, numbers, groups=left_out.groups)
+        for k, _, answer in sweep.answers(labels=False):
+            trials.offer(tried, k, model, answer.scores)
+        return
+    for k in numbers:
+        model = _in_space(tried, k, known)
+        trials.offer(tried, k, model, _left_out_scores(model, left_out))
+
+
 def _left_out_scores(model: Any, left_out: LeaveOneOut) -> FloatArray:
-    """Fit a model, and return its leave-one-out scores."""
+    """Fit a model, and return its leave-one-out scores, checked, as it may be a user's."""
     if type(model) is MLMLM and left_out.groups is None:
         return model._fit_left_out(left_out.X, left_out.y)
-    scores: FloatArray = left_out.answer(model, Needs(labels=False)).scores
+    scores: FloatArray = as_score_matrix(left_out.answer(model, Needs(labels=False)).scores)
     return scores
 
 
@@ -426,9 +429,10 @@ def _takes_search(parameters: Mapping[str, Any]) -> bool:
     return "n_neighbors" in parameters and "search" in parameters
 
 
-def _in_space(method: Any, space: Space, n_neighbors: int | None, search: Any) -> Any:
-    """Return a method for one space: with a search and a number of neighbours, or with the metric."""
+def _in_space(tried: MethodInSpace, n_neighbors: int | None = None, search: Any = None) -> Any:
+    """Return the method for its space: with a search and a number of neighbours, or with the metric."""
+    method = clone(tried.method)
     parameters = method.get_params(deep=False)
     if _takes_search(parameters):
-        return clone(method).set_params(n_neighbors=n_neighbors, search=search)
-    return clone(method).set_params(metric=space.metric) if "metric" in parameters else clone(method)
+        return method.set_params(n_neighbors=n_neighbors, search=search)
+    return method.set_params(metric=tried.space.metric) if "metric" in parameters else method

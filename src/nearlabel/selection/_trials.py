@@ -21,10 +21,19 @@ from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.thresholds.best_value import BestThresholds
 from nearlabel.utils.containers import are_words, columns_of, is_frame, kind_of
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, as_score_matrix
+from nearlabel.utils.validation import as_dense
 
 N_PARTS = 5
 _MOST_FINALISTS, _BYTES_OF_FINALISTS = 8, 2**28
+
+
+class MethodInSpace(NamedTuple):
+    """A method in a space: candidates that differ only in the number of neighbours."""
+
+    name: str
+    method: Any
+    space: Space
+    place: tuple[int, int]  # of the method, and of the space: lower ones win among equal values
 
 
 class Trial(NamedTuple):
@@ -32,23 +41,31 @@ class Trial(NamedTuple):
 
     Parameters
     ----------
-    names : dict
-        The candidate in words: "method", "scale", "metric", "n_neighbors".
-    candidate : object
-        The candidate.
+    tried : MethodInSpace
+        The method and the space.
+    n_neighbors : int or None
+        The number of neighbours, if the method has one.
     rank : tuple
-        The trial with the lowest rank wins: it begins with the loss, infinite if the metric is undefined.
+        The trial with the lowest rank wins: it begins with the loss, infinite if the metric is undefined. Among equal
+        values the larger number of neighbours wins.
     value : float
         The metric, with the best thresholds.
     strategy : ThresholdStrategy
         Fitted to all scores.
     """
 
-    names: dict[str, Any]
-    candidate: Any
+    tried: MethodInSpace
+    n_neighbors: int | None
     rank: tuple[Any, ...]
     value: float
     strategy: ThresholdStrategy
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The candidate in words."""
+        space = self.tried.space
+        named = {"method": self.tried.name, "scale": space.scale, "metric": space.metric}
+        return {**named, "n_neighbors": self.n_neighbors}
 
 
 class Trials:
@@ -79,21 +96,18 @@ class Trials:
         self.all: list[Trial] = []
         self.best_model: Any = None
 
-    def offer(
-        self, names: dict[str, Any], candidate: Any, place: tuple[int, ...], model: Any, scores: FloatArray
-    ) -> None:
-        """Find the best thresholds for a model's scores (n_samples, n_labels), and store the value that they reach.
-
-        Among equal values the trial with the lowest place wins.
-        """
-        strategy, value = self._thresholds.tuned(as_score_matrix(scores))
-        trial = Trial(names, candidate, (self._criterion.loss(value), *place), value, strategy)
+    def offer(self, tried: MethodInSpace, n_neighbors: int | None, model: Any, scores: FloatArray) -> None:
+        """Find the best thresholds for checked scores (n_samples, n_labels), and store the value that they reach."""
+        strategy, value = self._thresholds.tuned(scores)
+        rank = self._criterion.loss(value), *tried.place, -(n_neighbors or 0)
+        trial = Trial(tried, n_neighbors, rank, value, strategy)
         self.all.append(trial)
         if np.isfinite(value):
             self._finalists.append((trial.rank, trial, scores))
             self._finalists.sort(key=itemgetter(0))
             del self._finalists[self._most :]
-            self.best_model = model if self.best is trial else self.best_model
+            if self._finalists[0][1] is trial:
+                self.best_model = model
 
     @property
     def best(self) -> Trial:
@@ -130,8 +144,14 @@ class Trials:
         ranks = [trial.rank for trial in self.all]
         rank = np.empty(len(ranks), dtype=np.intp)
         rank[sorted(range(len(ranks)), key=ranks.__getitem__)] = np.arange(1, len(ranks) + 1)
-        columns = {name: np.array([trial.names[name] or 0 for trial in self.all]) for name in self.all[0].names}
-        return {**columns, "score": np.array([trial.value for trial in self.all]), "rank": rank}
+        return {
+            "method": np.array([trial.tried.name for trial in self.all]),
+            "scale": np.array([trial.tried.space.scale for trial in self.all]),
+            "metric": np.array([trial.tried.space.metric for trial in self.all]),
+            "n_neighbors": np.array([trial.n_neighbors or 0 for trial in self.all]),
+            "score": np.array([trial.value for trial in self.all]),
+            "rank": rank,
+        }
 
 
 # The ways to compute distances that a choice tries: the transformation of features, and the metric.

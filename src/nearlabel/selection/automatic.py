@@ -13,24 +13,17 @@ from nearlabel.selection import NeighborsClassifierCV
 from nearlabel.selection._neighbors_classifier_cv import NUMBERS  # methods that it tries
 from nearlabel.selection._trials import spaces_of  # scalings that NeighborsClassifierCV tries
 from nearlabel.selection.candidates import EXACT, Candidate
-from nearlabel.selection.data import as_dataset, check_matrices
-from nearlabel.selection.method_names import THRESHOLDS
+from nearlabel.selection.data import Columns, as_dataset, check_impute, check_matrices, make_preparation
+from nearlabel.selection.guests import read_metric
 from nearlabel.selection.methods import MethodSpec, check_takes_unknown
-from nearlabel.selection.named_metrics import read_metric
-from nearlabel.selection.preparing import Columns, check_impute, make_preparation
+from nearlabel.selection.specs import THRESHOLDS
 from nearlabel.selection.tuning import Tuning
-from nearlabel.thresholds import CyclicAscent, GlobalCut, MicroFOptimum, SCut, ThresholdStrategy, strategy_for
+from nearlabel.thresholds import ThresholdStrategy, strategy_for
 from nearlabel.utils.targets import has_unknown
 from nearlabel.utils.validation import check_choice, check_integer, each_once
 
 _METHODS = {"mlmlm": "mlmlm:scale=none"}  # the candidate scales the features
 _METHODS_OF_KNOWN = ("brknn", "mlknn", "brknn:weights=distance")  # the methods of NeighborsClassifierCV without mlmlm
-_THRESHOLDS: dict[type, str] = {
-    MicroFOptimum: "micro-f",
-    SCut: "macro-f:metric={}",
-    CyclicAscent: "examples-f:metric={}",
-    GlobalCut: "global-f:metric={}",
-}
 
 
 class ChosenNeighbors(NamedTuple):
@@ -190,7 +183,11 @@ class NeighborsChoice:
 
     @property
     def _threshold_name(self) -> str:
-        return self.thresholds or _THRESHOLDS[type(self._strategy)].format(self.metric.name)
+        if self.thresholds is not None:
+            return self.thresholds
+        strategy = self._strategy
+        name = next(name for name, maker in THRESHOLDS.items() if getattr(maker, "func", maker) is type(strategy))
+        return f"{name}:metric={self.metric.name}" if hasattr(strategy, "metric") else name
 
     def _candidate(self, method: str, scale: str, metric: str, n_neighbors: int | None) -> Candidate:
         spec = _METHODS.get(method, method)

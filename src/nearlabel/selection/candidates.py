@@ -17,10 +17,9 @@ from nearlabel.datasets import Dataset
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.files.check_sums import with_sum, without_sum
 from nearlabel.files.untrusted import open_npz
-from nearlabel.selection.data import as_dataset, check_matrices
+from nearlabel.selection.data import Columns, as_dataset, check_matrices, preparation
 from nearlabel.selection.methods import MethodSpec, check_takes_unknown
-from nearlabel.selection.preparing import Columns, preparation
-from nearlabel.selection.searches import make_search
+from nearlabel.selection.specs import make_search
 from nearlabel.thresholds import CalibratedLabels, TunedThresholdsClassifierCV
 
 

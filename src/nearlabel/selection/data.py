@@ -1,20 +1,26 @@
-"""Data sets of a selection: by name, path or arrays, their checks and digests, and exact copies of samples."""
+"""Data sets of a selection: by name, path or arrays, their checks, digests and copies; and their preparation."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import joblib
 import numpy as np
 from scipy import sparse
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler, normalize
 from sklearn.utils import check_array
+from sklearn.utils.sparsefuncs import min_max_axis
 
 from nearlabel.datasets import Dataset, catalogue, duplicate_groups, fetch_dataset, load_dataset, load_multidigits
+from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder, are_categories, check_scale
 from nearlabel.utils.targets import PartialLabels, partial_labels_and_names
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
-from nearlabel.utils.validation import first_not_finite, numbers_of, without_missing
+from nearlabel.utils.validation import check_choice, first_not_finite, numbers_of, without_missing
 
 # A data set to split into folds, or its given training and test parts.
 Problem: TypeAlias = Dataset | tuple[Dataset, Dataset]
@@ -125,3 +131,231 @@ def in_small_groups(groups: IntArray) -> tuple[IntArray, BoolArray]:
     alone = groups.max() + 1 + np.arange(len(groups))
     numbers: IntArray = np.unique(np.where(small, groups, alone), return_inverse=True)[1]
     return numbers, small
+
+
+# The preparation of features for a method: imputation and scaling, or encoding, fitted to the training samples.
+
+
+class Columns(NamedTuple):
+    """The names and kinds of the columns of X; `hold_cells`: whether they must be encoded."""
+
+    names: Sequence[str]
+    kinds: Sequence[str]
+    hold_cells: bool = False
+
+    @classmethod
+    def of(cls, data: Dataset) -> Columns:
+        """Return the columns of a data set."""
+        return cls(data.feature_names, data.feature_kinds, data.X.dtype.kind == "O")
+
+
+def preparation(columns: Columns, impute: str | None, scale: str) -> list[Any]:
+    """Return the unfitted steps of a pipeline before the method.
+
+    Parameters
+    ----------
+    columns : Columns
+        Columns of the training samples.
+    impute : {None, "mean", "median", "most_frequent"}
+        Replacement of missing numbers and dates; None: they stay missing, so that the method raises an error.
+    scale : {"none", "minmax", "standard", "tfidf"}
+        Scaling of numbers and dates.
+
+    Returns
+    -------
+    list of transformers
+        A `MixedFeaturesEncoder` if columns contain cells, otherwise an imputer and a `FeatureScaler` if requested.
+
+    Raises
+    ------
+    ValueError
+        If `scale` is "tfidf", which weights words, and a column is a category, text or date.
+    """
+    check_scale(scale, columns.kinds)
+    if columns.hold_cells:
+        return [_encoder(columns, impute, scale)]
+    steps: list[Any] = [] if impute is None else [make_imputer(impute)]
+    if scale != "none":
+        steps.append(FeatureScaler(scale, columns.kinds if "category" in columns.kinds else ()))
+    return steps
+
+
+def make_preparation(data: Dataset, *, impute: str | None = None, scale: str = "none") -> Pipeline | None:
+    """Return the transformer that `Candidate.fit` applies to the features of a data set before the method.
+
+    Parameters
+    ----------
+    data : Dataset
+        The data set; its columns are prepared by their kinds.
+    impute : {None, "mean", "median", "most_frequent"}, default=None
+        Replacement of missing numbers and dates.
+    scale : {"none", "minmax", "standard", "tfidf"}, default="none"
+        Scaling of numbers and dates; categories are not scaled.
+
+    Returns
+    -------
+    Pipeline or None
+        An unfitted `nearlabel.preprocessing.MixedFeaturesEncoder` if X contains cells, otherwise an imputer and a
+        `FeatureScaler` if requested. None: features are unchanged.
+
+    Raises
+    ------
+    ValueError
+        If `scale` is "tfidf", which weights words, and a column is a category, text or date.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import load_multidigits
+    >>> from nearlabel.experiments import make_preparation
+    >>> make_preparation(load_multidigits(), scale="minmax")
+    Pipeline(steps=[('featurescaler', FeatureScaler(scale='minmax'))])
+    """
+    steps = preparation(Columns.of(data), impute, scale)
+    return make_pipeline(*steps) if steps else None
+
+
+def prepared(columns: Columns, impute: str | None, scale: str, training: Matrix, test: Matrix) -> list[Matrix]:
+    """Return training and test samples prepared as by `preparation`, with the same parameters.
+
+    Numbers are rounded as by scikit-learn's scalers, so that records of plans stay bit-identical.
+    """
+    if columns.hold_cells:
+        return prepared_by(preparation(columns, impute, scale), training, test)
+    rows, test_rows = imputed(impute, training, test)
+    return list(scale_features(scale, rows, test_rows, columns.kinds))
+
+
+def prepared_by(steps: list[Any], training: Matrix, *others: Matrix) -> list[Matrix]:
+    """Return training and other samples, prepared by steps fitted to the training samples."""
+    rows = [training, *others]
+    for step in steps:
+        rows = [step.fit_transform(rows[0]), *map(step.transform, rows[1:])]
+    return [sparse.csr_array(part) if sparse.issparse(part) else part for part in rows]
+
+
+def _encoder(columns: Columns, impute: str | None, scale: str) -> MixedFeaturesEncoder:
+    categories, texts, dates = (
+        [place for place, of_column in enumerate(columns.kinds) if of_column == kind]
+        for kind in ("category", "text", "date")
+    )
+    return MixedFeaturesEncoder(
+        categorical=categories,
+        text=texts,
+        dates=dates,
+        scale=scale,
+        missing_numbers=impute or "distance",
+        feature_names=columns.names,
+    )
+
+
+# Scaling of features by statistics of the training samples.
+
+
+def scale_features(
+    scale: str, training: Matrix, test: Matrix, feature_kinds: Sequence[str] = ()
+) -> tuple[Matrix, Matrix]:
+    """Scale training and test samples by the statistics of the training samples.
+
+    Parameters
+    ----------
+    scale : {"none", "minmax", "standard", "tfidf"}
+        "minmax" scales to [0, 1] on the training samples; test values may be outside. "standard" scales to mean 0 and
+        deviation 1. A constant feature is only shifted. Sparse data are divided but not shifted, which would make them
+        dense: distances that depend on differences, such as Euclidean and Manhattan, are the same; the positions of
+        zeros, which CML-kNN and feature selection use, are not. "tfidf" multiplies counts of terms by log(D / D_t),
+        where D_t of the D training samples have term t, and divides each sample by its Euclidean norm; a term that no
+        training sample has gets weight 0, and the result is sparse.
+    training, test : ndarray or CSR array of shape (n_rows, n_features)
+        Samples.
+    feature_kinds : sequence of str of length n_features, default=()
+        As in `Dataset.feature_kinds`; categories are unchanged. Empty: all features are numbers.
+
+    Returns
+    -------
+    training, test : ndarray or CSR array
+        The rows, scaled.
+    """
+    check_scale(scale, feature_kinds)
+    if scale == "none":
+        return training, test
+    if "category" in feature_kinds:
+        return _scaled_beside_categories(scale, training, test, are_categories(feature_kinds))
+    if scale == "minmax" and sparse.issparse(training):
+        low, high = min_max_axis(training, axis=0)
+        width = high - low
+        width[width < 10 * np.finfo(np.float64).eps] = 1.0  # as MinMaxScaler does for dense data
+        inverse = sparse.diags_array(1.0 / width)
+        return (training @ inverse).tocsr(), (test @ inverse).tocsr()
+    if scale == "tfidf":
+        return _tfidf(training, test)
+    scaler = MinMaxScaler() if scale == "minmax" else StandardScaler(with_mean=not sparse.issparse(training))
+    scaler.fit(training)
+    return scaler.transform(training), scaler.transform(test)
+
+
+def _scaled_beside_categories(
+    scale: str, training: Matrix, test: Matrix, is_category: BoolArray
+) -> tuple[Matrix, Matrix]:
+    """Scale all features except categories."""
+    numbers, categories = np.flatnonzero(~is_category), np.flatnonzero(is_category)
+    if not len(numbers):
+        return training, test
+    scaled = scale_features(scale, training[:, numbers], test[:, numbers])
+    order = np.argsort(np.concatenate([numbers, categories]))
+    parts = zip(scaled, (training, test), strict=True)
+    first, second = (_merged(part, rows[:, categories], order) for part, rows in parts)
+    return first, second
+
+
+def _merged(numbers: Matrix, categories: Matrix, order: IntArray) -> Matrix:
+    if not sparse.issparse(numbers):
+        return np.hstack([numbers, categories])[:, order]
+    rows = sparse.hstack([numbers, categories], format="csr")[:, order]
+    rows.sort_indices()
+    return rows
+
+
+def _tfidf(training: Matrix, test: Matrix) -> tuple[Matrix, Matrix]:
+    training, test = sparse.csr_array(training), sparse.csr_array(test)
+    n_with = np.asarray((training != 0).sum(axis=0)).reshape(-1)
+    weight = np.where(n_with > 0, np.log(training.shape[0] / np.maximum(n_with, 1)), 0.0)
+    weights = sparse.diags_array(weight)
+    return normalize((training @ weights).tocsr()), normalize((test @ weights).tocsr())
+
+
+# Imputation of missing features by statistics of the training samples.
+
+IMPUTATIONS = ("mean", "median", "most_frequent")
+
+
+def check_impute(impute: str | None) -> None:
+    """Raise ValueError unless `impute` is None or the name of a statistic."""
+    if impute is not None:
+        check_choice("impute", impute, IMPUTATIONS)
+
+
+def make_imputer(impute: str) -> SimpleImputer:
+    """Return scikit-learn's imputer; a feature without training values becomes 0 instead of being removed."""
+    return SimpleImputer(strategy=impute, keep_empty_features=True)
+
+
+def imputed(impute: str | None, training: Matrix, *others: Matrix) -> list[Matrix]:
+    """Return training and other samples with missing values replaced by a statistic of the training samples.
+
+    Parameters
+    ----------
+    impute : {None, "mean", "median", "most_frequent"}
+        The statistic; None: no imputation. In sparse data a value that is not stored is 0, not missing.
+    training, *others : ndarray or CSR array of shape (n_rows, n_features)
+        Samples; NaN is a missing value.
+
+    Returns
+    -------
+    list of ndarray or CSR array
+        The samples, in the same storage.
+    """
+    if impute is None:
+        return [training, *others]
+    imputer = make_imputer(impute).fit(training)
+    filled = (imputer.transform(rows) for rows in (training, *others))
+    return [sparse.csr_array(rows) if sparse.issparse(rows) else rows for rows in filled]

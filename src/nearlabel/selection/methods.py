@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,8 @@ from sklearn.pipeline import make_pipeline
 
 from nearlabel.preprocessing import ResampledClassifier
 from nearlabel.rivals import NeighborInterpolation
-from nearlabel.selection.method_names import METHODS, N_FOLDS, OF_SAMPLERS, SAMPLERS, SELECTIONS, THRESHOLDS
-from nearlabel.selection.parts import Part, check_classifier, describe_object, from_text, hint
+from nearlabel.selection import specs
+from nearlabel.selection.guests import check_classifier, describe_object
 from nearlabel.thresholds import (
     CALIBRATIONS,
     CalibratedLabels,
@@ -114,13 +114,7 @@ def make_sampler(spec: str) -> Any:
     >>> make_sampler("mlsmote:n_neighbors=3")
     MLSMOTE(n_neighbors=3, random_state=0)
     """
-    return _sampler_part(spec).make()
-
-
-def _sampler_part(sampler: Any) -> Part:
-    part = Part.of("sampler", SAMPLERS, sampler, settable=OF_SAMPLERS)
-    _check_has("sampler", part.prototype, ("fit_resample",))
-    return part
+    return specs.Part.of("sampler", spec).make()
 
 
 class MethodSpec:
@@ -167,18 +161,15 @@ class MethodSpec:
         thresholds: Any = None,
         calibration: str | None = None,
     ) -> None:
-        self.method = Part.of("method", METHODS, method)
-        self.selection = None if selection is None else Part.of("selection", SELECTIONS, selection)
-        self.sampler = None if sampler is None else _sampler_part(sampler)
+        self.method = specs.Part.of("method", method)
+        self.selection = None if selection is None else specs.Part.of("selection", selection)
+        self.sampler = None if sampler is None else specs.Part.of("sampler", sampler)
         self.thresholds = None if thresholds is None else _read_thresholds(thresholds)
         self.calibration = calibration
         if calibration is not None:
             check_choice("calibration", calibration, CALIBRATIONS)
-        _check_has("method", self.method.prototype, ("fit", "predict"))
         if calibration == "beta":
-            _check_has("method", self.method.prototype, ("predict_proba",))
-        if self.selection is not None:
-            _check_has("selection", self.selection.prototype, ("fit", "transform"))
+            specs.check_has("method", self.method.prototype, ("predict_proba",))
 
     @classmethod
     def of(cls, spec: Any) -> MethodSpec:
@@ -191,7 +182,7 @@ class MethodSpec:
         *before, method = _PLUS.split(rest, maxsplit=2)
         sampler = before.pop() if before and _is_sampler(before[-1]) else None
         if len(before) > 1:
-            raise ValueError(f"sampler must be one of {sorted(SAMPLERS)}, got {before[1]!r}.")
+            raise ValueError(f"sampler must be one of {sorted(specs.SAMPLERS)}, got {before[1]!r}.")
         calibration = after.pop(0) if after and after[0] in CALIBRATIONS else None
         if any(part.split(":")[0] in CALIBRATIONS for part in after):
             raise ValueError(f"calibration must come before thresholds, without options, got {spec!r}.")
@@ -206,14 +197,18 @@ class MethodSpec:
     @property
     def description(self) -> str:
         """One line with the classes and parameters of the parts."""
-        selection = "" if self.selection is None else f"{describe_object(self.selection.prototype)} + "
-        sampler = "" if self.sampler is None else f"{describe_object(self.sampler.prototype)} + "
-        thresholds = "" if self.thresholds is None else f" @ {describe_object(self.thresholds)}"
-        calibration = "" if self.calibration is None else f" @ {self.calibration}"
-        return f"{selection}{sampler}{describe_object(self.method.prototype)}{calibration}{thresholds}"
+        fitted = " + ".join(describe_object(part.prototype) for part in self.parts)
+        calibration = [] if self.calibration is None else [self.calibration]
+        thresholds = [] if self.thresholds is None else [describe_object(self.thresholds)]
+        return " @ ".join([fitted, *calibration, *thresholds])
 
     @property
-    def fit_key(self) -> tuple[Part | None, Part | None, Part, str | None]:
+    def parts(self) -> list[specs.Part]:
+        """What is fitted to label sets: the selection and the sampler, if there are any, and the method."""
+        return [part for part in (self.selection, self.sampler, self.method) if part is not None]
+
+    @property
+    def fit_key(self) -> tuple[specs.Part | None, specs.Part | None, specs.Part, str | None]:
         """A key that is equal for methods that differ only in their thresholds."""
         return self.selection, self.sampler, self.method, self.calibration
 
@@ -300,7 +295,7 @@ class MethodSpec:
             if self.has_left_out_scores:
                 return TunedThresholdsClassifierCV(classifier, self.thresholds, cv="loo")
             # Samples in files are often sorted, so the folds are shuffled.
-            return TunedThresholdsClassifierCV(classifier, self.thresholds, cv=N_FOLDS, random_state=0)
+            return TunedThresholdsClassifierCV(classifier, self.thresholds, cv=specs.N_FOLDS, random_state=0)
         return FixedThresholdsClassifier(classifier, self.thresholds)
 
     def make_untuned(self, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
@@ -313,7 +308,9 @@ class MethodSpec:
         method = self._uncalibrated(n_neighbors, search)
         if self.calibration is None:
             return method
-        return CalibratedLabels(method, self.calibration, cv="loo" if self._leaves_one_out else N_FOLDS, random_state=0)
+        return CalibratedLabels(
+            method, self.calibration, cv="loo" if self._leaves_one_out else specs.N_FOLDS, random_state=0
+        )
 
     def _uncalibrated(self, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
         given: dict[str, Any] = {}
@@ -342,7 +339,7 @@ def _is_sampler(text: str) -> bool:
     name, found = text.split(":")[0], split_import(text)
     if found is not None:
         return hasattr(import_object(found[0]), "fit_resample")
-    return name not in SELECTIONS and hint(name, SAMPLERS) != ""
+    return name not in specs.SELECTIONS and specs.hint(name, specs.SAMPLERS) != ""
 
 
 # A plus sign separates parts if a name follows it, but not a digit as in 1e+2.
@@ -353,8 +350,8 @@ def _read_thresholds(value: Any) -> ThresholdStrategy | float:
     if not isinstance(value, str):
         return _strategy(clone(value)) if hasattr(value, "fit") else _threshold(value, value)
     name, *options = value.split(":")
-    if name in THRESHOLDS or split_import(value):
-        return _strategy(from_text("thresholds", THRESHOLDS, value, seed=0))
+    if name in specs.THRESHOLDS or split_import(value):
+        return _strategy(specs.from_text("thresholds", specs.THRESHOLDS, value, seed=0))
     try:
         number = float(name)
     except ValueError:
@@ -375,16 +372,10 @@ def _threshold(number: Any, given: object) -> float:
     """Return a number from 0 to 1; the error message shows `given`."""
     is_number = isinstance(number, int | float | np.number) and not isinstance(number, bool)
     if not is_number or not 0 <= number <= 1:
-        known = f"a number from 0 to 1 or one of {sorted(THRESHOLDS)}"
-        similar = hint(str(given), [*THRESHOLDS, *CALIBRATIONS])
+        known = f"a number from 0 to 1 or one of {sorted(specs.THRESHOLDS)}"
+        similar = specs.hint(str(given), [*specs.THRESHOLDS, *CALIBRATIONS])
         raise ValueError(f"thresholds must be {known}, got {given!r}.{similar}")
     return float(number)
-
-
-def _check_has(what: str, thing: Any, methods: Iterable[str]) -> None:
-    for name in methods:
-        if not hasattr(thing, name):
-            raise TypeError(f"{what} must be an estimator with {name}, got {thing!r} of type {type(thing).__name__}.")
 
 
 # Which methods support label sets with unknown cells: checked before any work is done.
@@ -414,9 +405,7 @@ def takes_unknown(method: Any) -> bool:
     >>> takes_unknown("lpknn")
     False
     """
-    spec = MethodSpec.of(method)
-    parts = [part for part in (spec.selection, spec.sampler, spec.method) if part is not None]
-    return all(getattr(part.prototype, "_takes_unknown", False) for part in parts)
+    return all(getattr(part.prototype, "_takes_unknown", False) for part in MethodSpec.of(method).parts)
 
 
 def check_takes_unknown(name: str, Y: Matrix, methods: Mapping[str, Any]) -> None:
@@ -426,7 +415,7 @@ def check_takes_unknown(name: str, Y: Matrix, methods: Mapping[str, Any]) -> Non
     refusing = [method for method, spec in methods.items() if not takes_unknown(spec)]
     if refusing:
         some = ", ".join(refusing[:5]) + (f" and {len(refusing) - 5} more" if len(refusing) > 5 else "")
-        taking = [method for method in METHODS if takes_unknown(method)]
+        taking = [method for method in specs.METHODS if takes_unknown(method)]
         hint = f" Hint: {', '.join(taking)} do." if taking else ""
         problem = f"support unknown labels, of which {name} has {n_unknown(Y)}, got {some}.{hint}"
         raise ParameterError("{methods} must {problem}", {"methods": None}, {"problem": problem})

@@ -16,8 +16,8 @@ from nearlabel.metrics.evaluation import Evaluation, named_without_copies
 from nearlabel.models.selector import Budget, Criterion
 from nearlabel.selection._grid import LOO, Fitting, Grid, Samples, drawn, parts_of
 from nearlabel.selection.candidates import Attempt, Candidate, Chosen, Cost, LeftOut, Line, Step, Trial, make_untuned
+from nearlabel.selection.guests import describe_object
 from nearlabel.selection.methods import MethodSpec
-from nearlabel.selection.parts import describe_object
 from nearlabel.utils.messages import without_advice
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense

@@ -22,13 +22,10 @@ from nearlabel.models.selector import Budget
 from nearlabel.preprocessing import SCALES
 from nearlabel.selection._grid import LOO, Fitting, Grid, Samples, drawn
 from nearlabel.selection.candidates import EXACT, Attempt, Step, read_attempt, write_attempt
-from nearlabel.selection.data import as_dataset, check_matrices, problem_digest
-from nearlabel.selection.method_names import LEADERBOARD_METHODS
+from nearlabel.selection.data import as_dataset, check_impute, check_matrices, problem_digest
+from nearlabel.selection.guests import by_name, check_searches, describe_object, read_metric
 from nearlabel.selection.methods import check_takes_unknown
-from nearlabel.selection.named_metrics import read_metric
-from nearlabel.selection.parts import by_name, describe_object
-from nearlabel.selection.preparing import check_impute
-from nearlabel.selection.searches import check_searches, make_search
+from nearlabel.selection.specs import LEADERBOARD_METHODS, make_search
 from nearlabel.selection.stages import SizeOf, Stages, Tuned, progress_of, tuned_of
 from nearlabel.utils.messages import Progress
 from nearlabel.utils.validation import check_choice, check_integer, check_positive, each_once

@@ -74,6 +74,7 @@ class LabelProbabilities:
         random: RandomState,
         n_jobs: int | None = None,
         *,
+        unknown: Matrix | None = None,
         probability: bool = True,
         **params: Any,
     ) -> Self:
@@ -81,26 +82,11 @@ class LabelProbabilities:
 
         If it has no `predict_proba`, its decision values are calibrated, see `Platt`, unless `probability` is False.
         All labels use the same random numbers, so their order does not matter. The default's models are fitted
-        together.
+        together. Each label is fitted to the rows in which it is known; one that is unknown in all rows is 0.
         """
         seed = int(random.randint(np.iinfo(np.int32).max))
-        return cls(_fit_seeded(estimator, X, labels, seed, n_jobs, probability=probability, **params))
-
-    @classmethod
-    def fit_known(
-        cls,
-        estimator: Any,
-        X: Matrix,
-        labels: Matrix,
-        unknown: Matrix,
-        random: RandomState,
-        n_jobs: int | None = None,
-        *,
-        probability: bool = True,
-        **params: Any,
-    ) -> Self:
-        """Fit as `fit` does, each label to the rows in which it is known; a label that is unknown in all rows is 0."""
-        seed = int(random.randint(np.iinfo(np.int32).max))
+        if unknown is None:
+            return cls(_fit_seeded(estimator, X, labels, seed, n_jobs, probability=probability, **params))
         fitted: list[Any] = [0.0] * labels.shape[1]
         for columns, hidden in groups_of_labels(unknown):
             rows = np.setdiff1d(np.arange(X.shape[0]), hidden)

@@ -19,15 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from nearlabel.metrics.inputs import rows_with_known_cells
-from nearlabel.models.out_of_sample import (
-    Needs,
-    left_out_answer,
-    of_groups,
-    prefit_answer,
-    rows_of,
-    splits_of,
-    splitter_of,
-)
+from nearlabel.models import out_of_sample
 from nearlabel.utils.estimators import RESPONSE_METHODS, requiring_multilabel, response_method_of, score
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import (
@@ -103,7 +95,7 @@ def cross_val_scores(
     truth = PartialLabels.of(y)
     X, _ = indexable(X, truth.labels)
     wrapped = training_labels(LabelContainer.of(y), truth)
-    splits = splits_of(splitter_of(cv, wrapped.shape[0], random_state), X, wrapped)
+    splits = out_of_sample.splits_of(out_of_sample.splitter_of(cv, wrapped.shape[0], random_state), X, wrapped)
     method = method_of(estimator, response_method)
     scored = score_folds(estimator, method, X, wrapped, splits, n_jobs=n_jobs)
     return np.vstack([scores for scores, _ in scored]), np.concatenate([validation for _, validation in splits])
@@ -174,7 +166,7 @@ class Scorer(NamedTuple):
         """Fit a clone to some samples; None: to all."""
         if rows is not None:
             params = rows_of_params(params, rows, y.shape[0])
-            X, y = rows_of(X, rows), y[rows]
+            X, y = out_of_sample.rows_of(X, rows), y[rows]
         # A single-label classifier needs it in the form of scikit-learn's binary targets.
         only_binary = y.shape[1] == 1 and not get_tags(estimator).target_tags.multi_output
         with requiring_multilabel(estimator):
@@ -184,8 +176,8 @@ class Scorer(NamedTuple):
 
     def scores(self, X: MatrixLike) -> NDArray[Any]:
         """Return scores (n_queries, n_labels)."""
-        n_labels, only_scores = len(self.one_class.never), Needs(labels=False)
-        answer = prefit_answer(self.classifier, X, n_labels, only_scores, self.method)
+        n_labels, only_scores = len(self.one_class.never), out_of_sample.Needs(labels=False)
+        answer = out_of_sample.prefit_answer(self.classifier, X, n_labels, only_scores, self.method)
         return self.one_class.with_infinities(answer.scores, self.method)
 
 
@@ -219,7 +211,7 @@ def _score_fold(
 ) -> tuple[NDArray[Any], Scorer | None]:
     training, validation = split
     scorer = Scorer.fit(estimator, method, X, y, params, training)
-    return scorer.scores(rows_of(X, validation)), scorer if keep else None
+    return scorer.scores(out_of_sample.rows_of(X, validation)), scorer if keep else None
 
 
 def rows_of_params(params: dict[str, Any], rows: IntArray, n_samples: int) -> dict[str, Any]:
@@ -230,7 +222,7 @@ def rows_of_params(params: dict[str, Any], rows: IntArray, n_samples: int) -> di
             return len(value.shape) > 0 and value.shape[0] == n_samples
         return isinstance(value, list | tuple) and len(value) == n_samples
 
-    return {name: rows_of(value, rows) if is_of_rows(value) else value for name, value in params.items()}
+    return {name: out_of_sample.rows_of(value, rows) if is_of_rows(value) else value for name, value in params.items()}
 
 
 # The base class of classifiers around another one: checks, metadata, the form of y, and the inner scores.
@@ -436,13 +428,18 @@ class HoldsRowsOut(AroundClassifier):
             return HeldOutScores(everything, [self._scores(X, method)], unseen=True)
         to_fit = dict(routed.estimator.fit)
         if isinstance(self.estimator, HoldsRowsOut) and not get_config()["enable_metadata_routing"]:
-            to_fit |= of_groups(groups)  # which it holds out of its own scores, too; with routing they are in there
+            # It leaves them out of its own scores, too; with routing they are in there.
+            to_fit |= out_of_sample.of_groups(groups)
         if isinstance(self.cv, str):
             self._keep(Scorer.fit(estimator, method, X, y, to_fit))
-            left_out = left_out_answer(self.estimator_, n_labels, Needs(labels=False), groups)
+            left_out = out_of_sample.left_out_answer(
+                self.estimator_, n_labels, out_of_sample.Needs(labels=False), groups
+            )
             return HeldOutScores(everything, [left_out.scores])
-        splitter = splitter_of(self.cv, n_samples, self.random_state, groups)
-        splits = splits_of(splitter, X, y, **dict(routed.splitter.split) | of_groups(groups))
+        splitter = out_of_sample.splitter_of(self.cv, n_samples, self.random_state, groups)
+        splits = out_of_sample.splits_of(
+            splitter, X, y, **dict(routed.splitter.split) | out_of_sample.of_groups(groups)
+        )
         if not refit and len(splits) > 1:
             raise ValueError(f"refit must be True if cv makes several splits, got {refit} and {len(splits)} splits.")
         scored = score_folds(estimator, method, X, y, splits, params=to_fit, n_jobs=self.n_jobs, keep=not refit)

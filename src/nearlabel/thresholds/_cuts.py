@@ -1,4 +1,4 @@
-"""Candidate thresholds of a label, with the counts that metrics of thresholded scores depend on.
+"""Candidate thresholds of each label, with the counts that metrics of thresholded scores depend on.
 
 A candidate lies between two distinct scores; equal scores stay together. One more candidate is above all scores, unless
 a score is plus infinity. Among candidates with the same hits, only the one with the fewest predicted samples can be
@@ -9,99 +9,123 @@ them. Only samples in which the label is known count.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain, repeat
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nearlabel.metrics.inputs import blank_scores
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray
 from nearlabel.utils.validation import as_dense, row_blocks
 
-_TILE_ROWS = 256
+_BYTES_OF_CELL = 64  # of all temporary arrays
 
 
-class LabelCuts(NamedTuple):
-    """Candidates of one label, fewest predicted samples first; counts are sums of weights if samples have weights."""
+@dataclass(frozen=True)
+class Cuts:
+    """The candidates of all labels, one label after the other, each label's with the fewest predicted samples first.
 
-    upper: FloatArray  # the lowest score that reaches the threshold
-    lower: FloatArray  # the next lower score, which does not; NaN if there is none
+    Counts are sums of weights if samples have weights.
+    """
+
+    start: IntArray  # (n_labels + 1,) first candidate of each label
+    thresholds: FloatArray  # samples with scores of at least this are predicted
     predicted: NDArray[Any]  # predicted samples
     hits: NDArray[Any]  # predicted positive samples
-    positives: Any  # positive samples
-    n_rows: Any  # samples in which the label is known
+    positives: NDArray[Any]  # (n_labels,) positive samples
+    n_rows: NDArray[Any]  # (n_labels,) samples in which the label is known
 
-    @property
-    def thresholds(self) -> FloatArray:
-        """Samples with scores of at least this are predicted."""
-        return between(self.upper, self.lower)
+    @classmethod
+    def of(cls, scores: NDArray[Any], truth: PartialLabels, weights: Any = None, *, every: bool = False) -> Self:
+        """Find the candidates of each label; a label without known cells has the one that predicts no samples.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples, n_labels)
+            Checked scores.
+        truth : PartialLabels
+            Indicator matrix (n_samples, n_labels) and the mask of unknown cells.
+        weights : ndarray of shape (n_samples,), default=None
+            Sample weights.
+        every : bool, default=False
+            Whether to return every candidate, not only those that can be best for a metric that increases with hits and
+            decreases with predicted samples.
+        """
+        by_label, scores = sparse.csc_array(truth.labels), blank_scores(scores, truth.unknown)
+        blocks = row_blocks(scores.shape[1], _BYTES_OF_CELL * scores.shape[0])
+        parts = [_cuts_of(scores[:, block].T, by_label[:, block], weights, every=every) for block in blocks]
+        sizes, *joined = map(np.concatenate, zip(*parts, strict=True))
+        return cls(np.concatenate([[0], np.cumsum(sizes)]), *joined)
+
+    def of_each(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return for each candidate the value of its label, from values (n_labels,)."""
+        return np.repeat(values, np.diff(self.start))
+
+    def best_of_each_label(self, gain: NDArray[Any], slack: float = 0) -> IntArray:
+        """Return, for each label, the candidate with the largest gain; ties go to the fewest predicted samples.
+
+        Gains that are smaller by at most `slack` are ties, too.
+        """
+        largest = np.maximum.reduceat(gain, self.start[:-1])
+        best = np.flatnonzero(gain >= np.repeat(largest - slack, np.diff(self.start)))
+        return best[np.searchsorted(best, self.start[:-1])]
 
 
-def label_cuts(
-    scores: NDArray[Any], truth: PartialLabels, weights: Any = None, *, every: bool = False
-) -> Iterator[LabelCuts]:
-    """Return the candidates of each label in turn; for a label without known cells, the one that predicts no samples.
+def _cuts_of(columns: NDArray[Any], truth: Any, weights: Any, *, every: bool) -> tuple[NDArray[Any], ...]:
+    """Return the numbers of candidates of some labels, and the other fields of `Cuts`.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples, n_labels)
-        Checked scores.
-    truth : PartialLabels
-        Indicator matrix (n_samples, n_labels) and the mask of unknown cells.
-    weights : ndarray of shape (n_samples,), default=None
-        Sample weights.
-    every : bool, default=False
-        Whether to return every candidate, not only those that can be best for a metric that increases with hits and
-        decreases with predicted samples.
+    `columns` (n_labels, n_samples) are scores, NaN where a label is unknown; `truth` (n_samples, n_labels) is CSC.
     """
-    by_label = sparse.csc_array(truth.labels)
-    carriers = [by_label.indices[a:b] for a, b in zip(by_label.indptr[:-1], by_label.indptr[1:], strict=True)]
-    # Columns are read by blocks, each at once.
-    blocks = row_blocks(scores.shape[1], scores.shape[0] * scores.itemsize)
-    columns = chain.from_iterable(map(partial(_transposed, scores), blocks))
-    return map(partial(_cuts_of, weights=weights, every=every), columns, carriers, _known_rows(truth))
-
-
-def _cuts_of(scores: NDArray[Any], carriers: IntArray, known: Any, *, weights: Any, every: bool) -> LabelCuts:
-    """Return the candidates of one label from its scores (n_samples,), its positive and its known samples."""
-    positives: Any
-    if weights is None:
-        values, own = np.sort(scores[known]), np.sort(scores[carriers])
-        mass, own_mass = np.arange(len(values) + 1), np.arange(len(own) + 1)
-        positives, n_rows = len(own), len(values)
-    else:
-        values, mass = _weighed(scores[known], weights[known])
-        own, own_mass = _weighed(scores[carriers], weights[carriers])
-        positives, n_rows = own_mass[-1], weights[known].sum()
-    highest = np.float64(values[-1]) if len(values) else np.float64(-np.inf)
+    columns, labels = np.ascontiguousarray(columns), np.arange(len(columns))
+    positives = np.diff(truth.indptr).astype(np.int64)
+    # Each label gets one more sample, of score infinity, for the candidate that predicts none, or those of infinity.
+    ordered = np.insert(np.sort(-columns, axis=1), 0, -np.inf, axis=1)  # largest scores first, unknown cells last
+    known = ~np.isnan(ordered)
+    n_known = known.sum(axis=1) - 1
+    values = _keys(np.repeat(labels, n_known + 1), ordered[known])
+    of_own = np.repeat(labels, positives)
+    own_scores = np.insert(-columns[of_own, truth.indices], truth.indptr[:-1], -np.inf)
+    own = np.sort(_keys(np.repeat(labels, positives + 1), own_scores))
 
     at = values if every else own
-    if highest == np.inf:  # reaches every threshold: the candidate just below it replaces the one above all scores
-        at = np.append(at, at.dtype.type(np.inf))
-    is_last = np.concatenate((at[1:] != at[:-1], [True]))[: len(at)]
-    at = at[is_last][::-1]
-    place, own_place = np.searchsorted(values, at, side="left"), np.searchsorted(own, at, side="left")
-    upper, lower = at, np.where(place > 0, values[np.maximum(place, 1) - 1].astype(np.float64), np.nan)
-    predicted, hits = mass[-1] - mass[place], own_mass[-1] - own_mass[own_place]
-    if highest < np.inf:  # the candidate above all scores
-        with np.errstate(over="ignore"):
-            above = np.nextafter(highest, np.inf)
-        # A label without positives must not be predicted for a score above all training scores either.
-        upper = np.concatenate(([above if positives else np.inf], upper))
-        lower = np.concatenate(([highest], lower))
-        predicted, hits = np.concatenate(([0], predicted)), np.concatenate(([0], hits))
-    return LabelCuts(upper, lower, predicted, hits, positives, n_rows)
+    at = at[np.append(True, at[1:] != at[:-1])]
+    label, upper = at.real.astype(np.intp), -at.imag
+    behind = np.searchsorted(values, at, side="right")
+    predicted = behind - (np.cumsum(n_known) - n_known + labels)[label] - 1
+    hits = np.searchsorted(own, at, side="right") - (truth.indptr[:-1] + labels)[label] - 1
+    is_above = (upper == np.inf) & (predicted == 0)
+    lower = np.where(is_above, -np.inf, np.nan)
+    has_lower = predicted < n_known[label]
+    lower[has_lower] = -values.imag[behind[has_lower]]
+    # A label without positives must not be predicted for a score above all training scores either.
+    upper[is_above] = np.where(positives[label[is_above]] > 0, just_above(lower[is_above]), np.inf)
+    counts: tuple[NDArray[Any], ...] = predicted, hits, positives, n_known
+    if weights is not None:
+        counts = _weighed(columns, truth, weights, label, predicted)
+    return np.bincount(label), between(upper, lower), *counts
 
 
-def _weighed(scores: NDArray[Any], weights: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return scores in ascending order, and the weight of the scores before each position, (n + 1,)."""
-    order = np.argsort(scores, kind="stable")
-    return scores[order], np.concatenate([[0], np.cumsum(weights[order])])
+def _keys(labels: IntArray, scores: NDArray[Any]) -> NDArray[Any]:
+    """Return complex numbers that sort by label and then by score, so that one search finds scores of all labels."""
+    keys = np.empty(len(labels), dtype=np.result_type(scores, np.complex128))
+    keys.real, keys.imag = labels, scores
+    return keys
+
+
+def _weighed(
+    columns: NDArray[Any], truth: Any, weights: NDArray[Any], label: IntArray, n_predicted: IntArray
+) -> tuple[NDArray[Any], ...]:
+    """Return the weights of the samples that candidates predict, hits, positives, and samples with a known label."""
+    order = np.argsort(columns, axis=1, kind="stable")  # unknown cells come last
+    of_rows, is_own = weights[order], np.take_along_axis(as_dense(truth).T > 0, order, axis=1)
+    mass, own = (np.pad(np.cumsum(each, axis=1), ((0, 0), (1, 0))) for each in (of_rows, np.where(is_own, of_rows, 0)))
+    last = (~np.isnan(columns)).sum(axis=1)[label]
+    place = last - n_predicted
+    n_rows = np.array([weights[~np.isnan(column)].sum() for column in columns])
+    return mass[label, last] - mass[label, place], own[label, -1] - own[label, place], own[:, -1], n_rows
 
 
 def just_above(score: Any) -> Any:
@@ -122,53 +146,17 @@ def between(upper: NDArray[Any], lower: FloatArray) -> FloatArray:
     return np.where(np.isnan(lower), -np.inf, np.where(inside, halfway, upper))
 
 
-def _known_rows(truth: PartialLabels) -> Iterator[Any]:
-    """Return for each label the samples in which it is known: a mask (n_samples,), or all."""
-    unknown = truth.unknown
-    if unknown is None:
-        return repeat(slice(None), truth.labels.shape[1])
-    by_label = sparse.csc_array(unknown) if sparse.issparse(unknown) else unknown
-    return (~as_dense(by_label[:, [label]])[:, 0] for label in range(unknown.shape[1]))
+# Comparison of values with rounding, and of ratios of integers exactly.
 
-
-def _transposed(scores: NDArray[Any], block: slice) -> NDArray[Any]:
-    """Return a block of columns as rows, contiguous; copying tiles that fit the cache is three times as fast."""
-    matrix = scores[:, block]
-    columns = np.empty(matrix.shape[::-1], dtype=matrix.dtype)
-    for start in range(0, len(matrix), _TILE_ROWS):
-        rows = slice(start, start + _TILE_ROWS)
-        columns[:, rows] = matrix[rows].T
-    return columns
-
-
-@dataclass(frozen=True)
-class Cuts:
-    """The candidates of all labels, concatenated."""
-
-    start: IntArray  # (n_labels + 1,) first candidate of each label
-    thresholds: FloatArray
-    predicted: NDArray[Any]
-    hits: NDArray[Any]
-    positives: NDArray[Any]  # (n_labels,)
-
-    @classmethod
-    def of(cls, cuts: Iterable[LabelCuts]) -> Self:
-        """Join the candidates of the labels."""
-        upper, lower, predicted, hits, positives, _ = zip(*cuts, strict=True)
-        start = np.concatenate([[0], np.cumsum([len(part) for part in upper])])
-        thresholds = between(np.concatenate(upper), np.concatenate(lower))
-        return cls(start, thresholds, np.concatenate(predicted), np.concatenate(hits), np.array(positives))
-
-    def best_of_each_label(self, gain: NDArray[Any]) -> IntArray:
-        """Return, for each label, the candidate with the largest gain; ties go to the fewest predicted samples."""
-        largest = np.maximum.reduceat(gain, self.start[:-1])
-        best = np.flatnonzero(gain == np.repeat(largest, np.diff(self.start)))
-        return best[np.searchsorted(best, self.start[:-1])]
-
-
-# Exact comparison of ratios of integers.
+EQUAL = 1e-12  # values that differ by less count as equal: sums of thousands of quotients are not exact
 
 _LARGEST = 2**62
+
+
+def first_largest(values: FloatArray) -> int:
+    """Return the place of the first value that is the largest, up to rounding; a NaN is none, unless all are."""
+    largest = np.fmax.reduce(values)
+    return 0 if np.isnan(largest) else int(np.flatnonzero(values >= largest - EQUAL)[0])
 
 
 def as_exact(*arrays: NDArray[Any], factor: int) -> tuple[NDArray[Any], ...]:

@@ -12,8 +12,8 @@ from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.counts import Counts
 from nearlabel.metrics.inputs import blank_scores
 from nearlabel.models.decision import cut
-from nearlabel.thresholds._cuts import between, just_above
-from nearlabel.thresholds._global import EQUAL, GlobalCut, first_largest
+from nearlabel.thresholds._cuts import EQUAL, between, first_largest, just_above
+from nearlabel.thresholds._global import GlobalCut
 from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._per_label import SCut
 from nearlabel.thresholds._strategy import OF_EXAMPLES, OF_LABELS, ByThresholds, Objective, ThresholdStrategy

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.thresholds._cuts import Cuts, as_exact, label_cuts
+from nearlabel.thresholds._cuts import Cuts, as_exact
 from nearlabel.thresholds._strategy import check_beta, checked_rows
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_integer
@@ -187,8 +187,7 @@ def micro_pr_frontier(scores: MatrixLike, y: MatrixLike, sample_weight: Any = No
     >>> frontier.precision.round(2).tolist(), frontier.recall.round(2).tolist()
     ([1.0, 0.67, 0.5], [0.33, 0.67, 1.0])
     """
-    matrix, truth, weights = checked_rows(scores, y, sample_weight)
-    vertices = _hulls(Cuts.of(label_cuts(matrix, truth, weights)))
+    vertices = _hulls(Cuts.of(*checked_rows(scores, y, sample_weight)))
     hits, chosen, slopes = _edges(vertices)
     first = vertices.start[:-1]
     edges = np.ones(len(slopes), dtype=np.bool_)
@@ -260,12 +259,11 @@ def macro_pr_frontier(scores: MatrixLike, y: MatrixLike, sample_weight: Any = No
     >>> frontier.precision.round(2).tolist(), frontier.recall.round(2).tolist()
     ([0.67, 0.5], [0.75, 1.0])
     """
-    cuts = list(label_cuts(*checked_rows(scores, y, sample_weight)))
-    vertices = _hulls(Cuts.of(cuts))
-    optima = [_optima(vertices, label) for label in range(len(cuts))]
+    vertices = _hulls(Cuts.of(*checked_rows(scores, y, sample_weight)))
+    optima = [_optima(vertices, label) for label in range(len(vertices.positives))]
     has_points = any(vertices.positives > 0)
     beta = np.unique(np.concatenate([optimum.largest_beta for optimum in optima])) if has_points else np.empty(0)
-    known = [optimum for optimum, of_label in zip(optima, cuts, strict=True) if of_label.n_rows]
+    known = [optimum for optimum, n_rows in zip(optima, vertices.n_rows, strict=True) if n_rows]
     sums = np.zeros((2, len(beta)))
     for optimum in known:
         at = np.searchsorted(optimum.largest_beta, beta)
@@ -340,4 +338,5 @@ def _hulls(cuts: Cuts) -> Cuts:
             break
         kept = kept[np.concatenate([[True], ~below, [True]])]
     start = np.searchsorted(label[kept], np.arange(len(cuts.positives) + 1))
-    return Cuts(start, cuts.thresholds[kept], cuts.predicted[kept], cuts.hits[kept], cuts.positives)
+    of_candidates = {name: getattr(cuts, name)[kept] for name in ("thresholds", "predicted", "hits")}
+    return replace(cuts, start=start, **of_candidates)

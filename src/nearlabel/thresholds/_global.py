@@ -13,14 +13,13 @@ from nearlabel.metrics import Metric, MetricLike
 from nearlabel.metrics.counts import Counts
 from nearlabel.metrics.inputs import blank_scores, known_weight
 from nearlabel.models.decision import cut
-from nearlabel.thresholds._cuts import between, just_above
+from nearlabel.thresholds._cuts import between, first_largest, just_above
 from nearlabel.thresholds._strategy import ALL, ByThresholds, Objective
 from nearlabel.utils.naming import registered
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import row_blocks
 
-EQUAL = 1e-12  # values that differ by less count as equal: sums of thousands of quotients are not exact
 _BYTES_PER_CELL = 150  # of all temporary arrays of a sweep
 _MOST_TRIED = 200  # thresholds, for a metric that is no ratio of counts
 
@@ -100,12 +99,6 @@ def values_at(
         return objective.sign * np.array(values)
     sweep = _sweep_total if objective.groups == "in_total" else _sweep_groups
     return objective.combine(sweep(candidates, objective, scores, truth, weights))
-
-
-def first_largest(values: FloatArray) -> int:
-    """Return the place of the first value that is the largest, up to rounding; a NaN is none, unless all are."""
-    largest = np.fmax.reduce(values)
-    return 0 if np.isnan(largest) else int(np.flatnonzero(values >= largest - EQUAL)[0])
 
 
 def _candidates(scores: NDArray[Any], labels: Matrix) -> FloatArray:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nearlabel.metrics import CATALOGUE, Metric
 from nearlabel.metrics.counts import beta_terms
-from nearlabel.thresholds._cuts import Cuts, as_exact, first_largest_ratio, label_cuts
+from nearlabel.thresholds._cuts import Cuts, as_exact, first_largest_ratio
 from nearlabel.thresholds._strategy import ALL, ByThresholds, Objective, check_beta
 from nearlabel.utils.naming import registered
 from nearlabel.utils.targets import PartialLabels
@@ -87,7 +87,7 @@ class MicroFOptimum(ByThresholds):
         return metric is CATALOGUE["micro_f1"] and self.beta == 1
 
     def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
-        cuts = Cuts.of(label_cuts(scores, truth, weights))
+        cuts = Cuts.of(scores, truth, weights)
         gains, costs, constant = micro_f_terms(cuts, self.beta)
         largest = [np.maximum.reduceat(terms, cuts.start[:-1]).sum().item() for terms in (gains, costs)]
         a, b = as_exact(gains, costs, factor=2 * int(max(largest[0], constant + largest[1])))
@@ -181,7 +181,7 @@ class PillaiAscent(ByThresholds):
         return Objective.given("micro_fbeta", self.beta, ALL)
 
     def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
-        cuts = Cuts.of(label_cuts(scores, truth, weights, every=True))
+        cuts = Cuts.of(scores, truth, weights, every=True)
         ascent = _Ascent(cuts, self.beta)
         self.n_scans_ = 0
         while True:

@@ -16,8 +16,7 @@ from nearlabel.metrics import CATALOGUE, Metric, MetricLike
 from nearlabel.metrics.counts import Counts, fbeta, mean
 from nearlabel.metrics.inputs import blank_scores
 from nearlabel.models.decision import cut
-from nearlabel.thresholds._cuts import label_cuts
-from nearlabel.thresholds._global import first_largest
+from nearlabel.thresholds._cuts import EQUAL, Cuts
 from nearlabel.thresholds._strategy import OF_LABELS, ByThresholds, Objective, check_beta, label_counts
 from nearlabel.utils.naming import registered
 from nearlabel.utils.targets import PartialLabels
@@ -96,20 +95,17 @@ class SCut(ByThresholds):
         return callable(self.metric) and not listed
 
     def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
-        thresholds, values, sizes = np.empty((3, scores.shape[1]))
-        every = self._of_counts  # nothing is known about it: any threshold can be the best
-        for label, cuts in enumerate(label_cuts(scores, truth, weights, every=every)):
-            sizes[label] = cuts.n_rows
-            if not cuts.n_rows:
-                thresholds[label], values[label] = np.inf, np.nan
-                continue
-            value = self._values(cuts.hits, cuts.predicted, cuts.positives, cuts.n_rows)
-            # The first of the best: the fewest predicted samples. Sums of fractional weights are rounded.
-            best = value.argmax() if weights is None or weights.dtype.kind == "i" else first_largest(value)
-            thresholds[label], values[label] = cuts.thresholds[best], value[best]
-        self.thresholds_ = thresholds
-        self.objectives_ = values if self._of_counts else np.abs(values)
-        self.objective_ = self._mean(self.objectives_, sizes)
+        # Nothing is known about a user's function: any threshold can be the best.
+        cuts = Cuts.of(scores, truth, weights, every=self._of_counts)
+        known = cuts.n_rows > 0
+        values = self._values_of_user(cuts) if self._of_counts else self._values_of(cuts)
+        # The first of the best: the fewest predicted samples. Sums of fractional weights are rounded.
+        is_rounded = weights is not None and weights.dtype.kind == "f"
+        best = cuts.best_of_each_label(values, slack=EQUAL if is_rounded else 0)
+        self.thresholds_ = cuts.thresholds[best]
+        of_labels = np.where(known, values[best], np.nan)
+        self.objectives_ = of_labels if self._of_counts else np.abs(of_labels)
+        self.objective_ = self._mean(self.objectives_, cuts.n_rows)
 
     def _mean(self, values: FloatArray, sizes: FloatArray) -> float:
         """Return the mean over labels with a known cell; for the Hamming loss, over cells."""
@@ -117,11 +113,24 @@ class SCut(ByThresholds):
         is_of_cells = objective is not None and objective.groups == "in_total"
         return mean(values[known], sizes[known] / sizes.max() if is_of_cells else None)
 
-    def _values(self, hits: Any, predicted: Any, positives: Any, total: Any) -> FloatArray:
-        """Return the value of each threshold of a label; larger is better."""
+    def _values_of(self, cuts: Cuts) -> FloatArray:
+        """Return the value of each threshold of all labels, larger is better; of any size where no sample is known."""
         objective = self._objective()
-        if objective is not None:
-            return objective.combine(objective.parts(Counts(hits, predicted, np.full(len(hits), positives), total)))
+        assert objective is not None
+        positives, n_rows = map(cuts.of_each, (cuts.positives, np.where(cuts.n_rows > 0, cuts.n_rows, 1)))
+        return objective.combine(objective.parts(Counts(cuts.hits, cuts.predicted, positives, n_rows)))
+
+    def _values_of_user(self, cuts: Cuts) -> FloatArray:
+        """Return the values of a user's function, label by label; 0 where no sample is known."""
+        values = np.zeros(len(cuts.thresholds))
+        for label in np.flatnonzero(cuts.n_rows):
+            of_label = slice(*cuts.start[label : label + 2])
+            total = cuts.positives[label], cuts.n_rows[label]
+            values[of_label] = self._ask_user(cuts.hits[of_label], cuts.predicted[of_label], *total)
+        return values
+
+    def _ask_user(self, hits: Any, predicted: Any, positives: Any, total: Any) -> FloatArray:
+        """Return the value of each threshold of a label by the user's function."""
         of_counts: Any = self.metric
         values = np.asarray(of_counts(hits, predicted, positives, total), dtype=np.float64)
         if values.shape != hits.shape or np.isnan(values).any():
@@ -137,7 +146,7 @@ class SCut(ByThresholds):
         sizes = np.broadcast_to(counts.size, counts.true.shape)
         of_labels = zip(counts.hits, counts.predicted, counts.true, sizes, strict=True)
         return float(
-            np.mean([self._values(np.array([h]), np.array([p]), t, size) for h, p, t, size in of_labels if size])
+            np.mean([self._ask_user(np.array([h]), np.array([p]), t, size) for h, p, t, size in of_labels if size])
         )
 
 

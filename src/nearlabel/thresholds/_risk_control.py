@@ -9,17 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nearlabel.thresholds._risk_bounds import (
-    EQUAL,
-    ScoreShift,
-    allowed_in_expectation,
-    hoeffding_bentkus,
-    hoeffding_width,
-    largest_cut,
-    n_accepted,
-    risk_at_most,
-    score_shift,
-)
+from nearlabel.thresholds import _risk_bounds
 from nearlabel.thresholds._strategy import ByThresholds, checked_scores
 from nearlabel.utils.naming import registered
 from nearlabel.utils.targets import PartialLabels
@@ -164,7 +154,7 @@ class RiskControl(ByThresholds):
             return sentence
         return f"With {100 * self.confidence:g} % confidence: {lower_first(sentence)}"
 
-    def score_shift(self, scores: MatrixLike) -> ScoreShift:
+    def score_shift(self, scores: MatrixLike) -> _risk_bounds.ScoreShift:
         """Compare the scores of new samples with those of calibration: other data invalidate the guarantee.
 
         Parameters
@@ -174,7 +164,7 @@ class RiskControl(ByThresholds):
 
         Returns
         -------
-        ScoreShift
+        _risk_bounds.ScoreShift
             The result of `nearlabel.thresholds.score_shift` for the highest scores of the samples.
 
         Raises
@@ -183,7 +173,7 @@ class RiskControl(ByThresholds):
             If the scores are malformed, have no rows, or have another number of labels than in `fit`.
         """
         matrix = self._checked_like_fit(scores)
-        return score_shift(self.top_scores_, matrix.max(axis=1))
+        return _risk_bounds.score_shift(self.top_scores_, matrix.max(axis=1))
 
     def _check_parameters(self) -> None:
         check_choice("measure", self.measure, PROMISED_MEASURES)
@@ -238,10 +228,11 @@ class RiskControl(ByThresholds):
         if n == 0:
             return _Cut(-np.inf, np.nan, np.nan, 0)
         if self.confidence is None:
-            at, lost = largest_cut(misses.passed, misses.weights, allowed_in_expectation(n, alpha))
+            allowed = _risk_bounds.allowed_in_expectation(n, alpha)
+            at, lost = _risk_bounds.largest_cut(misses.passed, misses.weights, allowed)
             return _Cut(at, lost / n, (lost + 1) / (n + 1), n)
-        width = hoeffding_width(n, 1 - self.confidence)
-        at, lost = largest_cut(misses.passed, misses.weights, n * (alpha - width))
+        width = _risk_bounds.hoeffding_width(n, 1 - self.confidence)
+        at, lost = _risk_bounds.largest_cut(misses.passed, misses.weights, n * (alpha - width))
         return _Cut(at, lost / n, lost / n + width, n)
 
     def _test_precision(self, scores: NDArray[Any], truth: PartialLabels, offsets: FloatArray) -> None:
@@ -250,13 +241,13 @@ class RiskControl(ByThresholds):
         cuts = np.append(np.inf, self._checked_grid(scores))  # the first is taken if none passes
         rows = _rows_known_in_full(truth)
         losses = _wrong_shares(scores, truth.labels, rows, cuts[:, np.newaxis] + offsets)
-        p_values = hoeffding_bentkus(losses[1:], len(rows), 1 - self.level)
-        n_passed = n_accepted(p_values, 1 - self.confidence)
+        p_values = _risk_bounds.hoeffding_bentkus(losses[1:], len(rows), 1 - self.level)
+        n_passed = _risk_bounds.n_accepted(p_values, 1 - self.confidence)
         lost = float(losses[n_passed])
         self.thresholds_ = cuts[n_passed] + offsets
         predicts = bool((scores >= self.thresholds_).any())
         self.n_calibration_, self.risk_ = len(rows), lost / len(rows)
-        self.bound_ = risk_at_most(lost, len(rows), 1 - self.confidence) if n_passed or predicts else 0.0
+        self.bound_ = _risk_bounds.risk_at_most(lost, len(rows), 1 - self.confidence) if n_passed or predicts else 0.0
         if n_passed == 0:
             warnings.warn(
                 f"No threshold of the grid meets the guarantee on {len(rows)} samples, so"
@@ -266,7 +257,7 @@ class RiskControl(ByThresholds):
             )
 
     def _warn_unless_kept(self, bounds: ArrayLike, consequence: str) -> None:
-        if not (np.asarray(bounds) <= (1 - self.level) * (1 + EQUAL)).all():
+        if not (np.asarray(bounds) <= (1 - self.level) * (1 + _risk_bounds.EQUAL)).all():
             warnings.warn(
                 f"Too few samples with labels for the guarantee of {self.level:g}, so {consequence}."
                 " Hint: more samples, or a lower level.",

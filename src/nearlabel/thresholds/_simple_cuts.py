@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from nearlabel.metrics import MetricLike
 from nearlabel.metrics.inputs import blank_scores
 from nearlabel.models.decision import top_labels
-from nearlabel.thresholds._cuts import label_cuts
-from nearlabel.thresholds._global import first_largest, values_at
+from nearlabel.thresholds._cuts import Cuts, first_largest
+from nearlabel.thresholds._global import values_at
 from nearlabel.thresholds._strategy import ALL, ByThresholds, Objective, ThresholdStrategy
 from nearlabel.utils.naming import registered
 from nearlabel.utils.targets import PartialLabels
@@ -154,11 +154,9 @@ class PCut(ByThresholds):
         if not self.per_label:
             scores, truth = scores.reshape(-1, 1), _in_one_column(truth)
             weights = None if weights is None else np.repeat(weights, self.n_labels_)
-        thresholds = [
-            cuts.thresholds[np.abs(cuts.predicted - self.factor * cuts.positives).argmin()]
-            for cuts in label_cuts(scores, truth, weights, every=True)
-        ]
-        self.thresholds_ = np.broadcast_to(thresholds, self.n_labels_).astype(np.float64)
+        cuts = Cuts.of(scores, truth, weights, every=True)
+        best = cuts.best_of_each_label(-np.abs(cuts.predicted - self.factor * cuts.of_each(cuts.positives)))
+        self.thresholds_ = np.broadcast_to(cuts.thresholds[best], self.n_labels_).copy()
 
 
 def _in_one_column(truth: PartialLabels) -> PartialLabels:

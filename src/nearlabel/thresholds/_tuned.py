@@ -12,23 +12,15 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.updates import updated_part
-from nearlabel.thresholds._cross_val import HoldsRowsOut, rows_of_params
+from nearlabel.thresholds import _updates
+from nearlabel.thresholds._cross_val import HeldOutScores, HoldsRowsOut, rows_of_params
 from nearlabel.thresholds._fixed import WithThresholds
 from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._risk_control import RiskControl, lower_first
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights, checked_scores, counted_rows
-from nearlabel.thresholds._updates import (
-    as_given,
-    can_be_updated,
-    choosing_together,
-    forget,
-    partial_fit,
-    retune,
-    warn_if_stale,
-)
 from nearlabel.utils.estimators import available_if
 from nearlabel.utils.targets import PartialLabels
-from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 
 _MOST_FOLDS_JUDGED = 100  # each is one more run of the strategy
 
@@ -175,17 +167,17 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         groups = self._groups(y.shape[0], routed, direct)
         estimator = self.estimator
         if self.cv != "prefit":
-            estimator = choosing_together(estimator, self._new_strategy())
+            estimator = _updates.choosing_together(estimator, self._new_strategy())
         held_out = self._score_rows(estimator, X, y, routed, groups, refit=self.refit)
         self._can_promise = held_out.unseen and groups is None
-        folds = _Folds(held_out.rows, held_out.scores, y, routed.strategy.fit)
-        self.strategy_ = folds.learnt(self._new_strategy())
-        as_given(self.estimator_)
+        folds = _Folds(self._new_strategy(), held_out, y, routed.strategy.fit)
+        self.strategy_ = folds.learnt()
+        _updates.as_given(self.estimator_)
         self._take_from(self.strategy_, "thresholds_", "objective_")
         self.thresholds_stale_ = False
         self._tuned_on_rows_alone = groups is None and not routed.strategy.fit
         judges = not np.isnan(getattr(self.strategy_, "objective_", np.nan))
-        self.cv_results_ = folds.judged(self._new_strategy()) if judges else {}
+        self.cv_results_ = folds.judged() if judges else {}
 
     @property
     def promise_(self) -> str:
@@ -202,9 +194,9 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
             return f"No longer valid, because samples were added or removed: {lower_first(promise)}"
         return promise if self._can_promise else f"Approximately: {lower_first(promise)}"
 
-    partial_fit = available_if(can_be_updated)(partial_fit)
-    forget = available_if(can_be_updated)(forget)
-    retune = available_if(can_be_updated)(retune)
+    partial_fit = available_if(_updates.can_be_updated)(_updates.partial_fit)
+    forget = available_if(_updates.can_be_updated)(_updates.forget)
+    retune = available_if(_updates.can_be_updated)(_updates.retune)
 
     @property
     def changes_(self) -> dict[str, Any]:
@@ -216,7 +208,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         return MicroFOptimum() if self.strategy is None else clone(self.strategy)
 
     def _decide(self, scores: NDArray[Any]) -> Matrix:
-        warn_if_stale(self)
+        _updates.warn_if_stale(self)
         return self.strategy_.predict(scores)
 
     @property
@@ -238,37 +230,41 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
 class _Folds:
     """Scores of the validation samples of each fold, and strategies that learn from them."""
 
-    def __init__(self, rows: list[IntArray], scores: list[NDArray[Any]], y: Matrix, params: dict[str, Any]) -> None:
-        self.rows = np.concatenate(rows)
-        self.fold = np.repeat(np.arange(len(rows)), [len(part) for part in rows])
-        self.scores = checked_scores(scores[0] if len(scores) == 1 else np.vstack(scores))
+    def __init__(self, strategy: ThresholdStrategy, held_out: HeldOutScores, y: Matrix, params: dict[str, Any]) -> None:
+        self.strategy, self.params = strategy, params
+        self.rows = np.concatenate(held_out.rows)
+        self.fold = np.repeat(np.arange(len(held_out.rows)), [len(part) for part in held_out.rows])
+        self.scores = checked_scores(held_out.scores[0] if len(held_out.scores) == 1 else np.vstack(held_out.scores))
         self.truth = PartialLabels.of(y)
-        self.params = params
-
-    def learnt(self, strategy: ThresholdStrategy, places: Any = slice(None)) -> ThresholdStrategy:
-        """Fit a strategy to all scored samples or to some of them."""
-        if self._are_checked_for(strategy):
+        # A user's class may have methods and metadata of its own.
+        self.takes_checked = strategy._is_ours and set(params) <= {"sample_weight"}
+        if self.takes_checked:
             strategy._check_parameters()
-            return strategy._fit_checked(*counted_rows(*self._pooled(places)))
-        scores, truth, _ = self._pooled(places)
-        return strategy.fit(scores, truth.with_nan(), **self._params(places))
 
-    def judged(self, strategy: ThresholdStrategy) -> dict[str, Any]:
+    def learnt(self, places: Any = slice(None)) -> ThresholdStrategy:
+        """Fit a clone of the strategy to all scored samples or to some of them."""
+        strategy: ThresholdStrategy = clone(self.strategy)
+        scores, truth, params = self._pooled(places)
+        if self.takes_checked:
+            return strategy._fit_checked(*counted_rows(scores, truth, params.get("sample_weight")))
+        return strategy.fit(scores, truth.with_nan(), **params)
+
+    def judged(self) -> dict[str, Any]:
         """Return the metric on each fold, with thresholds tuned on the other folds."""
         n_folds = self.fold[-1] + 1
         if n_folds == 1 or n_folds > _MOST_FOLDS_JUDGED:
             return {}
-        tuned = [clone(strategy) for _ in range(n_folds)]
-        reached, predicted = np.full(n_folds, np.nan), np.empty(self.scores.shape, dtype=np.int64)
-        for fold, one in enumerate(tuned):
+        tuned, reached = [], np.full(n_folds, np.nan)
+        predicted = np.empty(self.scores.shape, dtype=np.int64)
+        for fold in range(n_folds):
             judged = self.fold == fold
             others = ~np.isin(self.rows, self.rows[judged])
             if not (self._counts(judged) and self._counts(others)):
                 return {}
-            self.learnt(one, others)
-            predicted[judged], reached[fold] = self._decided(one, judged)
-        _, truth, sample_weight = self._pooled(slice(None))
-        weights = check_weights(sample_weight, truth.labels)
+            tuned.append(self.learnt(others))
+            predicted[judged], reached[fold] = self._decided(tuned[-1], judged)
+        _, truth, params = self._pooled(slice(None))
+        weights = check_weights(params.get("sample_weight"), truth.labels)
         results: dict[str, Any] = {
             "test_objective": reached,
             "mean_test_objective": float(reached.mean()),
@@ -281,22 +277,18 @@ class _Folds:
 
     def _decided(self, strategy: ThresholdStrategy, places: Any) -> tuple[NDArray[Any], float]:
         """Return the label sets of some samples by a fitted strategy, and the value that they reach."""
-        scores, truth, sample_weight = self._pooled(places)
-        if self._are_checked_for(strategy):
+        scores, truth, params = self._pooled(places)
+        if self.takes_checked:
             predicted = strategy._decide(scores)
-            return predicted, strategy._reached(truth, predicted, check_weights(sample_weight, truth.labels))
-        return strategy.predict(scores), strategy.score(scores, truth.with_nan(), **self._params(places))
+            weights = check_weights(params.get("sample_weight"), truth.labels)
+            return predicted, strategy._reached(truth, predicted, weights)
+        return strategy.predict(scores), strategy.score(scores, truth.with_nan(), **params)
 
-    def _are_checked_for(self, strategy: ThresholdStrategy) -> bool:
-        """Return whether a strategy takes checked data; a user's class may have methods and metadata of its own."""
-        return strategy._is_ours and set(self.params) <= {"sample_weight"}
-
-    def _pooled(self, places: Any) -> tuple[NDArray[Any], PartialLabels, Any]:
-        """Return scores, label sets and weights of some of the scored samples."""
-        return self.scores[places], self.truth.rows(self.rows[places]), self._params(places).get("sample_weight")
-
-    def _params(self, places: Any = slice(None)) -> dict[str, Any]:
-        return rows_of_params(self.params, self.rows[places], self.truth.labels.shape[0])
+    def _pooled(self, places: Any) -> tuple[NDArray[Any], PartialLabels, dict[str, Any]]:
+        """Return scores, label sets and metadata of some of the scored samples."""
+        rows = self.rows[places]
+        params = rows_of_params(self.params, rows, self.truth.labels.shape[0])
+        return self.scores[places], self.truth.rows(rows), params
 
     def _counts(self, places: Any) -> bool:
         """Return whether some sample has weight and a known cell."""

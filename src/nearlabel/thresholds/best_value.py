@@ -33,7 +33,8 @@ class BestThresholds:
         self._truth, self._metric, self._strategy = PartialLabels.of(labels), metric, strategy
         self._evaluation = Evaluation.of(labels, [metric])
         self._is_reached = self._truth.unknown is None and strategy._reaches(metric)
-        if strategy._is_ours:
+        self._is_ours = strategy._is_ours
+        if self._is_ours:
             strategy._check_parameters()
 
     def tuned(self, scores: FloatArray, rows: Any = None) -> tuple[ThresholdStrategy, float]:
@@ -41,7 +42,7 @@ class BestThresholds:
         strategy, truth = clone(self._strategy), self._truth
         if rows is not None:
             scores, truth = scores[rows], truth.rows(rows)
-        if not strategy._is_ours:
+        if not self._is_ours:
             strategy.fit(scores, truth.with_nan())
         elif truth.unknown is None:
             strategy._fit_checked(scores, truth, None)
@@ -53,7 +54,7 @@ class BestThresholds:
 
     def decided(self, strategy: ThresholdStrategy, scores: FloatArray) -> Matrix:
         """Return the label sets of checked scores by a fitted strategy."""
-        if strategy._is_ours:
+        if self._is_ours:
             return strategy._decide(scores)
         return check_predicted(strategy.predict(scores), (scores.shape[0], scores.shape[1]))
 
