@@ -40,7 +40,6 @@ def test_table_and_figure(nearlabel, tmp_path):
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.long
 def test_json_is_all_that_is_printed(nearlabel, tmp_path, monkeypatch):
     """With --format json standard output is JSON from end to end; the figure lies in the usual place."""
     monkeypatch.chdir(tmp_path)
