@@ -79,40 +79,34 @@ def _cuts_of(columns: NDArray[Any], truth: Any, weights: Any, *, every: bool) ->
 
     `columns` (n_labels, n_samples) are scores, NaN where a label is unknown; `truth` (n_samples, n_labels) is CSC.
     """
-    columns, labels = np.ascontiguousarray(columns), np.arange(len(columns))
+    negated = -np.ascontiguousarray(columns)  # so that sorting puts large scores first, and unknown cells last
+    ordered = np.sort(negated, axis=1)
+    n_known = np.count_nonzero(~np.isnan(ordered), axis=1)
+    carriers = np.split(truth.indices, truth.indptr[1:-1])
+    own = [np.sort(of_label[rows]) for of_label, rows in zip(negated, carriers, strict=True)]
     positives = np.diff(truth.indptr).astype(np.int64)
-    # Each label gets one more sample, of score infinity, for the candidate that predicts none, or those of infinity.
-    ordered = np.insert(np.sort(-columns, axis=1), 0, -np.inf, axis=1)  # largest scores first, unknown cells last
-    known = ~np.isnan(ordered)
-    n_known = known.sum(axis=1) - 1
-    values = _keys(np.repeat(labels, n_known + 1), ordered[known])
-    of_own = np.repeat(labels, positives)
-    own_scores = np.insert(-columns[of_own, truth.indices], truth.indptr[:-1], -np.inf)
-    own = np.sort(_keys(np.repeat(labels, positives + 1), own_scores))
 
-    at = values if every else own
-    at = at[np.append(True, at[1:] != at[:-1])]
-    label, upper = at.real.astype(np.intp), -at.imag
-    behind = np.searchsorted(values, at, side="right")
-    predicted = behind - (np.cumsum(n_known) - n_known + labels)[label] - 1
-    hits = np.searchsorted(own, at, side="right") - (truth.indptr[:-1] + labels)[label] - 1
+    searched = zip(ordered, n_known, strict=True)
+    kept = [of_label[:n] for of_label, n in searched] if every else own
+    # Minus infinity stands for the candidate that predicts no samples, or those of score infinity.
+    reached = [np.append(-np.inf, scores) for scores in kept]
+    candidates = [scores[np.append(True, scores[1:] != scores[:-1])] for scores in reached]
+    predicted, hits = (
+        np.concatenate([np.searchsorted(*pair, side="right") for pair in zip(scores, candidates, strict=True)])
+        for scores in (ordered, own)
+    )
+    sizes = np.array(list(map(len, candidates)))
+    label, upper = np.repeat(np.arange(len(sizes)), sizes), -np.concatenate(candidates)
     is_above = (upper == np.inf) & (predicted == 0)
     lower = np.where(is_above, -np.inf, np.nan)
     has_lower = predicted < n_known[label]
-    lower[has_lower] = -values.imag[behind[has_lower]]
+    lower[has_lower] = -ordered[label[has_lower], predicted[has_lower]]
     # A label without positives must not be predicted for a score above all training scores either.
     upper[is_above] = np.where(positives[label[is_above]] > 0, just_above(lower[is_above]), np.inf)
     counts: tuple[NDArray[Any], ...] = predicted, hits, positives, n_known
     if weights is not None:
         counts = _weighed(columns, truth, weights, label, predicted)
-    return np.bincount(label), between(upper, lower), *counts
-
-
-def _keys(labels: IntArray, scores: NDArray[Any]) -> NDArray[Any]:
-    """Return complex numbers that sort by label and then by score, so that one search finds scores of all labels."""
-    keys = np.empty(len(labels), dtype=np.result_type(scores, np.complex128))
-    keys.real, keys.imag = labels, scores
-    return keys
+    return sizes, between(upper, lower), *counts
 
 
 def _weighed(
