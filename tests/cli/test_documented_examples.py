@@ -14,7 +14,7 @@ from _commands import LISTED, shown
 from nearlabel.cli import _COMMANDS
 from nearlabel.datasets import Dataset, write_npz
 from nearlabel.experiments import METHODS, Plan
-from nearlabel.selection import methods as _methods
+from nearlabel.selection import specs
 
 ROOT = Path(__file__).parents[2]
 OF_PAGES = [
@@ -109,7 +109,7 @@ def small_world(monkeypatch, tmp_path):
     monkeypatch.setattr("nearlabel.experiments.Plan", small_plan)
     monkeypatch.setitem(OF_PAPERS["SmallPaper"].__init__.__globals__, "small", small)
     monkeypatch.setattr("nearlabel.papers.Paper", OF_PAPERS["SmallPaper"])
-    monkeypatch.setattr(_methods, "METHODS", {**METHODS, **dict.fromkeys(OF_PAPERS["SLOW"], METHODS["br"])})
+    monkeypatch.setattr(specs, "METHODS", {**METHODS, **dict.fromkeys(OF_PAPERS["SLOW"], METHODS["br"])})
     monkeypatch.chdir(tmp_path)
     songs = small("songs")
     lines = ["id,title,a,b,c,d,mood_calm,mood_sad,mood_wild"]

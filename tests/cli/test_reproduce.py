@@ -8,7 +8,7 @@ import pytest
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import METHODS
 from nearlabel.papers import Paper, paper_names
-from nearlabel.selection import methods as _methods
+from nearlabel.selection import specs
 
 
 def small(name, subset="all"):
@@ -46,7 +46,7 @@ def small_papers(monkeypatch, tmp_path):
     monkeypatch.setattr("nearlabel.papers.Paper", SmallPaper)
     # What is tested is what is printed of records: slow methods, whose tests are elsewhere, are stood in for.
     standing_in = dict.fromkeys(SLOW, METHODS["br"])
-    monkeypatch.setattr(_methods, "METHODS", {**METHODS, **standing_in})
+    monkeypatch.setattr(specs, "METHODS", {**METHODS, **standing_in})
     monkeypatch.chdir(tmp_path)
 
 
