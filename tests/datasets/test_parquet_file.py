@@ -38,6 +38,7 @@ MANY = {
 OPTIONS = {"labels_column": "t", "categorical": ["c"], "text": ["s"], "dates": ["d"]}
 
 
+@pytest.mark.long
 def test_in_a_process_of_its_own(write):
     """The same cells, also over several groups of rows, and of rows that nobody reads to the end."""
     path = write(MANY, row_group_size=2)

@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from conftest import long_after
 from fuzz.estimator_checks import check
 from fuzz.estimator_models import MODELS, OTHERS
 from fuzz.estimator_problems import CONTAINERS, LABEL_CONTAINERS, Problem, problem
@@ -61,7 +62,7 @@ PLANTED = """
 """
 
 
-@pytest.mark.parametrize("seed", range(70))
+@pytest.mark.parametrize("seed", long_after(35, range(70)))
 def test_an_estimator_keeps_its_promises(seed):
     """Right, or a clear error; the same from all containers, threads and copies; input unchanged."""
     assert not attempt(seed, processes=False).startswith("WRONG")

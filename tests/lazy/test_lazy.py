@@ -370,12 +370,12 @@ def test_parameters_are_checked_when_they_are_used():
         model.set_params(majority="typo").predict(np.eye(3))
 
 
-@pytest.mark.long
 def test_numpy_numbers_are_numbers():
     """A smoothing of numpy's float32, as a grid may give it, is taken."""
     assert MLkNN(np.int64(2), smoothing=np.float32(0.5)).fit(np.eye(5), np.eye(5, dtype=int)).prior_.shape == (5,)
 
 
+@pytest.mark.long
 def test_a_failing_check_says_what_was_expected():
     """The public check of the contract names the check and its sentence."""
 

@@ -143,6 +143,7 @@ def test_several_data_sets(run_of_many):
     assert page.count("The data were not found") == 2 * 6  # their figures, and the findings in them
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_no_figures")
 def test_findings_in_the_data(digits_facts, evil_facts, run_of_one, run_of_many):
     """A table with headings for rows and columns; without data it says so."""

@@ -302,7 +302,6 @@ def test_one_row():
     assert RankSVM().fit([[1.0, 2.0]], [[1, 0]]).predict([[0.0, 0.0]]).tolist() == [[1, 0]]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_linear_kernel_is_shift_invariant(container):
     """Rows moved far away are ranked as before, however they are stored."""
@@ -316,6 +315,7 @@ def test_linear_kernel_is_shift_invariant(container):
     )
 
 
+@pytest.mark.long
 def test_storage_changes_no_bit():
     """Dense rows of either order and sparse ones give the same bits with every kernel, also for gamma="scale"."""
     X, Y = np.abs(np.random.default_rng(0).normal(size=(30, 5))), np.eye(30, 5, dtype=int)[::-1]

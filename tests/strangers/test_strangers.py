@@ -52,6 +52,7 @@ def test_an_entry_with_another_number_of_failures_is_found(planted, count):
     assert problem.startswith(f"ledger: {count} failures expected, 1 found: the message is ours")
 
 
+@pytest.mark.long
 def test_an_entry_that_no_longer_occurs_is_found(planted):
     """None of its failures is there."""
     gone = Difference("planted", "mended long ago", 1, says="*no such words*")
@@ -61,11 +62,13 @@ def test_an_entry_that_no_longer_occurs_is_found(planted):
     assert run.problems(planted, [MESSAGE, NUMBER, gone], thin=True) == []
 
 
+@pytest.mark.long
 def test_tests_that_never_ask_us_are_not_counted(planted):
     """Three ask, one of them passes."""
     assert run.row_of(suites.Suite("planted", "planted", ()), planted) == "| planted | 3 | 1 | 2 |\n"
 
 
+@pytest.mark.long
 def test_a_suite_that_never_asks_us_is_found(planted):
     """Else a shim that stands in for nothing would pass for ever."""
     silent = {test: dict(result, answered=False, outcome="passed") for test, result in planted.items()}
