@@ -31,14 +31,14 @@ test-long: $(BIN)/python  ## run the others: whole products of parameters, paper
 	$(BIN)/python -m pytest --numprocesses $(LONG_WORKERS) --dist loadfile --each-value $(LONG) -m "long and not slow"
 
 # Tests of what no library's version changes; they run with the newest libraries.
-ONCE = files/test_leftovers fuzz/test_round_trips strangers/test_strangers test_text_encoding lazy/test_leave_one_out rivals/test_boosting test_mutants cli/test_reproduce cli/test_documented_examples test_docs test_docstrings test_layers test_top_level
+ONCE = files/test_leftovers.py fuzz/test_round_trips.py test_text_encoding.py lazy/test_leave_one_out.py rivals/test_boosting.py test_mutants.py cli/test_reproduce.py cli/test_documented_examples.py test_docs.py test_docstrings.py test_layers.py test_top_level.py test_house.py test_names.py test_release.py faults papers strangers
 
 install-oldest:  ## install the oldest libraries that are supported
 	$(MAKE) .venv-oldest/bin/python VENV=.venv-oldest
 	.venv-oldest/bin/python -m pip --disable-pip-version-check --quiet install --constraint=tests/oldest.txt --editable '.[test]'
 
 test-oldest:  ## ordinary tests with the oldest libraries that are supported: of products of parameters one in forty
-	PYTEST_ADDOPTS="--one-in 40 $(ONCE:%=--ignore=tests/%.py)" $(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
+	PYTEST_ADDOPTS="--one-in 40 $(ONCE:%=--ignore=tests/%)" $(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
 
 test-all: $(BIN)/python  ## ordinary tests on every supported Python that is here, with newest and oldest libraries (NOX="--session tests-3.12(oldest)": some)
 	$(BIN)/python -m pip --disable-pip-version-check --quiet install 'nox>=2025.2.9'

@@ -88,7 +88,7 @@ def _cuts_of(columns: NDArray[Any], truth: Any, weights: Any, *, every: bool) ->
 
     searched = zip(ordered, n_known, strict=True)
     kept = [of_label[:n] for of_label, n in searched] if every else own
-    # Minus infinity stands for the candidate that predicts no samples, or those of score infinity.
+    # Minus infinity is the candidate that predicts no samples, or those of score infinity.
     reached = [np.append(-np.inf, scores) for scores in kept]
     candidates = [scores[np.append(True, scores[1:] != scores[:-1])] for scores in reached]
     predicted, hits = (
