@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.linalg.blas import dtrmm
@@ -118,7 +120,7 @@ def _equal_groups(groups: Sequence[IntArray], leaving: Sequence[IntArray]) -> It
         yield np.stack([groups[i] for i in places]), np.stack([leaving[i] for i in places])
 
 
-def _turned(matrices: FloatArray) -> FloatArray:
+def _turned(matrices: NDArray[Any]) -> FloatArray:
     """Return the transpose of each matrix of a stack."""
     return np.swapaxes(matrices, -1, -2)
 

@@ -128,7 +128,7 @@ class _Steps(NamedTuple):
 def _steps_of(entries: SortedFeatures, n_samples: int, n_labels: int) -> list[_Steps]:
     has_threshold = entries.has_threshold
     run = entries.run[has_threshold]
-    step = np.cumsum(has_threshold) - has_threshold  # number of the threshold that follows
+    step: IntArray = np.cumsum(has_threshold) - has_threshold  # number of the threshold that follows
     counted = np.append(run, -1)[step] == entries.run  # not those after the last threshold of their run
     ends = np.searchsorted(step[counted], np.arange(len(run) + 1))
     members = sparse.csr_array((np.ones(ends[-1]), entries.rows[counted], ends), shape=(len(run), n_samples))
