@@ -152,7 +152,8 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
             One array, whatever the shape of the base classifier's result. For a one-dimensional y, a column for each
             class.
         """
-        scores = estimators.label_scores(self.estimator_, self._queries(X), self._n_labels, "predict_proba")
+        queries = self._queries(X)
+        scores = estimators.label_scores(self.estimator_, queries, self._n_labels, "predict_proba")
         return self._container.probabilities(scores)
 
     @_if_estimator_has("decision_function")
@@ -170,7 +171,8 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
             One array, whatever the shape of the base classifier's result. For a one-dimensional y, the decision value
             of its second class.
         """
-        scores = estimators.label_scores(self.estimator_, self._queries(X), self._n_labels, "decision_function")
+        queries = self._queries(X)
+        scores = estimators.label_scores(self.estimator_, queries, self._n_labels, "decision_function")
         return self._container.decisions(scores)
 
     @estimators.available_if(_leaves_out)

@@ -65,7 +65,8 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
             Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame,
             CSR if its columns were sparse. For a one-dimensional y, the predicted classes.
         """
-        labels = self.strategy_.predict(self._score(X))
+        scores = self._score(X)  # which needs a fit
+        labels = self.strategy_.predict(scores)
         return self._container.wrap(labels)
 
     predict_labels = predict_labels
