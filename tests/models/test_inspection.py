@@ -86,6 +86,17 @@ def test_names_of_every_classifier(name):
     assert predict_labels(model, X[:7]) == [tuple(Y.columns[row == 1]) for row in model.predict(X[:7])]
 
 
+@pytest.mark.parametrize("name", default_classifiers())
+def test_what_is_not_fitted_says_so(name):
+    """Whatever is asked for: NotFittedError, with no private attribute in it."""
+    model, X, y = clone(default_classifiers()[name]), np.eye(4), np.eye(4, dtype=int)
+    asked = {"predict": (X,), "predict_proba": (X,), "decision_function": (X,), "predict_labels": (X,), "score": (X, y)}
+    for method, arguments in (asked | {"loo_predict": (), "loo_predict_proba": ()}).items():
+        if hasattr(model, method):
+            with pytest.raises(NotFittedError, match="is not fitted yet"):
+                getattr(model, method)(*arguments)
+
+
 def test_names_of_features():
     """They are those that the steps give; with a step that gives none, the numbers of the columns."""
     encoded = make_pipeline(MixedFeaturesEncoder(), IBLR(3, plus=True))

@@ -313,7 +313,8 @@ class MLMLM(WithProbabilities):
             If the length of groups is wrong, there is only one group, or ``left_out="press"`` and a group has several
             samples.
         """
-        return self._container.probabilities(self._left_out_scores(groups))
+        scores = self._left_out_scores(groups)  # which needs a fit
+        return self._container.probabilities(scores)
 
     def loo_predict(self, groups: ArrayLike | None = None) -> LabelSets:
         """Return leave-one-out label sets: the labels whose leave-one-out score is above `threshold_`.
@@ -333,7 +334,8 @@ class MLMLM(WithProbabilities):
         ValueError
             As `loo_predict_proba`.
         """
-        return self._container.wrap(cut(self._left_out_scores(groups), self.threshold_, strict=True))
+        scores = self._left_out_scores(groups)
+        return self._container.wrap(cut(scores, self.threshold_, strict=True))
 
     def _left_out_scores(self, names: ArrayLike | None) -> FloatArray:
         check_is_fitted(self)

@@ -198,7 +198,8 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
         ValueError
             As the base classifier; or if a sample was deleted and others of its group were not.
         """
-        return self._container.probabilities(self._answer_left_out(Needs(labels=False), groups).scores)
+        scores = self._answer_left_out(Needs(labels=False), groups).scores  # which needs a fit
+        return self._container.probabilities(scores)
 
     @estimators.available_if(_leaves_out)
     def loo_predict(self, groups: ArrayLike | None = None) -> LabelSets:
@@ -219,7 +220,8 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
         ValueError
             As `loo_predict_proba`.
         """
-        return self._container.wrap(self._answer_left_out(Needs(scores=False), groups).labels)
+        labels = self._answer_left_out(Needs(scores=False), groups).labels
+        return self._container.wrap(labels)
 
     def _answer_left_out(self, needs: Needs, groups: ArrayLike | None) -> Answer:
         check_is_fitted(self)

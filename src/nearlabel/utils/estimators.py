@@ -16,7 +16,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import available_if as _available_if
-from sklearn.utils.validation import check_consistent_length, has_fit_parameter
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from nearlabel.utils.containers import missing, without_sparse_frame
 from nearlabel.utils.tags import objects_of, tags_of
@@ -298,6 +298,7 @@ def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | No
     ValueError
         If X or y is malformed, all cells are unknown, or their lengths differ.
     """
+    check_is_fitted(self)
     values = objects_of(y)
     known = np.zeros(0, dtype=np.bool_) if values is None else ~missing(values)
     if values is not None and known.any() and not known.all():
