@@ -91,10 +91,10 @@ def _cuts_of(columns: NDArray[Any], truth: Any, weights: Any, *, every: bool) ->
     # Minus infinity is the candidate that predicts no samples, or those of score infinity.
     reached = [np.append(-np.inf, scores) for scores in kept]
     candidates = [scores[np.append(True, scores[1:] != scores[:-1])] for scores in reached]
-    predicted, hits = (
+    predicted, hits = [
         np.concatenate([np.searchsorted(*pair, side="right") for pair in zip(scores, candidates, strict=True)])
         for scores in (ordered, own)
-    )
+    ]
     sizes = np.array(list(map(len, candidates)))
     label, upper = np.repeat(np.arange(len(sizes)), sizes), -np.concatenate(candidates)
     is_above = (upper == np.inf) & (predicted == 0)
