@@ -11,10 +11,12 @@ from sklearn.model_selection import KFold
 from conftest import CHECKS
 from nearlabel import BRkNN, ExactNeighbors, FeatureScaler, MLkNN, NeighborsClassifierCV
 from nearlabel.lazy import MLMLM, NLDD
-from nearlabel.metrics import hamming_loss, micro_f1, ranking_loss
+from nearlabel.metrics import get_metric, hamming_loss, micro_f1, ranking_loss
 from nearlabel.preprocessing import InformationGainSelector
-from nearlabel.selection._trials import spaces_of
+from nearlabel.selection import _neighbors_classifier_cv
+from nearlabel.selection._trials import MethodInSpace, Trials, spaces_of
 from nearlabel.thresholds import MCut, MicroFOptimum, SCut, TunedThresholdsClassifierCV, strategy_for
+from nearlabel.utils.validation import as_dense
 
 QUICK = {"methods": {"mlknn": MLkNN(), "weighted": BRkNN(weights="distance")}, "n_neighbors": (1, 3, 5)}
 
@@ -177,6 +179,72 @@ def test_a_sample_chooses_and_all_tune():
     np.testing.assert_array_equal(model.predict(queries), tuned.predict(queries))
     again = NeighborsClassifierCV(**QUICK, max_samples=30, scales=("none",), metrics=("euclidean",)).fit(X, Y)
     np.testing.assert_array_equal(again.cv_results_["score"], model.cv_results_["score"])
+
+
+def many_tags(n_samples=1_200, n_labels=1_100):
+    """Return clustered samples with few of many tags each, as CSR."""
+    random = np.random.default_rng(0)
+    cluster = random.integers(0, 60, n_samples)
+    X = random.normal(size=(60, 5))[cluster] + random.normal(size=(n_samples, 5)) * 0.3
+    tags = np.column_stack([cluster, cluster + 100, random.integers(200, n_labels, n_samples)])
+    Y = np.zeros((n_samples, n_labels), dtype=int)
+    np.put_along_axis(Y, tags, 1, axis=1)
+    return X, Y
+
+
+def test_two_rounds(monkeypatch):
+    """All are tried on some samples, the best of them on all; the last round counts, and what it reports is right."""
+    monkeypatch.setattr(_neighbors_classifier_cv, "_LEAST_SAMPLES", 30)
+    monkeypatch.setattr(_neighbors_classifier_cv, "_FIRST_SAMPLES", 30)
+    X, Y, _ = problem(90)
+    model = NeighborsClassifierCV(**QUICK, scales=("none", "minmax"), metrics=("euclidean",)).fit(X, Y)
+    table = pd.DataFrame(model.cv_results_)
+    first, second = (table[table.n_samples == n] for n in (30, 90))
+    assert len(first) == 2 * 2 * 3
+    assert 0 < len(second) < len(table)
+    assert second["rank"].max() < first["rank"].min()
+    assert sorted(table["rank"]) == list(range(1, len(table) + 1))
+    columns = ["method", "scale", "metric", "n_neighbors"]
+    assert model.n_candidates_ == len(table.drop_duplicates(columns))
+    best = second.sort_values("rank").iloc[0]
+    assert best[columns].to_dict() == model.best_params_
+    one_round = NeighborsClassifierCV(
+        methods={best.method: QUICK["methods"][best.method]},
+        n_neighbors=[best.n_neighbors],
+        scales=[best.scale],
+        metrics=[best.metric],
+    ).fit(X, Y)
+    assert one_round.best_score_ == model.best_score_ == best.score
+    large = NeighborsClassifierCV(**{**QUICK, "n_neighbors": (1, 20)}).fit(X, Y)
+    assert set(large.cv_results_["n_samples"]) == {90}, "20 neighbours are too many for 30 samples"
+
+
+@pytest.mark.parametrize("scoring", ["micro_f1", "macro_f1", "hamming_loss", "subset_accuracy", "ranking_loss"])
+def test_many_tags_are_the_same_however_stored(scoring, monkeypatch):
+    """What is chosen from the few scores of votes is what is chosen from all of them."""
+    X, Y = many_tags()
+    quick = {**QUICK, "n_neighbors": (3, 10), "scales": ("none",), "metrics": ("euclidean",), "max_samples": 500}
+    one, other = (NeighborsClassifierCV(scoring, **quick).fit(X, of(Y)) for of in (np.asarray, sparse.csr_array))
+    monkeypatch.setattr(_neighbors_classifier_cv, "_MANY_CELLS", np.inf)
+    dense = NeighborsClassifierCV(scoring, **quick).fit(X, Y)
+    for model in (one, other):
+        assert model.best_params_ == dense.best_params_
+        np.testing.assert_array_equal(model.cv_results_["score"], dense.cv_results_["score"])
+        assert model.crossfit_score_ == dense.crossfit_score_
+        np.testing.assert_array_equal(as_dense(model.predict(X[:50])), dense.predict(X[:50]))
+
+
+def test_votes_win_within_noise():
+    """ML-MLM is chosen only if it is better by more than 0.002."""
+    X, Y, _ = problem()
+    trials = Trials(Y, get_metric("micro_f1"), MicroFOptimum())
+    scores = np.random.default_rng(0).random(Y.shape)
+    space = spaces_of(X)[0]
+    for handicap, wins in ((0.002, "votes"), (-0.002, "other")):
+        other = MethodInSpace("other", BRkNN(), space, (1, 0), handicap)
+        trials.offer(MethodInSpace("votes", BRkNN(), space, (2, 0)), 3, None, scores)
+        trials.offer(other, 3, None, scores)
+        assert trials.best.tried.name == wins
 
 
 @pytest.mark.long

@@ -9,8 +9,10 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from _strategies import BY_THRESHOLDS, STRATEGIES, WITHOUT_WEIGHTS, medium_problem
+from nearlabel.models.decision import SparseScores
 from nearlabel.thresholds import ByThresholds, _cuts, _expected_f, _global, _simple_cuts
 from nearlabel.utils import validation
+from nearlabel.utils.targets import PartialLabels
 
 ALL = pytest.mark.parametrize("name", STRATEGIES)
 WEIGHTED = pytest.mark.parametrize("name", [name for name in STRATEGIES if name not in WITHOUT_WEIGHTS])
@@ -167,3 +169,36 @@ def test_scores_are_no_metadata(name):
         for method in ("fit", "score"):
             assert list(getattr(requests, method).requests) == ["sample_weight"], method
         assert not requests.predict.requests
+
+
+@pytest.mark.parametrize("name", [name for name, strategy in STRATEGIES.items() if strategy._learns_from_stored])
+@pytest.mark.parametrize("seed", range(40))
+def test_stored_scores(name, seed):
+    """Scores of which most are the same for each label give the same as all of them, one by one."""
+    rng = np.random.default_rng(seed)
+    n_samples, n_labels = rng.integers(1, 30), rng.integers(1, 8)
+    stored = sparse.random_array((n_samples, n_labels), density=rng.random(), rng=rng, format="csr")
+    stored.data, unvoted = stored.data.round(1), (rng.random(n_labels) * (seed % 2) / 2).round(1)
+    Y = (rng.random((n_samples, n_labels)) < rng.random()).astype(int)
+    Y[:, 0] = seed % 3 % 2  # of one class
+    few = SparseScores(stored, unvoted)
+    ours, expected = clone(STRATEGIES[name]), clone(STRATEGIES[name]).fit(few.toarray(), Y)
+    ours._fit_checked(few, PartialLabels(sparse.csr_array(Y), None), None)
+    assert ours.thresholds_.tolist() == expected.thresholds_.tolist()
+    assert ours.objective_ == expected.objective_
+    assert ours._decide(few).toarray().tolist() == expected.predict(few.toarray()).tolist()
+    some = rng.permutation(n_samples)[: n_samples // 2 + 1]
+    assert few[some].toarray().tolist() == few.toarray()[some].tolist()
+
+
+@pytest.mark.parametrize("every", [False, True])
+def test_cuts_of_stored_scores(every):
+    """The candidates are those of the same scores in an array, with the same counts of the same types."""
+    rng = np.random.default_rng(0)
+    stored = sparse.random_array((60, 20), density=0.3, rng=rng, format="csr")
+    few, Y = SparseScores(stored, np.linspace(0, 0.5, 20)), rng.integers(0, 2, (60, 20))
+    ours = _cuts.Cuts.of(few, PartialLabels(sparse.csr_array(Y), None), every=every)
+    expected = _cuts.Cuts.of(few.toarray(), PartialLabels(Y, None), every=every)
+    for one, other in zip(vars(ours).values(), vars(expected).values(), strict=True):
+        assert one.dtype == other.dtype
+        assert one.tolist() == other.tolist()

@@ -276,7 +276,7 @@ class LazyClassifier(WithProbabilities):
     def _answer_left_out(self, needs: Needs, names: ArrayLike | None) -> Answer:
         groups = self._groups_left_out(names)
         if self._cells is not None:
-            return self._cells.answer_left_out(self, needs, groups)
+            return self._cells.answer_left_out(self, needs._replace(sparse=False), groups)
         return _engine.collected(self, self._answers_left_out(groups), self._n_samples, needs)
 
     def _groups_left_out(self, names: ArrayLike | None) -> Groups:

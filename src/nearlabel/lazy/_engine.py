@@ -14,76 +14,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from nearlabel.models.decision import SparseScores
 from nearlabel.models.out_of_sample import Answer as OutOfSample
 from nearlabel.models.out_of_sample import Needs
 from nearlabel.neighbors.votes import Neighbors, Weights, label_votes, vote_weights
-from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import as_dense, cells_of, entry_rows, row_blocks, stacked, uneven_blocks
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense, row_blocks, stacked, uneven_blocks
 
-# Scores with a sparse y: stored for the labels that have a vote; all other labels have one score each.
-
-
-@dataclass(frozen=True)
-class SparseScores:
-    """Scores (n_queries, n_labels): `stored` ones with sorted indices, and the score of each label without a vote."""
-
-    stored: CSR
-    unvoted: FloatArray  # (n_labels,)
-
-    @classmethod
-    def like(cls, votes: CSR, scores: FloatArray, unvoted: FloatArray) -> SparseScores:
-        """Take the score of each stored vote, in the order of storage."""
-        return cls(sparse.csr_array((scores, votes.indices, votes.indptr), shape=votes.shape), np.asarray(unvoted))
-
-    def toarray(self) -> FloatArray:
-        """Return all scores as an array."""
-        scores = np.tile(self.unvoted, (self.stored.shape[0], 1))
-        scores[entry_rows(self.stored), self.stored.indices] = self.stored.data
-        return scores
-
-    def choose(self, stored: BoolArray, unvoted: BoolArray) -> CSR:
-        """Return the label sets of decisions on the stored scores, and on each label without a vote.
-
-        Labels predicted even without a vote are common to most queries; only their columns are filled.
-        """
-        rows, labels, common = entry_rows(self.stored), self.stored.indices, np.flatnonzero(unvoted)
-        empty_row, empty_column = np.nonzero(self._is_stored()[:, common].toarray() == 0)
-        entries = np.concatenate([rows[stored], empty_row]), np.concatenate([labels[stored], common[empty_column]])
-        decided = sparse.csr_array((np.ones(len(entries[0]), dtype=np.int64), entries), shape=self.stored.shape)
-        decided.sort_indices()
-        return decided
-
-    def _is_stored(self) -> CSR:
-        """Return 1 where a score is stored, even if it is 0."""
-        ones = np.ones(self.stored.nnz, dtype=np.int8)
-        return sparse.csr_array((ones, self.stored.indices, self.stored.indptr), shape=self.stored.shape)
-
-    def top(self, n_labels: int) -> tuple[FloatArray, IntArray]:
-        """Return the best labels of each query, as `top_of_dense` does, without a dense matrix.
-
-        A query with v stored scores finds its best among those and the best ``n_labels + v`` labels without a vote, of
-        which at most v are stored for this query.
-        """
-        other_rows, others = self._best_unvoted(n_labels)
-        entries = np.concatenate([entry_rows(self.stored), other_rows]), np.concatenate([self.stored.indices, others])
-        values = np.concatenate([self.stored.data, self.unvoted[others]])
-        scores = sparse.csr_array((values, entries), shape=self.stored.shape)
-        scores.sort_indices()
-        order = np.lexsort((-scores.data, entry_rows(scores)))
-        best = order[scores.indptr[:-1, np.newaxis] + np.arange(n_labels)]
-        return scores.data[best], scores.indices[best].astype(np.intp)
-
-    def _best_unvoted(self, n_labels: int) -> tuple[IntArray, IntArray]:
-        """Return rows and labels of the best `n_labels` labels that have no vote in a row, or of all of them."""
-        by_score = np.argsort(-self.unvoted, kind="stable")
-        sizes = np.minimum(n_labels + np.diff(self.stored.indptr), self.stored.shape[1])
-        rows = np.repeat(np.arange(len(sizes)), sizes)
-        labels = by_score[np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)]
-        unvoted = cells_of(self._is_stored(), rows, labels) == 0
-        return rows[unvoted], labels[unvoted]
-
-
-Scores: TypeAlias = FloatArray | SparseScores
+Scores: TypeAlias = FloatArray | SparseScores  # of a sparse y
 
 
 # The input of a rule of votes: how many of a query's neighbours have each label.
@@ -173,17 +111,28 @@ def answer_from_counts(rule: Any, leaving_out: Any, needs: Needs) -> OutOfSample
 
 
 def collected(rule: Any, parts: Iterable[AnswerOfRows], n_rows: int, needs: Needs) -> OutOfSample:
-    """Join the needed results of all blocks: label sets, in the container of the training ones, and dense scores."""
+    """Join the needed results of all blocks: label sets, in the container of the training ones, and dense scores.
+
+    With ``needs.sparse`` the scores of a sparse y are `SparseScores`.
+    """
     labels, order = [], []
+    stored: list[Any] = []
     numbers = np.arange(n_rows)
-    everything = np.empty((n_rows, rule._labels.shape[1])) if needs.scores else None
+    everything = np.empty((n_rows, rule._labels.shape[1])) if needs.scores and not needs.sparse else None
     for rows, votes, scores in parts:
         order.append(numbers[rows])
         if needs.labels:
             labels.append(decide(rule, scores, votes))
         if everything is not None:
             everything[rows] = dense_scores(scores)
-    return OutOfSample(_in_order(stacked(labels), np.concatenate(order)) if needs.labels else None, everything)
+        elif needs.scores:
+            stored.append(scores)
+    joined: Any = everything
+    places = np.concatenate(order)
+    if stored:
+        are_sparse = isinstance(stored[0], SparseScores)
+        joined = _in_order(SparseScores.joined(stored) if are_sparse else np.vstack(stored), places)
+    return OutOfSample(_in_order(stacked(labels), places) if needs.labels else None, joined)
 
 
 def top_labels(rule: Any, neighbors: Neighbors, n_labels: int) -> tuple[FloatArray, IntArray]:
@@ -249,9 +198,9 @@ def decide(rule: Any, scores: Scores, votes: Votes) -> Matrix:
     return sparse.csr_array(labels) if sparse.issparse(rule._labels) else as_dense(labels)
 
 
-def _in_order(labels: Matrix, rows: IntArray) -> Matrix:
-    """Return label sets of some rows in the order of the rows: groups of different size are left out one by one."""
-    return labels if (np.diff(rows) > 0).all() else labels[np.argsort(rows)]
+def _in_order(parts: Any, rows: IntArray) -> Any:
+    """Return label sets, or scores, in the order of their rows: groups of different size are left out one by one."""
+    return parts if (np.diff(rows) > 0).all() else parts[np.argsort(rows)]
 
 
 def blocks(rule: Any, neighbors: Neighbors, n_more: int = 0) -> Iterable[slice]:

@@ -228,18 +228,20 @@ class NeighborsSweep:
 
         def ask(k: int, needs: Needs) -> tuple[Matrix, Answer]:
             use(k)
-            return truth, cells.answer_left_out(classifier, needs, groups, training)
+            return truth, cells.answer_left_out(classifier, needs._replace(sparse=False), groups, training)
 
         use(numbers[-1])
         return cls(classifier, numbers, ask, use)
 
-    def answers(self, *, labels: bool = True, scores: bool = True) -> Iterator[AnswerOfK]:
+    def answers(self, *, labels: bool = True, scores: bool = True, sparse: bool = False) -> Iterator[AnswerOfK]:
         """Yield the predictions for each number of neighbours, ascending.
 
         Parameters
         ----------
         labels, scores : bool, default=True
             Whether label sets and scores are needed; those that are not needed may be None.
+        sparse : bool, default=False
+            Whether the scores of a sparse y may be `SparseScores`, where leaving one out gives them.
 
         Yields
         ------
@@ -247,7 +249,7 @@ class NeighborsSweep:
             The number, the true label sets, with NaN if a cell is unknown, and the predictions.
         """
         for k in self.candidates:
-            yield AnswerOfK(k, *self._ask(k, Needs(labels, scores)))
+            yield AnswerOfK(k, *self._ask(k, Needs(labels, scores, sparse)))
 
     def answer(self, n_neighbors: int) -> Answer:
         """Return the predictions for one number of neighbours, at most the largest candidate.

@@ -1,11 +1,14 @@
 """From scores to label sets: pure functions, each of one rule.
 
-Scores are a dense array or a CSR array (n_samples, n_labels); values that a CSR array does not store are scores of 0.
-Label sets are returned as an int64 indicator matrix in the same container.
+Scores are a dense array or a CSR array (n_samples, n_labels); values that a CSR array does not store are scores of 0,
+or, in `SparseScores`, the score of their label. Label sets are returned as an int64 indicator matrix in the same
+container.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,15 +16,15 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import row_blocks
+from nearlabel.utils.validation import cells_of, entry_rows, row_blocks, stacked
 
 
-def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) -> Matrix:
+def cut(scores: Matrix | SparseScores, thresholds: ArrayLike = 0.5, *, strict: bool = False) -> Matrix:
     """Predict the labels whose score reaches the threshold.
 
     Parameters
     ----------
-    scores : ndarray or CSR array of shape (n_samples, n_labels)
+    scores : ndarray, CSR array or SparseScores of shape (n_samples, n_labels)
         Scores. A threshold that 0 reaches fills the label's column of a CSR array.
     thresholds : float or array-like of shape (n_labels,), default=0.5
         One for all labels or one for each.
@@ -50,6 +53,8 @@ def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) ->
     if np.isnan(limits).any():
         raise ValueError(f"thresholds must not be NaN, got it for label {np.flatnonzero(np.isnan(limits))[0]}.")
     passes = np.greater if strict else np.greater_equal
+    if isinstance(scores, SparseScores):
+        return scores.choose(passes(scores.stored.data, limits[scores.stored.indices]), passes(scores.unvoted, limits))
     if not sparse.issparse(scores):
         return passes(scores, limits).astype(np.int64)
     stored = sparse.csr_array(scores)
@@ -202,3 +207,87 @@ def _entries_where(scores: CSR, chosen: BoolArray) -> CSR:
     labels.eliminate_zeros()
     labels.sort_indices()
     return labels
+
+
+# Scores with a sparse y: stored for the labels that have a vote; all other labels have one score each.
+
+
+@dataclass(frozen=True)
+class SparseScores:
+    """Scores (n_queries, n_labels): `stored` ones with sorted indices, and the score of each label without a vote."""
+
+    stored: CSR
+    unvoted: FloatArray  # (n_labels,)
+
+    @classmethod
+    def like(cls, votes: CSR, scores: FloatArray, unvoted: FloatArray) -> SparseScores:
+        """Take the score of each stored vote, in the order of storage."""
+        return cls(sparse.csr_array((scores, votes.indices, votes.indptr), shape=votes.shape), np.asarray(unvoted))
+
+    @classmethod
+    def joined(cls, parts: Sequence[SparseScores]) -> SparseScores | FloatArray:
+        """Return the scores of several blocks of queries; as an array if labels without a vote differ between them."""
+        first, *others = parts
+        if all(np.array_equal(part.unvoted, first.unvoted) for part in others):
+            return cls(stacked([part.stored for part in parts]), first.unvoted)
+        return np.vstack([part.toarray() for part in parts])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of `toarray()`."""
+        n_queries, n_labels = self.stored.shape
+        return int(n_queries), int(n_labels)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> SparseScores:
+        """Return the scores of some queries."""
+        return SparseScores(self.stored[rows], self.unvoted)
+
+    def toarray(self) -> FloatArray:
+        """Return all scores as an array."""
+        scores = np.tile(self.unvoted, (self.stored.shape[0], 1))
+        scores[entry_rows(self.stored), self.stored.indices] = self.stored.data
+        return scores
+
+    def choose(self, stored: BoolArray, unvoted: BoolArray) -> CSR:
+        """Return the label sets of decisions on the stored scores, and on each label without a vote.
+
+        Labels predicted even without a vote are common to most queries; only their columns are filled.
+        """
+        rows, labels, common = entry_rows(self.stored), self.stored.indices, np.flatnonzero(unvoted)
+        empty_row, empty_column = np.nonzero(self._is_stored()[:, common].toarray() == 0)
+        entries = np.concatenate([rows[stored], empty_row]), np.concatenate([labels[stored], common[empty_column]])
+        decided = sparse.csr_array((np.ones(len(entries[0]), dtype=np.int64), entries), shape=self.stored.shape)
+        decided.sort_indices()
+        return decided
+
+    def _is_stored(self) -> CSR:
+        """Return 1 where a score is stored, even if it is 0."""
+        ones = np.ones(self.stored.nnz, dtype=np.int8)
+        return sparse.csr_array((ones, self.stored.indices, self.stored.indptr), shape=self.stored.shape)
+
+    def top(self, n_labels: int) -> tuple[FloatArray, IntArray]:
+        """Return the best labels of each query, as `top_of_dense` does, without a dense matrix.
+
+        A query with v stored scores finds its best among those and the best ``n_labels + v`` labels without a vote, of
+        which at most v are stored for this query.
+        """
+        other_rows, others = self._best_unvoted(n_labels)
+        entries = np.concatenate([entry_rows(self.stored), other_rows]), np.concatenate([self.stored.indices, others])
+        values = np.concatenate([self.stored.data, self.unvoted[others]])
+        scores = sparse.csr_array((values, entries), shape=self.stored.shape)
+        scores.sort_indices()
+        order = np.lexsort((-scores.data, entry_rows(scores)))
+        best = order[scores.indptr[:-1, np.newaxis] + np.arange(n_labels)]
+        return scores.data[best], scores.indices[best].astype(np.intp)
+
+    def _best_unvoted(self, n_labels: int) -> tuple[IntArray, IntArray]:
+        """Return rows and labels of the best `n_labels` labels that have no vote in a row, or of all of them."""
+        by_score = np.argsort(-self.unvoted, kind="stable")
+        sizes = np.minimum(n_labels + np.diff(self.stored.indptr), self.stored.shape[1])
+        rows = np.repeat(np.arange(len(sizes)), sizes)
+        labels = by_score[np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)]
+        unvoted = cells_of(self._is_stored(), rows, labels) == 0
+        return rows[unvoted], labels[unvoted]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
+from scipy import sparse
 from scipy.special import bdtr, bdtrc
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
@@ -29,10 +30,11 @@ __all__ = [
 
 
 class Needs(NamedTuple):
-    """The needed results of a model: its label sets, its scores, or both."""
+    """The needed results of a model: its label sets, its scores, or both; `sparse`: the latter as few as it has."""
 
     labels: bool = True
     scores: bool = True
+    sparse: bool = False  # scores may be `SparseScores`
 
 
 BOTH = Needs()
@@ -143,6 +145,9 @@ def left_out_answer(fitted: Any, n_labels: int, needs: Needs = BOTH, groups: Int
             "cv='loo' needs probabilities of a classifier with loo_predict_proba, as in nearlabel.lazy,"
             f" got {type(fitted).__name__}. Hint: cv=LeaveOneOut() works for any classifier."
         )
+    if needs.sparse and sparse.issparse(getattr(fitted, "_labels", None)) and hasattr(fitted, "_answer_left_out"):
+        of_sparse: Answer = fitted._answer_left_out(needs, groups)  # of our lazy classifiers, whose y is sparse
+        return of_sparse
     scores = None
     if needs.scores:
         scores = as_label_scores(fitted.loo_predict_proba(**of_groups(groups)), fitted, n_labels, "predict_proba")

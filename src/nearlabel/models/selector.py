@@ -7,6 +7,8 @@ together (`nearlabel.selection.NeighborsClassifierCV`), and of any models (`near
 from __future__ import annotations
 
 import time
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -36,10 +38,30 @@ class Criterion(NamedTuple):
 
 
 class Budget:
-    """A time limit in seconds from now on; None: no limit."""
+    """A time limit in seconds from now on, which work may end earlier; None: no limit.
 
-    def __init__(self, seconds: float | None) -> None:
+    It also estimates, from the times of earlier jobs on fewer samples, whether there is time for another one.
+    """
+
+    def __init__(self, seconds: float | None = None) -> None:
         self._deadline = np.inf if seconds is None else time.monotonic() + seconds
+        self._seconds: dict[Hashable, tuple[int, float]] = {}
+
+    def stop(self) -> None:
+        """Leave no more time."""
+        self._deadline = -np.inf
+
+    def allows(self, job: Hashable, n_samples: int) -> bool:
+        """Return whether there is time for a job: by its time on fewer samples, which grows with their square."""
+        n_before, seconds = self._seconds.get(job, (n_samples, 0.0))
+        return not self.is_spent and seconds * (n_samples / n_before) ** 2 <= self.left
+
+    @contextmanager
+    def measuring(self, job: Hashable, n_samples: int) -> Iterator[None]:
+        """Measure the time of a job."""
+        start = time.monotonic()
+        yield
+        self._seconds[job] = n_samples, time.monotonic() - start
 
     @property
     def left(self) -> float:

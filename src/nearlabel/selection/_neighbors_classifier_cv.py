@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
@@ -22,7 +23,7 @@ from nearlabel.models import explain
 from nearlabel.models.out_of_sample import LeaveOneOut, Needs, largest_group, of_groups, rows_of, splits_of, splitter_of
 from nearlabel.models.selector import Budget
 from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
-from nearlabel.selection._trials import MethodInSpace, Space, Trials, fresh, is_mixed, spaces_of
+from nearlabel.selection._trials import MethodInSpace, Space, Trials, fresh, is_mixed, joined_tables, spaces_of
 from nearlabel.thresholds import FixedThresholdsClassifier, ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
 from nearlabel.utils.estimators import score
 from nearlabel.utils.tags import predict_labels
@@ -40,6 +41,12 @@ from nearlabel.utils.validation import (
 AUTO = "auto"
 NUMBERS = (1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60, 90)
 _ONE_SPACE = ("minmax", "euclidean")  # where "auto" tries methods whose cost grows faster than that of a search
+_NOISE = 0.002  # what a method that is harder to read and to update must gain
+_FIRST_SAMPLES, _LEAST_SAMPLES, _FIRST_CELLS = 2_500, 1_000, 2**21  # of the first round; cells are samples times labels
+_EACH_NUMBER_FIRST, _MORE_NUMBERS = 2, 2  # of neighbours: every second in the first round, then those around the best
+_MANY_CELLS, _CELLS_FOR_ONE = 2**20, 40
+
+Plan: TypeAlias = list[tuple[MethodInSpace, Sequence[int]]]  # methods with the numbers of neighbours to try
 
 
 class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -49,6 +56,10 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     the thresholds are optimised for `scoring`. The candidate of the best value is fitted to all samples, with its
     thresholds. One search for each scaling and metric serves all methods and numbers of neighbours.
 
+    Many samples are tried in two rounds: all candidates on 2,500 of them (fewer if labels are many: 1,000 to 2,500, as
+    many as make two million cells), with every second number of neighbours; then the best eight, with the numbers
+    around theirs, on all or on `max_samples`. There is one round if it has at most twice as many as the first would.
+
     Parameters
     ----------
     scoring : str, callable or Metric, default="micro_f1"
@@ -57,7 +68,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     methods : "auto", sequence of classifiers, or mapping of str to classifier, default="auto"
         Methods with leave-one-out predictions. Their parameters `n_neighbors` and `search`, or `metric`, are set if
         they exist. "auto": `BRkNN`, `MLkNN`, `BRkNN` with weights by distance, and `MLMLM`, the last on min-max scaled
-        features by the Euclidean distance only.
+        features by the Euclidean distance only, and only if it is better than the others by more than 0.002: votes are
+        easier to read and faster to update.
     n_neighbors : "auto" or sequence of int, default="auto"
         Numbers of neighbours to try. "auto": 1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60 and 90, up to half of the samples.
     scales : "auto", sequence of str, or mapping of str to transformer, default="auto"
@@ -75,8 +87,9 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         If there are more samples, this many are drawn for the choice, whole groups where there are groups; thresholds
         are then found again on all samples.
     time_limit : float, default=None
-        Seconds after which no further method or distance is tried; the first always is. The one in progress, and the
-        fit of the best, may exceed the limit. None: no limit.
+        Seconds after which no further method or distance is tried; the first always is. In the second round none is
+        tried that would take longer than what is left, by its time in the first. The method in progress, and the fit of
+        the best, may exceed the limit. None: no limit, and the same choice on every machine.
     nested : int, default=None
         Number of folds in which the whole choice is repeated without the fold, for `nested_score_`. None: no such
         score.
@@ -99,10 +112,10 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     nested_score_ : float
         The value of the predictions for each fold by choices made without it: unbiased. Only with `nested`.
     cv_results_ : dict of str to ndarray of shape (n_candidates,)
-        "method", "scale", "metric", "n_neighbors" (0 for a method without), "score", and "rank" (1 is best), in the
-        order of trying.
+        "method", "scale", "metric", "n_neighbors" (0 for a method without), "score", "rank" (1 is best; those of a
+        second round come before those of the first), and "n_samples" of the round, in the order of trying.
     n_candidates_ : int
-        Number of candidates tried.
+        Number of candidates tried, each counted once.
     timed_out_ : bool
         Whether `time_limit` left some out.
     classes_ : ndarray of shape (n_labels,)
@@ -201,8 +214,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(f"there must be at least 2 samples, or groups, to leave one out, got {what}.")
         numbers = None if groups is None else check_groups(groups, target.labels.shape[0])
         random = check_random_state(self.random_state)
-        some = self._drawn(target.labels.shape[0], numbers, random)
-        trials = self._choose(rows_of(X, some), target.labels[some], None if numbers is None else numbers[some])
+        trials, some = self._choose(X, target.labels, numbers, random, Budget(self.time_limit))
         self.crossfit_score_ = trials.crossfit(None if numbers is None else numbers[some])
         self._fit_best(trials, X, target.labels, numbers, is_sample=len(some) < target.labels.shape[0])
         self.__dict__.pop("nested_score_", None)  # of an earlier fit
@@ -267,62 +279,93 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return X if self._is_mixed else check_rows(self, X, reset=False)
 
-    def _choose(self, X: MatrixLike, labels: Matrix, groups: IntArray | None) -> Trials:
-        """Try all candidates on some samples, each scaling and metric with one search."""
+    def _choose(
+        self, X: MatrixLike, labels: Matrix, groups: IntArray | None, random: RandomState, budget: Budget
+    ) -> tuple[Trials, IntArray]:
+        """Try all candidates on some samples, and the best of them on more; return the last trials, and their samples.
+
+        One round is on `max_samples` or all; where they are many, another one on fewer comes before.
+        """
+        spaces, rounds = spaces_of(X, self.scales, self.metrics), self._rounds(labels, groups, random)
+        numbers = self._numbers(len(rounds[0]), groups)
+        if len(rounds) > 1:
+            numbers = numbers[:: _EACH_NUMBER_FIRST if isinstance(self.n_neighbors, str) else 1]
+        plan: Plan = [(tried, numbers) for tried in self._methods_in(spaces)]
+        tables: list[dict[str, NDArray[Any]]] = []
+        self.timed_out_ = False
+        for some in rounds:
+            some_groups = None if groups is None else np.unique(groups[some], return_inverse=True)[1]
+            trials = self._try(plan, rows_of(X, some), labels[some], some_groups, budget, is_first=not tables)
+            if not trials.all:  # there is no time for more samples
+                break
+            tables.append(trials.table())
+            last, samples = trials, some
+            plan = _next_plan(trials, self._numbers(labels.shape[0], groups))
+        self.cv_results_ = joined_tables(tables)
+        names = ("method", "scale", "metric", "n_neighbors")
+        self.n_candidates_ = len(set(zip(*(self.cv_results_[name].tolist() for name in names), strict=True)))
+        return last, samples
+
+    def _rounds(self, labels: Matrix, groups: IntArray | None, random: RandomState) -> list[IntArray]:
+        """Return the samples of each round."""
+        n_samples, n_labels = labels.shape
+        first = max(_LEAST_SAMPLES, min(_FIRST_SAMPLES, _FIRST_CELLS // n_labels))
+        is_small = min(n_samples, self.max_samples) <= 2 * first
+        asks_for_many = not isinstance(self.n_neighbors, str) and 2 * max(self.n_neighbors) > first
+        sizes = [self.max_samples] if is_small or asks_for_many else [first, self.max_samples]
+        return [_drawn(n_samples, groups, random, most) for most in sizes]
+
+    def _try(
+        self, plan: Plan, X: MatrixLike, labels: Matrix, groups: IntArray | None, budget: Budget, *, is_first: bool
+    ) -> Trials:
+        """Try methods with numbers of neighbours, each space with one search, as long as there is time.
+
+        The first method of the first round is tried in any case.
+        """
         strategy = strategy_for(self.scoring) if self.strategy is None else self.strategy
         trials = Trials(labels, get_metric(self.scoring), strategy)
-        spaces = spaces_of(X, self.scales, self.metrics)
-        numbers = self._numbers(labels.shape[0], groups)
-        budget = Budget(self.time_limit)
-        self.timed_out_ = False
+        truth = _stored(labels) if trials.takes_stored else labels
+        spaces = {tried.place[1]: tried.space for tried, _ in plan}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UselessNeighborsWarning)  # the best candidate warns when it is fitted
-            for tried, left_out in self._candidates(spaces, X, labels, groups):
-                if trials.all and budget.is_spent:
-                    self.timed_out_ = True
-                    break
-                _try_numbers(tried, numbers, left_out, trials)
-        self.cv_results_ = trials.table()
-        self.n_candidates_ = len(trials.all)
+            for place, space in spaces.items():
+                of_space = [(tried, numbers) for tried, numbers in plan if tried.place[1] == place]
+                left_out = None
+                for tried, numbers in of_space:
+                    is_needed = is_first and not trials.all
+                    if not is_needed and not budget.allows(tried.place, labels.shape[0]):
+                        self.timed_out_ = True
+                        continue
+                    with budget.measuring(tried.place, labels.shape[0]):
+                        left_out = left_out or LeaveOneOut(_prepared(space, X, labels)[0], truth, groups)
+                        _try_numbers(tried, numbers, left_out, trials)
         return trials
 
-    def _candidates(
-        self, spaces: Sequence[Space], X: MatrixLike, labels: Matrix, groups: IntArray | None
-    ) -> Iterator[tuple[MethodInSpace, LeaveOneOut]]:
-        """Yield each method in each space, and the prepared samples."""
-        for place, space in enumerate(spaces):
-            rows = X
-            for step in fresh(space):
-                rows = step.fit_transform(rows, labels)
-            left_out = LeaveOneOut(rows, labels, groups)
-            for order, (name, method) in enumerate(self._methods(space).items()):
-                yield MethodInSpace(name, method, space, (order, place)), left_out
-
-    def _methods(self, space: Space) -> dict[str, Any]:
+    def _methods_in(self, spaces: Sequence[Space]) -> list[MethodInSpace]:
+        """Return each method in each space."""
+        methods: Mapping[str, Any]
         if isinstance(self.methods, str):
             methods = {"brknn": BRkNN(), "mlknn": MLkNN(), "brknn:weights=distance": BRkNN(weights="distance")}
-            if space[::2] == _ONE_SPACE:
-                methods["mlmlm"] = MLMLM(scale="none")
-            return methods
-        if isinstance(self.methods, Mapping):
-            return dict(self.methods)
-        return {str(method): method for method in self.methods}
+        else:
+            methods = self.methods if isinstance(self.methods, Mapping) else {str(one): one for one in self.methods}
+        every = [
+            MethodInSpace(name, method, space, (order, place))
+            for place, space in enumerate(spaces)
+            for order, (name, method) in enumerate(methods.items())
+        ]
+        if isinstance(self.methods, str):
+            every += [
+                MethodInSpace("mlmlm", MLMLM(scale="none"), space, (len(methods), place), _NOISE)
+                for place, space in enumerate(spaces)
+                if space[::2] == _ONE_SPACE
+            ]
+        return every
 
     def _numbers(self, n_samples: int, groups: IntArray | None) -> list[int]:
         """Return the numbers of neighbours to try, ascending, as far as the samples allow."""
         if isinstance(self.n_neighbors, str):
             return [k for k in NUMBERS if k <= max(1, (n_samples - largest_group(groups)) // 2)]
         return sorted({check_integer("n_neighbors", k, low=1) for k in self.n_neighbors})
-
-    def _drawn(self, n_samples: int, groups: IntArray | None, random: RandomState) -> IntArray:
-        """Return the samples that the choice sees, whole groups of them."""
-        if n_samples <= self.max_samples:
-            return np.arange(n_samples)
-        if groups is None:
-            return np.sort(random.permutation(n_samples)[: self.max_samples])
-        order = random.permutation(groups.max() + 1)
-        sizes = np.cumsum(np.bincount(groups)[order])
-        return np.flatnonzero(np.isin(groups, order[: max(2, np.searchsorted(sizes, self.max_samples, side="right"))]))
 
     def _fit_best(
         self, trials: Trials, X: MatrixLike, labels: Matrix, groups: IntArray | None, *, is_sample: bool
@@ -338,8 +381,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             if k is None:  # it is fitted to these samples; the others know the neighbours of these samples only
                 model = FrozenEstimator(trials.best_model)
             model, params = FixedThresholdsClassifier(model, best.strategy.thresholds_), {}
-        for step in (steps := fresh(space)):
-            X = step.fit_transform(X, labels)
+        X, steps = _prepared(space, X, labels)
         model.fit(X, labels, **params)
         self.best_estimator_ = make_pipeline(*steps, model) if steps else model
         self.best_params_, self.best_score_ = best.params, best.value
@@ -389,6 +431,47 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return with_multilabel_target(tags)
 
 
+def _next_plan(trials: Trials, numbers: Sequence[int]) -> Plan:
+    """Return the best candidates for a round on more samples, with the numbers around theirs.
+
+    More samples favour more neighbours, so two larger numbers are tried, and one smaller.
+    """
+    tried = {trial.tried.place: trial.tried for trial in trials.finalists}
+    plan: Plan = []
+    for place, method in tried.items():
+        own = [trial.n_neighbors for trial in trials.finalists if trial.tried.place == place and trial.n_neighbors]
+        around = [k for i, k in enumerate(numbers) if set(own).intersection(numbers[max(0, i - _MORE_NUMBERS) : i + 2])]
+        plan.append((method, sorted({*own, *around})))
+    return plan
+
+
+def _drawn(n_samples: int, groups: IntArray | None, random: RandomState, most: int) -> IntArray:
+    """Return at most so many samples, whole groups of them but at least two."""
+    if n_samples <= most:
+        return np.arange(n_samples)
+    if groups is None:
+        return np.sort(random.permutation(n_samples)[:most])
+    order = random.permutation(groups.max() + 1)
+    sizes = np.cumsum(np.bincount(groups)[order])
+    return np.flatnonzero(np.isin(groups, order[: max(2, np.searchsorted(sizes, most, side="right"))]))
+
+
+def _prepared(space: Space, X: MatrixLike, labels: Matrix) -> tuple[MatrixLike, list[Any]]:
+    """Return the features as a space sees them, and the fitted steps."""
+    steps = fresh(space)
+    for step in steps:
+        X = step.fit_transform(X, labels)
+    return X, steps
+
+
+def _stored(labels: Matrix) -> Matrix:
+    """Return many label sets of few labels as CSR, whose scores are as few as there are votes."""
+    n_cells = labels.shape[0] * labels.shape[1]
+    if sparse.issparse(labels) or n_cells < _MANY_CELLS or n_cells < _CELLS_FOR_ONE * np.count_nonzero(labels):
+        return labels
+    return sparse.csr_array(labels)
+
+
 def _values(methods: Any) -> list[Any]:
     return list(methods.values()) if isinstance(methods, Mapping) else list(methods)
 
@@ -398,7 +481,7 @@ def _try_numbers(tried: MethodInSpace, numbers: Sequence[int], left_out: LeaveOn
 
     All methods in a space share a search, and all numbers a fit where the method is a lazy classifier.
     """
-    _, method, space, _ = tried
+    method, space = tried.method, tried.space
     if not _takes_search(method.get_params(deep=False)):
         model = _in_space(tried)
         trials.offer(tried, None, model, _left_out_scores(model, left_out))
@@ -409,7 +492,7 @@ def _try_numbers(tried: MethodInSpace, numbers: Sequence[int], left_out: LeaveOn
     if NeighborsSweep.serves(method) and numbers[-1] <= most:
         model = _in_space(tried, numbers[-1], known)
         sweep = NeighborsSweep.left_out(model, left_out.X, left_out.y, numbers, groups=left_out.groups)
-        for k, _, answer in sweep.answers(labels=False):
+        for k, _, answer in sweep.answers(labels=False, sparse=trials.takes_stored):
             trials.offer(tried, k, model, answer.scores)
         return
     for k in numbers:

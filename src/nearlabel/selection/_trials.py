@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -14,13 +14,14 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from nearlabel.metrics import Metric
+from nearlabel.models.decision import SparseScores
 from nearlabel.models.out_of_sample import of_groups, splitter_of
 from nearlabel.models.selector import Criterion
 from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.thresholds.best_value import BestThresholds
 from nearlabel.utils.containers import are_words, columns_of, is_frame, kind_of
-from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense
 
 N_PARTS = 5
@@ -34,6 +35,7 @@ class MethodInSpace(NamedTuple):
     method: Any
     space: Space
     place: tuple[int, int]  # of the method, and of the space: lower ones win among equal values
+    handicap: float = 0.0  # by how much it must be better than others to win
 
 
 class Trial(NamedTuple):
@@ -46,8 +48,8 @@ class Trial(NamedTuple):
     n_neighbors : int or None
         The number of neighbours, if the method has one.
     rank : tuple
-        The trial with the lowest rank wins: it begins with the loss, infinite if the metric is undefined. Among equal
-        values the larger number of neighbours wins.
+        The trial with the lowest rank wins: it begins with the loss and the handicap, infinite if the metric is
+        undefined. Among equal values the larger number of neighbours wins.
     value : float
         The metric, with the best thresholds.
     strategy : ThresholdStrategy
@@ -82,30 +84,36 @@ class Trials:
 
     Attributes
     ----------
+    n_samples : int
+        Number of samples.
     all : list of Trial
         In the order of trying.
     best_model : object
         The fitted model of the best trial.
+    takes_stored : bool
+        Whether scores may be `SparseScores`.
     """
 
     def __init__(self, labels: Matrix, metric: Metric, strategy: ThresholdStrategy) -> None:
         self._labels, self._criterion = labels, Criterion(metric)
         self._thresholds = BestThresholds(labels, metric, strategy)
-        self._finalists: list[tuple[tuple[Any, ...], Trial, FloatArray]] = []
-        self._most = max(1, min(_MOST_FINALISTS, _BYTES_OF_FINALISTS // (8 * labels.shape[0] * labels.shape[1])))
+        self._finalists: list[tuple[tuple[Any, ...], Trial, Any]] = []
+        self.n_samples, self.takes_stored = labels.shape[0], self._thresholds.takes_stored
         self.all: list[Trial] = []
         self.best_model: Any = None
 
-    def offer(self, tried: MethodInSpace, n_neighbors: int | None, model: Any, scores: FloatArray) -> None:
+    def offer(self, tried: MethodInSpace, n_neighbors: int | None, model: Any, scores: Any) -> None:
         """Find the best thresholds for checked scores (n_samples, n_labels), and store the value that they reach."""
         strategy, value = self._thresholds.tuned(scores)
-        rank = self._criterion.loss(value), *tried.place, -(n_neighbors or 0)
+        rank = self._criterion.loss(value) + tried.handicap, *tried.place, -(n_neighbors or 0)
         trial = Trial(tried, n_neighbors, rank, value, strategy)
         self.all.append(trial)
         if np.isfinite(value):
             self._finalists.append((trial.rank, trial, scores))
             self._finalists.sort(key=itemgetter(0))
-            del self._finalists[self._most :]
+            sizes = np.cumsum([_n_bytes(stored) for *_, stored in self._finalists])
+            n_kept = min(_MOST_FINALISTS, int(np.searchsorted(sizes, _BYTES_OF_FINALISTS, "right")))
+            del self._finalists[max(1, n_kept) :]
             if self._finalists[0][1] is trial:
                 self.best_model = model
 
@@ -123,21 +131,35 @@ class Trials:
             raise ValueError(f"scoring must be a metric that these label sets define, got {name!r}, which is not.")
         return self._finalists[0][1]
 
+    @property
+    def finalists(self) -> list[Trial]:
+        """The best few trials, best first."""
+        return [trial for _, trial, _ in self._finalists]
+
     def crossfit(self, groups: IntArray | None = None) -> float:
         """Return the value if each of five parts is decided by a choice among the best few on the other parts."""
         n_samples = self._labels.shape[0]
         n_units = n_samples if groups is None else int(groups.max()) + 1
         if n_units < N_PARTS:
             return float("nan")
-        decided = np.empty(self._labels.shape, dtype=np.int64)
-        scored = np.empty(self._labels.shape)
+        decided, scored, parts = [], [], []
         splitter = splitter_of(N_PARTS, n_samples, 0, groups)
         for others, part in splitter.split(np.zeros((n_samples, 1)), **of_groups(groups)):
             tuned = [self._thresholds.tuned(scores, others) for *_, scores in self._finalists]
-            best = self._criterion.first_best([value for _, value in tuned]) or 0
-            scored[part] = self._finalists[best][2][part]
-            decided[part] = as_dense(self._thresholds.decided(tuned[best][0], scored[part]))
-        return self._thresholds.value(decided, scored)
+            losses = [
+                self._criterion.loss(value) + trial.tried.handicap
+                for (_, value), trial in zip(tuned, self.finalists, strict=True)
+            ]
+            best = int(np.argmin(losses))
+            scored.append(self._finalists[best][2][part])
+            decided.append(self._thresholds.decided(tuned[best][0], scored[-1]))
+            parts.append(part)
+        order = np.argsort(np.concatenate(parts))
+        if self.takes_stored:  # the metric needs no scores
+            return self._thresholds.value(
+                sparse.vstack(list(map(sparse.csr_array, decided)), format="csr")[order], None
+            )
+        return self._thresholds.value(np.vstack(list(map(as_dense, decided)))[order], np.vstack(scored)[order])
 
     def table(self) -> dict[str, NDArray[Any]]:
         """Return the trials as columns, in the order of trying."""
@@ -151,7 +173,21 @@ class Trials:
             "n_neighbors": np.array([trial.n_neighbors or 0 for trial in self.all]),
             "score": np.array([trial.value for trial in self.all]),
             "rank": rank,
+            "n_samples": np.full(len(ranks), self.n_samples),
         }
+
+
+def _n_bytes(scores: Any) -> int:
+    if isinstance(scores, SparseScores):
+        return int(scores.stored.data.nbytes + scores.stored.indices.nbytes)
+    return int(scores.nbytes)
+
+
+def joined_tables(tables: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Return the trials of several rounds as columns; all of a later round rank before those of an earlier one."""
+    n_later = np.cumsum([0, *(len(table["rank"]) for table in tables[:0:-1])])[::-1]
+    ranked = [{**table, "rank": table["rank"] + n} for table, n in zip(tables, n_later, strict=True)]
+    return {name: np.concatenate([table[name] for table in ranked]) for name in tables[0]}
 
 
 # The ways to compute distances that a choice tries: the transformation of features, and the metric.

@@ -417,9 +417,17 @@ class HoldsRowsOut(AroundClassifier):
         return None if names is None else check_groups(names, n_samples)
 
     def _score_rows(
-        self, estimator: Any, X: MatrixLike, y: Matrix, routed: Any, groups: IntArray | None, *, refit: bool = True
+        self,
+        estimator: Any,
+        X: MatrixLike,
+        y: Matrix,
+        routed: Any,
+        groups: IntArray | None,
+        *,
+        refit: bool = True,
+        stored: bool = False,
     ) -> HeldOutScores:
-        """Fit and store the classifier, and return out-of-sample scores."""
+        """Fit and store the classifier, and return out-of-sample scores; with `stored` they may be `SparseScores`."""
         n_samples, n_labels = y.shape
         everything = [np.arange(n_samples)]
         method = method_of(self.estimator, self.response_method)
@@ -432,9 +440,8 @@ class HoldsRowsOut(AroundClassifier):
             to_fit |= out_of_sample.of_groups(groups)
         if isinstance(self.cv, str):
             self._keep(Scorer.fit(estimator, method, X, y, to_fit))
-            left_out = out_of_sample.left_out_answer(
-                self.estimator_, n_labels, out_of_sample.Needs(labels=False), groups
-            )
+            needs = out_of_sample.Needs(labels=False, sparse=stored)
+            left_out = out_of_sample.left_out_answer(self.estimator_, n_labels, needs, groups)
             return HeldOutScores(everything, [left_out.scores])
         splitter = out_of_sample.splitter_of(self.cv, n_samples, self.random_state, groups)
         splits = out_of_sample.splits_of(

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.metrics.inputs import blank_scores
+from nearlabel.models.decision import SparseScores
 from nearlabel.utils.targets import PartialLabels
-from nearlabel.utils.types import FloatArray, IntArray
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, row_blocks
 
 _BYTES_OF_CELL = 64  # of all temporary arrays
@@ -39,13 +40,13 @@ class Cuts:
     n_rows: NDArray[Any]  # (n_labels,) samples in which the label is known
 
     @classmethod
-    def of(cls, scores: NDArray[Any], truth: PartialLabels, weights: Any = None, *, every: bool = False) -> Self:
+    def of(cls, scores: Any, truth: PartialLabels, weights: Any = None, *, every: bool = False) -> Self:
         """Find the candidates of each label; a label without known cells has the one that predicts no samples.
 
         Parameters
         ----------
-        scores : ndarray of shape (n_samples, n_labels)
-            Checked scores.
+        scores : ndarray or SparseScores of shape (n_samples, n_labels)
+            Checked scores. `SparseScores` are finite, their labels known and their samples without weights.
         truth : PartialLabels
             Indicator matrix (n_samples, n_labels) and the mask of unknown cells.
         weights : ndarray of shape (n_samples,), default=None
@@ -54,6 +55,9 @@ class Cuts:
             Whether to return every candidate, not only those that can be best for a metric that increases with hits and
             decreases with predicted samples.
         """
+        if isinstance(scores, SparseScores):
+            sizes, *joined = _cuts_of_stored(scores, truth.labels, every=every)
+            return cls(np.concatenate([[0], np.cumsum(sizes)]), *joined)
         by_label, scores = sparse.csc_array(truth.labels), blank_scores(scores, truth.unknown)
         blocks = row_blocks(scores.shape[1], _BYTES_OF_CELL * scores.shape[0])
         parts = [_cuts_of(scores[:, block].T, by_label[:, block], weights, every=every) for block in blocks]
@@ -120,6 +124,63 @@ def _weighed(
     place = last - n_predicted
     n_rows = np.array([weights[~np.isnan(column)].sum() for column in columns])
     return mass[label, last] - mass[label, place], own[label, -1] - own[label, place], own[:, -1], n_rows
+
+
+def _cuts_of_stored(scores: SparseScores, labels: Matrix, *, every: bool) -> tuple[NDArray[Any], ...]:
+    """Return what `_cuts_of` does, of all labels, by one sort of the stored scores.
+
+    The samples of a label whose score is not stored have equal scores, so they are one entry.
+    """
+    n_samples, n_labels = scores.shape
+    positives = np.asarray(labels.sum(axis=0)).astype(np.int64).ravel()
+    label, score, count, is_own = _entries_of(scores, sparse.csr_array(labels))
+    order = np.argsort(-score)
+    by_label = sparse.csr_array((order, (label[order], np.arange(len(order)))), shape=(n_labels, len(order)))
+    label, score, count, is_own = (
+        label[by_label.data],
+        score[by_label.data],
+        count[by_label.data],
+        is_own[by_label.data],
+    )
+    starts = np.flatnonzero(np.append(True, (label[1:] != label[:-1]) | (score[1:] != score[:-1])))  # of equal scores
+    label, upper = label[starts], score[starts]
+    gained, hits = np.add.reduceat(count, starts), np.add.reduceat(is_own, starts)
+    predicted, total_hits = np.cumsum(gained) - n_samples * label, np.cumsum(hits)
+    total_hits -= np.append(0, np.cumsum(positives))[label]
+    lower = np.append(upper[1:], np.nan)
+    lower[np.append(label[1:] != label[:-1], True)] = np.nan
+    kept = np.flatnonzero((hits > 0) | every)
+    # Above all scores there is one more, which predicts no sample; without positives not even one of a larger score.
+    top = upper[np.flatnonzero(np.append(True, label[1:] != label[:-1]))]
+    ends = np.searchsorted(label[kept], np.arange(n_labels))
+    zeros = np.zeros(n_labels, dtype=np.int64)
+    upper, lower = (
+        np.insert(upper[kept], ends, np.where(positives > 0, just_above(top), np.inf)),
+        np.insert(lower[kept], ends, top),
+    )
+    sizes = np.bincount(label[kept], minlength=n_labels) + 1
+    counts = np.insert(predicted[kept], ends, zeros), np.insert(total_hits[kept], ends, zeros)
+    return sizes, between(upper, lower), *counts, positives, np.full(n_labels, n_samples)
+
+
+def _entries_of(scores: SparseScores, labels: Any) -> tuple[NDArray[Any], ...]:
+    """Return label, score, number of samples, and number of positive ones, of each entry.
+
+    Entries are the cells with a stored score or with the label, and for each label all its other cells together.
+    """
+    stored, own = (
+        sparse.csr_array((np.full(of.nnz, bit, dtype=np.int8), of.indices, of.indptr), shape=of.shape)
+        for of, bit in ((scores.stored, 2), (labels, 1))
+    )
+    cells = stored + own
+    label = np.append(cells.indices, np.arange(scores.shape[1]))
+    score = scores.unvoted[label]
+    score[: cells.nnz][cells.data >= 2] = scores.stored.data  # in the same order
+    others = scores.shape[0] - np.bincount(cells.indices, minlength=scores.shape[1])
+    count = np.append(np.ones(cells.nnz, dtype=np.int64), others)
+    is_own = np.append(cells.data % 2, np.zeros(scores.shape[1], dtype=np.int8)).astype(np.int64)
+    there = count > 0
+    return label[there], score[there], count[there], is_own[there]
 
 
 def just_above(score: Any) -> Any:

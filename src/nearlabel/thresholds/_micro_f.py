@@ -74,6 +74,8 @@ class MicroFOptimum(ByThresholds):
     ([0.2, 0.4], 0.6666666666666666)
     """
 
+    _learns_from_stored = True
+
     def __init__(self, beta: float = 1.0) -> None:
         self.beta = beta
 

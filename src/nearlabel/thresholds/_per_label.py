@@ -75,6 +75,8 @@ class SCut(ByThresholds):
     [0.8, 0.5]
     """
 
+    _learns_from_stored = True
+
     def __init__(self, metric: MetricLike | Callable[..., FloatArray] = "macro_f1", *, beta: float = 1.0) -> None:
         self.metric = metric
         self.beta = beta

@@ -38,6 +38,8 @@ class ThresholdStrategy(BaseEstimator, ABC):
     __metadata_request__predict: ClassVar = {"scores": UNUSED}
     __metadata_request__score: ClassVar = {"scores": UNUSED}
 
+    _learns_from_stored: ClassVar = False  # whether `_learn` and `_decide` take `SparseScores`
+
     def fit(self, scores: MatrixLike, y: MatrixLike, sample_weight: Any = None) -> Self:
         """Learn from scores and label sets.
 
@@ -128,6 +130,11 @@ class ThresholdStrategy(BaseEstimator, ABC):
     def _is_ours(self) -> bool:
         """Whether our code may use the doors for checked data; a user's class may have public methods of its own."""
         return type(self).__module__.startswith("nearlabel.")
+
+    @property
+    def _takes_stored(self) -> bool:
+        """Whether the doors for checked data take `SparseScores` too."""
+        return self._is_ours and self._learns_from_stored
 
     def _reached(self, truth: PartialLabels, predicted: NDArray[Any], weights: Any) -> float:
         objective = self._objective()

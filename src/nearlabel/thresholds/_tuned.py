@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
+from nearlabel.models.decision import SparseScores
 from nearlabel.models.updates import updated_part
 from nearlabel.thresholds import _updates
 from nearlabel.thresholds._cross_val import HeldOutScores, HoldsRowsOut, rows_of_params
@@ -165,12 +166,13 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
 
     def _fit(self, X: MatrixLike, y: Matrix, routed: Any, **direct: Any) -> None:
         groups = self._groups(y.shape[0], routed, direct)
-        estimator = self.estimator
+        estimator, strategy = self.estimator, self._new_strategy()
         if self.cv != "prefit":
-            estimator = _updates.choosing_together(estimator, self._new_strategy())
-        held_out = self._score_rows(estimator, X, y, routed, groups, refit=self.refit)
+            estimator = _updates.choosing_together(estimator, strategy)
+        stored = strategy._takes_stored and not routed.strategy.fit
+        held_out = self._score_rows(estimator, X, y, routed, groups, refit=self.refit, stored=stored)
         self._can_promise = held_out.unseen and groups is None
-        folds = _Folds(self._new_strategy(), held_out, y, routed.strategy.fit)
+        folds = _Folds(strategy, held_out, y, routed.strategy.fit)
         self.strategy_ = folds.learnt()
         _updates.as_given(self.estimator_)
         self._take_from(self.strategy_, "thresholds_", "objective_")
@@ -234,7 +236,8 @@ class _Folds:
         self.strategy, self.params = strategy, params
         self.rows = np.concatenate(held_out.rows)
         self.fold = np.repeat(np.arange(len(held_out.rows)), [len(part) for part in held_out.rows])
-        self.scores = checked_scores(held_out.scores[0] if len(held_out.scores) == 1 else np.vstack(held_out.scores))
+        scores: Any = held_out.scores[0] if len(held_out.scores) == 1 else np.vstack(held_out.scores)
+        self.scores: Any = scores if isinstance(scores, SparseScores) else checked_scores(scores)
         self.truth = PartialLabels.of(y)
         # A user's class may have methods and metadata of its own.
         self.takes_checked = strategy._is_ours and set(params) <= {"sample_weight"}

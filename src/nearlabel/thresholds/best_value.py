@@ -11,7 +11,7 @@ from nearlabel.metrics.evaluation import Evaluation
 from nearlabel.metrics.inputs import check_predicted
 from nearlabel.thresholds._strategy import ThresholdStrategy, counted_rows
 from nearlabel.utils.targets import PartialLabels
-from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.types import Matrix, MatrixLike
 
 
 class BestThresholds:
@@ -27,6 +27,11 @@ class BestThresholds:
         The metric, of label sets or of scores.
     strategy : ThresholdStrategy
         Finds thresholds; a clone is fitted to each array of scores.
+
+    Attributes
+    ----------
+    takes_stored : bool
+        Whether scores may be `SparseScores`.
     """
 
     def __init__(self, labels: MatrixLike, metric: Metric, strategy: ThresholdStrategy) -> None:
@@ -34,10 +39,11 @@ class BestThresholds:
         self._evaluation = Evaluation.of(labels, [metric])
         self._is_reached = self._truth.unknown is None and strategy._reaches(metric)
         self._is_ours = strategy._is_ours
+        self.takes_stored = strategy._takes_stored and metric.needs == "prediction" and self._truth.unknown is None
         if self._is_ours:
             strategy._check_parameters()
 
-    def tuned(self, scores: FloatArray, rows: Any = None) -> tuple[ThresholdStrategy, float]:
+    def tuned(self, scores: Any, rows: Any = None) -> tuple[ThresholdStrategy, float]:
         """Return thresholds found on some rows of checked scores (n_samples, n_labels), and their value there."""
         strategy, truth = clone(self._strategy), self._truth
         if rows is not None:
@@ -52,13 +58,13 @@ class BestThresholds:
             return strategy, strategy.objective_
         return strategy, self.value(self.decided(strategy, scores), scores, None if rows is None else truth)
 
-    def decided(self, strategy: ThresholdStrategy, scores: FloatArray) -> Matrix:
+    def decided(self, strategy: ThresholdStrategy, scores: Any) -> Matrix:
         """Return the label sets of checked scores by a fitted strategy."""
         if self._is_ours:
             return strategy._decide(scores)
         return check_predicted(strategy.predict(scores), (scores.shape[0], scores.shape[1]))
 
-    def value(self, decided: Matrix, scores: FloatArray, truth: PartialLabels | None = None) -> float:
+    def value(self, decided: Matrix, scores: Any, truth: PartialLabels | None = None) -> float:
         """Return the metric of checked label sets and scores: of all samples, or of others whose truth is given."""
         evaluation = self._evaluation
         if truth is not None:

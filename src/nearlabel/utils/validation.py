@@ -441,8 +441,14 @@ def entries(matrix: Matrix) -> tuple[IntArray, IntArray, IntArray]:
     return row, column, matrix[row, column]
 
 
+_CELLS_FOR_ONE = 32  # dense cells that are made in the time in which one is looked for
+
+
 def cells_of(matrix: Matrix, rows: IntArray, columns: IntArray) -> IntArray:
     """Return matrix[rows, columns] as a dense array, for every version of scipy."""
+    n_cells = matrix.shape[0] * matrix.shape[1]
+    if sparse.issparse(matrix) and n_cells <= min(_CELLS_FOR_ONE * len(rows), BLOCK_BYTES // matrix.dtype.itemsize):
+        matrix = matrix.toarray()  # faster than to look for each cell
     return as_dense(matrix[rows, columns]).ravel()
 
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.lazy import _engine
-from nearlabel.lazy._engine import NeighborLabelSets, SparseScores, Votes
+from nearlabel.lazy._engine import NeighborLabelSets, Votes
+from nearlabel.models.decision import SparseScores
 from nearlabel.neighbors.votes import Neighbors
 from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Table
