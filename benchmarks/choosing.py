@@ -25,7 +25,7 @@ from nearlabel import BRkNN, FeatureScaler, MLkNN, NeighborsClassifierCV
 from nearlabel.lazy import MLMLM
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.selection._neighbors_classifier_cv import NUMBERS  # what is asked of the searches
-from nearlabel.selection._trials import fresh, spaces_of
+from nearlabel.selection._trials import prepared_in, spaces_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "best_by_default.md"
 BEGIN, END = "<!-- cost: begin -->\n", "<!-- cost: end -->\n"
@@ -47,9 +47,7 @@ def clusters(n_rows: int, n_features: int, n_labels: int, noise: float = NOISE) 
 def search_all(X: Any) -> None:
     """Search the neighbours that the choice asks for, in each of its spaces."""
     for space in spaces_of(X):
-        rows = X
-        for step in fresh(space):
-            rows = step.fit_transform(rows)
+        rows, _ = prepared_in(space, X, None)
         ExactNeighbors(metric=space.metric).fit(rows).kneighbors(n_neighbors=NUMBERS[-1])
 
 

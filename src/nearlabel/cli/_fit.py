@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from math import nan
 from typing import Any, TypeAlias
@@ -27,6 +28,8 @@ Tuned: TypeAlias = "nearlabel.experiments.Tuned"
 
 AUTO, NONE = "auto", "none"
 MOST = 30  # numbers of neighbours of a named method that auto tries
+SECONDS = 60  # of the selection
+_NAMED = 3  # methods in a line on those that were left out
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +52,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="{loo,N,none}",
         help="how to evaluate the model and select k of a named method: leave-one-out (five folds for methods that do"
         " not support it), N shuffled folds, or not at all; default: loo",
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=_arguments.seconds,
+        default=SECONDS,
+        metavar="SECONDS",
+        help="time limit for selecting a model if no method is named; what was not tried by then is left out; the"
+        f" evaluation and the fit take extra time; default: {SECONDS}",
     )
     _add_guarantee_options(parser)
     parser.set_defaults(format="table", check=_check)  # the format of the output
@@ -162,9 +173,9 @@ def main(arguments: argparse.Namespace) -> None:
     _print_severe(data, plan)
     if isinstance(plan, nearlabel.experiments.NeighborsChoice):
         _data.narrowed({name: name for name in _TRIED}, data, by_default=True)
-    chosen = _chosen(plan, data)
+    chosen, is_stopped = _chosen(plan, data)
     tuned = None
-    if arguments.validate != NONE:
+    if arguments.validate != NONE and not is_stopped:
         without_copies = test is None and _matched_data.has_copies(data)
         tuning = replace(_tuning(arguments, chosen.candidate), without_copies=without_copies)
         with _console.progress_bar(f"models of {data.name}") as progress:
@@ -180,6 +191,8 @@ def main(arguments: argparse.Namespace) -> None:
         calibration=calibration,
     )
     kept.print(choice=_in_words(arguments.metric, chosen, tuned))
+    if chosen.left_out:
+        _console.print_text(_left_out(chosen.left_out, arguments, is_stopped=is_stopped))
 
 
 def _named(arguments: argparse.Namespace) -> nearlabel.experiments.Candidate:
@@ -219,6 +232,7 @@ def _choice(arguments: argparse.Namespace) -> nearlabel.experiments.NeighborsCho
         distances=distances,
         thresholds=arguments.thresholds,
         impute=_data.imputation(arguments),
+        time_limit=arguments.time_limit,
     )
 
 
@@ -231,12 +245,21 @@ def _print_severe(data: Dataset, plan: Plan) -> None:
         _data.print_severe(data, scales=(plan.scale,), searches=(str(plan.search),), by_neighbors=has_neighbors)
 
 
-def _chosen(plan: Plan, data: Dataset) -> Chosen:
-    """Return the result of the selection, or the named candidate as the only one."""
+def _chosen(plan: Plan, data: Dataset) -> tuple[Chosen, bool]:
+    """Return the result of the selection, or the named candidate as the only one, and whether Ctrl-C ended it."""
     if isinstance(plan, nearlabel.experiments.Candidate):
-        return nearlabel.experiments.ChosenNeighbors(plan, nan, nan, 1)
-    with _console.progress_bar(f"methods for {data.name}"):
-        return plan.run(data)
+        return nearlabel.experiments.ChosenNeighbors(plan, nan, nan, 1), False
+    with _console.progress_bar(f"methods for {data.name}"), _training.stoppable() as is_stopped:
+        return plan.run(data), is_stopped()
+
+
+def _left_out(left_out: Sequence[str], arguments: argparse.Namespace, *, is_stopped: bool) -> str:
+    """Return a line on the methods that were not tried, or not on all rows, and how to try them."""
+    when = "Ctrl-C" if is_stopped else f"the time limit of {arguments.time_limit:g} seconds"
+    hint = "" if is_stopped else f" Hint: --time-limit {10 * arguments.time_limit:g} --force tries more."
+    names = list(dict.fromkeys(left_out))
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"Left out at {when}: {', '.join(names[:_NAMED])}{more}.{hint}"
 
 
 def _tuning(arguments: argparse.Namespace, candidate: nearlabel.experiments.Candidate) -> nearlabel.experiments.Tuning:

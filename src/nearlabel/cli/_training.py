@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import nearlabel
 from nearlabel.cli import _console, _data, _matched_data, _model
+from nearlabel.utils.messages import stopping_if
 
 _SHOWN = (
     "hamming_loss", "subset_accuracy", "jaccard_examples", "micro_f1", "macro_f1", "one_error", "ranking_loss",
@@ -21,6 +25,32 @@ def check_file(file: Path | None, *, force: bool) -> None:
     if file is not None:
         _data.check_output(file, "--out", force=force)
         nearlabel.persistence.check_can_save()
+
+
+@contextmanager
+def stoppable() -> Iterator[Callable[[], bool]]:
+    """Let the first Ctrl-C end the choice in the block, which goes on with the best so far, and the second the program.
+
+    Yields a function that says whether Ctrl-C was pressed.
+    """
+    asked = threading.Event()
+
+    def stop(sign: int, frame: object) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+        _console.print_notes(["stopping after the model in progress, with the best so far; Ctrl-C again ends at once."])
+
+    usual = signal.getsignal(signal.SIGINT)
+    is_told = usual is signal.default_int_handler and threading.current_thread() is threading.main_thread()
+    if is_told:
+        signal.signal(signal.SIGINT, stop)
+    try:
+        with stopping_if(asked.is_set):
+            yield asked.is_set
+    finally:
+        if is_told:
+            signal.signal(signal.SIGINT, usual)
 
 
 class KeptModel(NamedTuple):

@@ -33,6 +33,7 @@ Tuned: TypeAlias = "nearlabel.experiments.Tuned"
 USUAL_SCALES, SCALES_OF_MIXED = ("none", "minmax"), ("minmax", "standard")
 USUAL_SEARCHES, SEARCHES_OF_MIXED = ("exact", "exact:metric=cosine"), ("exact",)
 MOST = 30  # numbers of neighbours, as far as the rows allow
+SECONDS = 300
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,9 +102,10 @@ def _add_choice_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time-limit",
         type=_arguments.seconds,
+        default=SECONDS,
         metavar="SECONDS",
         help="time limit for reading DATA and trying models; models not tried by then are left out; fitting and saving"
-        " the model of --out take extra time; default: none",
+        f" the model of --out take extra time; default: {SECONDS}",
     )
     parser.add_argument(
         "--state",
@@ -177,11 +179,9 @@ def _tuning(arguments: argparse.Namespace) -> nearlabel.experiments.Tuning:
 
 def _tuned(tuning: nearlabel.experiments.Tuning, data: Dataset, arguments: argparse.Namespace, start: float) -> Tuned:
     """Try what there is time for since `start`."""
-    tuning = replace(tuning, without_copies=_matched_data.has_copies(data))
-    if arguments.time_limit is not None:
-        left = arguments.time_limit - (time.monotonic() - start)
-        tuning = replace(tuning, time_limit=max(left, _LEAST_SECONDS))
-    with _console.progress_bar(f"models of {data.name}") as progress:
+    left = arguments.time_limit - (time.monotonic() - start)
+    tuning = replace(tuning, without_copies=_matched_data.has_copies(data), time_limit=max(left, _LEAST_SECONDS))
+    with _console.progress_bar(f"models of {data.name}") as progress, _training.stoppable():
         return tuning.run(data, progress=progress, state=arguments.state)
 
 

@@ -7,7 +7,7 @@ together (`nearlabel.selection.NeighborsClassifierCV`), and of any models (`near
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nearlabel.metrics import Metric
+from nearlabel.utils.messages import expect, is_asked_to_stop, listening, tell
 
 
 class Criterion(NamedTuple):
@@ -38,37 +39,53 @@ class Criterion(NamedTuple):
 
 
 class Budget:
-    """A time limit in seconds from now on, which work may end earlier; None: no limit.
+    """A time limit in seconds from now on, None: no limit, and what jobs take, estimated from those already done.
 
-    It also estimates, from the times of earlier jobs on fewer samples, whether there is time for another one.
+    A job is any key and its number of samples; its time grows with their square. Whoever listens to progress gets the
+    share that is done and the seconds left. Within `stopping_if` the time may end earlier.
     """
 
     def __init__(self, seconds: float | None = None) -> None:
-        self._deadline = np.inf if seconds is None else time.monotonic() + seconds
+        self._start = time.monotonic()
+        self._deadline = np.inf if seconds is None else self._start + seconds
         self._seconds: dict[Hashable, tuple[int, float]] = {}
-
-    def stop(self) -> None:
-        """Leave no more time."""
-        self._deadline = -np.inf
-
-    def allows(self, job: Hashable, n_samples: int) -> bool:
-        """Return whether there is time for a job: by its time on fewer samples, which grows with their square."""
-        n_before, seconds = self._seconds.get(job, (n_samples, 0.0))
-        return not self.is_spent and seconds * (n_samples / n_before) ** 2 <= self.left
-
-    @contextmanager
-    def measuring(self, job: Hashable, n_samples: int) -> Iterator[None]:
-        """Measure the time of a job."""
-        start = time.monotonic()
-        yield
-        self._seconds[job] = n_samples, time.monotonic() - start
 
     @property
     def left(self) -> float:
         """Return the seconds that are left; negative after the limit."""
-        return float(self._deadline - time.monotonic())
+        return -1.0 if is_asked_to_stop() else float(self._deadline - time.monotonic())
 
     @property
     def is_spent(self) -> bool:
         """Return whether the limit has passed."""
         return self.left < 0
+
+    def allows(self, job: Hashable, n_samples: int) -> bool:
+        """Return whether there is time for a job; if it was not done before, there is as long as time is left."""
+        return not self.is_spent and (job not in self._seconds or self.seconds_of(job, n_samples) <= self.left)
+
+    def seconds_of(self, job: Hashable, n_samples: int) -> float:
+        """Return the estimated time of a job: by its own on other samples, or the mean of all; 0 if none was done."""
+        known = [self._seconds[job]] if job in self._seconds else list(self._seconds.values())
+        return sum(seconds / n**2 for n, seconds in known) / max(1, len(known)) * n_samples**2
+
+    def spend(self, job: Hashable, n_samples: int, seconds: float) -> None:
+        """Remember what a job took."""
+        self._seconds[job] = n_samples, seconds
+
+    @contextmanager
+    def measuring(self, job: Hashable, n_samples: int, later: Iterable[tuple[Hashable, int]]) -> Iterator[None]:
+        """Measure a job, whose own searches are not heard; then tell how much is left, given the jobs that follow."""
+        start = time.monotonic()
+        with listening(None):
+            yield
+        self.spend(job, n_samples, time.monotonic() - start)
+        self.tell_left(later)
+
+    def tell_left(self, later: Iterable[tuple[Hashable, int]]) -> tuple[float, float]:
+        """Tell whoever listens how much is left, given the jobs that follow; return the seconds so far, and of all."""
+        done, left = time.monotonic() - self._start, sum(self.seconds_of(*job) for job in later)
+        left = max(0.0, min(left, self.left))
+        tell(done / (done + left))
+        expect(left)
+        return done, done + left

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
@@ -23,7 +22,19 @@ from nearlabel.models import explain
 from nearlabel.models.out_of_sample import LeaveOneOut, Needs, largest_group, of_groups, rows_of, splits_of, splitter_of
 from nearlabel.models.selector import Budget
 from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
-from nearlabel.selection._trials import MethodInSpace, Space, Trials, fresh, is_mixed, joined_tables, spaces_of
+from nearlabel.selection._trials import (
+    MethodInSpace,
+    Plan,
+    Space,
+    Trials,
+    as_stored,
+    drawn,
+    is_mixed,
+    joined_tables,
+    next_plan,
+    prepared_in,
+    spaces_of,
+)
 from nearlabel.thresholds import FixedThresholdsClassifier, ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
 from nearlabel.utils.estimators import score
 from nearlabel.utils.tags import predict_labels
@@ -43,10 +54,8 @@ NUMBERS = (1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60, 90)
 _ONE_SPACE = ("minmax", "euclidean")  # where "auto" tries methods whose cost grows faster than that of a search
 _NOISE = 0.002  # what a method that is harder to read and to update must gain
 _FIRST_SAMPLES, _LEAST_SAMPLES, _FIRST_CELLS = 2_500, 1_000, 2**21  # of the first round; cells are samples times labels
-_EACH_NUMBER_FIRST, _MORE_NUMBERS = 2, 2  # of neighbours: every second in the first round, then those around the best
-_MANY_CELLS, _CELLS_FOR_ONE = 2**20, 40
-
-Plan: TypeAlias = list[tuple[MethodInSpace, Sequence[int]]]  # methods with the numbers of neighbours to try
+_EACH_NUMBER_FIRST = 2  # every second number of neighbours in the first round
+_MOST_LATER = 3  # jobs of a second round that are expected while the first is running
 
 
 class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -116,8 +125,10 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         second round come before those of the first), and "n_samples" of the round, in the order of trying.
     n_candidates_ : int
         Number of candidates tried, each counted once.
+    left_out_ : list of str
+        Methods, each with scaling and metric, that `time_limit` left out of a round.
     timed_out_ : bool
-        Whether `time_limit` left some out.
+        Whether there are any.
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
@@ -292,15 +303,17 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             numbers = numbers[:: _EACH_NUMBER_FIRST if isinstance(self.n_neighbors, str) else 1]
         plan: Plan = [(tried, numbers) for tried in self._methods_in(spaces)]
         tables: list[dict[str, NDArray[Any]]] = []
-        self.timed_out_ = False
+        self.left_out_: list[str] = []
         for some in rounds:
-            some_groups = None if groups is None else np.unique(groups[some], return_inverse=True)[1]
-            trials = self._try(plan, rows_of(X, some), labels[some], some_groups, budget, is_first=not tables)
+            of_some = None if groups is None else np.unique(groups[some], return_inverse=True)[1]
+            later = [(tried.place, len(rounds[-1])) for tried, _ in plan[:_MOST_LATER] if some is not rounds[-1]]
+            trials = self._try(plan, rows_of(X, some), labels[some], of_some, budget, is_first=not tables, later=later)
             if not trials.all:  # there is no time for more samples
                 break
             tables.append(trials.table())
             last, samples = trials, some
-            plan = _next_plan(trials, self._numbers(labels.shape[0], groups))
+            plan = next_plan(trials, self._numbers(labels.shape[0], groups), n_cells=len(rounds[-1]) * labels.shape[1])
+        self.timed_out_ = bool(self.left_out_)
         self.cv_results_ = joined_tables(tables)
         names = ("method", "scale", "metric", "n_neighbors")
         self.n_candidates_ = len(set(zip(*(self.cv_results_[name].tolist() for name in names), strict=True)))
@@ -313,32 +326,39 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         is_small = min(n_samples, self.max_samples) <= 2 * first
         asks_for_many = not isinstance(self.n_neighbors, str) and 2 * max(self.n_neighbors) > first
         sizes = [self.max_samples] if is_small or asks_for_many else [first, self.max_samples]
-        return [_drawn(n_samples, groups, random, most) for most in sizes]
+        return [drawn(n_samples, groups, random, most) for most in sizes]
 
     def _try(
-        self, plan: Plan, X: MatrixLike, labels: Matrix, groups: IntArray | None, budget: Budget, *, is_first: bool
+        self,
+        plan: Plan,
+        X: MatrixLike,
+        labels: Matrix,
+        groups: IntArray | None,
+        budget: Budget,
+        *,
+        is_first: bool,
+        later: Sequence[tuple[Any, int]],
     ) -> Trials:
         """Try methods with numbers of neighbours, each space with one search, as long as there is time.
 
-        The first method of the first round is tried in any case.
+        The first method of the first round is tried in any case; `later` are jobs of the next round.
         """
         strategy = strategy_for(self.scoring) if self.strategy is None else self.strategy
         trials = Trials(labels, get_metric(self.scoring), strategy)
-        truth = _stored(labels) if trials.takes_stored else labels
-        spaces = {tried.place[1]: tried.space for tried, _ in plan}
+        truth = as_stored(labels) if trials.takes_stored else labels
+        jobs = [(tried.place, labels.shape[0]) for tried, _ in plan]
+        prepared: dict[int, LeaveOneOut] = {}  # of the space in use
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UselessNeighborsWarning)  # the best candidate warns when it is fitted
-            for place, space in spaces.items():
-                of_space = [(tried, numbers) for tried, numbers in plan if tried.place[1] == place]
-                left_out = None
-                for tried, numbers in of_space:
-                    is_needed = is_first and not trials.all
-                    if not is_needed and not budget.allows(tried.place, labels.shape[0]):
-                        self.timed_out_ = True
-                        continue
-                    with budget.measuring(tried.place, labels.shape[0]):
-                        left_out = left_out or LeaveOneOut(_prepared(space, X, labels)[0], truth, groups)
-                        _try_numbers(tried, numbers, left_out, trials)
+            for number, ((tried, numbers), job) in enumerate(zip(plan, jobs, strict=True)):
+                if not ((is_first and not trials.all) or budget.allows(*job)):
+                    self.left_out_.append(f"{tried.name} ({tried.space.scale}, {tried.space.metric})")
+                    continue
+                with budget.measuring(*job, later=[*jobs[number + 1 :], *later]):
+                    if (place := tried.place[1]) not in prepared:
+                        rows, _ = prepared_in(tried.space, X, labels)
+                        prepared = {place: LeaveOneOut(rows, truth, groups)}
+                    _try_numbers(tried, numbers, prepared[place], trials)
         return trials
 
     def _methods_in(self, spaces: Sequence[Space]) -> list[MethodInSpace]:
@@ -348,17 +368,13 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             methods = {"brknn": BRkNN(), "mlknn": MLkNN(), "brknn:weights=distance": BRkNN(weights="distance")}
         else:
             methods = self.methods if isinstance(self.methods, Mapping) else {str(one): one for one in self.methods}
-        every = [
-            MethodInSpace(name, method, space, (order, place))
-            for place, space in enumerate(spaces)
-            for order, (name, method) in enumerate(methods.items())
-        ]
-        if isinstance(self.methods, str):
+        every: list[MethodInSpace] = []
+        for place, space in enumerate(spaces):
             every += [
-                MethodInSpace("mlmlm", MLMLM(scale="none"), space, (len(methods), place), _NOISE)
-                for place, space in enumerate(spaces)
-                if space[::2] == _ONE_SPACE
+                MethodInSpace(name, of, space, (order, place)) for order, (name, of) in enumerate(methods.items())
             ]
+            if isinstance(self.methods, str) and space[::2] == _ONE_SPACE:
+                every.append(MethodInSpace("mlmlm", MLMLM(scale="none"), space, (len(methods), place), _NOISE))
         return every
 
     def _numbers(self, n_samples: int, groups: IntArray | None) -> list[int]:
@@ -381,7 +397,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             if k is None:  # it is fitted to these samples; the others know the neighbours of these samples only
                 model = FrozenEstimator(trials.best_model)
             model, params = FixedThresholdsClassifier(model, best.strategy.thresholds_), {}
-        X, steps = _prepared(space, X, labels)
+        X, steps = prepared_in(space, X, labels)
         model.fit(X, labels, **params)
         self.best_estimator_ = make_pipeline(*steps, model) if steps else model
         self.best_params_, self.best_score_ = best.params, best.value
@@ -429,47 +445,6 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return with_multilabel_target(tags)
-
-
-def _next_plan(trials: Trials, numbers: Sequence[int]) -> Plan:
-    """Return the best candidates for a round on more samples, with the numbers around theirs.
-
-    More samples favour more neighbours, so two larger numbers are tried, and one smaller.
-    """
-    tried = {trial.tried.place: trial.tried for trial in trials.finalists}
-    plan: Plan = []
-    for place, method in tried.items():
-        own = [trial.n_neighbors for trial in trials.finalists if trial.tried.place == place and trial.n_neighbors]
-        around = [k for i, k in enumerate(numbers) if set(own).intersection(numbers[max(0, i - _MORE_NUMBERS) : i + 2])]
-        plan.append((method, sorted({*own, *around})))
-    return plan
-
-
-def _drawn(n_samples: int, groups: IntArray | None, random: RandomState, most: int) -> IntArray:
-    """Return at most so many samples, whole groups of them but at least two."""
-    if n_samples <= most:
-        return np.arange(n_samples)
-    if groups is None:
-        return np.sort(random.permutation(n_samples)[:most])
-    order = random.permutation(groups.max() + 1)
-    sizes = np.cumsum(np.bincount(groups)[order])
-    return np.flatnonzero(np.isin(groups, order[: max(2, np.searchsorted(sizes, most, side="right"))]))
-
-
-def _prepared(space: Space, X: MatrixLike, labels: Matrix) -> tuple[MatrixLike, list[Any]]:
-    """Return the features as a space sees them, and the fitted steps."""
-    steps = fresh(space)
-    for step in steps:
-        X = step.fit_transform(X, labels)
-    return X, steps
-
-
-def _stored(labels: Matrix) -> Matrix:
-    """Return many label sets of few labels as CSR, whose scores are as few as there are votes."""
-    n_cells = labels.shape[0] * labels.shape[1]
-    if sparse.issparse(labels) or n_cells < _MANY_CELLS or n_cells < _CELLS_FOR_ONE * np.count_nonzero(labels):
-        return labels
-    return sparse.csr_array(labels)
 
 
 def _values(methods: Any) -> list[Any]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
@@ -190,6 +191,51 @@ def joined_tables(tables: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArra
     return {name: np.concatenate([table[name] for table in ranked]) for name in tables[0]}
 
 
+# The rounds of a choice: which methods with which numbers of neighbours, on which samples.
+
+Plan: TypeAlias = list[tuple[MethodInSpace, Sequence[int]]]  # methods with the numbers of neighbours to try
+
+_MORE_NUMBERS = 2
+_MOST_DENSE_CELLS = 2**25
+_MANY_CELLS, _CELLS_FOR_ONE = 2**20, 40
+
+
+def next_plan(trials: Trials, numbers: Sequence[int], n_cells: int) -> Plan:
+    """Return the best candidates for a round on more samples, with the numbers around theirs.
+
+    More samples favour more neighbours, so two larger numbers are tried, and one smaller. A method whose scores are
+    dense is left out where cells, samples times labels, are many.
+    """
+    tried = {trial.tried.place: trial.tried for trial in trials.finalists}
+    plan: Plan = []
+    for place, method in tried.items():
+        own = [trial.n_neighbors for trial in trials.finalists if trial.tried.place == place and trial.n_neighbors]
+        around = [k for i, k in enumerate(numbers) if set(own).intersection(numbers[max(0, i - _MORE_NUMBERS) : i + 2])]
+        if own or n_cells <= _MOST_DENSE_CELLS:
+            plan.append((method, sorted({*own, *around})))
+    spaces = list(dict.fromkeys(method.place[1] for method, _ in plan))
+    return sorted(plan, key=lambda one: spaces.index(one[0].place[1]))  # each space once, that of the best first
+
+
+def drawn(n_samples: int, groups: IntArray | None, random: RandomState, most: int) -> IntArray:
+    """Return at most so many samples, whole groups of them but at least two."""
+    if n_samples <= most:
+        return np.arange(n_samples)
+    if groups is None:
+        return np.sort(random.permutation(n_samples)[:most])
+    order = random.permutation(groups.max() + 1)
+    sizes = np.cumsum(np.bincount(groups)[order])
+    return np.flatnonzero(np.isin(groups, order[: max(2, np.searchsorted(sizes, most, side="right"))]))
+
+
+def as_stored(labels: Matrix) -> Matrix:
+    """Return many label sets of few labels as CSR, whose scores are as few as there are votes."""
+    n_cells = labels.shape[0] * labels.shape[1]
+    if sparse.issparse(labels) or n_cells < _MANY_CELLS or n_cells < _CELLS_FOR_ONE * np.count_nonzero(labels):
+        return labels
+    return sparse.csr_array(labels)
+
+
 # The ways to compute distances that a choice tries: the transformation of features, and the metric.
 
 _MOST_TERMS_OF_MANHATTAN = 4e9  # n² d: it is no matrix product, and 10 times as slow as the Euclidean distance
@@ -270,6 +316,9 @@ def _has_missing(X: MatrixLike) -> bool:
     return bool(missing.any())
 
 
-def fresh(space: Space) -> list[Any]:
-    """Return the unfitted steps before the method."""
-    return [] if space.preparation is None else [clone(space.preparation)]
+def prepared_in(space: Space, X: MatrixLike, labels: Matrix) -> tuple[MatrixLike, list[Any]]:
+    """Return the features as a space sees them, and the fitted steps."""
+    steps = [] if space.preparation is None else [clone(space.preparation)]
+    for step in steps:
+        X = step.fit_transform(X, labels)
+    return X, steps

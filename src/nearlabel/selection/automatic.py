@@ -40,12 +40,15 @@ class ChosenNeighbors(NamedTuple):
         cross-validation).
     n_candidates : int
         Number of candidates that were tried.
+    left_out : tuple of str
+        Methods, with scaling and distance, that the time limit left out.
     """
 
     candidate: Candidate
     score: float
     crossfit_score: float
     n_candidates: int
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ class NeighborsChoice:
         for the metric.
     impute : {None, "mean", "median", "most_frequent"}, default=None
         Replacement of missing features, as in `Plan`.
+    time_limit : float, default=None
+        Time limit in seconds, as in `NeighborsClassifierCV`. None: no limit.
 
     Raises
     ------
@@ -93,6 +98,7 @@ class NeighborsChoice:
     distances: tuple[str, ...] | None = None
     thresholds: str | None = None
     impute: str | None = None
+    time_limit: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metric", read_metric(None, self.metric))
@@ -134,10 +140,17 @@ class NeighborsChoice:
             scales=self._preparations(data),
             metrics=self.distances or "auto",
             strategy=self._strategy,
+            time_limit=self.time_limit,
         )
         chooser.fit(data.X, data.Y, data.groups)
         candidate = self._candidate(**chooser.best_params_)
-        return ChosenNeighbors(candidate, chooser.best_score_, chooser.crossfit_score_, chooser.n_candidates_)
+        return ChosenNeighbors(
+            candidate,
+            chooser.best_score_,
+            chooser.crossfit_score_,
+            chooser.n_candidates_,
+            tuple(chooser.left_out_),
+        )
 
     def _of_known_labels(self, data: Dataset) -> ChosenNeighbors:
         """Select among the methods that support unknown labels, by a `Tuning` with the same options."""
@@ -153,10 +166,12 @@ class NeighborsChoice:
             searches=tuple(dict.fromkeys(_search_by(space.metric) for space in spaces)),
             metric=self.metric,
             impute=self.impute,
+            time_limit=self.time_limit,
         )
         tuned = tuning.run(data)
         crossfit_score = tuned.scores.get(tuned.metric, nan)
-        return ChosenNeighbors(tuned.best, tuned.trials[0].value, crossfit_score, len(tuned.trials))
+        left_out = tuple(f"{line.method} ({line.scale}, {line.search})" for line, _ in tuned.left_out)
+        return ChosenNeighbors(tuned.best, tuned.trials[0].value, crossfit_score, len(tuned.trials), left_out)
 
     def _numbers(self, data: Dataset) -> tuple[int, ...]:
         """Return the numbers of neighbours that `NeighborsClassifierCV` would try."""

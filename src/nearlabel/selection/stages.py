@@ -167,12 +167,27 @@ def _left_out(lines: Iterable[Line], reason: str) -> Step:
     return Step(left_out=tuple(LeftOut(line, reason) for line in lines))
 
 
-def progress_of(fittings: Sequence[Fitting], attempt: Attempt) -> tuple[int, int]:
-    """Return the numbers of finished and of all fits, without those that are left out."""
-    to_do = [fitting for fitting in fittings if not attempt.left_out.keys() >= set(fitting.lines)]
-    tried = {(*Line.of(trial.candidate), trial.candidate.n_neighbors) for trial in attempt.trials}
-    fits = [(*fitting.lines[0], number) for fitting in to_do for number in fitting.numbers]
-    return sum(fit in tried for fit in fits), len(fits)
+def jobs_left(
+    fittings: Sequence[Fitting], attempt: Attempt, n_samples: int, sample_rows: int
+) -> Iterator[tuple[str, int]]:
+    """Yield the method and the number of samples of each fit to do, also of the half that is tried after the sample."""
+    stages = [(attempt, n_samples, 1)]
+    if attempt.sample is not None and not attempt.trials and not attempt.left_out.keys() & _lines_of(attempt.sample):
+        stages = [(attempt.sample, sample_rows, 1), (attempt, n_samples, 2)]
+    for stage, n, one_in in stages:
+        tried = {(*Line.of(trial.candidate), trial.candidate.n_neighbors) for trial in stage.trials}
+        to_do = [fitting for fitting in fittings if not stage.left_out.keys() >= set(fitting.lines)]
+        jobs = [
+            fitting.lines[0].method
+            for fitting in to_do
+            for number in fitting.numbers
+            if (*fitting.lines[0], number) not in tried
+        ]
+        yield from ((method, n) for method in jobs[::one_in])
+
+
+def _lines_of(attempt: Attempt) -> set[Line]:
+    return {Line.of(trial.candidate) for trial in attempt.trials}
 
 
 # Nested selection: the best candidate on all samples, and for each part of the samples the best on the other parts.

@@ -26,12 +26,12 @@ from nearlabel.selection.data import as_dataset, check_impute, check_matrices, p
 from nearlabel.selection.guests import by_name, check_searches, describe_object, read_metric
 from nearlabel.selection.methods import check_takes_unknown
 from nearlabel.selection.specs import LEADERBOARD_METHODS, make_search
-from nearlabel.selection.stages import SizeOf, Stages, Tuned, progress_of, tuned_of
-from nearlabel.utils.messages import Progress
+from nearlabel.selection.stages import SizeOf, Stages, Tuned, jobs_left, tuned_of
+from nearlabel.utils.messages import Progress, is_asked_to_stop, unheard
 from nearlabel.utils.validation import check_choice, check_integer, check_positive, each_once
 
 _SAMPLES_SHARE = 1 / 3  # share of a time limit
-_SAVED_EVERY = 5.0  # seconds
+_SAVED_EVERY, _POLLED_EVERY = 5.0, 0.2  # seconds
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,8 @@ class Tuning:
             Samples and label sets, a name in `nearlabel.datasets.catalogue`, or a path that `load_dataset` reads.
             Samples of a group (`Dataset.groups`) are held out together.
         progress : callable, default=None
-            Function called with the numbers of finished and of all fits; the fits of all folds count as one.
+            Function called after each fit with the seconds so far, and those of the whole work as estimated from the
+            fits so far, or the time limit if it is less.
         state : path, default=None
             State file with the results, written every few seconds and at the end. Results in an existing file are
             reused; it must be for the same data and options, but `time_limit` may differ. The file contains values, and
@@ -184,12 +185,21 @@ class Tuning:
         attempt = Attempt() if state is None else read_attempt(state, about, self._grid.candidate)
         samples = self._samples(data)
         fittings = self._grid.fittings(samples)
-        saved = time.monotonic()
+        start = saved = time.monotonic()
         try:
-            for step in self._steps_in_time(samples, fittings, attempt, budget):
+            steps = self._steps_in_time(samples, fittings, attempt, budget)
+            has_one_fit = sum(len(fitting.numbers) for fitting in fittings) == 1  # then its search is the progress
+            for step in steps if has_one_fit else unheard(steps):
                 attempt.take(step)
-                if progress is not None and step.trials and not step.on_sample:
-                    progress(*progress_of(fittings, attempt))
+                if step.trials:
+                    n_samples = self.sample_rows if step.on_sample else samples.Y.shape[0]
+                    budget.spend(step.trials[0].candidate.method, n_samples or 0, time.monotonic() - start)
+                    told = budget.tell_left(jobs_left(fittings, attempt, samples.Y.shape[0], self.sample_rows or 0))
+                    if progress is not None:
+                        progress(*told)
+                start = time.monotonic()
+                if budget.is_spent:
+                    break
                 if state is not None and time.monotonic() - saved > _SAVED_EVERY:
                     write_attempt(state, attempt, about)
                     saved = time.monotonic()
@@ -211,6 +221,8 @@ class Tuning:
         if attempt.trials:
             return tuned_of(attempt, samples, fittings, self.metric)
         if attempt.sample is None or not attempt.sample.trials:
+            if is_asked_to_stop():
+                raise KeyboardInterrupt
             raise ValueError(
                 f"time_limit must be long enough for a model, got {self.time_limit:g}. Hint: cheap methods first."
             )
@@ -287,7 +299,11 @@ def items_within(seconds: float, make_items: Callable[..., Iterable[Any]], *args
         worker.start()
     sender.close()
     try:
-        while receiver.poll(max(0.0, budget.left)):
+        while not budget.is_spent:
+            if not receiver.poll(min(_POLLED_EVERY, max(0.0, budget.left))):
+                continue
+            if budget.is_spent:  # Ctrl-C may have ended the process, too
+                break
             kind, content = _received(receiver)
             if kind == _END:
                 return

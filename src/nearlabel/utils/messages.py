@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
 
 
 class AdviceWarning(UserWarning):
@@ -99,7 +101,7 @@ def _in_python(name: str, value: Any) -> str:
 # Progress of searches, of reading files and of runs, reported to a listener.
 
 Listener = Callable[[float], None]
-Progress = Callable[[int, int], None]  # called with the numbers of finished and of all parts
+Progress = Callable[[float, float], None]  # called with the finished and the whole work, in parts or seconds
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 _clock: ContextVar[Listener | None] = ContextVar("clock", default=None)
@@ -121,6 +123,18 @@ def listening(listener: Listener | None, clock: Listener | None = None) -> Itera
         _clock.reset(tokens[1])
 
 
+def unheard(items: Iterable[Item]) -> Iterator[Item]:
+    """Yield items; whoever listens does not hear the searches in which they are made."""
+    iterator = iter(items)
+    while True:
+        with listening(None):
+            try:
+                item = next(iterator)
+            except StopIteration:
+                return
+        yield item
+
+
 def tell(share: float) -> None:
     """Report the finished share of the work."""
     listener = _listener.get()
@@ -133,6 +147,24 @@ def expect(seconds: float) -> None:
     clock = _clock.get()
     if clock is not None:
         clock(seconds)
+
+
+_stop: ContextVar[Callable[[], bool]] = ContextVar("stop", default=lambda: False)
+
+
+@contextmanager
+def stopping_if(is_asked: Callable[[], bool]) -> Iterator[None]:
+    """Let a function end the choices in the block early, which then go on with the best so far."""
+    token = _stop.set(is_asked)
+    try:
+        yield
+    finally:
+        _stop.reset(token)
+
+
+def is_asked_to_stop() -> bool:
+    """Return whether a choice should go on with the best so far."""
+    return _stop.get()()
 
 
 def counter(listener: Listener, n_tasks: int, start: float, end: float) -> Callable[[], None]:
