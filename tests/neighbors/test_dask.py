@@ -24,15 +24,11 @@ distributed = pytest.importorskip("distributed")
 PLAIN = {"threads_per_worker": 1, "memory_limit": None, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
 
 
-def new_client():
-    """Start two worker processes; each has a nanny, which replaces it if it dies."""
-    return distributed.Client(distributed.LocalCluster(n_workers=2, **PLAIN), set_as_default=False)
-
-
 @pytest.fixture(scope="module")
 def client():
-    """One cluster for all tests that leave it whole."""
-    with new_client() as client, client.cluster:
+    """One cluster of two worker processes for all tests; each has a nanny, which replaces it if it dies."""
+    cluster = distributed.LocalCluster(n_workers=2, **PLAIN)
+    with distributed.Client(cluster, set_as_default=False) as client, cluster:
         yield client
 
 
@@ -293,7 +289,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.long
-def test_a_worker_killed_in_fit_and_in_predict_changes_nothing(tmp_path):
+def test_a_worker_killed_in_fit_and_in_predict_changes_nothing(client, tmp_path):
     """The metric itself sends SIGKILL to its process, once in the middle of fit and once in that of predict."""
     X = rows("grid")
     Y, queries = (X[:, :3] > 0).astype(int), X[::2] + 0.25
@@ -314,55 +310,54 @@ def test_a_worker_killed_in_fit_and_in_predict_changes_nothing(tmp_path):
         return city_block(a, b)
 
     expected = MLkNN(4, search=ExactNeighbors(city_block)).fit(X, Y)
-    with new_client() as client, client.cluster:
-        armed.touch()
-        found = MLkNN(4, search=search_on(client, metric=deadly)).fit(X, Y)
-        assert len(list(deaths.iterdir())) == 1
-        assert found.posterior_.tobytes() == expected.posterior_.tobytes()
-        armed.touch()
-        assert found.predict_proba(queries).tobytes() == expected.predict_proba(queries).tobytes()
-        assert len(list(deaths.iterdir())) == 2
-        found.search_.close()
+    armed.touch()
+    found = MLkNN(4, search=search_on(client, metric=deadly)).fit(X, Y)
+    assert len(list(deaths.iterdir())) == 1
+    assert found.posterior_.tobytes() == expected.posterior_.tobytes()
+    armed.touch()
+    assert found.predict_proba(queries).tobytes() == expected.predict_proba(queries).tobytes()
+    assert len(list(deaths.iterdir())) == 2
+    found.search_.close()
 
 
 @pytest.mark.long
-def test_workers_killed_after_an_update_change_nothing():
+def test_workers_killed_after_an_update_change_nothing(client):
     """Both workers: their shards are made again, with the rows that came and without those that went."""
     X = rows("float32")
     expected = ExactNeighbors().fit(np.delete(X, [0, 40, 69], axis=0))
-    with new_client() as client, client.cluster:
-        search = search_on(client).fit(X[:70]).add(X[70:]).remove([0, 40, 69])
-        for pid in client.run(os.getpid).values():
-            os.kill(pid, signal.SIGKILL)
-        assert_same_answers(search, expected, None, 5)
-        search.close()
+    client.wait_for_workers(2)  # the test before has killed some
+    search = search_on(client).fit(X[:70]).add(X[70:]).remove([0, 40, 69])
+    for pid in client.run(os.getpid).values():
+        os.kill(pid, signal.SIGKILL)
+    assert_same_answers(search, expected, None, 5)
+    search.close()
 
 
 @pytest.mark.slow
-def test_workers_killed_under_load_change_nothing():
+def test_workers_killed_under_load_change_nothing(client):
     """40,000 rows, one of two workers killed from outside in fit, in leave-one-out and in queries; a dask array."""
     dask_X = da.random.default_rng(0).integers(0, 4, (40_000, 64), chunks=(5_000, 64)).astype(np.float32)
     X = dask_X.compute()
     expected = ExactNeighbors(n_jobs=2).fit(X)
-    with new_client() as client, client.cluster:
+    client.wait_for_workers(2)
 
-        def kill_one_after(seconds):
-            pids = list(client.run(os.getpid).values())
-            timer = threading.Timer(seconds, os.kill, (pids[0], signal.SIGKILL))
-            timer.start()
-            return timer
+    def kill_one_after(seconds):
+        pids = list(client.run(os.getpid).values())
+        timer = threading.Timer(seconds, os.kill, (pids[0], signal.SIGKILL))
+        timer.start()
+        return timer
 
-        search = DaskNeighbors(shard_rows=10_000, query_rows=1_000, client=client)
-        timer = kill_one_after(0.05)
-        search.fit(dask_X)
+    search = DaskNeighbors(shard_rows=10_000, query_rows=1_000, client=client)
+    timer = kill_one_after(0.05)
+    search.fit(dask_X)
+    timer.join()
+    for queries in (X[:20_000] + np.float32(0.5), None):
+        start = time.perf_counter()
+        timer = kill_one_after(0.5)
+        answer = search.kneighbors(queries, 10)
+        assert time.perf_counter() - start > 0.5, "the worker died in the middle"
         timer.join()
-        for queries in (X[:20_000] + np.float32(0.5), None):
-            start = time.perf_counter()
-            timer = kill_one_after(0.5)
-            answer = search.kneighbors(queries, 10)
-            assert time.perf_counter() - start > 0.5, "the worker died in the middle"
-            timer.join()
-            wanted = expected.kneighbors(queries, 10)
-            assert answer[0].tobytes() == wanted[0].tobytes()
-            assert_array_equal(answer[1], wanted[1])
-        search.close()
+        wanted = expected.kneighbors(queries, 10)
+        assert answer[0].tobytes() == wanted[0].tobytes()
+        assert_array_equal(answer[1], wanted[1])
+    search.close()
