@@ -24,11 +24,15 @@ distributed = pytest.importorskip("distributed")
 PLAIN = {"threads_per_worker": 1, "memory_limit": None, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
 
 
+def new_client():
+    """Start two worker processes; each has a nanny, which replaces it if it dies."""
+    return distributed.Client(distributed.LocalCluster(n_workers=2, **PLAIN), set_as_default=False)
+
+
 @pytest.fixture(scope="module")
 def client():
-    """One cluster of two worker processes for all tests; each has a nanny, which replaces it if it dies."""
-    cluster = distributed.LocalCluster(n_workers=2, **PLAIN)
-    with distributed.Client(cluster, set_as_default=False) as client, cluster:
+    """One cluster for all tests but the slow one."""
+    with new_client() as client, client.cluster:
         yield client
 
 
@@ -334,30 +338,30 @@ def test_workers_killed_after_an_update_change_nothing(client):
 
 
 @pytest.mark.slow
-def test_workers_killed_under_load_change_nothing(client):
+def test_workers_killed_under_load_change_nothing():
     """40,000 rows, one of two workers killed from outside in fit, in leave-one-out and in queries; a dask array."""
     dask_X = da.random.default_rng(0).integers(0, 4, (40_000, 64), chunks=(5_000, 64)).astype(np.float32)
     X = dask_X.compute()
     expected = ExactNeighbors(n_jobs=2).fit(X)
-    client.wait_for_workers(2)
+    with new_client() as client, client.cluster:
 
-    def kill_one_after(seconds):
-        pids = list(client.run(os.getpid).values())
-        timer = threading.Timer(seconds, os.kill, (pids[0], signal.SIGKILL))
-        timer.start()
-        return timer
+        def kill_one_after(seconds):
+            pids = list(client.run(os.getpid).values())
+            timer = threading.Timer(seconds, os.kill, (pids[0], signal.SIGKILL))
+            timer.start()
+            return timer
 
-    search = DaskNeighbors(shard_rows=10_000, query_rows=1_000, client=client)
-    timer = kill_one_after(0.05)
-    search.fit(dask_X)
-    timer.join()
-    for queries in (X[:20_000] + np.float32(0.5), None):
-        start = time.perf_counter()
-        timer = kill_one_after(0.5)
-        answer = search.kneighbors(queries, 10)
-        assert time.perf_counter() - start > 0.5, "the worker died in the middle"
+        search = DaskNeighbors(shard_rows=10_000, query_rows=1_000, client=client)
+        timer = kill_one_after(0.05)
+        search.fit(dask_X)
         timer.join()
-        wanted = expected.kneighbors(queries, 10)
-        assert answer[0].tobytes() == wanted[0].tobytes()
-        assert_array_equal(answer[1], wanted[1])
-    search.close()
+        for queries in (X[:20_000] + np.float32(0.5), None):
+            start = time.perf_counter()
+            timer = kill_one_after(0.5)
+            answer = search.kneighbors(queries, 10)
+            assert time.perf_counter() - start > 0.5, "the worker died in the middle"
+            timer.join()
+            wanted = expected.kneighbors(queries, 10)
+            assert answer[0].tobytes() == wanted[0].tobytes()
+            assert_array_equal(answer[1], wanted[1])
+        search.close()
