@@ -20,6 +20,7 @@ from nearlabel.rivals import (
     RandomForestPCT,
     RankSVM,
 )
+from nearlabel.selection import NeighborsClassifierCV, NeighborsPerLabel
 
 _ROOMS = ("lazy", "rivals", "thresholds", "selection", "preprocessing")
 
@@ -41,6 +42,8 @@ _SMALL: dict[str, Any] = {
     "RandomForestPCT": RandomForestPCT(5),
     "EnsembleOfBinaryRelevance": EnsembleOfBinaryRelevance(n_estimators=3),
     "EnsembleOfClassifierChains": EnsembleOfClassifierChains(n_estimators=3),
+    "NeighborsClassifierCV": NeighborsClassifierCV(scales=("minmax",), metrics=("euclidean",)),
+    "NeighborsPerLabel": NeighborsPerLabel(max_neighbors=5),
 }
 SMALL = {name: _seeded(classifier) for name, classifier in _SMALL.items()}
 

@@ -5,7 +5,6 @@ import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -229,15 +228,3 @@ def test_a_closed_screen(meka):
     errors = f"sys.stderr = None; print(code, cli.main(['describe', {str(meka.with_name('none.arff'))!r}]))"
     done = fresh_python("-c", f"import sys; from nearlabel import cli; {screen}; {errors}")
     assert (done.returncode, done.stdout, done.stderr) == (0, "0 2\n", "")
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_full_disk(meka, unbuffered):
-    """The line says what could not be written, whether Python writes at once or when its buffer is flushed."""
-    with Path("/dev/full").open("w") as full:
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": unbuffered}
-        command = [sys.executable, "-m", "nearlabel", "describe", meka, "--format", "csv"]
-        done = subprocess.run(command, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "nearlabel: standard output: No space left on device.\n")

@@ -349,7 +349,12 @@ QUICK = ("emotions", "scene", "medical", "meka-music")  # of one file and of two
 
 @pytest.mark.usefixtures("data_folder")
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in catalogue()]
+    "name",
+    [
+        pytest.param(name, marks=() if name in QUICK else pytest.mark.long)
+        for name in catalogue()
+        if name != "reuters21578-terms"  # read in test_reuters.py: once takes seconds
+    ],
 )
 def test_every_entry_from_the_folder(name):
     """Every data set of the catalogue is found in the folder, with the shape the catalogue states."""

@@ -238,4 +238,7 @@ def test_terms_of_the_collection():
     assert (training.X.shape, test.X.shape) == ((7770, 15000), (3019, 15000))
     assert {"wheat", "corn", "export"} <= set(training.feature_names)
     assert training.X.sum(axis=1).min() > 0
-    assert catalogue()["reuters21578-terms"].labels == 90
+    entry = catalogue()["reuters21578-terms"]
+    assert (training.Y.shape, test.Y.shape) == ((7770, 90), (3019, 90))
+    assert (sum(file.instances for file in entry.files("all")), entry.features, entry.labels) == (10789, 15000, 90)
+    assert {training.Y.dtype, test.Y.dtype} == {np.dtype(np.int64)}

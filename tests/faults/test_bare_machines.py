@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import nearlabel as package
-from faults._commands import environment_of, nearlabel
+from faults._commands import environment_of, nearlabel, one_after_another
 from faults._scenarios import OF_TABLE, run_command
 
 WITHOUT_ENTRY = """
@@ -48,9 +48,9 @@ def test_no_locale(folder):
     of = environment_of(folder, LANG="C", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     table = ("größe.csv", "--labels-prefix", "tag_", "--ignore", "id")
     fit = ("fit", *table, "--method", "mlknn", "--k", "3", "--validate", "none", "--out", "größe.skops")
-    for arguments in (("describe", *table), fit, ("predict", "größe.skops", "größe.csv", "--out", "p.csv")):
-        done = nearlabel(folder, *arguments, environment=of)
-        assert (done.returncode, done.stderr) == (0, "")
+    commands = [("describe", *table), fit, ("predict", "größe.skops", "größe.csv", "--out", "p.csv")]
+    done = one_after_another(folder, commands, environment=of)
+    assert (done.returncode, done.stderr) == (0, "")
     assert "tag_übermütig" in (folder / "p.csv").read_text(encoding="utf-8")
 
 

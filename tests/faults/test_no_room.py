@@ -5,11 +5,12 @@ import os
 import resource
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
-from faults._commands import environment_of, nearlabel
+from faults._commands import environment_of, here, nearlabel, one_after_another
 from faults._scenarios import OF_TABLE
 from nearlabel.datasets import Dataset, write_npz
 
@@ -26,6 +27,17 @@ def limit(which, size):
     return lambda: resource.setrlimit(which, (size, size))
 
 
+@contextmanager
+def limited(which, size):
+    """Set a limit of this process, and take it back."""
+    before = resource.getrlimit(which)
+    resource.setrlimit(which, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(which, before)
+
+
 def contents_of(folder):
     """The bytes of every file."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -37,19 +49,21 @@ def test_no_room_for_a_file(with_model, writing):
     arguments, out = writing
     (with_model / out).write_text("older\n")
     before = contents_of(with_model)
-    done = nearlabel(with_model, *arguments, out, before=limit(resource.RLIMIT_FSIZE, 300))
+    with limited(resource.RLIMIT_FSIZE, 300):
+        done = here(with_model, *arguments, out)
     assert (done.returncode, done.stderr) == (2, f"nearlabel: {out}: File too large.\n")
     assert contents_of(with_model) == before
 
 
 def test_no_room_for_the_next_fold(folder):
     """The folds that are done stay, and the same command does the rest when there is room."""
-    done = nearlabel(folder, *RUN, "--out", "run", before=limit(resource.RLIMIT_FSIZE, 700))
+    with limited(resource.RLIMIT_FSIZE, 700):
+        done = here(folder, *RUN, "--out", "run")
     assert done.returncode == 2
     assert "File too large" in done.stderr
     assert done.stderr.count("\n") == 1
     for name in ("run", "whole"):
-        assert nearlabel(folder, *RUN, "--out", name).returncode == 0
+        assert here(folder, *RUN, "--out", name).returncode == 0
     assert (folder / "run" / "records.jsonl").read_bytes() == (folder / "whole" / "records.jsonl").read_bytes()
 
 
@@ -72,7 +86,7 @@ def test_a_full_disk(with_model, small_disk):
     older = small_disk / "other.skops"
     older.write_text("older\n")
     (small_disk / "filling").write_bytes(bytes(8000))
-    done = nearlabel(with_model, *FIT, older)
+    done = here(with_model, *FIT, older)
     assert (done.returncode, done.stderr) == (2, f"nearlabel: {older}: No space left on device.\n")
     assert sorted(file.name for file in small_disk.iterdir()) == ["filling", "other.skops"]
     assert older.read_text() == "older\n"
@@ -84,26 +98,21 @@ def as_any_user():
         raise OSError("root must be able to give up that modes do not count")
 
 
-@pytest.mark.parametrize("writing", WRITING, ids=["predict", "fit"])
-def test_a_folder_that_cannot_be_written(with_model, writing):
-    """It is said before the work, and names the file."""
-    arguments, out = writing
+def test_folders_that_cannot_be_written(with_model):
+    """It is said before the work, in one line, and names the file."""
     closed = with_model / "closed"
     closed.mkdir(mode=0o555)
-    done = nearlabel(with_model, *arguments, f"closed/{out}", before=as_any_user)
+    commands = [(*arguments, f"closed/{out}") for arguments, out in WRITING] + [(*RUN, "--out", "closed")]
+    done = one_after_another(with_model, commands, before=as_any_user)
     assert done.returncode == 2
-    assert f"--out must be a file that can be written, got closed/{out}: Permission denied." in done.stderr
+    *of_files, of_records = done.stderr.splitlines()
+    assert of_files == [
+        f"nearlabel: --out must be a file that can be written, got closed/{out}: Permission denied."
+        for _, out in WRITING
+    ]
+    assert of_records.startswith("nearlabel: ")
+    assert "Permission denied" in of_records
     assert list(closed.iterdir()) == []
-
-
-def test_a_folder_of_records_that_cannot_be_written(folder):
-    """One line."""
-    (folder / "run").mkdir(mode=0o555)
-    done = nearlabel(folder, *RUN, "--out", "run", before=as_any_user)
-    assert done.returncode == 2
-    assert done.stderr.startswith("nearlabel: ")
-    assert "Permission denied" in done.stderr
-    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("n_handles", [6, 12])

@@ -1,5 +1,6 @@
 """SIGTERM, SIGINT and SIGHUP in the middle of a command: what was begun is removed, the exit code tells the signal."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -8,59 +9,31 @@ import time
 
 import pytest
 
-from faults._commands import command_of, environment_of, nearlabel
+from faults._commands import SIGNALS, command, environment_of, forked, here, stop_while_it_writes
 from faults._scenarios import OF_TABLE, write_table
-
-CODES = {"SIGTERM": 143, "SIGINT": 130, "SIGHUP": 129}
-# A command that stops while it writes predictions, until the signal comes.
-STOPPING = """
-import sys, time
-from nearlabel import __main__
-from nearlabel.files import atomic_file
-settle = atomic_file._settle
-def stop(path):
-    print("here", file=sys.stderr, flush=True)
-    time.sleep(60)
-atomic_file._settle = stop
-sys.exit(__main__.main())
-"""
 
 
 def heed_signals():
     """Let a new process end by the signals, whatever started the tests: a shell in the background, or nohup."""
-    for sign in CODES:
+    for sign in SIGNALS:
         signal.signal(getattr(signal, sign), signal.SIG_DFL)
 
 
-def ended_by(sign, folder, command):
-    """Start a command, send it a signal when it says that it is writing, and return exit code and last lines."""
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment_of(folder),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=heed_signals,
-    )
-    with process:
-        while (line := process.stderr.readline()) != "here\n":
-            assert line, "the command ended before it wrote"
-        process.send_signal(getattr(signal, sign))
-        said = process.stderr.read()
-    return process.returncode, said
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("sign", CODES)
-def test_ended_while_it_writes(with_model, sign):
+@pytest.mark.parametrize("sign", SIGNALS)
+def test_ended_while_it_writes(with_model, tmp_path_factory, sign):
     """The older file stays, and nothing is left beside it."""
     (with_model / "p.csv").write_text("older\n")
     before = sorted(file.name for file in with_model.iterdir())
-    command = [sys.executable, "-c", STOPPING, "predict", "m.skops", "new.csv", "--out", "p.csv"]
-    code, said = ended_by(sign, with_model, command)
-    assert code == CODES[sign]
-    assert said == ("nearlabel: interrupted.\n" if sign == "SIGINT" else "")
+    writing, errors = multiprocessing.get_context("forkserver").Event(), tmp_path_factory.mktemp("errors") / "text"
+    arguments = ("predict", "m.skops", "new.csv", "--out", "p.csv")
+    process = forked(with_model, errors, stop_while_it_writes, writing, *arguments)
+    while not writing.wait(0.1):
+        assert process.is_alive(), "the command ended before it wrote"
+    os.kill(process.pid, getattr(signal, sign))
+    process.join()
+    assert process.exitcode == SIGNALS[sign]
+    assert errors.read_text() == ("nearlabel: interrupted.\n" if sign == "SIGINT" else "")
     assert sorted(file.name for file in with_model.iterdir()) == before
     assert (with_model / "p.csv").read_text() == "older\n"
 
@@ -74,30 +47,23 @@ def records_of_whole_run(tmp_path_factory):
     """The records of a run that was left alone."""
     folder = tmp_path_factory.mktemp("whole")
     write_table(folder / "data.csv", 60, 0)
-    assert nearlabel(folder, *EVALUATE, "whole").returncode == 0
+    assert here(folder, *EVALUATE, "whole").returncode == 0
     return (folder / "whole" / "records.jsonl").read_bytes()
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("sign", CODES)
+@pytest.mark.parametrize("sign", SIGNALS)
 def test_ended_between_folds(folder, sign, records_of_whole_run):
     """Finished folds stay, and the same command does the rest: the records are those of a run that was left alone."""
-    process = subprocess.Popen(
-        command_of(*EVALUATE, "ended"),
-        cwd=folder,
-        env=environment_of(folder),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        preexec_fn=heed_signals,
-    )
+    process = forked(folder, folder / "errors", command, *EVALUATE, "ended")
     records = folder / "ended" / "records.jsonl"
-    with process:
-        while process.poll() is None and not (records.exists() and records.stat().st_size):
-            time.sleep(0.001)
-        process.send_signal(getattr(signal, sign))
-    assert process.returncode in (CODES[sign], 0)  # 0: it was faster
+    while process.is_alive() and not (records.exists() and records.stat().st_size):
+        time.sleep(0.001)
+    os.kill(process.pid, getattr(signal, sign))
+    process.join()
+    assert process.exitcode in (SIGNALS[sign], 0)  # 0: it was faster
     kept = records.read_bytes()
-    assert nearlabel(folder, *EVALUATE, "ended").returncode == 0
+    assert here(folder, *EVALUATE, "ended").returncode == 0
     assert records_of_whole_run.startswith(kept)
     assert records.read_bytes() == records_of_whole_run
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from faults._commands import command_of, environment_of, nearlabel
+from faults._commands import command_of, environment_of, here, nearlabel
 from faults._scenarios import OF_TABLE
 
 FULL = Path("/dev/full")
@@ -66,7 +66,7 @@ def test_closed_streams(folder, arguments, code, closed):
 def test_closed_streams_of_a_command_that_writes(with_model, closed):
     """The file that it opens does not get the number of a stream, and what is printed: it is whole."""
     arguments = ("predict", "m.skops", "new.csv", "--out")
-    assert nearlabel(with_model, *arguments, "whole.csv").returncode == 0
+    assert here(with_model, *arguments, "whole.csv").returncode == 0
     assert nearlabel(with_model, *arguments, "p.csv", before=closing(*closed)).returncode == 0
     assert (with_model / "p.csv").read_bytes() == (with_model / "whole.csv").read_bytes()
 
@@ -112,4 +112,4 @@ def test_the_file_is_written_though_the_screen_is_full(folder, unbuffered):
         of = environment_of(folder, PYTHONUNBUFFERED=unbuffered)
         done = nearlabel(folder, "fit", "data.csv", *OF_TABLE, *options, environment=of, stdout=full)
     assert (done.returncode, done.stderr) == (2, "nearlabel: standard output: No space left on device.\n")
-    assert nearlabel(folder, "card", "m.skops").returncode == 0
+    assert here(folder, "card", "m.skops").returncode == 0

@@ -16,8 +16,6 @@ from nearlabel.files.atomic_file import is_abandoned, leftovers_in, remove_aband
 WRITER = """
 import sys, time
 from pathlib import Path
-import numpy as np
-from nearlabel.datasets import write_store
 from nearlabel.files.atomic_file import whole_file
 
 def wait():
@@ -25,7 +23,7 @@ def wait():
     sys.stdin.readline()
 
 def blocks():
-    yield np.ones((3, 2))
+    yield [[1.0, 1.0]] * 3
     wait()
 
 if sys.argv[2] == "file":
@@ -33,6 +31,8 @@ if sys.argv[2] == "file":
         partial.write_text("theirs")
         wait()
 else:
+    from nearlabel.datasets import write_store  # which takes seconds
+
     write_store(sys.argv[1], blocks())
 """
 

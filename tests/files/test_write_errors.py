@@ -2,40 +2,33 @@
 
 import errno
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
-from nearlabel.datasets import load_multidigits, open_store, write_store
+from nearlabel.datasets import append_to_store, load_multidigits, open_store, write_store
 from nearlabel.experiments import Plan, run
 from nearlabel.files.atomic_file import check_can_be_written, write_errors_named
 
-# A limit of the size of files stands for a full disk: the system gives an error, and no name.
-FULL = """
-import resource, signal, sys
-import numpy as np
-from nearlabel.datasets import append_to_store, write_store
 
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
-try:
-    (write_store if sys.argv[1] == "write" else append_to_store)(sys.argv[2], np.ones((1000, 4)))
-except OSError as error:
-    print(error)
-"""
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("act", ["write", "append"])
 def test_a_full_disk_is_told_of_the_store(tmp_path, act):
-    """What was there stays, and nothing else is left."""
+    """What was there stays, and nothing else is left.
+
+    A limit of the size of files stands for a full disk: the system gives an error, and no name.
+    """
+    resource = pytest.importorskip("resource")
     path = tmp_path / "store"
     if act == "append":
         write_store(path, np.ones((2, 4)))
-    run = subprocess.run([sys.executable, "-c", FULL, act, path], check=True, capture_output=True, text=True)
-    assert run.stdout == f"[Errno {errno.EFBIG}] {os.strerror(errno.EFBIG)}: '{path}'\n"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
+    try:
+        with pytest.raises(OSError, match=os.strerror(errno.EFBIG)) as told:
+            (write_store if act == "write" else append_to_store)(path, np.ones((1000, 4)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert str(told.value) == f"[Errno {errno.EFBIG}] {os.strerror(errno.EFBIG)}: '{path}'"
     assert [file.name for file in tmp_path.iterdir()] == (["store"] if act == "append" else [])
     if act == "append":
         assert open_store(path, check=True).shape == (2, 4)

@@ -31,7 +31,7 @@ def new_client():
 
 @pytest.fixture(scope="module")
 def client():
-    """One cluster for all tests that leave it whole."""
+    """One cluster for all tests but the slow one."""
     with new_client() as client, client.cluster:
         yield client
 
@@ -293,7 +293,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.long
-def test_a_worker_killed_in_fit_and_in_predict_changes_nothing(tmp_path):
+def test_a_worker_killed_in_fit_and_in_predict_changes_nothing(client, tmp_path):
     """The metric itself sends SIGKILL to its process, once in the middle of fit and once in that of predict."""
     X = rows("grid")
     Y, queries = (X[:, :3] > 0).astype(int), X[::2] + 0.25
@@ -314,28 +314,27 @@ def test_a_worker_killed_in_fit_and_in_predict_changes_nothing(tmp_path):
         return city_block(a, b)
 
     expected = MLkNN(4, search=ExactNeighbors(city_block)).fit(X, Y)
-    with new_client() as client, client.cluster:
-        armed.touch()
-        found = MLkNN(4, search=search_on(client, metric=deadly)).fit(X, Y)
-        assert len(list(deaths.iterdir())) == 1
-        assert found.posterior_.tobytes() == expected.posterior_.tobytes()
-        armed.touch()
-        assert found.predict_proba(queries).tobytes() == expected.predict_proba(queries).tobytes()
-        assert len(list(deaths.iterdir())) == 2
-        found.search_.close()
+    armed.touch()
+    found = MLkNN(4, search=search_on(client, metric=deadly)).fit(X, Y)
+    assert len(list(deaths.iterdir())) == 1
+    assert found.posterior_.tobytes() == expected.posterior_.tobytes()
+    armed.touch()
+    assert found.predict_proba(queries).tobytes() == expected.predict_proba(queries).tobytes()
+    assert len(list(deaths.iterdir())) == 2
+    found.search_.close()
 
 
 @pytest.mark.long
-def test_workers_killed_after_an_update_change_nothing():
+def test_workers_killed_after_an_update_change_nothing(client):
     """Both workers: their shards are made again, with the rows that came and without those that went."""
     X = rows("float32")
     expected = ExactNeighbors().fit(np.delete(X, [0, 40, 69], axis=0))
-    with new_client() as client, client.cluster:
-        search = search_on(client).fit(X[:70]).add(X[70:]).remove([0, 40, 69])
-        for pid in client.run(os.getpid).values():
-            os.kill(pid, signal.SIGKILL)
-        assert_same_answers(search, expected, None, 5)
-        search.close()
+    client.wait_for_workers(2)  # the test before has killed some
+    search = search_on(client).fit(X[:70]).add(X[70:]).remove([0, 40, 69])
+    for pid in client.run(os.getpid).values():
+        os.kill(pid, signal.SIGKILL)
+    assert_same_answers(search, expected, None, 5)
+    search.close()
 
 
 @pytest.mark.slow
