@@ -1,8 +1,10 @@
 """The list of mistakes that `make mutants` makes fits the sources."""
 
+import json
+
 import pytest
 
-from generated_mutants import PACKAGE, ROOT, explained, mutants_of, share_killed
+from generated_mutants import CORE, PACKAGE, ROOT, WIDER, explained, known_rows, mutants_of, share_killed
 from mutants import Mutant, read_mutants
 
 
@@ -37,6 +39,23 @@ def test_survivors_are_explained_by_lines_that_there_are():
         assert old in [line.strip() for line in lines], (file, old)
         assert new != old
         assert len(why) > 20, (file, old)
+
+
+def test_figures_and_tests_are_of_files_that_there_are():
+    """Those on the page too, and each file has tests of its package."""
+    kept = known_rows(ROOT / "tests" / "mutants.json")
+    assert kept == json.loads((ROOT / "tests" / "mutants.json").read_text(encoding="utf-8"))
+    assert [file for file in CORE if not (ROOT / PACKAGE / file).is_file() or file.partition("/")[0] not in WIDER] == []
+    tests = {name for names in (*CORE.values(), *WIDER.values()) for name in names}
+    assert [name for name in tests if not (ROOT / "tests" / name).exists()] == []
+
+
+def test_figures_of_files_that_have_gone_are_left_out(tmp_path):
+    """A run for some files keeps those of others, but not of one that was renamed."""
+    assert known_rows(tmp_path / "none.json") == {}
+    row = {"killed": 1, "explained": 0, "survived": 0}
+    (tmp_path / "rows.json").write_text(json.dumps({"gone.py": row, "neighbors/votes.py": row}), encoding="utf-8")
+    assert known_rows(tmp_path / "rows.json") == {"neighbors/votes.py": row}
 
 
 def test_mutants_are_drawn_from_all_places():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.neighbors.exact._distances import sum_over_features
+from nearlabel.neighbors.exact._distances import SquaredEuclidean, sum_over_features
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 3, 7, 8, 9, 64, 127, 128, 129, 300])
@@ -25,3 +25,23 @@ def test_the_order_of_the_features_is_kept(n_features, dtype):
             stored = sparse.csr_array(X)
             np.testing.assert_array_equal(sum_over_features(stored, stored, pairs, combine, term), expected)
     assert n_features <= 8 or not np.array_equal(expected, combine(a, b).sum(axis=1))
+
+
+@pytest.mark.parametrize("n_features", [1, 6, 300])
+def test_bounds_of_squares_leave_room_for_every_rounding(n_features):
+    """Each rank lies within its bounds, which are as far apart as twice the error that the module derives.
+
+    Rounding is seldom that bad, so ranks alone would not notice bounds that are too near.
+    """
+    X = np.random.default_rng(0).normal(size=(30, n_features))
+    distance = SquaredEuclidean()
+    distance.fit(X)
+    rows = distance.prepare(X)
+    tile = distance.tile(rows, rows)
+    query, row = np.indices((30, 30)).reshape(2, -1)
+    rank, least = tile.refine(query, row), tile.lower.ravel() + tile.base[query]
+    assert np.all(least <= rank)
+    assert np.all(rank <= least + tile.query_slack[query] + tile.row_slack[row])
+    error = (6 * n_features + 48) * 2.0**-53
+    assert np.all(tile.query_slack >= 2 * error * rows.norms)
+    assert np.all(tile.row_slack >= 2 * error * rows.norms)
