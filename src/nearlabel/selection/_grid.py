@@ -256,10 +256,10 @@ class LeaveOneOut:
     def without_copies(self, copies: IntArray) -> tuple[LeaveOneOut, BoolArray]:
         """Return the same with the copies of each sample left out too, and for which samples this is possible.
 
-        `copies` (n_samples,) has the same number for equal samples. The neighbours already found are used.
+        `copies` (n_samples,) has the same number for equal samples. The neighbours already found, if any, are used.
         """
         groups, rows = in_small_groups(copies)
-        other = LeaveOneOut(self._X, self._Y, self._steps, 0, groups)
+        other = LeaveOneOut(self._X, self._Y, self._steps, self._to_find, groups)
         other._rows = self._rows.by_groups(groups)
         return other, rows
 
