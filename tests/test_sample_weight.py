@@ -12,8 +12,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.utils.validation import has_fit_parameter
 
 from nearlabel.labels import labelsets_by_frequency
+from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.rivals import (
     HOMER,
     SMBR,
@@ -269,3 +271,16 @@ def test_params_of_samples():
 def test_check_sample_weight():
     """Weights come back as float64."""
     assert check_sample_weight([1, 0], 2).dtype == np.float64
+
+
+def test_methods_without_weights_refuse_them_with_a_way_out():
+    """In the name of the user's class, whose signature has no such parameter."""
+    X, y, weights = [[0.0], [1.0]], [[0, 1], [1, 0]], [1, 2]
+    for pass_them in (lambda: MLkNN(1).fit(X, y, sample_weight=weights), lambda: MLkNN(1).fit(X, y, weights)):
+        with pytest.raises(TypeError, match=r"sample_weight must not be passed to MLkNN.fit, which takes no weights"):
+            pass_them()
+    with pytest.raises(TypeError, match=r"MLkNN.fit\(\) got an unexpected keyword argument 'weight'"):
+        MLkNN(1).fit(X, y, weight=1)
+    assert not has_fit_parameter(MLkNN(), "sample_weight")
+    named = (BRkNN(), BinaryRelevance(), RandomForestPCT())  # in the hint
+    assert all(has_fit_parameter(method, "sample_weight") for method in named)

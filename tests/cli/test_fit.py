@@ -48,6 +48,27 @@ def test_calibrated(nearlabel, table, tmp_path, options, spec):
     assert read_card(out).measured.startswith("5-fold cross-validation")
 
 
+@pytest.mark.parametrize(
+    ("options", "way"),
+    [
+        (("--method", "mlknn@micro-f", "--updatable"), "yes"),
+        (("--method", "iblr", "--updatable"), "by refit"),
+        (("--method", "nldd"), "no"),
+        (("--method", "mlknn", "--guarantee", "recall=0.6"), "no"),
+        (("--updatable", "--scale", "none", "--search", "exact"), "yes"),
+    ],
+)
+def test_whether_the_model_can_be_updated(nearlabel, table, tmp_path, options, way):
+    """Printed, and on the card."""
+    out = tmp_path / "m.skops"
+    k = () if "nldd" in options else ("--k", 3)
+    answer = nearlabel("fit", table[1], *CSV, *options, *k, "--validate", "none", "--out", out)
+    assert answer.code == 0, answer.err
+    assert f"can be updated {way}" in " ".join(answer.out.split())
+    assert read_card(out).updatable == way
+    assert read_card(out).fit_options.startswith("--method ") == ("--guarantee" not in options)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("options", [(), ("--validate", "3"), ("--validate", "none")])
 def test_without_a_method_the_best_is_chosen(nearlabel, table, tmp_path, options):
@@ -192,6 +213,14 @@ def test_an_existing_file_is_kept_unless_forced(nearlabel, table, tmp_path):
         ),
         (("--out", "m.skops", "--calibrate", "beta"), "--calibrate must go with a named method, got beta."),
         (("--out", "m.skops", "--calibrate", "platt"), "argument --calibrate: invalid choice: 'platt'"),
+        (
+            ("--out", "m.skops", "--updatable", "--method", "rfpct"),
+            "--updatable must go with a method whose models can be updated, got rfpct. Hint: without --method",
+        ),
+        (
+            ("--out", "m.skops", "--updatable", "--guarantee", "recall=0.8"),
+            "--updatable must go without --guarantee: added rows end a guarantee.",
+        ),
         (("--out", "m.skops", "--validate", "40"), "--validate must be at most the 30 rows of fruit, got 40"),
     ],
 )

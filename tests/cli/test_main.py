@@ -91,7 +91,11 @@ def test_every_option_is_explained():
         (["evalute", "yeast"], "unrecognized command: evalute (did you mean evaluate?). Hint: nearlabel --help."),
         (["--quiet", "exmaine"], "unrecognized command: exmaine (did you mean examine?). Hint: nearlabel --help."),
         (["evaluate"], "the following arguments are required: DATA. Hint: nearlabel evaluate --help."),
-        (["evaluate", "yeast", "--folds", "3"], "unrecognized arguments: --folds 3. Hint: nearlabel evaluate --help."),
+        (["evaluate", "yeast", "--fooo", "3"], "unrecognized arguments: --fooo 3. Hint: nearlabel evaluate --help."),
+        (["evaluate", "yeast", "--folds", "3"], "--folds 3 (did you mean --cv?). Hint: nearlabel evaluate --help."),
+        (["fit", "x.csv", "--folds=3"], "arguments: --folds=3 (did you mean --validate?). Hint: nearlabel fit --help."),
+        (["fit", "x.csv", "--n-neighbors", "3"], "arguments: --n-neighbors (did you mean --k?). Hint: nearlabel fit"),
+        (["predict", "m", "x.csv", "--folds", "3"], "unrecognized arguments: --folds 3. Hint: nearlabel predict"),
         (
             ["describe", "x.csv", "--label-column=tags"],
             "unrecognized arguments: --label-column=tags (did you mean --labels-column?). Hint: nearlabel describe -",

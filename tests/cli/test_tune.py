@@ -28,7 +28,7 @@ def test_formats_agree(nearlabel, table):
     assert found["n_samples"] == 30
     assert {key for trial in found["trials"] for key in trial} == {
         "method", "n_neighbors", "scale", "search", "micro_f1", "spread", "held_out", "fit_seconds", "predict_seconds",
-        "n_bytes",
+        "n_bytes", "can_be_updated",
     }  # fmt: skip
     assert found["trials"][0]["spread"] == pytest.approx(np.std(tuned.trials[0].values, ddof=1))
     assert all(trial["n_bytes"] > 1000 and trial["fit_seconds"] > 0 for trial in found["trials"])
@@ -84,6 +84,23 @@ def test_thresholds(nearlabel, table):
     rows = list(csv.DictReader(io.StringIO(answer.out)))
     assert {row["method"] for row in rows} == {"brknn@rcut", "mlknn", "mlknn@micro-f", "mlknn@0.3"}
     assert {row["held_out"] for row in rows} == {"3-fold cross-validation"}
+
+
+def test_what_can_be_updated(nearlabel, table):
+    """Listed below the table; with --updatable nothing else is tried."""
+    few = ("tune", table[1], *CSV, "--k", 2, "--scales", "none", "--search", "exact", "--cv", 2)
+    answer = nearlabel(*few, "--methods", "brknn@micro-f,mlknn,iblr,br@micro-f,brknn@0.4")
+    assert "Can be updated: yes: " in answer.out
+    listed = answer.out.partition("Can be updated: ")[2].partition(".\n")[0]
+    ways = {way: set(names.split(", ")) for way, _, names in (part.partition(": ") for part in listed.split("; "))}
+    assert ways == {"yes": {"brknn@micro-f", "mlknn"}, "by refit": {"iblr", "brknn@0.4"}, "no": {"br@micro-f"}}
+    found = json.loads(nearlabel(*few, "--updatable", "--format", "json").out)
+    assert {trial["can_be_updated"] for trial in found["trials"]} == {"yes", "by refit"}
+    tried = {trial["method"] for trial in found["trials"]}
+    assert {"brknn@micro-f", "brknn:weights=distance@micro-f", "mlknn@micro-f", "iblr@micro-f"} <= tried
+    assert not {"br:estimator=logistic@micro-f", "nldd:estimator=logistic", "rfpct@micro-f"} & tried
+    refused = nearlabel(*few, "--updatable", "--methods", "mlknn,br")
+    assert "--updatable must go with a method whose models can be updated, got br." in refused.err
 
 
 @pytest.mark.long

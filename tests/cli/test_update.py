@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nearlabel.persistence import load_model, read_card, read_kept
+from nearlabel.lazy import MLkNN
+from nearlabel.persistence import load_model, read_card, read_kept, save_model
 
 TAGS = ("calm", "sad", "loud")
 
@@ -119,7 +120,14 @@ def test_forget_ids_of_standard_input(nearlabel, songs, monkeypatch, begin):
         ("forget m.skops --ids none.txt", "none.txt: No such file"),
         ("forget m.skops --ids empty.txt", "--ids must be a file with an id on each line, got empty.txt without any"),
         ("forget m.skops --ids songs.csv", "ids must be values of the saved column 'id', got"),
-        ("forget forest.skops --rows 1", "MODEL must be a method by votes of neighbours to be updated"),
+        (
+            "forget forest.skops --rows 1",
+            "rows make it stale. Hint: nearlabel fit ALL_ROWS --method rfpct --scale none --out forest.skops --force",
+        ),
+        ("update forest.skops songs.csv", "MODEL must contain its rows to be updated, got RandomForestPCT"),
+        ("update m.skops songs.csv", "got 60 of 60 that are: 's0', 's1', 's2' and 57 more. Hint: --replace exchanges"),
+        ("update m.skops twice.csv", "ids of new samples must differ, got 's90' more than once in the column 'id'"),
+        ("update m.skops --retune --replace", "--replace must go with DATA"),
         ("update m.skops lacking.csv", "must have a column for every feature, got none for 'b'"),
     ],
 )
@@ -127,6 +135,7 @@ def test_errors_change_nothing(nearlabel, songs, words, message):
     """In one line, with the file as it was."""
     (songs / "empty.txt").write_text("\n \n")
     write(songs / "lacking.csv", 5, 60, TAGS[:2], columns="id,a,tags")
+    (songs / "twice.csv").write_text("id,a,b,tags\ns90,1,2,sad\ns90,1,3,calm\n")
     if "forest" in words:
         fit = "fit songs.csv --labels-column tags --ignore id,title --method rfpct --validate none --out forest.skops"
         assert nearlabel(*fit.split()).code == 0
@@ -135,6 +144,91 @@ def test_errors_change_nothing(nearlabel, songs, words, message):
     assert answer.code == 2
     assert message in answer.err
     assert (songs / "m.skops").read_bytes() == before
+
+
+@pytest.mark.parametrize("data", ["new.csv", "-"], ids=["file", "standard input"])
+def test_the_same_rows_twice(nearlabel, songs, monkeypatch, data):
+    """They are refused, or replace those of the first time."""
+    write(songs / "new.csv", 20, 50, TAGS[:2])
+
+    def update(*options):
+        content = io.BytesIO((songs / "new.csv").read_bytes())
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(content, encoding="utf-8"))
+        return nearlabel("update", "m.skops", data, *options)
+
+    refused = update()
+    assert (refused.code, refused.out) == (2, "")
+    assert "got 10 of 20 that are: 's50', 's51', 's52' and 7 more. Hint: --replace exchanges" in refused.err
+    assert "60 -> 70" in update("--replace").out
+    assert "got 20 of 20" in update().err
+    assert "70 -> 70" in update("--replace").out
+    assert read_kept("m.skops")["id"] == tuple(f"s{row}" for row in range(70))
+
+
+def test_rows_without_ids_are_added_with_a_note(nearlabel, songs):
+    """The model has none, DATA has none, some cells are blank."""
+    fit = "fit songs.csv --labels-column tags --ignore id,title --method mlknn --k 5 --validate none --out plain.skops"
+    assert nearlabel(*fit.split()).code == 0
+    write(songs / "new.csv", 2, 60, TAGS[:2])
+    answer = nearlabel("update", "plain.skops", "new.csv")
+    assert answer.code == 0
+    assert "The model has no ids, so rows of DATA that it already has are added again. Hint: fit with" in answer.err
+    assert "a model that was saved without them" in nearlabel("update", "plain.skops", "new.csv", "--replace").err
+    (songs / "blank.csv").write_text("id,a,b,tags\n,1,2,sad\n,1,2,sad\ns90,1,3,calm\n")
+    answer = nearlabel("update", "m.skops", "blank.csv")
+    assert "2 rows have no 'id': if the model already has such a row, it is added again" in answer.err
+    write(songs / "none.csv", 2, 70, TAGS[:2], columns="a,b,tags")
+    answer = nearlabel("update", "m.skops", "none.csv")
+    assert "DATA has no column 'id', which the model saves: it is blank for the added samples." in answer.err
+    assert "DATA has no ids, so rows that the model already has are added again." in answer.err
+    assert read_card("m.skops").data.rows == 65
+
+
+def test_numbers_as_ids(nearlabel, songs):
+    """A table of another program may have lost the zeros of 007."""
+    (songs / "a.csv").write_text("id,a,b,tags\n007,1,2,sad\n008,1,3,calm\n009,2,3,calm\n")
+    fit = "fit a.csv --labels-column tags --id id --method mlknn --k 1 --validate none --out a.skops"
+    assert nearlabel(*fit.split()).code == 0
+    (songs / "b.jsonl").write_text('{"id": 7, "a": 1, "b": 2, "tags": ["sad"]}\n')
+    assert (
+        "must be written as in the model's column 'id', got '7' for '007'"
+        in nearlabel("update", "a.skops", "b.jsonl").err
+    )
+    (songs / "c.jsonl").write_text('{"id": "007", "a": 1, "b": 2, "tags": ["sad"]}\n')
+    assert "got 1 of 1 that are: '007'" in nearlabel("update", "a.skops", "c.jsonl").err
+
+
+def test_ids_that_name_several_rows(nearlabel, songs):
+    """A note at the fit."""
+    (songs / "a.csv").write_text("id,a,b,tags\nx,1,2,sad\nx,1,3,calm\n,2,3,calm\n,3,3,sad\n")
+    fit = "fit a.csv --labels-column tags --id id --method mlknn --k 1 --validate none --out a.skops"
+    answer = nearlabel(*fit.split())
+    assert answer.code == 0
+    assert "1 id is in several rows, such as 'x': update --replace and forget --ids change all of them." in answer.err
+    assert "Hint: --show id for a column that does not name single rows." in answer.err
+
+
+def test_a_model_that_is_fitted_again(nearlabel, songs):
+    """Fixed thresholds around ML-kNN: update and forget work, and the card reports how."""
+    fit = "fit songs.csv --labels-column tags --id id --ignore title --method mlknn@0.4 --k 5 --scale minmax"
+    answer = nearlabel(*fit.split(), "--validate", "none", "--out", "r.skops")
+    assert "can be updated   by refit" in answer.out
+    write(songs / "new.csv", 20, 60, TAGS[:2])
+    assert "60 -> 80" in nearlabel("update", "r.skops", "new.csv").out
+    assert "80 -> 79" in nearlabel("forget", "r.skops", "--rows", "0").out
+    shown = nearlabel("card", "r.skops").out
+    assert "can be updated   by refit" in shown
+    assert "column of ids    id" in shown
+    assert "nearlabel fit DATA --method mlknn@0.4 --k 5 --scale minmax --search exact" in shown
+
+
+def test_options_on_a_card_are_quoted(nearlabel, songs):
+    """A card may come from anyone, and the hint is there to be copied."""
+    model = MLkNN(1).fit([[0.0], [1.0]], [[1, 0], [0, 1]])
+    save_model(model, "evil.skops", fit_options="--method a; rm -rf ~")
+    assert "nearlabel fit DATA --method 'a;' rm -rf '~'" in nearlabel("card", "evil.skops").out
+    save_model(model, "odd.skops", fit_options="--method 'a")
+    assert nearlabel("card", "odd.skops").code == 0
 
 
 def test_a_scaling_stays_and_says_so(nearlabel, songs):

@@ -8,8 +8,9 @@ from scipy import sparse
 
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import MethodSpec, NeighborsChoice
+from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.metrics import hamming_loss
-from nearlabel.selection import NeighborsClassifierCV
+from nearlabel.selection import NeighborsClassifierCV, automatic
 
 FEW = {"n_neighbors": (1, 3, 5)}
 
@@ -109,3 +110,16 @@ def test_bad_options(options, error, message):
     """They are told before any work."""
     with pytest.raises(error, match=message):
         NeighborsChoice(**options)
+
+
+def test_only_what_can_be_updated(monkeypatch):
+    """A method that cannot is left out; the others are tried as without the option."""
+    data = data_of(numbers())
+    monkeypatch.setattr(automatic, "way_to_update", lambda model: "no" if "MLMLM" in repr(model) else "yes")
+    every = NeighborsChoice(**FEW).run(data)
+    chosen = NeighborsChoice(**FEW, updatable=True).run(data)
+    assert chosen.n_candidates < every.n_candidates
+    best = NeighborsClassifierCV(**FEW, methods=[BRkNN(), MLkNN(), BRkNN(weights="distance")]).fit(data.X, data.Y)
+    assert (chosen.score, chosen.crossfit_score) == (best.best_score_, best.crossfit_score_)
+    monkeypatch.setattr(automatic, "way_to_update", lambda model: "yes")
+    assert NeighborsChoice(**FEW, updatable=True).run(data)[1:] == every[1:]

@@ -15,9 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from nearlabel.files.atomic_file import locked
-from nearlabel.lazy import IBLR, BRkNN, CMLkNN, DMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, NLDD, BRkNN, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.persistence import forget_rows, load_model, read_card, read_kept, save_model, update_model
-from nearlabel.thresholds import TunedThresholdsClassifierCV
+from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV
 
 RANDOM = np.random.default_rng(3)
 X = RANDOM.normal(size=(80, 3))
@@ -117,7 +117,7 @@ def test_errors_leave_the_file_as_it_was(path, tmp_path):
         with pytest.raises(ValueError, match=message):
             wrong()
     with pytest.raises(TypeError, match="model must be a method by votes of neighbours"):
-        forget_rows(save_model(IBLR(3).fit(X, Y), tmp_path / "iblr.skops"), [0])
+        forget_rows(save_model(NLDD(random_state=0).fit(X, Y), tmp_path / "nldd.skops"), [0])
     with pytest.raises(TypeError, match="ids must be a list of texts, got 'ab'"):
         forget_rows(path, ids="ab")
     two = save_model(BRkNN(1).fit(X[:2], Y[:2]), tmp_path / "two.skops", keep={"valid": ["a", "b"], "paid": ["c", "d"]})
@@ -188,3 +188,123 @@ def test_a_killed_update_leaves_the_old_or_the_new_model(path, tmp_path):
         expected = MLkNN(3).fit(X[:n_rows], Y[:n_rows])
         assert (model.predict_proba(X) == expected.predict_proba(X)).all()
         assert update_model(copy, X[:1], Y[:1]).data.rows == n_rows + 1
+
+
+def saved(tmp_path, ids, *, column="id", **told):
+    """Return the file of a model of as many rows as there are ids."""
+    return save_model(MLkNN(2).fit(X[: len(ids)], Y[: len(ids)]), tmp_path / "ids.skops", keep={column: ids}, **told)
+
+
+def test_rows_that_the_file_has_are_refused_or_replaced(tmp_path):
+    """The same file twice; a replaced row is as if it had come last."""
+    path = saved(tmp_path, IDS[:10])
+    before = path.read_bytes()
+    message = "ids of new samples must not be in the model, got 4 of 5 that are: 'id-of-002', 'id-of-004', 'id-of-001'"
+    order = [2, 4, 1, 30, 3]
+    ids = {"id": [IDS[row] for row in order]}
+    with pytest.raises(ValueError, match=f"{message} and 1 more. Hint: replace exchanges these samples."):
+        update_model(path, X[order], Y[order], keep=ids)
+    assert path.read_bytes() == before
+    card = update_model(path, X[40:45], Y[40:45], keep=ids, replace=True)
+    assert (card.data.rows, card.changes.added, card.changes.forgotten) == (11, 5, 4)
+    rows = [0, 5, 6, 7, 8, 9, 40, 41, 42, 43, 44]
+    expected = MLkNN(2).fit(X[rows], Y[rows])
+    np.testing.assert_array_equal(load_model(path).predict_proba(X), expected.predict_proba(X))
+    assert list(read_kept(path)["id"]) == [IDS[row] for row in (0, 5, 6, 7, 8, 9, *order)]
+    assert card.id_column == read_card(path).id_column == "id"
+
+
+def test_all_rows_can_be_replaced(tmp_path):
+    """No state in between lacks rows."""
+    path = saved(tmp_path, IDS[:5])
+    assert update_model(path, X[10:15], Y[10:15], keep={"id": IDS[:5]}, replace=True).data.rows == 5
+    expected = MLkNN(2).fit(X[10:15], Y[10:15])
+    np.testing.assert_array_equal(load_model(path).predict_proba(X), expected.predict_proba(X))
+
+
+def test_a_failed_replacement_changes_nothing(tmp_path):
+    """Whatever fails: here y, ids that occur twice, ids that are missing."""
+    path = saved(tmp_path, IDS[:10])
+    before = path.read_bytes()
+    for y, ids, message in (
+        (Y[:2, :3], IDS[:2], "y must have at least 9 columns"),
+        (Y[:2], ["a", "a"], "ids of new samples must differ, got 'a' more than once in the column 'id'"),
+        (Y[:2], ["", None], "ids must be given to replace samples, got none in the column 'id'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            update_model(path, X[:2], y, keep={"id": ids}, replace=True)
+    with pytest.raises(ValueError, match="ids must be given to replace samples, got none in the column 'id'"):
+        update_model(path, X[:2], Y[:2], replace=True)
+    assert path.read_bytes() == before
+
+
+def test_new_labels_of_a_replacement_have_thresholds_of_the_present_rows(tmp_path):
+    """They are tuned while the replaced rows are still there, so they are tuned again."""
+    tags = [["a", "b"][: 1 + row % 2] for row in range(30)]
+    model = TunedThresholdsClassifierCV(MLkNN(3), cv="loo")
+    path = save_model(model.fit(X[:30], tags), tmp_path / "tags.skops", keep={"id": IDS[:30]})
+    more = [["c", "a"], ["b"], ["c"]] * 4
+    card = update_model(path, X[40:52], more, keep={"id": IDS[:12]}, replace=True)
+    assert not card.changes.thresholds_stale
+    expected = TunedThresholdsClassifierCV(MLkNN(3), cv="loo").fit(X[np.r_[12:30, 40:52]], [*tags[12:], *more])
+    np.testing.assert_array_equal(load_model(path).thresholds_, expected.thresholds_)
+
+
+def test_ids_that_are_written_in_another_way(tmp_path):
+    """Programs turn 007 into 7 or 7.0; where the model has both, they are two ids."""
+    path = saved(tmp_path, ["007", "8", "x1", "", "9.0"])
+    for other, known in (("7", "007"), (8.0, "8"), (9, "9.0"), (" x1", "x1")):
+        with pytest.raises(ValueError, match=f"written as in the model's column 'id', got '{other}' for '{known}'"):
+            update_model(path, X[:1], Y[:1], keep={"id": [other]}, replace=other == "7")
+    assert update_model(path, X[:2], Y[:2], keep={"id": [70, "7x"]}).data.rows == 7
+    path = saved(tmp_path, ["007", "7", "8"])
+    assert update_model(path, X[:1], Y[:1], keep={"id": ["08"]}).data.rows == 4
+
+
+def test_blank_ids_are_no_ids(tmp_path):
+    """Rows without one cannot be compared."""
+    path = saved(tmp_path, ["a", "", "", "b"])
+    assert update_model(path, X[:3], Y[:3], keep={"id": ["", None, "c"]}).data.rows == 7
+    assert update_model(path, X[:3], Y[:3], keep={"id": ["", None, "c"]}, replace=True).data.rows == 9
+
+
+def test_several_rows_of_an_id_are_replaced_together(tmp_path):
+    """As they are forgotten together."""
+    path = saved(tmp_path, ["a", "b", "a", "c", "d"])
+    assert update_model(path, X[:1], Y[:1], keep={"id": ["a"]}, replace=True).data.rows == 4
+    assert read_kept(path)["id"] == ("b", "c", "d", "a")
+
+
+def test_which_column_has_the_ids(tmp_path):
+    """The named one, or else that called id; a column that only ends in it may be anything."""
+    assert read_card(saved(tmp_path, IDS[:5], column="ID")).id_column == "ID"
+    path = saved(tmp_path, IDS[:5], column="valid")
+    assert read_card(path).id_column == ""
+    assert update_model(path, X[:1], Y[:1], keep={"valid": IDS[:1]}).data.rows == 6
+    with pytest.raises(ValueError, match="ids must be given to replace samples, got a model that was saved without"):
+        update_model(path, X[:1], Y[:1], keep={"valid": IDS[:1]}, replace=True)
+    path = saved(tmp_path, IDS[:5], column="row", id_column="row")
+    with pytest.raises(ValueError, match="must not be in the model"):
+        update_model(path, X[:1], Y[:1], keep={"row": IDS[:1]})
+    assert forget_rows(path, ids=IDS[:1]).id_column == "row"
+    with pytest.raises(ValueError, match=r"id_column must be one of the columns in keep, \['row'\], got 'id'"):
+        saved(tmp_path, IDS[:5], column="row", id_column="id")
+
+
+def test_a_model_that_cannot_change_is_fitted_again(tmp_path):
+    """Rows come and go; steps before the method stay; nothing is stale."""
+    model = make_pipeline(MinMaxScaler(), FixedThresholdsClassifier(IBLR(3), 0.4)).fit(X[:40], Y[:40])
+    path = save_model(model, tmp_path / "iblr.skops", keep={"id": IDS[:40]}, fit_options="--method iblr")
+    assert read_card(path).updatable == "by refit"
+    card = update_model(path, X[40:60], Y[40:60], keep={"id": IDS[38:58]}, replace=True, retune=True)
+    assert (card.data.rows, card.changes, card.fit_options) == (58, None, "--method iblr")
+    card = forget_rows(path, [0], ids=[IDS[50]])
+    assert card.data.rows == len(read_kept(path)["id"]) == 56
+    rows = [row for row in (*range(1, 38), *range(40, 60)) if row != 52]
+    scaled = model[0].transform(X)
+    expected = FixedThresholdsClassifier(IBLR(3), 0.4).fit(scaled[rows], Y[rows])
+    np.testing.assert_array_equal(load_model(path).predict_proba(X), expected.predict_proba(scaled))
+    kept, before = read_kept(path), load_model(path).predict_proba(X)
+    update_model(path, retune=True)  # nothing is stale
+    assert read_kept(path) == kept
+    np.testing.assert_array_equal(load_model(path).predict_proba(X), before)

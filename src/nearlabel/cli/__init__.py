@@ -67,7 +67,9 @@ class _Parser(argparse.ArgumentParser):
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """Report unknown arguments, with the option that the first resembles."""
         options = [option for option in self._option_string_actions if option[:2] == "--"]
-        meant = _meant(unknown[0].partition("=")[0], options) if unknown[0].startswith("-") else ""
+        name = unknown[0].partition("=")[0]
+        same = [option for option in _console.options_named(name) if option in options]
+        meant = _meant(same[0] if same else name, options) if name.startswith("-") else ""
         self._stop(f"unrecognized arguments: {' '.join(unknown)}{meant}")
 
     def _stop(self, message: str) -> NoReturn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 
 import nearlabel
 from nearlabel.cli import _console
@@ -75,8 +76,24 @@ def _new_names(card: nearlabel.persistence.ModelCard) -> tuple[str, ...]:
 
 def _of_model(card: nearlabel.persistence.ModelCard) -> list[tuple[str, str]]:
     trust = [("types to trust in load_model", ", ".join(card.foreign_types))] if card.foreign_types else []
-    kept = [("saved columns", ", ".join(card.kept))] if card.kept else []
-    return [("saved", card.created), *card.versions.items(), ("format", str(card.format)), *kept, *trust]
+    facts = {
+        "saved": card.created,
+        **card.versions,
+        "format": str(card.format),
+        "can be updated": card.updatable,
+        "saved columns": ", ".join(card.kept),
+        "column of ids": card.id_column,
+        "made by": f"nearlabel fit DATA {fit_options(card)}" if card.fit_options else "",
+    }
+    return [*((name, value) for name, value in facts.items() if value), *trust]
+
+
+def fit_options(card: nearlabel.persistence.ModelCard) -> str:
+    """Return the options of ``nearlabel fit`` on a card, quoted for a shell whatever the file has; empty if invalid."""
+    try:
+        return shlex.join(shlex.split(card.fit_options))
+    except ValueError:
+        return ""
 
 
 def _of_data(data: nearlabel.persistence.DataSummary) -> list[tuple[str, str]]:

@@ -437,12 +437,16 @@ def without_folder(message: str, arguments: argparse.Namespace) -> str:
 # the specification of a method or search, such as `metric` and `thresholds`, keep their names.
 _SAME = (
     "categorical", "decimal", "ignore", "labels", "labels_column", "labels_prefix", "labels_separator", "metrics",
-    "state", "text", "time_limit", "trusted", "unknown",
+    "replace", "state", "text", "time_limit", "trusted", "unknown",
 )  # fmt: skip
 _OPTIONS = {name: (name,) for name in _SAME} | {
     "corrections": ("apply",), "cv": ("cv", "validate"), "dates": ("date",), "file": ("figure",), "id_column": ("id",),
     "method": ("method", "methods"), "methods": ("methods", "method"), "n_cells": ("n",), "n_neighbors": ("k",),
     "n_rows": ("rows",), "n_workers": ("jobs",), "scale": ("scale", "scales"),
+}  # fmt: skip
+_SYNONYMS = {  # of options, in other programs
+    "folds": ("cv", "validate"), "n_folds": ("cv", "validate"), "n_jobs": ("jobs",), "neighbors": ("k",),
+    "output": ("out",), "timeout": ("time_limit",),
 }  # fmt: skip
 _OF_FIT = {"categorical": "fit --categorical", "dates": "fit --date", "text": "fit --text"}  # of hints elsewhere
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -482,3 +486,9 @@ def _option(parameter: str, arguments: argparse.Namespace) -> str:
     """Return the option of the present command for a parameter, or the parameter if there is no option."""
     options = (option for option in _OPTIONS.get(parameter, ()) if option in arguments)
     return next((f"--{option.replace('_', '-')}" for option in options), parameter)
+
+
+def options_named(option: str) -> list[str]:
+    """Return options, of any command, that another word may mean: a parameter of the library, or a synonym."""
+    parameter = option.removeprefix("--").replace("-", "_")
+    return [f"--{name.replace('_', '-')}" for name in _SYNONYMS.get(parameter, _OPTIONS.get(parameter, ()))]

@@ -73,7 +73,11 @@ def add_kept_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "columns saved with the model for display (features only if an option below names them, as --text)"
     )
-    group.add_argument("--id", metavar="COLUMN", help="column of ids, by which explain and report name neighbours")
+    group.add_argument(
+        "--id",
+        metavar="COLUMN",
+        help="column of ids, by which explain and report name neighbours, and update and forget find rows",
+    )
     group.add_argument(
         "--show", type=columns, metavar="A,B", help="more columns that they show, such as titles and paths"
     )

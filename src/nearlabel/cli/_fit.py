@@ -17,7 +17,7 @@ EXAMPLES = (
     "nearlabel fit songs.csv --labels-prefix mood_ --ignore id,title --out songs.skops",
     "nearlabel fit multidigits --method mlknn --k auto --thresholds micro-f --out model.skops",
 )
-LOADS = ("datasets", "experiments", "metrics")
+LOADS = ("datasets", "experiments", "metrics", "models")
 
 
 # Text, since the help page loads no room.
@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _data.add_kind_options(parser)
     _model.add_file_options(parser, required=True)
     _add_method_options(parser)
+    _training.add_updatable_option(parser)
     parser.add_argument(
         "--metric",
         default="micro_f1",
@@ -133,6 +134,8 @@ def _add_guarantee_options(parser: argparse.ArgumentParser) -> None:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse options that do not go with a guarantee."""
+    if arguments.updatable and arguments.guarantee is not None:
+        raise ValueError("--updatable must go without --guarantee: added rows end a guarantee.")
     if arguments.guarantee is None:
         if arguments.confidence is not None:
             raise ValueError("--confidence must go with --guarantee.")
@@ -188,6 +191,7 @@ def main(arguments: argparse.Namespace) -> None:
         measured=_measured(chosen, tuned),
         test=test,
         keep=keep,
+        id_column=arguments.id,
         calibration=calibration,
     )
     kept.print(choice=_in_words(arguments.metric, chosen, tuned))
@@ -207,6 +211,8 @@ def _named(arguments: argparse.Namespace) -> nearlabel.experiments.Candidate:
     search = arguments.search or nearlabel.experiments.usual_search(scale)
     named = nearlabel.experiments.Candidate(method, k, scale, search, impute=_data.imputation(arguments))
     has_neighbors = nearlabel.experiments.MethodSpec.of(method).has_neighbors
+    if arguments.updatable:
+        _training.check_updatable(method)
     if not has_neighbors and arguments.k is not None:
         raise ValueError(f"--k must go with a method by neighbours, got {arguments.method}.")
     if has_neighbors and k is None and arguments.validate == NONE:
@@ -233,6 +239,7 @@ def _choice(arguments: argparse.Namespace) -> nearlabel.experiments.NeighborsCho
         thresholds=arguments.thresholds,
         impute=_data.imputation(arguments),
         time_limit=arguments.time_limit,
+        updatable=arguments.updatable,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -259,7 +260,7 @@ def shift_in_words(shift: nearlabel.thresholds.ScoreShift) -> str:
 
 
 def open_updatable(arguments: argparse.Namespace) -> OpenModel:
-    """Load the model of the arguments.
+    """Load the model of the arguments, which must be one that can be updated, be it by a refit.
 
     Raises
     ------
@@ -267,10 +268,13 @@ def open_updatable(arguments: argparse.Namespace) -> OpenModel:
         If samples cannot be added to it or removed from it.
     """
     opened = open_model(arguments.model, arguments.trusted)
-    if not nearlabel.models.updates.can_be_updated(opened.model):
+    if nearlabel.models.way_to_update(opened.model) == nearlabel.models.refits.NO:
+        options = _card.fit_options(opened.card)
+        alone = "; --updatable alone selects a model that can be updated" if options else ""
         raise ValueError(
-            f"MODEL must be a method by votes of neighbours to be updated, got {opened.card.method}."
-            " Hint: nearlabel fit --method mlknn."
+            f"MODEL must contain its rows to be updated, got {opened.card.method}: other rows make it stale. Hint:"
+            f" nearlabel fit ALL_ROWS {options or '--updatable'} --out {arguments.model} --force, with the options that"
+            f" describe DATA{alone}."
         )
     return opened
 
@@ -316,7 +320,19 @@ def open_kept(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
     for name, option in asked.items():
         if _data.is_label(arguments, name):
             raise ValueError(f"{option} must name columns that are not labels, got {name!r}.")
-    return nearlabel.datasets.tables.read_columns(Path(arguments.data), asked, decimal=arguments.decimal or ".")
+    kept = nearlabel.datasets.tables.read_columns(Path(arguments.data), asked, decimal=arguments.decimal or ".")
+    _print_ids_twice(arguments.id, kept)
+    return kept
+
+
+def _print_ids_twice(column: str | None, kept: Mapping[str, Sequence[Any]]) -> None:
+    """Note that ids are no names of single rows, so that update would refuse or replace several."""
+    counts = Counter(cell for cell in kept.get(column or "", ()) if cell is not None)
+    twice = [str(cell) for cell, number in counts.items() if number > 1]
+    if twice:
+        number = "1 id is" if len(twice) == 1 else f"{len(twice)} ids are"
+        note = f"{number} in several rows, such as {twice[0]!r}: update --replace and forget --ids change all of them."
+        _console.print_notes([f"{note} Hint: --show {column} for a column that does not name single rows."])
 
 
 def kept_in(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, list[str]] | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import math
+import shlex
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -53,6 +55,48 @@ def stoppable() -> Iterator[Callable[[], bool]]:
             signal.signal(signal.SIGINT, usual)
 
 
+def fit_options(candidate: nearlabel.experiments.Candidate) -> str:
+    """Return the options of ``nearlabel fit`` that fit such a model to other data."""
+    words = {
+        "--method": candidate.method,
+        "--k": candidate.n_neighbors,
+        "--scale": candidate.scale,
+        "--search": None if candidate.n_neighbors is None else candidate.search,
+        "--impute": candidate.impute,
+    }
+    return " ".join(f"{option} {shlex.quote(str(value))}" for option, value in words.items() if value is not None)
+
+
+def check_updatable(method: Any) -> None:
+    """Refuse a named method whose models cannot be updated, for --updatable.
+
+    Raises
+    ------
+    ValueError
+        If they cannot.
+    """
+    if not is_updatable(method):
+        raise ValueError(
+            f"--updatable must go with a method whose models can be updated, got {method}."
+            " Hint: without --method or --methods, such methods are tried."
+        )
+
+
+def is_updatable(method: Any) -> bool:
+    """Return whether models of a method can be updated, be it by a refit."""
+    model = nearlabel.experiments.MethodSpec.of(method).make()
+    return bool(nearlabel.models.way_to_update(model) != nearlabel.models.refits.NO)
+
+
+def add_updatable_option(parser: argparse.ArgumentParser) -> None:
+    """Add --updatable."""
+    parser.add_argument(
+        "--updatable",
+        action="store_true",
+        help="try only models that update and forget can change; default: all",
+    )
+
+
 class KeptModel(NamedTuple):
     """A model that was fitted to all rows, and its file."""
 
@@ -76,6 +120,7 @@ class KeptModel(NamedTuple):
         measured: str = "",
         test: nearlabel.datasets.Dataset | None = None,
         keep: Mapping[str, Sequence[Any]],
+        id_column: str | None = None,
         calibration: _model.Calibration | None = None,
     ) -> Self:
         """Fit a model to all rows, and write it with its card; scores on test data take the place of others.
@@ -90,7 +135,16 @@ class KeptModel(NamedTuple):
             if test is not None:
                 scores = _matched_data.scores_on(model, test, data)
                 measured = f"test data {test.name}, {test.X.shape[0]} rows"
-            nearlabel.persistence.save_model(model, file, data=data, scores=scores, measured=measured, keep=keep)
+            nearlabel.persistence.save_model(
+                model,
+                file,
+                data=data,
+                scores=scores,
+                measured=measured,
+                keep=keep,
+                id_column=id_column,
+                fit_options="" if calibration is not None else fit_options(candidate),
+            )
         return cls(candidate, model, data, file, scores, measured, tuple(keep), test)
 
     def print(self, *, choice: str = "") -> None:
@@ -125,6 +179,7 @@ def _print_model(kept: KeptModel, choice: str) -> None:
         "guarantee": _guarantee(kept.model),
         "fitted to": ", ".join(f"{number} {noun}{'s' * (number != 1)}" for noun, number in sizes.items()),
         "saved columns": ", ".join(kept.kept),
+        "can be updated": nearlabel.models.way_to_update(kept.model),
     }
     rows = [(name, str(value)) for name, value in facts.items() if value]
     _console.print_table(f"Model of {data.name}", ("property", "value"), rows, left=2)

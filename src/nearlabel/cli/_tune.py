@@ -7,7 +7,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,7 +21,7 @@ EXAMPLES = (
     "nearlabel tune multidigits --k 1-30 --out best.skops",
     "nearlabel tune songs.csv --labels mood_calm,mood_sad,mood_wild --ignore id,title --out songs.skops",
 )
-LOADS = ("comparison", "datasets", "experiments", "metrics", "persistence")
+LOADS = ("comparison", "datasets", "experiments", "metrics", "models", "persistence")
 
 
 # Text, since the help page loads no room.
@@ -82,6 +82,7 @@ def _add_candidate_options(parser: argparse.ArgumentParser) -> None:
         help="comma-separated, for methods that name none after an @: none, numbers from 0 to 1,"
         f" {', '.join(THRESHOLDS)}; default: none",
     )
+    _training.add_updatable_option(parser)
 
 
 def _add_choice_options(parser: argparse.ArgumentParser) -> None:
@@ -149,7 +150,14 @@ def main(arguments: argparse.Namespace) -> None:
     kept = None  # or in its file before anything is printed, since a reader of the table may close it early
     if arguments.file is not None:
         kept = _training.KeptModel.of(
-            tuned.best, data, arguments.file, scores=tuned.scores, measured=tuned.measured, test=test, keep=keep
+            tuned.best,
+            data,
+            arguments.file,
+            scores=tuned.scores,
+            measured=tuned.measured,
+            test=test,
+            keep=keep,
+            id_column=arguments.id,
         )
     if arguments.format == "json":
         _console.print_json(_plain(tuned, verdict))
@@ -163,8 +171,14 @@ def main(arguments: argparse.Namespace) -> None:
 def _tuning(arguments: argparse.Namespace) -> nearlabel.experiments.Tuning:
     """Return the tuning that the options request."""
     mixed = _data.is_mixed(arguments)
+    methods = _with_thresholds(arguments.methods, arguments.thresholds)
+    if arguments.updatable and arguments.methods == LEADERBOARD_METHODS:
+        methods = tuple(filter(_training.is_updatable, methods))
+    elif arguments.updatable:
+        for method in methods:
+            _training.check_updatable(method)
     return nearlabel.experiments.Tuning(
-        methods=_with_thresholds(arguments.methods, arguments.thresholds),
+        methods=methods,
         n_neighbors=arguments.k,
         scales=arguments.scales or (SCALES_OF_MIXED if mixed else USUAL_SCALES),
         searches=arguments.search or (SEARCHES_OF_MIXED if mixed else USUAL_SEARCHES),
@@ -234,10 +248,8 @@ def _hint(best: nearlabel.experiments.Candidate, arguments: argparse.Namespace) 
     """Return how to save the best model without trying all again."""
     if arguments.state is not None:
         return "Hint: the same command with --out best.skops saves the best model without trying again."
-    k = "" if best.n_neighbors is None else f" --k {best.n_neighbors}"
-    search = "" if best.search is None else f" --search {best.search}"
     return (
-        f"Hint: nearlabel fit {arguments.data} --method {best.method}{k} --scale {best.scale}{search} --out best.skops,"
+        f"Hint: nearlabel fit {arguments.data} {_training.fit_options(best)} --out best.skops,"
         " with the options that describe DATA, saves the best model."
     )
 
@@ -275,7 +287,17 @@ def print_leaderboard(tuned: Tuned, data: Dataset) -> None:
     _console.print_table(_title(tuned, data, thresholds), columns, rows, left=2)
     if len(best) > _SHOWN:
         _console.print_text(f"... and {len(best) - _SHOWN} more lines: --format csv has all.")
+    _print_ways_to_update(best, thresholds)
     _print_left_out(tuned)
+
+
+def _print_ways_to_update(lines: Mapping[Line, Trial], thresholds: str) -> None:
+    """Print which methods can be updated: a column of the table would not fit into 80 characters."""
+    ways: dict[str, dict[str, None]] = {}
+    for line, trial in lines.items():
+        ways.setdefault(_way(trial), {})[_short_method(line.method, thresholds)] = None
+    known = [f"{way}: {', '.join(ways[way])}" for way in nearlabel.models.refits.WAYS if way in ways]
+    _console.print_text(f"Can be updated: {'; '.join(known)}.")
 
 
 def _title(tuned: Tuned, data: Dataset, thresholds: str) -> str:
@@ -318,6 +340,11 @@ def _short_method(method: str, thresholds: str) -> str:
     return method if own == thresholds else f"{method}@{own or 'own'}"
 
 
+def _way(trial: Trial) -> str:
+    """Return how the model of a trial can be updated: yes, by refit, or no."""
+    return str(nearlabel.models.way_to_update(trial.candidate.make()))
+
+
 def _features(line: Line) -> str:
     """Return the scaling of the features and the metric of the search, if they are not the defaults."""
     search = "" if line.search in (None, _EXACT) else str(line.search).removeprefix(f"{_EXACT}:metric=")
@@ -353,6 +380,7 @@ def _record(trial: Trial, tuned: Tuned) -> dict[str, Any]:
         "fit_seconds": None if cost is None else cost.fit_seconds,
         "predict_seconds": None if cost is None else cost.predict_seconds,
         "n_bytes": None if cost is None else cost.n_bytes,
+        "can_be_updated": _way(trial),
     }
 
 

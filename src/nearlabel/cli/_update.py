@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import nearlabel
@@ -17,6 +18,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     _model.add_model_argument(parser)
     _data.add_data_options(parser, optional=True)
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="replace the model's rows that have the ids of rows in DATA; default: refuse such rows; ids are in the"
+        " column that fit --id named",
+    )
     add_retune_option(parser)
 
 
@@ -34,6 +41,8 @@ def main(arguments: argparse.Namespace) -> None:
     """Find the features and labels of the model in DATA, add the samples, and print the changes."""
     if arguments.data is None and not arguments.retune:
         raise ValueError("DATA or --retune must be given, got neither.")
+    if arguments.data is None and arguments.replace:
+        raise ValueError("--replace must go with DATA.")
     with _console.progress_bar("model"):
         opened = _model.open_updatable(arguments)
     card = _added(arguments, opened) if arguments.data is not None else _retuned(arguments)
@@ -52,6 +61,7 @@ def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> nearlabel
     missing = [name for name in opened.card.kept if name not in keep]
     blank = "which the model saves: it is blank for the added samples."
     _console.print_notes([f"DATA has no column {name!r}, {blank}" for name in missing])
+    _console.print_notes(_of_ids(opened.card, keep))
     with _console.progress_bar(f"rows of {data.name}"), _model.asking(opened, arguments.data, data.X, first=0):
         notes = _of_steps_that_stay(opened.model, data.X)
         card = nearlabel.persistence.update_model(
@@ -60,12 +70,26 @@ def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> nearlabel
             data.Y,
             label_names=label_names,
             keep=keep,
+            replace=arguments.replace,
             retune=arguments.retune,
             trusted=arguments.trusted,
             expected=opened.card,
         )
     _console.print_notes(notes)
     return card
+
+
+def _of_ids(card: nearlabel.persistence.ModelCard, keep: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a note if rows have no ids, by which rows that were added before would be found."""
+    if not card.id_column:
+        return ["The model has no ids, so rows of DATA that it already has are added again. Hint: fit with --id."]
+    if card.id_column not in keep:
+        return ["DATA has no ids, so rows that the model already has are added again."]
+    n_blank = sum(not text for text in keep[card.id_column])
+    if not n_blank:
+        return []
+    rows = "1 row has" if n_blank == 1 else f"{n_blank} rows have"
+    return [f"{rows} no {card.id_column!r}: if the model already has such a row, it is added again."]
 
 
 def _of_steps_that_stay(model: Any, X: Any) -> list[str]:
@@ -75,8 +99,8 @@ def _of_steps_that_stay(model: Any, X: Any) -> list[str]:
 
     if not isinstance(model, Pipeline) or len(model) == 1:
         return []
-    search = nearlabel.models.updates.lazy_part(model).search_
-    known, new = search.take(range(search.n_samples_fit_)), model[:-1].transform(X)
+    lazy, new = nearlabel.models.parts_with_samples(model)[1], model[:-1].transform(X)
+    known = lazy.search_.take(range(lazy.search_.n_samples_fit_))
     told = f"Steps before the method are not fitted again: {', '.join(type(step).__name__ for step in model[:-1])}."
     if sparse.issparse(known) or sparse.issparse(new):
         return [told]

@@ -1,7 +1,8 @@
 """Models: the base classes of classifiers, decisions, out-of-sample predictions, and functions of any fitted model.
 
 The functions look through pipelines, parameter searches, thresholds and calibration: `explain`, `predict_labels`,
-`novelty_detector`, and those that add and remove samples, `partial_fit`, `forget` and `retune`.
+`novelty_detector`, and those that add and remove samples, `partial_fit`, `forget` and `retune`, or `refit`
+where a model contains its samples but cannot change with them (`way_to_update`).
 """
 
 from nearlabel.models import out_of_sample as out_of_sample  # for other rooms
@@ -13,6 +14,7 @@ from nearlabel.models._classifiers import (
     WithOptionalProbabilities,
     WithProbabilities,
 )
+from nearlabel.models.refits import parts_with_samples, refit, way_to_update
 from nearlabel.models.unwrapped import explain, explains, novelty_detector, predict_labels
 from nearlabel.models.updates import (
     can_be_updated,
@@ -27,5 +29,6 @@ from nearlabel.models.updates import (
 __all__ = [
     "MetaClassifier", "MultilabelClassifier", "WeightedClassifier", "WithDecisions", "WithOptionalProbabilities",
     "WithProbabilities", "can_be_updated", "copy_to_update", "explain", "explains", "forget", "lazy_part",
-    "novelty_detector", "partial_fit", "predict_labels", "retune", "updated_part",
+    "novelty_detector", "partial_fit", "parts_with_samples", "predict_labels", "refit", "retune", "updated_part",
+    "way_to_update",
 ]  # fmt: skip

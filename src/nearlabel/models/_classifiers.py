@@ -9,7 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from functools import wraps
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +23,14 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.decision import cut
-from nearlabel.utils.estimators import available_if, explaining_sparse, routed_to_estimator, score, without_zero_weights
+from nearlabel.utils.estimators import (
+    Method,
+    available_if,
+    explaining_sparse,
+    routed_to_estimator,
+    score,
+    without_zero_weights,
+)
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, check_problem, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
@@ -32,6 +40,27 @@ from nearlabel.utils.validation import as_dense, check_feature_sizes, check_flag
 # reaches 1e76 (scikit-learn rejects more than 1e30 for the second), nor if classes are equally frequent and the
 # features that separate them are below 1e-163, so that their squares are 0.
 _SMALLEST_OF_LIBLINEAR = 1e-150
+
+
+def _refusing_others(fit: Method) -> Method:
+    """Return `fit` with an error for other arguments that names the user's class; Python would name the base class.
+
+    The signature stays: scikit-learn asks it whether a method takes weights.
+    """
+
+    @wraps(fit)
+    def checked(self: Any, *args: Any, **params: Any) -> Any:
+        others, name = params.keys() - {"X", "y"}, type(self).__name__
+        if len(args) > 2 or "sample_weight" in others:
+            raise TypeError(
+                f"sample_weight must not be passed to {name}.fit, which takes no weights. Hint: BRkNN, BinaryRelevance"
+                " and RandomForestPCT do; for other methods, repeat samples."
+            )
+        if others:
+            raise TypeError(f"{name}.fit() got an unexpected keyword argument {min(others)!r}.")
+        return fit(self, *args, **params)
+
+    return cast(Method, checked)
 
 
 class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -55,6 +84,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     _varying: IntArray  # the labels passed to `_learn`
     _carried_by_all: IntArray  # for each label, 1 if all training samples have it, else 0
 
+    @_refusing_others
     def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
         """Fit the classifier to training samples and their label sets.
 
@@ -78,7 +108,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         ValueError
             If X or y is malformed, their lengths differ, or a parameter is out of range.
         TypeError
-            If a parameter has the wrong type.
+            If a parameter has the wrong type, or sample weights are passed.
         """
         return self._fit(X, y)
 

@@ -16,7 +16,7 @@ import scipy
 import sklearn
 
 from nearlabel import __version__
-from nearlabel.models import updates
+from nearlabel.models import updates, way_to_update
 from nearlabel.persistence._data_summary import DataSummary
 
 FORMAT = 4  # version of the file format; increased if an older nearlabel cannot read new files
@@ -58,6 +58,12 @@ class ModelCard:
         Samples and labels that were added or removed since the model was fitted; None without changes.
     guarantee : str, default=""
         The guarantee for new samples of a model with thresholds from `nearlabel.thresholds.RiskControl`.
+    updatable : {"yes", "by refit", "no", ""}
+        How samples can be added and removed: `nearlabel.models.way_to_update`; empty in older files.
+    id_column : str, default=""
+        The one of `kept` whose values identify the samples, one sample each; empty if there is none.
+    fit_options : str, default=""
+        The options of ``nearlabel fit`` that fit such a model to other data; empty for a model made in Python.
 
     Examples
     --------
@@ -83,6 +89,9 @@ class ModelCard:
     kept: tuple[str, ...] = ()
     changes: ModelChanges | None = None
     guarantee: str = ""
+    updatable: str = ""
+    id_column: str = ""
+    fit_options: str = ""
 
     @classmethod
     def of(
@@ -139,6 +148,7 @@ class ModelCard:
             notes=_text("notes", notes),
             changes=ModelChanges.of(model),
             guarantee=getattr(_last_step(model), "promise_", ""),
+            updatable=way_to_update(model),
         )
 
     def to_json(self) -> str:
@@ -147,8 +157,8 @@ class ModelCard:
         Returns
         -------
         str
-            An object with the fields of the card. `kept`, `changes`, `guarantee` and the number of unknown cells are
-            left out if empty; numbers that are not finite are strings.
+            An object with the fields of the card. The fields from `kept` on and the number of unknown cells are left
+            out if empty; numbers that are not finite are strings.
         """
         content = {name: value for name, value in asdict(self).items() if value or name not in _OPTIONAL[ModelCard]}
         if self.data.unknown_cells is None:
@@ -335,7 +345,7 @@ class ModelChanges:
 # Read a card from untrusted JSON: the dataclasses declare the type of each field.
 
 _OPTIONAL: Mapping[type, Mapping[str, Any]] = {  # fields that are left out if empty, or that older files lack
-    ModelCard: {"kept": [], "changes": None, "guarantee": ""},
+    ModelCard: {"kept": [], "changes": None, "guarantee": "", "updatable": "", "id_column": "", "fit_options": ""},
     DataSummary: {"label_counts": None, "unknown_cells": None},
 }
 _NOT_FINITE = ("inf", "-inf", "nan")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,8 @@ def save_model(
     notes: str = "",
     date: datetime | None = None,
     keep: Mapping[str, Sequence[Any]] | None = None,
+    id_column: str | None = None,
+    fit_options: str = "",
     compress: bool = False,
 ) -> Path:
     """Write a fitted model and its card to a file.
@@ -83,6 +86,11 @@ def save_model(
         Columns that identify the training samples for people, such as ids, titles and paths of pictures; `read_kept`
         returns them. Numbers and dates are saved as text, None and NaN as empty text. Values, also ids, may occur more
         than once.
+    id_column : str, default=None
+        Name of the column in `keep` whose values identify the samples: `update_model` refuses samples whose ids the
+        file has. None: the column named id, if there is one.
+    fit_options : str, default=""
+        For the card: the options of ``nearlabel fit`` that fit such a model to other data.
     compress : bool, default=False
         Whether to compress the file. Sparse features and label sets shrink a lot, dense measurements hardly.
 
@@ -139,8 +147,9 @@ def save_model(
     _check_model(model)
     check_flag("compress", compress)
     card = ModelCard.of(model, data=data, scores=scores, measured=measured, notes=notes, date=date)
-    path = Path(path)
-    written = archive.write(path, model, card, kept=archive.as_kept(keep, card.data.rows), compress=compress)
+    path, kept = Path(path), archive.as_kept(keep, card.data.rows)
+    card = replace(card, id_column=_id_column(id_column, kept), fit_options=fit_options)
+    written = archive.write(path, model, card, kept=kept, compress=compress)
     _warn_of_foreign_types(path, written.foreign_types)
     return path
 
@@ -289,6 +298,15 @@ def read_kept(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
     path = Path(path)
     card = read_card(path)
     return archive.read_kept(path, card.kept, card.data.rows) if card.kept else {}
+
+
+def _id_column(name: str | None, kept: Mapping[str, Any]) -> str:
+    """Return the name of the column of ids; empty if there is none."""
+    if name is None:
+        return next((column for column in kept if column.casefold() == "id"), "")
+    if name not in kept:
+        raise ValueError(f"id_column must be one of the columns in keep, {list(kept)}, got {name!r}.")
+    return name
 
 
 def _check_model(model: Any) -> None:

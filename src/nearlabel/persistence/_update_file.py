@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,15 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nearlabel.files.atomic_file import locked
-from nearlabel.models import updates
+from nearlabel.models import parts_with_samples, refit, updates, way_to_update
+from nearlabel.models.refits import BY_REFIT
 from nearlabel.persistence import _archive as archive
 from nearlabel.persistence._card import ModelCard
 from nearlabel.persistence._data_summary import DataSummary
 from nearlabel.persistence._model_file import load_model, read_card, read_kept
+from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.types import IntArray, MatrixLike
 from nearlabel.utils.validation import check_row_numbers
 
 _BEFORE = "before samples were added or removed"  # describes the scores on the card
+_SHOWN = 3  # ids in an error message
 
 
 class _OpenFile(NamedTuple):
@@ -37,8 +41,27 @@ class _OpenFile(NamedTuple):
         if expected is not None and card != expected:
             raise BlockingIOError(f"{path} was changed by another process since it was read. Hint: try again.")
         model = load_model(path, trusted=trusted)
-        updates.updated_part(model)  # raises an error if samples cannot be added and removed
+        parts_with_samples(model)  # raises an error if samples cannot be added and removed
         return cls(Path(path), model, card, read_kept(path))
+
+    def change(self, X: MatrixLike | None, y: MatrixLike | None, gone: IntArray, *, retune: bool) -> None:
+        """Add samples, then remove some by their earlier numbers, which do not change; tune again if asked to.
+
+        A model that cannot change with its samples is fitted again, which tunes everything.
+        """
+        if way_to_update(self.model) == BY_REFIT:
+            if X is not None or len(gone):
+                refit(self.model, X, y, forgotten=gone)
+            return
+        n_labels = _n_labels(self.model)
+        if X is not None:
+            updates.partial_fit(self.model, X, y)
+        if len(gone):
+            updates.forget(self.model, gone)
+        part = updates.updated_part(self.model)
+        # Thresholds of new labels were tuned when the removed samples were still there.
+        if retune or (len(gone) and _n_labels(self.model) > n_labels and getattr(part, "thresholds_stale_", False)):
+            updates.retune(self.model)
 
     def write(self, kept: Mapping[str, Sequence[str]], label_names: Sequence[str] | None = None) -> ModelCard:
         """Write the changed model; scores stay on the card, marked as from before the change."""
@@ -47,7 +70,12 @@ class _OpenFile(NamedTuple):
         if known.scores and _BEFORE not in measured:
             measured = f"{measured}; {_BEFORE}" if measured else _BEFORE
         card = ModelCard.of(self.model, scores=known.scores, measured=measured, notes=known.notes)
-        card = replace(card, data=_summary(self.model, known.data, label_names))
+        card = changed(
+            card,
+            data=_summary(self.model, known.data, label_names),
+            id_column=known.id_column,
+            fit_options=known.fit_options,
+        )
         return archive.write(self.path, self.model, card, kept=kept, compress=archive.is_compressed(self.path))
 
 
@@ -58,6 +86,7 @@ def update_model(
     *,
     label_names: Sequence[str] | None = None,
     keep: Mapping[str, Sequence[Any]] | None = None,
+    replace: bool = False,
     retune: bool = False,
     trusted: Sequence[str | type] = (),
     expected: ModelCard | None = None,
@@ -65,7 +94,8 @@ def update_model(
     """Add training samples to the model in a file, or only retune the settings that depend on all samples.
 
     The file is replaced atomically: it always contains the old or the new model. One process at a time can change a
-    file; any other gets an error immediately.
+    file; any other gets an error immediately. A model that cannot change with its samples, but contains them
+    (`nearlabel.models.way_to_update`), is fitted again; steps of a pipeline before the classifier stay unchanged.
 
     Parameters
     ----------
@@ -79,6 +109,9 @@ def update_model(
         card, and numbers for new labels.
     keep : mapping of str to sequence of length n_added, default=None
         Values of the file's saved columns (`read_kept`) for the new samples; columns that are not given are blank.
+        Those of the column of ids (`ModelCard.id_column`) must be new; blank ones are not compared.
+    replace : bool, default=False
+        Whether new samples replace the samples with the same ids.
     retune : bool, default=False
         Whether to tune thresholds and the number of neighbours again; otherwise the card marks them as stale.
     trusted : sequence of str or type, default=()
@@ -99,7 +132,9 @@ def update_model(
         If samples cannot be added to this kind of model.
     ValueError, OSError, ImportError
         As `load_model`, `nearlabel.models.partial_fit`, `nearlabel.models.retune` and `save_model`; or
-        if `keep` has another number of rows or columns that are not in the file. Then the file is unchanged.
+        if `keep` has another number of rows or columns that are not in the file; if an id occurs twice in it; if the
+        file has an id and `replace` is False, or has it written otherwise, as 007 and 7; or if samples must be
+        replaced, and there are no ids. Then the file is unchanged.
 
     See Also
     --------
@@ -115,6 +150,8 @@ def update_model(
     >>> path = save_model(MLkNN(n_neighbors=1).fit(X, y), path, keep={"id": ["a", "b", "c", "d"]})
     >>> update_model(path, [[8.0]], [["loud"]], keep={"id": ["e"]}).changes.new_labels
     ('loud',)
+    >>> update_model(path, [[8.5]], [["loud"]], keep={"id": ["e"]}, replace=True).data.rows
+    5
     >>> forget_rows(path, ids=["b", "e"]).data.rows
     3
     >>> load_model(path).search_.n_samples_fit_
@@ -122,13 +159,10 @@ def update_model(
     """
     with locked(path, "adding rows"):
         file = _OpenFile.read(path, trusted, expected)
-        n_old = _n_rows(file.model)
-        if X is not None:
-            updates.partial_fit(file.model, X, y)
-        kept = _appended(file.kept, keep, n_old, _n_rows(file.model) - n_old)
-        if retune:
-            updates.retune(file.model)
-        return file.write(kept, label_names)
+        n_old, gone = _n_rows(file.model), _known_rows(file, keep, replaced=replace)
+        file.change(X, y, gone, retune=retune)
+        kept = _appended(file.kept, keep, n_old, _n_rows(file.model) + len(gone) - n_old)
+        return file.write(_without(kept, gone), label_names)
 
 
 def forget_rows(
@@ -156,7 +190,8 @@ def forget_rows(
     ids : iterable of str, default=()
         Values of a saved column: all samples with one of these values are removed.
     column : str, default=None
-        Name of that column. None: the column named id, or the only one whose name ends in id, or the only one.
+        Name of that column. None: the column of ids on the card; or else the only one whose name ends in id, or the
+        only one.
     retune, trusted, expected
         As in `update_model`.
 
@@ -199,16 +234,82 @@ def forget_rows(
         n_rows = _n_rows(file.model)
         numbers = check_row_numbers("rows", rows, n_rows)
         gone = np.union1d(numbers, _rows_with(file, list(ids), column)).astype(np.intp)
-        updates.forget(file.model, gone)
-        if retune:
-            updates.retune(file.model)
-        left = np.delete(np.arange(n_rows), gone)
-        return file.write({name: [texts[row] for row in left] for name, texts in file.kept.items()})
+        file.change(None, None, gone, retune=retune)
+        return file.write(_without(file.kept, gone))
 
 
 def _n_rows(model: Any) -> int:
-    n_rows: int = updates.lazy_part(model).search_.n_samples_fit_
+    n_rows: int = parts_with_samples(model)[1].training_labels().shape[0]
     return n_rows
+
+
+def _n_labels(model: Any) -> int:
+    return len(parts_with_samples(model)[0].label_names_)
+
+
+def _without(kept: Mapping[str, Sequence[str]], gone: IntArray) -> dict[str, list[str]]:
+    """Return the saved columns without some samples."""
+    numbers = set(gone.tolist())
+    return {name: [text for row, text in enumerate(texts) if row not in numbers] for name, texts in kept.items()}
+
+
+def _known_rows(file: _OpenFile, keep: Mapping[str, Sequence[Any]] | None, *, replaced: bool) -> IntArray:
+    """Return the indices of the samples whose ids new samples have, which replace them.
+
+    Raises ValueError if they must not, or if that cannot be determined.
+    """
+    column = file.card.id_column
+    ids = [text for text in archive.as_kept(keep, None).get(column, ()) if text]
+    if replaced and not ids:
+        got = f"none in the column {column!r}" if column else "a model that was saved without them"
+        raise ValueError(f"ids must be given to replace samples, got {got}.")
+    twice = [text for text, number in Counter(ids).items() if number > 1]
+    if twice:
+        raise ValueError(
+            f"ids of new samples must differ, got {_some(twice)} more than once in the column {column!r}."
+            " Hint: a column that names several samples is no id."
+        )
+    known = file.kept.get(column, ())
+    there = set(ids).intersection(known)
+    if there and not replaced:
+        which = _some([text for text in ids if text in there])
+        raise ParameterError(
+            "ids of new samples must not be in the model, got {n} of {of} that are: {which}. Hint: {replace} exchanges"
+            " these samples.",
+            {"replace": None},
+            {"n": len(there), "of": len(ids), "which": which},
+        )
+    _check_written_alike([text for text in ids if text not in there], known, column)
+    return np.array([row for row, text in enumerate(known) if text in there], dtype=np.intp)
+
+
+def _check_written_alike(new: Sequence[str], known: Sequence[str], column: str) -> None:
+    """Raise ValueError if a new id differs from a known one only as 7 from 007 or 7.0, which programs write for 7.
+
+    Where known ids differ in this way, they are different ids.
+    """
+    written = {_number_or_text(text): text for text in known}
+    if len(written) < len(set(known)):
+        return
+    alike = [(text, written[_number_or_text(text)]) for text in new if _number_or_text(text) in written]
+    if alike:
+        (text, before), more = alike[0], f" and {len(alike) - 1} more" if len(alike) > 1 else ""
+        raise ValueError(
+            f"ids must be written as in the model's column {column!r}, got {text!r} for {before!r}{more}."
+            " Hint: save ids as texts."
+        )
+
+
+def _number_or_text(text: str) -> str:
+    """Return an id without spaces around it, and a whole number without leading zeros and decimals."""
+    text = text.strip()
+    number = text.removesuffix(".0")
+    return (number.lstrip("0") or "0") if number.isascii() and number.isdecimal() else text
+
+
+def _some(ids: Sequence[str]) -> str:
+    """Return the first ids."""
+    return ", ".join(map(repr, ids[:_SHOWN])) + (f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else "")
 
 
 def _appended(
@@ -228,7 +329,7 @@ def _rows_with(file: _OpenFile, ids: Sequence[str], column: str | None) -> IntAr
         return np.empty(0, dtype=np.intp)
     if not file.kept:
         raise ValueError(f"{file.path} must contain a column of ids to find samples by, got none. Hint: rows.")
-    column = _column_of_ids(tuple(file.kept)) if column is None else column
+    column = (file.card.id_column or _column_of_ids(tuple(file.kept))) if column is None else column
     if column not in file.kept:
         raise ValueError(f"column must be one of {list(file.kept)}, which the file contains, got {column!r}.")
     known = file.kept[column]
@@ -254,12 +355,13 @@ def _column_of_ids(names: Sequence[str]) -> str:
 
 def _summary(model: Any, before: DataSummary, label_names: Sequence[str] | None) -> DataSummary:
     """Return the summary of the current samples: the previous names, and statistics of the current label sets."""
-    of_labels = DataSummary.of_label_sets(updates.lazy_part(model).training_labels())
+    part, method = parts_with_samples(model)
+    of_labels = DataSummary.of_label_sets(method.training_labels())
     if label_names is not None and len(label_names) != of_labels.labels:
         raise ValueError(f"label_names must be {of_labels.labels} names, one for each label, got {len(label_names)}.")
     if label_names is None:
-        label_names = _names(updates.updated_part(model).label_names_, before.label_names)
-    return replace(
+        label_names = _names(part.label_names_, before.label_names)
+    return changed(
         of_labels,
         name=before.name,
         rows=_n_rows(model),

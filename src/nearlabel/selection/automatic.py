@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from nearlabel.datasets import Dataset
 from nearlabel.models.out_of_sample import largest_group
+from nearlabel.models.refits import NO, way_to_update
 from nearlabel.preprocessing import SCALES
 from nearlabel.selection import NeighborsClassifierCV
 from nearlabel.selection._neighbors_classifier_cv import NUMBERS  # methods that it tries
@@ -77,6 +78,8 @@ class NeighborsChoice:
         Replacement of missing features, as in `Plan`.
     time_limit : float, default=None
         Time limit in seconds, as in `NeighborsClassifierCV`. None: no limit.
+    updatable : bool, default=False
+        Whether to try only methods whose models can be updated (`nearlabel.models.way_to_update`).
 
     Raises
     ------
@@ -99,6 +102,7 @@ class NeighborsChoice:
     thresholds: str | None = None
     impute: str | None = None
     time_limit: float | None = None
+    updatable: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metric", read_metric(None, self.metric))
@@ -136,6 +140,7 @@ class NeighborsChoice:
             return self._of_known_labels(data)
         chooser = NeighborsClassifierCV(
             self.metric,
+            methods=self._methods,
             n_neighbors=self.n_neighbors or "auto",
             scales=self._preparations(data),
             metrics=self.distances or "auto",
@@ -154,7 +159,7 @@ class NeighborsChoice:
 
     def _of_known_labels(self, data: Dataset) -> ChosenNeighbors:
         """Select among the methods that support unknown labels, by a `Tuning` with the same options."""
-        methods = {method: MethodSpec.of(method) for method in _METHODS_OF_KNOWN}
+        methods = {method: MethodSpec.of(method) for method in _METHODS_OF_KNOWN if self._tries(method)}
         check_takes_unknown(data.name, data.Y, methods)
         spaces = spaces_of(data.X, self.scales or "auto", self.distances or "auto")
         tuning = Tuning(
@@ -177,6 +182,17 @@ class NeighborsChoice:
         """Return the numbers of neighbours that `NeighborsClassifierCV` would try."""
         most = (data.Y.shape[0] - largest_group(data.groups)) // 2
         return tuple(k for k in NUMBERS if k <= max(1, most))
+
+    @property
+    def _methods(self) -> Any:
+        """The methods that NeighborsClassifierCV tries, without those whose models cannot be updated if they must."""
+        names = (*_METHODS_OF_KNOWN, *_METHODS)
+        if all(map(self._tries, names)):
+            return "auto"
+        return {name: MethodSpec.of(_METHODS.get(name, name)).make() for name in names if self._tries(name)}
+
+    def _tries(self, method: str) -> bool:
+        return not self.updatable or way_to_update(MethodSpec(method, thresholds=self._strategy).make()) != NO
 
     @property
     def _strategy(self) -> Any:

@@ -298,6 +298,7 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         routes = get_config()["enable_metadata_routing"]
         own = self._also_takes if routes else self._also_takes + self._needs_no_routing
         direct = {name: params[name] for name in own if name in params}
+        self._fitted_to_rows_alone = all(value is None for value in params.values())
         if not routes:
             params = {name: value for name, value in params.items() if name not in direct}
         if params and not routes:
@@ -339,6 +340,11 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     @abstractmethod
     def label_sets_of(self, scores: NDArray[Any]) -> Matrix:
         """Return the label sets (n_queries, n_labels) of inner scores."""
+
+    @property
+    def _keeps_rows_inside(self) -> bool:
+        """Whether the inner classifier is fitted to all samples, and to nothing else: then a refit needs no others."""
+        return not hasattr(self, "estimator_") or getattr(self, "_fitted_to_rows_alone", False)
 
     def _explained(self, X: MatrixLike, **decided: Any) -> list[Any]:
         """Return the explanations of the inner classifier, with the given `thresholds` or `decide`."""
@@ -410,6 +416,11 @@ class HoldsRowsOut(AroundClassifier):
         super()._check_parameters(n_labels)
         if isinstance(self.cv, str):
             check_choice("cv", self.cv, {"loo", "prefit"})
+
+    @property
+    def _keeps_rows_inside(self) -> bool:
+        is_prefit = isinstance(self.cv, str) and self.cv == "prefit"
+        return super()._keeps_rows_inside and not is_prefit and getattr(self, "refit", True)
 
     def _groups(self, n_samples: int, routed: Any, direct: dict[str, Any]) -> IntArray | None:
         """Return the group number of each sample, or None if there are no groups."""
