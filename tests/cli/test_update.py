@@ -119,7 +119,7 @@ def test_forget_ids_of_standard_input(nearlabel, songs, monkeypatch, begin):
         ("forget m.skops --ids none.txt", "none.txt: No such file"),
         ("forget m.skops --ids empty.txt", "--ids must be a file with an id on each line, got empty.txt without any"),
         ("forget m.skops --ids songs.csv", "ids must be values of the saved column 'id', got"),
-        ("forget forest.skops --rows 1", "MODEL must be a method by votes of neighbours to be updated"),
+        ("forget forest.skops --rows 1", "MODEL must be a method by votes of neighbours, or mlmlm, to be updated"),
         ("update m.skops lacking.csv", "must have a column for every feature, got none for 'b'"),
     ],
 )

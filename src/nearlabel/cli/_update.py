@@ -75,8 +75,12 @@ def _of_steps_that_stay(model: Any, X: Any) -> list[str]:
 
     if not isinstance(model, Pipeline) or len(model) == 1:
         return []
-    search = nearlabel.models.updates.lazy_part(model).search_
-    known, new = search.take(range(search.n_samples_fit_)), model[:-1].transform(X)
+    lazy, new = nearlabel.models.updates.lazy_part(model), model[:-1].transform(X)
+    search = getattr(lazy, "search_", None)
+    if search is None:  # of ML-MLM, which scales the rows itself
+        known, new = lazy._rows, lazy._scaled(new)
+    else:
+        known = search.take(range(search.n_samples_fit_))
     told = f"Steps before the method are not fitted again: {', '.join(type(step).__name__ for step in model[:-1])}."
     if sparse.issparse(known) or sparse.issparse(new):
         return [told]

@@ -207,8 +207,7 @@ def forget_rows(
 
 
 def _n_rows(model: Any) -> int:
-    n_rows: int = updates.lazy_part(model).search_.n_samples_fit_
-    return n_rows
+    return int(updates.lazy_part(model).training_labels().shape[0])
 
 
 def _appended(

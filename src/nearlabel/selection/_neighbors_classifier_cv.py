@@ -10,7 +10,6 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Tags, check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
@@ -18,13 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.lazy import MLMLM, BRkNN, Explanation, MLkNN, NeighborsSweep
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import Evaluation
-from nearlabel.models import explain
+from nearlabel.models import explain, updates
 from nearlabel.models.out_of_sample import LeaveOneOut, Needs, largest_group, of_groups, rows_of, splits_of, splitter_of
 from nearlabel.models.selector import Budget
 from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
 from nearlabel.selection._trials import MethodInSpace, Space, Trials, fresh, is_mixed, spaces_of
-from nearlabel.thresholds import FixedThresholdsClassifier, ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
-from nearlabel.utils.estimators import score
+from nearlabel.thresholds import ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
+from nearlabel.utils.estimators import available_if, score
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
@@ -40,6 +39,12 @@ from nearlabel.utils.validation import (
 AUTO = "auto"
 NUMBERS = (1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60, 90)
 _ONE_SPACE = ("minmax", "euclidean")  # where "auto" tries methods whose cost grows faster than that of a search
+
+
+def _can_be_updated(classifier: Any) -> bool:
+    if updates.can_be_updated(getattr(classifier, "best_estimator_", None)):
+        return True
+    raise AttributeError("best_estimator_ must be there, and a method by votes of neighbours or MLMLM.")
 
 
 class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -262,6 +267,64 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         queries = self._queries(X)
         return explain(self.best_estimator_, queries, label_names=self.label_names_.tolist())
 
+    @available_if(_can_be_updated)
+    def partial_fit(self, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None = None) -> Self:
+        """Add training samples to the best candidate; the choice stays, and the thresholds are stale until `retune`.
+
+        Parameters
+        ----------
+        X, y, classes
+            As for `TunedThresholdsClassifierCV.partial_fit`.
+
+        Returns
+        -------
+        self
+            The classifier with these samples.
+        """
+        updated, _ = updates.with_added(self, "best_estimator_", self._queries(X), y, classes)
+        self.__dict__ = vars(updated)
+        return self
+
+    @available_if(_can_be_updated)
+    def forget(self, rows: ArrayLike) -> Self:
+        """Remove training samples from the best candidate; the thresholds are stale until `retune`.
+
+        Parameters
+        ----------
+        rows : array-like of shape (n_removed,)
+            Row numbers of training samples, each once.
+
+        Returns
+        -------
+        self
+            The classifier without these samples.
+        """
+        updates.forget(self.best_estimator_, rows)
+        return self
+
+    @available_if(_can_be_updated)
+    def retune(self) -> Self:
+        """Tune the thresholds of the best candidate again; the choice stays.
+
+        Returns
+        -------
+        self
+            The classifier with these thresholds.
+        """
+        updates.retune(self.best_estimator_)
+        return self
+
+    @property
+    def changes_(self) -> dict[str, Any]:
+        """The numbers of samples added and removed since `fit`, and the names of new labels."""
+        known = updates.updated_part(self.best_estimator_).changes_
+        return {**known, "new_labels": self.label_names_[known["new_labels"]].tolist()}
+
+    @property
+    def thresholds_stale_(self) -> bool:
+        """Whether samples were added or removed since the thresholds were tuned."""
+        return bool(updates.updated_part(self.best_estimator_).thresholds_stale_)
+
     def _queries(self, X: MatrixLike) -> MatrixLike:
         """Check samples for the best estimator."""
         check_is_fitted(self)
@@ -330,17 +393,15 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Fit the best candidate to all samples, with its thresholds, found on all of them."""
         best = trials.best
         space, k = best.tried.space, best.n_neighbors
-        model = _in_space(best.tried, k, ExactNeighbors(metric=space.metric))
-        if is_sample or not hasattr(best.strategy, "thresholds_"):
-            model = TunedThresholdsClassifierCV(model, clone(best.strategy), cv="loo")
-            params = of_groups(groups)
-        else:
-            if k is None:  # it is fitted to these samples; the others know the neighbours of these samples only
-                model = FrozenEstimator(trials.best_model)
-            model, params = FixedThresholdsClassifier(model, best.strategy.thresholds_), {}
+        method = _in_space(best.tried, k, ExactNeighbors(metric=space.metric))
+        model = TunedThresholdsClassifierCV(method, clone(best.strategy), cv="loo")
         for step in (steps := fresh(space)):
             X = step.fit_transform(X, labels)
-        model.fit(X, labels, **params)
+        if is_sample:
+            model.fit(X, labels, **of_groups(groups))
+        else:
+            fitted = trials.best_model if k is None else None  # others know the neighbours of these samples only
+            model._handed(best.strategy, X, labels, fitted, has_groups=groups is not None)
         self.best_estimator_ = make_pipeline(*steps, model) if steps else model
         self.best_params_, self.best_score_ = best.params, best.value
         if self._is_mixed:
