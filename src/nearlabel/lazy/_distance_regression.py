@@ -116,8 +116,8 @@ class DistanceRegression:
         """Leave out what the rows give again."""
         return {name: value for name, value in vars(self).items() if name != "equations"}
 
-    def fit(self, equations: Equations) -> LeftOut:
-        """Learn the coefficients; return the predictions without some rows."""
+    def fit(self, equations: Equations) -> FloatArray:
+        """Learn the coefficients; return the factor L of the squares, L Lᵀ."""
         n_labelsets, sums = equations.sums.shape[0], equations.sums
         factor = self._factor(equations)
         self._coefficients = np.empty(sums.shape[::-1])  # C
@@ -125,10 +125,10 @@ class DistanceRegression:
             targets = self.between(np.arange(n_labelsets)[block]) @ sums
             self._coefficients[:, block] = cho_solve((factor, True), targets.T)
         self.equations = equations
-        return LeftOut(self, factor)
+        return factor
 
     def left_out(self, equations: Equations) -> LeftOut:
-        """Return the predictions without some rows of a regression that is fitted to these equations."""
+        """Return the predictions without some rows, from the equations that it was fitted to."""
         return LeftOut(self, self._factor(equations))
 
     def _factor(self, equations: Equations) -> FloatArray:

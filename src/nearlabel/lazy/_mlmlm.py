@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy._distance_regression import Candidates, DistanceRegression, Equations, LeftOut
-from nearlabel.lazy._mlmlm_updates import forget, partial_fit, retune, warn_if_stale
+from nearlabel.lazy._mlmlm_updates import forget, nearest_other, partial_fit, retune, warn_if_stale
 from nearlabel.lazy.explain import Account, Explanation, OtherRule, explain, make_explanation, share_nearer
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import Evaluation
@@ -183,8 +183,10 @@ class MLMLM(WithProbabilities):
         self.labelsets_, self._labelset_of, self._frequency = distinct_labelsets(labels)
         self._distances = AllDistances(self._rows, self.metric, self.metric_params)
         self._choose_landmarks(random)
-        self.ridge_ = self._find_ridge()
-        scores = self._choose_power(labels, random, self._regress(self._summed()))
+        among = self._to_landmarks(self._rows[self.landmarks_])
+        self.ridge_, self._usual = self._find_ridge(among), nearest_other(among)
+        factor = self._regress(self._summed())
+        scores = self._choose_power(labels, random, LeftOut(self._regression, factor))
         if left_out is not None:
             left_out(scores)
         self.changes_ = {"added": 0, "forgotten": 0, "new_labels": []}
@@ -208,11 +210,10 @@ class MLMLM(WithProbabilities):
         number[groups] = np.arange(len(groups))
         self._landmark_of = number[equal.group_of]  # the landmark that a row is equal to, or -1
 
-    def _find_ridge(self) -> float:
+    def _find_ridge(self, among: FloatArray) -> float:
         """Return α; where the quantile is next to 0, a number just large enough to make the equations solvable."""
         if self.ridge != AUTO:
             return float(self.ridge)
-        among = self._to_landmarks(self._rows[self.landmarks_])
         least = _LEAST_RIDGE * (1.0 + float(np.square(among).mean()) * self._rows.shape[0])
         apart = squareform(among, checks=False)
         quantile = np.quantile(apart, _RIDGE_QUANTILE, method="hazen") if len(apart) else 0.0
@@ -232,8 +233,8 @@ class MLMLM(WithProbabilities):
         for block in row_blocks(self._rows.shape[0], 32 * len(self.landmarks_)):
             yield self._to_landmarks(self._rows[block]), self._labelset_of[block]
 
-    def _regress(self, equations: Equations) -> LeftOut:
-        """Learn to predict distances between label sets; return what predicts those of training samples."""
+    def _regress(self, equations: Equations) -> FloatArray:
+        """Learn to predict distances between label sets; return the factor of the squares."""
         self._regression = DistanceRegression(self.labelsets_, self.ridge_)
         return self._regression.fit(equations)
 
@@ -409,16 +410,14 @@ class MLMLM(WithProbabilities):
     explain = explain
 
     def _explanations(self, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
-        usual = self._to_landmarks(self._rows[self.landmarks_])
-        np.fill_diagonal(usual, np.inf)
         for rows, candidates, scores in self._answers(self._queries(X)):
             chosen = as_dense(cut(scores, self.threshold_, strict=True) if other is None else other(scores)) == 1
-            novelty = share_nearer(self._to_landmarks(rows).min(axis=1), usual.min(axis=1))
+            novelty = share_nearer(self._to_landmarks(rows).min(axis=1), self._usual)
             for query in range(len(scores)):
                 account = self._account(rows[[query]], candidates.of_query(query), scores[query])
                 if other is not None:
                     account = account._replace(rule=f"chosen: {other.words}", threshold=other.thresholds)
-                new = (float(novelty[query]), "") if len(usual) > 1 else (None, "all training samples are equal.")
+                new = (float(novelty[query]), "") if len(self._usual) > 1 else (None, "all training samples are equal.")
                 yield make_explanation(self, account, np.arange(len(chosen[query])), chosen[query], new)
 
     def _account(self, query: Matrix, candidates: Candidates, scores: FloatArray) -> Account:

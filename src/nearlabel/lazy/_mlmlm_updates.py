@@ -21,7 +21,7 @@ from nearlabel.lazy._updates import appended, labelled, numbers_of, take_over, t
 from nearlabel.models.updates import Labelled, StaleThresholdsWarning, copy_to_update
 from nearlabel.neighbors.exact.all_pairs import equal_rows, stored_alike
 from nearlabel.utils.targets import refusal_of_unknown
-from nearlabel.utils.types import IntArray, Matrix, MatrixLike
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_row_numbers, check_rows, row_names, stacked
 
 _MOST_CHANGED = 1000  # rows that came or went, before the sums are computed anew from all rows
@@ -193,10 +193,18 @@ def _finish(classifier: Any, updated: Any, kept: IntArray, added: Matrix, labels
     updated._distances = classifier._distances.refitted(updated._rows)
     landmarks = _Landmarks.after(classifier, updated._rows, kept)
     updated.landmarks_, updated._landmark_of, updated._turn = landmarks[:3]
+    if not np.array_equal(landmarks.former, np.arange(len(classifier.landmarks_))):
+        updated._usual = nearest_other(updated._to_landmarks(updated._rows[updated.landmarks_]))
     equations = _equations_after(classifier, updated, kept, landmarks.former)
     updated._regress(updated._summed() if equations is None else equations)
     updated.power_stale_, updated._told = True, False
     return take_over(classifier, updated)
+
+
+def nearest_other(among: FloatArray) -> FloatArray:
+    """Return the distance of each landmark to the nearest other one, from those of all pairs, which it overwrites."""
+    np.fill_diagonal(among, np.inf)
+    return np.asarray(among.min(axis=1))
 
 
 class _Landmarks(NamedTuple):
