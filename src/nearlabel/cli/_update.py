@@ -25,8 +25,8 @@ def add_retune_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--retune",
         action="store_true",
-        help="select thresholds and a number of neighbours again; default: leave them unchanged; the card then marks"
-        " them as stale",
+        help="select thresholds and a number of neighbours, or a power, again; default: leave them unchanged; the card"
+        " then marks them as stale",
     )
 
 

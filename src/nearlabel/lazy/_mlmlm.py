@@ -82,7 +82,7 @@ class MLMLM(WithProbabilities):
         but at most 4,000, and fewer if the number of products, l (2nl + m(n + m)) for l landmarks, n samples and m
         label sets, would exceed 4e11; this occurs from about 5,000 samples on. If not all samples are landmarks, they
         are drawn at random among the distinct samples. Memory grows with the square of n_landmarks and with n_landmarks
-        · n_labelsets.
+        · n_labelsets, the size of a file and of a pickle with the latter only.
     ridge : float or "auto", default="auto"
         α, above 0. "auto": the 0.001 quantile of the distances between the landmarks, as in the authors' program.
     left_out : {"exact", "press"}, default="exact"
@@ -125,6 +125,9 @@ class MLMLM(WithProbabilities):
     `loo_predict_proba` equals refits without the sample to about 1e-8, not bit for bit, because rounding differs. α,
     the scaling, the power, the threshold and the drawn landmarks are those of the fit to all samples. Power and
     threshold are found on samples drawn at random, as many as have 2^23 predicted distances in total.
+
+    After `partial_fit` and `forget`, scores and leave-one-out scores equal those of a fit with the same landmarks,
+    scaling, ridge and power to about 1e-8. New samples do not become landmarks, even if all earlier ones are.
 
     If some predicted distances are 0, only these label sets have weight. If all samples or all label sets are equal,
     the scores are the shares of the labels.

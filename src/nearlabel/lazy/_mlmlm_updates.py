@@ -1,8 +1,8 @@
-"""Add and remove samples of ML-MLM: its sums follow the rows, and its equations are solved anew.
+"""Add and remove samples of ML-MLM: its sums follow the rows, and its equations are solved again.
 
 Landmarks, scaling and ridge stay, as far as the rows of landmarks do. The sums over the rows follow the rows; the
-equations are solved anew with each batch. So no rounding errors gather in a factor, only in the sums: they are computed
-anew from all rows after 1,000 changed rows, or if the rows that went had most of them.
+equations are solved again with each batch. So rounding errors gather in the sums only, not in a factor: the sums are
+computed again from all rows after 1,000 changed rows, or if the rows that went had most of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nearlabel.utils.targets import refusal_of_unknown
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_row_numbers, check_rows, row_names, stacked
 
-_MOST_CHANGED = 1000  # rows that came or went, before the sums are computed anew from all rows
+_MOST_CHANGED = 1000  # rows that came or went, before the sums are computed again from all rows
 
 
 def partial_fit(self: Any, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None = None) -> Any:
@@ -244,7 +244,7 @@ class _Landmarks(NamedTuple):
 
 
 def _equations_after(before: Any, updated: Any, kept: IntArray, former: IntArray) -> Equations | None:
-    """Return the sums over the present rows, from those before; None if these must be computed anew from all rows."""
+    """Return the sums over the present rows, from those before; None if these must be computed again from all rows."""
     known: Equations | None = before._regression.equations
     n_rows = updated._rows.shape[0]
     gone = np.delete(np.arange(before._rows.shape[0]), kept)

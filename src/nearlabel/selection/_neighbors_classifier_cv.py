@@ -44,7 +44,7 @@ _ONE_SPACE = ("minmax", "euclidean")  # where "auto" tries methods whose cost gr
 def _can_be_updated(classifier: Any) -> bool:
     if updates.can_be_updated(getattr(classifier, "best_estimator_", None)):
         return True
-    raise AttributeError("best_estimator_ must be there, and a method by votes of neighbours or MLMLM.")
+    raise AttributeError("best_estimator_ must be fitted, and be a method by votes of neighbours or MLMLM.")
 
 
 class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -273,8 +273,12 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X, y, classes
-            As for `TunedThresholdsClassifierCV.partial_fit`.
+        X : array-like, data frame or sparse container of shape (n_added, n_features)
+            New training samples, as `predict` takes them.
+        y : array-like, data frame or sparse container of shape (n_added, n_labels) or (n_added,)
+            Their label sets; see `nearlabel.lazy.MLkNN.partial_fit`.
+        classes : array-like, default=None
+            Names of labels that may occur later; see there.
 
         Returns
         -------
@@ -304,13 +308,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_can_be_updated)
     def retune(self) -> Self:
-        """Tune the thresholds of the best candidate again; the choice stays.
-
-        Returns
-        -------
-        self
-            The classifier with these thresholds.
-        """
+        """Tune the thresholds of the best candidate again; the choice stays. Return the classifier."""
         updates.retune(self.best_estimator_)
         return self
 
