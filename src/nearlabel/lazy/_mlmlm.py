@@ -186,8 +186,7 @@ class MLMLM(WithProbabilities):
         self.labelsets_, self._labelset_of, self._frequency = distinct_labelsets(labels)
         self._distances = AllDistances(self._rows, self.metric, self.metric_params)
         self._choose_landmarks(random)
-        among = self._to_landmarks(self._rows[self.landmarks_])
-        self.ridge_, self._usual = self._find_ridge(among), nearest_other(among)
+        self._measure_landmarks()
         factor = self._regress(self._summed())
         scores = self._choose_power(labels, random, LeftOut(self._regression, factor))
         if left_out is not None:
@@ -207,11 +206,16 @@ class MLMLM(WithProbabilities):
         if len(groups) > most:
             order = random.permutation(groups)
             groups, turn = np.sort(order[:most]), np.argsort(order)
-        self._turn = turn[equal.group_of]  # when the row becomes a landmark, should others go
+        self._turn = turn[equal.group_of]  # the order in which rows become landmarks when others go
         self.landmarks_: IntArray = equal.first[groups]
         number = np.full(len(equal.first), -1)
         number[groups] = np.arange(len(groups))
         self._landmark_of = number[equal.group_of]  # the landmark that a row is equal to, or -1
+
+    def _measure_landmarks(self) -> None:
+        """Find α, and the usual distance of each landmark to the nearest other one."""
+        among = self._to_landmarks(self._rows[self.landmarks_])
+        self.ridge_, self._usual = self._find_ridge(among), nearest_other(among)
 
     def _find_ridge(self, among: FloatArray) -> float:
         """Return α; where the quantile is next to 0, a number just large enough to make the equations solvable."""

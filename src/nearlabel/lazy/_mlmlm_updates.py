@@ -52,8 +52,8 @@ def partial_fit(self: Any, X: MatrixLike, y: MatrixLike, classes: ArrayLike | No
     Raises
     ------
     ValueError
-        If X or y is malformed, does not match the earlier samples and labels, or has unknown cells. The classifier is
-        then unchanged.
+        If X or y is malformed, does not match the earlier samples and labels, or has unknown cells; or if the new
+        samples are so far away that the ridge is lost in rounding (fit again then). The classifier is then unchanged.
 
     Notes
     -----
