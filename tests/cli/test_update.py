@@ -76,6 +76,28 @@ def test_stale_until_tuned_anew(nearlabel, songs):
     assert "or --retune must be given, got neither" in nearlabel("update", "m.skops").err
 
 
+@pytest.mark.parametrize("thresholds", ["none", "micro-f"])
+def test_ml_mlm(nearlabel, songs, thresholds):
+    """Its rows come and go as those of methods by votes; what is stale is named."""
+    words = "fit songs.csv --labels-column tags --id id --show title --method mlmlm --validate none --out d.skops"
+    assert nearlabel(*words.split(), "--thresholds", thresholds).code == 0
+    X = np.random.default_rng(1).normal(size=(9, 2))
+    before = load_model("d.skops").predict_proba(X)
+    write(songs / "new.csv", 20, 60, TAGS[:2])
+    answer = nearlabel("update", "d.skops", "new.csv")
+    assert answer.code == 0, answer.err
+    assert "60 -> 80" in answer.out
+    assert "power                          stale: selected before the change" in answer.out
+    assert "Thresholds and power tuned on all rows are stale. Hint: --retune" in answer.err
+    assert "before samples were added or removed" in nearlabel("predict", "d.skops", "new.csv").err
+    (songs / "erased.txt").write_text("\n".join(f"s{row}" for row in range(60, 80)))
+    answer = nearlabel("forget", "d.skops", "--ids", "erased.txt", "--retune")
+    assert answer.code == 0, answer.err
+    assert "stale" not in answer.out + answer.err
+    assert "before samples" not in nearlabel("predict", "d.skops", "new.csv").err
+    assert abs(load_model("d.skops").predict_proba(X) - before).max() < 1e-8
+
+
 def test_forget_by_id_and_by_number(nearlabel, songs):
     """All rows with an id go, from a file or standard input."""
     (songs / "erased.txt").write_text("s7\n\n  s12\n")

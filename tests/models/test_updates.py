@@ -9,10 +9,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from nearlabel.lazy import IBLR, BRkNN, MLkNN
+from nearlabel.lazy import IBLR, MLMLM, BRkNN, MLkNN
 from nearlabel.models import updates
 from nearlabel.selection import NeighborsClassifierCV
-from nearlabel.thresholds import TunedThresholdsClassifierCV
+from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(60, 3))
@@ -48,12 +48,28 @@ def test_what_is_chosen_anew_is_handed_on():
     assert not model[-1].thresholds_stale_
 
 
+@pytest.mark.parametrize("method", [BRkNN(), MLkNN(), MLMLM(scale="none"), BRkNN(weights="distance")], ids=repr)
+def test_whatever_was_chosen_is_updated(method):
+    """With the thresholds that were found with the choice; a fit to the present rows has the same scores."""
+    model = NeighborsClassifierCV(methods=[method], scales=["none"], n_neighbors=[3]).fit(X[:40], Y[:40])
+    before = model.predict_proba(X)
+    updates.partial_fit(model, X[40:], Y[40:])
+    assert updates.updated_part(model).changes_["added"] == 20
+    with pytest.warns(updates.StaleThresholdsWarning):
+        model.predict(X)
+    updates.retune(updates.forget(model, np.arange(40, 60)))
+    assert not model.thresholds_stale_
+    np.testing.assert_allclose(model.predict_proba(X), before, rtol=0, atol=1e-8)
+    if not isinstance(method, MLMLM):
+        np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
 def test_others_are_refused():
     """By name."""
     with pytest.raises(TypeError, match=r"model must be a method by votes of neighbours, such as MLkNN, .* got IBLR"):
         updates.forget(make_pipeline(MinMaxScaler(), IBLR(3)).fit(X, Y), [0])
     with pytest.raises(TypeError, match="got FixedThresholdsClassifier"):
-        updates.forget(NeighborsClassifierCV().fit(X, Y), [0])
+        updates.forget(FixedThresholdsClassifier(MLkNN(3)).fit(X, Y), [0])
     with pytest.raises(NotFittedError):
         updates.partial_fit(MLkNN(), X, Y)
     assert not updates.can_be_updated(IBLR())

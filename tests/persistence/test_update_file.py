@@ -15,8 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from nearlabel.files.atomic_file import locked
-from nearlabel.lazy import IBLR, NLDD, BRkNN, CMLkNN, DMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.persistence import forget_rows, load_model, read_card, read_kept, save_model, update_model
+from nearlabel.selection import NeighborsClassifierCV
 from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV
 
 RANDOM = np.random.default_rng(3)
@@ -71,6 +72,31 @@ def test_a_model_goes_on_after_loading(path):
     assert model.changes_ == {"added": 20, "forgotten": 1, "new_labels": []}
 
 
+@pytest.mark.parametrize(
+    "model",
+    [MLMLM(n_landmarks=20), TunedThresholdsClassifierCV(MLMLM(), cv="loo"), NeighborsClassifierCV(methods=[MLMLM()])],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_model_of_ml_mlm(tmp_path, model):
+    """Its file has no sums over the rows; an update computes them again, and says what is stale."""
+    model.fit(X[:60], Y[:60])
+    path = save_model(model, tmp_path / "m.skops", data=(X[:60], Y[:60]), keep={"id": IDS[:60]})
+    assert (load_model(path).predict_proba(X) == model.predict_proba(X)).all()
+    card = update_model(path, X[60:], Y[60:], keep={"id": IDS[60:]})
+    assert (card.data.rows, card.changes.added) == (80, 20)
+    assert (card.changes.thresholds_stale, card.changes.power_stale, card.changes.n_neighbors_stale) == (
+        True,
+        True,
+        False,
+    )
+    assert read_card(path) == card
+    card = forget_rows(path, ids=IDS[60:], retune=True)
+    assert (card.data.rows, card.changes.forgotten) == (60, 20)
+    assert (card.changes.thresholds_stale, card.changes.power_stale) == (False, False)
+    np.testing.assert_allclose(load_model(path).predict_proba(X), model.predict_proba(X), rtol=0, atol=1e-8)
+    np.testing.assert_array_equal(load_model(path).predict(X), model.predict(X))
+
+
 def test_names_of_new_labels(path):
     """As given, or numbers."""
     wide = np.hstack([Y[60:], np.ones((20, 2), dtype=int)])
@@ -81,17 +107,19 @@ def test_names_of_new_labels(path):
 
 
 @pytest.mark.parametrize("store", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("method", [BRkNN, LPkNN, MLkNN, DMLkNN, CMLkNN])
+@pytest.mark.parametrize(
+    "method", [BRkNN(3), LPkNN(3), MLkNN(3), DMLkNN(3), CMLkNN(3), MLMLM(scale="none")], ids=lambda m: type(m).__name__
+)
 def test_nothing_of_a_forgotten_row_is_in_the_file(tmp_path, method, store):
     """Neither its features nor its label set, nor its id."""
     labels = RANDOM.integers(0, 2, size=(60, 64)).astype(np.int8)
     path = save_model(
-        make_pipeline(MinMaxScaler(), method(3)).fit(X[:60], store(labels)), tmp_path / "m.skops", keep={"id": IDS[:60]}
+        make_pipeline(MinMaxScaler(), method).fit(X[:60], store(labels)), tmp_path / "m.skops", keep={"id": IDS[:60]}
     )
     scaled = MinMaxScaler().fit(X[:60]).transform(X[:60])
     traces = [scaled[7, 0].tobytes(), IDS[7].encode()]
     if store is np.asarray:
-        traces.append(labels[7].tobytes())
+        traces.append(labels[7].astype(np.int64 if isinstance(method, MLMLM) else np.int8).tobytes())
     assert all(trace in contents(path) for trace in traces)
     forget_rows(path, ids=[IDS[7]])
     assert not any(trace in contents(path) for trace in traces)

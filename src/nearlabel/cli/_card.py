@@ -62,6 +62,10 @@ def changes_in_words(card: nearlabel.persistence.ModelCard) -> list[tuple[str, s
         rows.append(("labels added since the fit", ", ".join(_new_names(card))))
     if card.thresholds is not None:
         rows.append(("thresholds", "stale: tuned before the change" if changes.thresholds_stale else "fresh"))
+    elif changes.thresholds_stale:  # the method's own one
+        rows.append(("threshold", "stale: selected before the change"))
+    if changes.power_stale:
+        rows.append(("power", "stale: selected before the change"))
     if changes.n_neighbors_stale:
         rows.append(("number of neighbours", "stale: chosen before the change"))
     return rows

@@ -287,7 +287,8 @@ def print_changes(card: nearlabel.persistence.ModelCard, before: nearlabel.persi
         f"Changed: {card.method}", ("property", "value"), [*sizes, *_card.changes_in_words(card)], left=2
     )
     if card.changes is not None and (card.changes.thresholds_stale or card.changes.n_neighbors_stale):
-        _console.print_notes(["Thresholds and k tuned on all rows are stale. Hint: --retune tunes them again."])
+        what = "power" if card.changes.power_stale else "k"
+        _console.print_notes([f"Thresholds and {what} tuned on all rows are stale. Hint: --retune tunes them again."])
     _console.print_text(f"Model: {file}")
 
 

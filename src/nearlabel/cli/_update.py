@@ -32,8 +32,8 @@ def add_retune_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--retune",
         action="store_true",
-        help="select thresholds and a number of neighbours again; default: leave them unchanged; the card then marks"
-        " them as stale",
+        help="select thresholds and a number of neighbours, or a power, again; default: leave them unchanged; the card"
+        " then marks them as stale",
     )
 
 
@@ -100,7 +100,11 @@ def _of_steps_that_stay(model: Any, X: Any) -> list[str]:
     if not isinstance(model, Pipeline) or len(model) == 1:
         return []
     lazy, new = nearlabel.models.parts_with_samples(model)[1], model[:-1].transform(X)
-    known = lazy.search_.take(range(lazy.search_.n_samples_fit_))
+    search = getattr(lazy, "search_", None)
+    if search is None:  # of ML-MLM, which scales the rows itself
+        known, new = lazy._rows, lazy._scaled(new)
+    else:
+        known = search.take(range(search.n_samples_fit_))
     told = f"Steps before the method are not fitted again: {', '.join(type(step).__name__ for step in model[:-1])}."
     if sparse.issparse(known) or sparse.issparse(new):
         return [told]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,83 @@ from scipy.linalg.blas import dtrmm
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, row_blocks
 
+Block = tuple[FloatArray, IntArray]
+_LARGEST_LOSS = 16.0  # how much larger than now the squares may have been
+
+
+class Equations(NamedTuple):
+    """The sums over the training samples that determine the coefficients, which an update adds to and subtracts from.
+
+    Parameters
+    ----------
+    squares : ndarray of shape (n_landmarks, n_landmarks)
+        DᵀD + αI.
+    sums : ndarray of shape (n_labelsets, n_landmarks)
+        For each label set the sum of the distances of its rows to the landmarks; ΔᵀD is the product of the distances
+        between the label sets with it.
+    n_changed : int
+        Number of rows that came or went since the sums were computed from all rows.
+    largest : float
+        The largest trace of the squares since then; if it is much larger than the present one, digits are lost.
+    """
+
+    squares: FloatArray
+    sums: FloatArray
+    n_changed: int
+    largest: float
+
+    @classmethod
+    def of(cls, blocks: Iterable[Block], n_landmarks: int, n_labelsets: int, ridge: float) -> Equations:
+        """Sum over blocks of rows: their distances to the landmarks, and the numbers of their label sets."""
+        squares, sums = np.zeros((n_landmarks, n_landmarks)), np.zeros((n_labelsets, n_landmarks))
+        for distances, labelset in blocks:
+            squares += distances.T @ distances
+            _add_up(sums, distances, labelset)
+        squares.ravel()[:: n_landmarks + 1] += ridge
+        return cls(squares, sums, 0, float(squares.trace()))
+
+    def moved(self, landmarks: IntArray, labelsets: IntArray) -> Equations:
+        """Return those of other landmarks and label sets, by their former numbers; sums of new ones, -1, are 0."""
+        squares, sums = np.zeros((len(landmarks),) * 2), np.zeros((len(labelsets), len(landmarks)))
+        stay, known = np.flatnonzero(landmarks >= 0), np.flatnonzero(labelsets >= 0)
+        squares[np.ix_(stay, stay)] = self.squares[np.ix_(landmarks[stay], landmarks[stay])]
+        sums[np.ix_(known, stay)] = self.sums[np.ix_(labelsets[known], landmarks[stay])]
+        return self._replace(squares=squares, sums=sums)
+
+    def add(self, distances: FloatArray, labelset: IntArray, sign: int) -> Equations:
+        """Add rows in place, or subtract them; the sums of a label set that is gone, -1, are gone, too."""
+        self.squares[...] += sign * (distances.T @ distances)
+        there = labelset >= 0
+        _add_up(self.sums, sign * distances[there], labelset[there])
+        largest = max(self.largest, float(self.squares.trace()))
+        return self._replace(n_changed=self.n_changed + len(distances), largest=largest)
+
+    def set_new(self, landmarks: IntArray, blocks: Iterable[Block], ridge: float) -> None:
+        """Sum over all rows, in place, what belongs to new landmarks, by their numbers."""
+        squares, sums = np.zeros((len(self.squares), len(landmarks))), np.zeros((len(self.sums), len(landmarks)))
+        for distances, labelset in blocks:
+            squares += distances.T @ distances[:, landmarks]
+            _add_up(sums, distances[:, landmarks], labelset)
+        squares[landmarks, np.arange(len(landmarks))] += ridge
+        self.squares[:, landmarks], self.squares[landmarks], self.sums[:, landmarks] = squares, squares.T, sums
+
+    @property
+    def are_precise(self) -> bool:
+        """Whether few digits were lost by subtraction: the rows that went had no share of most of the squares."""
+        return bool(self.squares.trace() * _LARGEST_LOSS >= self.largest)
+
+
+def _add_up(sums: FloatArray, distances: FloatArray, labelset: IntArray) -> None:
+    """Add the distances of rows to the sums of their label sets, in place."""
+    present, place = np.unique(labelset, return_inverse=True)
+    carries = sparse.csr_array((np.ones(len(place)), (place, np.arange(len(place)))), (len(present), len(place)))
+    sums[present] += carries @ distances
+
 
 class DistanceRegression:
     """Predicts the Euclidean distances of a query's unknown label set to the label sets of the training samples.
+
+    A pickle or a file has the coefficients only: `equations` is None then.
 
     Parameters
     ----------
@@ -32,32 +106,37 @@ class DistanceRegression:
         α, above 0.
     """
 
+    equations: Equations | None = None
+
     def __init__(self, labelsets: Matrix, ridge: float) -> None:
         self._labelsets, self._ridge = labelsets, ridge
         self._sizes = np.asarray(labelsets.sum(axis=1), dtype=np.float64).ravel()
 
-    def fit(self, blocks: Iterable[tuple[FloatArray, IntArray]]) -> None:
-        """Learn from blocks of rows: distances to the landmarks (n_rows, n_landmarks), and numbers of label sets."""
-        n_labelsets, squares = len(self._sizes), np.zeros(())
-        for distances, labelset in blocks:
-            if not squares.ndim:
-                n_landmarks = distances.shape[1]
-                squares, sums = np.zeros((n_landmarks, n_landmarks)), np.zeros((n_labelsets, n_landmarks))
-            squares += distances.T @ distances
-            present, place = np.unique(labelset, return_inverse=True)
-            carries = sparse.csr_array((np.ones(len(place)), (place, np.arange(len(place)))))
-            sums[present] += carries @ distances
-        squares.ravel()[:: len(squares) + 1] += self._ridge
-        with self._solvable():
-            factor = cholesky(squares, lower=True, overwrite_a=True)
-        self._half = solve_triangular(factor, np.eye(len(factor)), lower=True)  # L⁻¹, where P = (L Lᵀ)⁻¹
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what the rows give again."""
+        return {name: value for name, value in vars(self).items() if name != "equations"}
+
+    def fit(self, equations: Equations) -> FloatArray:
+        """Learn the coefficients; return the factor L of the squares, L Lᵀ."""
+        n_labelsets, sums = equations.sums.shape[0], equations.sums
+        factor = self._factor(equations)
         self._coefficients = np.empty(sums.shape[::-1])  # C
         for block in row_blocks(n_labelsets, 16 * n_labelsets):
             targets = self.between(np.arange(n_labelsets)[block]) @ sums
             self._coefficients[:, block] = cho_solve((factor, True), targets.T)
+        self.equations = equations
+        return factor
+
+    def left_out(self, equations: Equations) -> LeftOut:
+        """Return the predictions without some rows, from the equations that it was fitted to."""
+        return LeftOut(self, self._factor(equations))
+
+    def _factor(self, equations: Equations) -> FloatArray:
+        with self.solvable():
+            return np.asarray(cholesky(equations.squares, lower=True))
 
     @contextmanager
-    def _solvable(self) -> Iterator[None]:
+    def solvable(self) -> Iterator[None]:
         """Raise ValueError where the equations have no solution in floating point."""
         try:
             yield
@@ -73,7 +152,23 @@ class DistanceRegression:
         """Return distances to all label sets (n_queries, n_labelsets) from those to the landmarks."""
         return np.abs(np.asarray_chkfinite(distances) @ self._coefficients)
 
-    def predict_left_out(
+
+class LeftOut:
+    """Predicts for training samples without themselves.
+
+    Parameters
+    ----------
+    regression : DistanceRegression
+        Fitted.
+    factor : ndarray of shape (n_landmarks, n_landmarks)
+        L, where P = (L Lᵀ)⁻¹.
+    """
+
+    def __init__(self, regression: DistanceRegression, factor: FloatArray) -> None:
+        self._regression = regression
+        self._half = solve_triangular(factor, np.eye(len(factor)), lower=True)  # L⁻¹
+
+    def predict(
         self, distances: FloatArray, labelset: IntArray, groups: Sequence[IntArray], leaving: Sequence[IntArray]
     ) -> FloatArray:
         """Return the distances (n_rows, n_labelsets) that a fit without the row's group predicts for each row.
@@ -89,14 +184,15 @@ class DistanceRegression:
         leaving : list of length n_groups of ndarray of int
             Numbers of the landmarks that no row outside the group is equal to.
         """
-        predicted, between = distances @ self._coefficients, self.between(labelset)
+        regression = self._regression
+        predicted, between = distances @ regression._coefficients, regression.between(labelset)
         halves = np.ascontiguousarray(self._halves(distances.T).T)
-        with self._solvable():
+        with regression.solvable():
             for group, landmarks_left in _equal_groups(groups, leaving):
                 own, landmarks = halves[group], self._half.T[landmarks_left]
                 lever, crossed = own @ _turned(own), own @ _turned(landmarks)
                 kept, gone = _without(lever, crossed, landmarks @ _turned(landmarks))
-                predicted[group] = kept @ predicted[group] - gone @ self._coefficients[landmarks_left]
+                predicted[group] = kept @ predicted[group] - gone @ regression._coefficients[landmarks_left]
                 # The targets lose these rows, too.
                 predicted[group] -= (kept @ lever - gone @ _turned(crossed)) @ between[group]
         return np.abs(predicted)
@@ -104,8 +200,8 @@ class DistanceRegression:
     def predict_press(self, distances: FloatArray, labelset: IntArray) -> FloatArray:
         """Return the distances (n_rows, n_labelsets) without each row's own equation only, as the authors' program."""
         lever = np.square(self._halves(distances.T)).sum(axis=0)[:, np.newaxis]
-        predicted = distances @ self._coefficients
-        return np.asarray(np.abs((predicted - lever * self.between(labelset)) / (1.0 - lever)))
+        predicted = distances @ self._regression._coefficients
+        return np.asarray(np.abs((predicted - lever * self._regression.between(labelset)) / (1.0 - lever)))
 
     def _halves(self, columns: FloatArray) -> FloatArray:
         """Return columns z = L⁻¹ d: the products of two of them are dᵀ P d'."""
@@ -139,3 +235,48 @@ def _without(lever: FloatArray, crossed: FloatArray, among: FloatArray) -> tuple
     lost = kept @ crossed
     gone = _turned(np.linalg.solve(among + _turned(crossed) @ lost, _turned(lost)))
     return kept - gone @ _turned(lost), gone
+
+
+# Label sets that a query may have, by their predicted distances.
+
+
+class Candidates(NamedTuple):
+    """Label sets as candidates of some queries.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_queries, n_labelsets)
+        Predicted distances.
+    counts : ndarray of int of shape (n_queries, n_labelsets)
+        Number of training samples that have each.
+    closeness : ndarray of shape (n_queries, n_labelsets)
+        Logarithm of the least distance of the query divided by this one, -inf where no row has the label set.
+    """
+
+    distances: FloatArray
+    counts: IntArray
+    closeness: FloatArray
+
+    @classmethod
+    def of(cls, distances: FloatArray, counts: IntArray) -> Candidates:
+        """Compare the distances of each query."""
+        of_present = np.where(counts > 0, distances, np.inf)
+        least = of_present.min(axis=1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            closeness = np.log(np.where(of_present > least, least / of_present, 1.0))
+        return cls(distances, counts, closeness)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Candidates]) -> Candidates:
+        """Return those of several blocks of queries."""
+        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def of_query(self, query: int) -> Candidates:
+        """Return those of one query."""
+        one = slice(query, query + 1)
+        return Candidates(self.distances[one], self.counts[one], self.closeness[one])
+
+    def weights(self, power: float) -> FloatArray:
+        """Return the share of each label set in the weights of its query, ``counts / distances**power``."""
+        weights = self.counts * np.exp(power * self.closeness)
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.labels import distinct_labelsets
-from nearlabel.lazy._distance_regression import DistanceRegression
+from nearlabel.lazy._distance_regression import Candidates, DistanceRegression, Equations, LeftOut
+from nearlabel.lazy._mlmlm_updates import forget, nearest_other, partial_fit, retune, warn_if_stale
 from nearlabel.lazy.explain import Account, Explanation, OtherRule, explain, make_explanation, share_nearer
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import Evaluation
@@ -34,6 +35,7 @@ from nearlabel.utils.validation import (
     check_integer,
     check_positive,
     row_blocks,
+    row_names,
     uneven_blocks,
 )
 
@@ -80,7 +82,7 @@ class MLMLM(WithProbabilities):
         but at most 4,000, and fewer if the number of products, l (2nl + m(n + m)) for l landmarks, n samples and m
         label sets, would exceed 4e11; this occurs from about 5,000 samples on. If not all samples are landmarks, they
         are drawn at random among the distinct samples. Memory grows with the square of n_landmarks and with n_landmarks
-        · n_labelsets.
+        · n_labelsets, the size of a file and of a pickle with the latter only.
     ridge : float or "auto", default="auto"
         α, above 0. "auto": the 0.001 quantile of the distances between the landmarks, as in the authors' program.
     left_out : {"exact", "press"}, default="exact"
@@ -106,6 +108,11 @@ class MLMLM(WithProbabilities):
         Distinct training label sets, in lexicographic order.
     cv_results_ : dict of str to ndarray
         "power", and the value of `scoring` for each; empty if `power` is a number.
+    power_stale_ : bool
+        Whether samples were added or removed since the power and the threshold were selected; the first `predict` then
+        warns (`StaleThresholdsWarning`).
+    changes_ : dict
+        "added" and "forgotten", the numbers of samples added and removed since `fit`, and "new_labels".
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
@@ -118,6 +125,9 @@ class MLMLM(WithProbabilities):
     `loo_predict_proba` equals refits without the sample to about 1e-8, not bit for bit, because rounding differs. α,
     the scaling, the power, the threshold and the drawn landmarks are those of the fit to all samples. Power and
     threshold are found on samples drawn at random, as many as have 2^23 predicted distances in total.
+
+    After `partial_fit` and `forget`, scores and leave-one-out scores equal those of a fit with the same landmarks,
+    scaling, ridge and power to about 1e-8. New samples do not become landmarks, even if all earlier ones are.
 
     If some predicted distances are 0, only these label sets have weight. If all samples or all label sets are equal,
     the scores are the shares of the labels.
@@ -139,6 +149,10 @@ class MLMLM(WithProbabilities):
     """
 
     cv_results_: dict[str, NDArray[Any]]
+    changes_: dict[str, Any]
+    power_stale_: bool
+    _row_names: NDArray[Any] | None  # from the index of a data frame
+    _cells = None  # no cell is unknown
     _takes_constant_labels = True  # they change no distance between label sets
 
     def __init__(
@@ -172,38 +186,68 @@ class MLMLM(WithProbabilities):
         self.labelsets_, self._labelset_of, self._frequency = distinct_labelsets(labels)
         self._distances = AllDistances(self._rows, self.metric, self.metric_params)
         self._choose_landmarks(random)
-        self.ridge_ = self._find_ridge()
-        self._regression = DistanceRegression(self.labelsets_, self.ridge_)
-        blocks = row_blocks(labels.shape[0], 32 * len(self.landmarks_))
-        self._regression.fit((self._to_landmarks(self._rows[block]), self._labelset_of[block]) for block in blocks)
-        scores = self._choose_power(labels, random)
+        self._measure_landmarks()
+        factor = self._regress(self._summed())
+        scores = self._choose_power(labels, random, LeftOut(self._regression, factor))
         if left_out is not None:
             left_out(scores)
+        self.changes_ = {"added": 0, "forgotten": 0, "new_labels": []}
+
+    def _fit(self, X: MatrixLike, y: MatrixLike, **params: Any) -> Self:
+        super()._fit(X, y, **params)
+        self._row_names = row_names(X)
+        return self
 
     def _choose_landmarks(self, random: np.random.RandomState) -> None:
         equal = equal_rows(self._rows)
         n_samples, n_labelsets = self._rows.shape[0], len(self._frequency)
         most = affordable_landmarks(n_samples, n_labelsets) if self.n_landmarks == AUTO else int(self.n_landmarks)
-        groups = np.arange(len(equal.first))
+        groups = turn = np.arange(len(equal.first))
         if len(groups) > most:
-            groups = np.sort(random.permutation(groups)[:most])
+            order = random.permutation(groups)
+            groups, turn = np.sort(order[:most]), np.argsort(order)
+        self._turn = turn[equal.group_of]  # the order in which rows become landmarks when others go
         self.landmarks_: IntArray = equal.first[groups]
         number = np.full(len(equal.first), -1)
         number[groups] = np.arange(len(groups))
         self._landmark_of = number[equal.group_of]  # the landmark that a row is equal to, or -1
 
-    def _find_ridge(self) -> float:
+    def _measure_landmarks(self) -> None:
+        """Find α, and the usual distance of each landmark to the nearest other one."""
+        among = self._to_landmarks(self._rows[self.landmarks_])
+        self.ridge_, self._usual = self._find_ridge(among), nearest_other(among)
+
+    def _find_ridge(self, among: FloatArray) -> float:
         """Return α; where the quantile is next to 0, a number just large enough to make the equations solvable."""
         if self.ridge != AUTO:
             return float(self.ridge)
-        among = self._to_landmarks(self._rows[self.landmarks_])
         least = _LEAST_RIDGE * (1.0 + float(np.square(among).mean()) * self._rows.shape[0])
         apart = squareform(among, checks=False)
         quantile = np.quantile(apart, _RIDGE_QUANTILE, method="hazen") if len(apart) else 0.0
         return float(np.maximum(least, quantile))
 
-    def _choose_power(self, labels: Matrix, random: np.random.RandomState) -> FloatArray | None:
+    def _equations(self) -> Equations:
+        """Return the sums over the training samples; those of a model from a file are computed again."""
+        known = self._regression.equations
+        return self._summed() if known is None else known
+
+    def _summed(self) -> Equations:
+        """Sum over the training samples."""
+        return Equations.of(self._blocks(), len(self.landmarks_), len(self._frequency), self.ridge_)
+
+    def _blocks(self) -> Iterator[tuple[FloatArray, IntArray]]:
+        """Yield distances of the training samples to the landmarks, and numbers of their label sets, by blocks."""
+        for block in row_blocks(self._rows.shape[0], 32 * len(self.landmarks_)):
+            yield self._to_landmarks(self._rows[block]), self._labelset_of[block]
+
+    def _regress(self, equations: Equations) -> FloatArray:
+        """Learn to predict distances between label sets; return the factor of the squares."""
+        self._regression = DistanceRegression(self.labelsets_, self.ridge_)
+        return self._regression.fit(equations)
+
+    def _choose_power(self, labels: Matrix, random: np.random.RandomState, without: LeftOut) -> FloatArray | None:
         """Choose power and threshold by the scores of rows that are left out; return them if they are of all rows."""
+        self.power_stale_ = self._told = False
         n_samples, n_judged = labels.shape[0], max(1, _MOST_CELLS // len(self._frequency))
         if n_samples == 1:
             self.power_, self.threshold_, self.cv_results_ = POWERS[0], 0.5, {}
@@ -211,7 +255,7 @@ class MLMLM(WithProbabilities):
         judged = np.arange(n_samples)
         if n_judged < n_samples:
             judged = np.sort(random.permutation(n_samples)[:n_judged])
-        parts = [candidates for _, candidates in self._left_out(np.split(judged, len(judged)))]
+        parts = [candidates for _, candidates in self._left_out(np.split(judged, len(judged)), without)]
         candidates, truth = Candidates.joined(parts), as_dense(labels[judged])
         evaluation, n_chosen = Evaluation.of(truth, [get_metric(self.scoring)]), int(truth.sum())
         powers = POWERS if self.power == AUTO else (float(self.power),)
@@ -242,6 +286,7 @@ class MLMLM(WithProbabilities):
             yield rows, candidates, self._shares(candidates, self.power_)
 
     def _decide(self, X: Matrix) -> Matrix:
+        warn_if_stale(self)
         return cut(self._score(X), self.threshold_, strict=True)
 
     def _shares(self, candidates: Candidates, power: float) -> FloatArray:
@@ -270,7 +315,7 @@ class MLMLM(WithProbabilities):
     def _bytes_per_row(self) -> int:
         return 32 * (len(self.landmarks_) + len(self._frequency))
 
-    def _left_out(self, groups: Sequence[IntArray]) -> Iterator[tuple[IntArray, Candidates]]:
+    def _left_out(self, groups: Sequence[IntArray], without: LeftOut) -> Iterator[tuple[IntArray, Candidates]]:
         """Yield blocks of rows, whole groups of them, and their candidates without their own groups."""
         n_equal = np.bincount(self._landmark_of[self._landmark_of >= 0], minlength=len(self.landmarks_))
         sizes = np.array([len(group) for group in groups])
@@ -285,9 +330,9 @@ class MLMLM(WithProbabilities):
                 landmarks, n_own = np.unique(self._landmark_of[rows[group]], return_counts=True)
                 leaving.append(landmarks[(landmarks >= 0) & (n_own == n_equal[landmarks])])
             if self.left_out == "press":
-                predicted = self._regression.predict_press(distances, labelset)
+                predicted = without.predict_press(distances, labelset)
             else:
-                predicted = self._regression.predict_left_out(distances, labelset, positions, leaving)
+                predicted = without.predict(distances, labelset, positions, leaving)
             yield rows, Candidates.of(predicted, counts)
 
     def loo_predict_proba(self, groups: ArrayLike | None = None) -> FloatArray:
@@ -349,23 +394,37 @@ class MLMLM(WithProbabilities):
         if self.left_out == "press" and len(members) < n_samples:
             raise ValueError("left_out must be 'exact' to leave out groups of several rows, got 'press'.")
         scores = np.empty((n_samples, self._n_labels))
-        for rows, candidates in self._left_out(members):
+        for rows, candidates in self._left_out(members, self._regression.left_out(self._equations())):
             scores[rows] = self._shares(candidates, self.power_)
         return scores
 
+    def training_labels(self) -> Matrix:
+        """Return the label sets of the training samples.
+
+        Returns
+        -------
+        labels : ndarray or CSR of shape (n_samples, n_labels)
+            An indicator matrix of dtype int8, dense or CSR as y was.
+        """
+        check_is_fitted(self)
+        return self._labels
+
+    @property
+    def _labels(self) -> Matrix:
+        return self.labelsets_[self._labelset_of].astype(np.int8)
+
+    partial_fit, forget, retune = partial_fit, forget, retune
     explain = explain
 
     def _explanations(self, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
-        usual = self._to_landmarks(self._rows[self.landmarks_])
-        np.fill_diagonal(usual, np.inf)
         for rows, candidates, scores in self._answers(self._queries(X)):
             chosen = as_dense(cut(scores, self.threshold_, strict=True) if other is None else other(scores)) == 1
-            novelty = share_nearer(self._to_landmarks(rows).min(axis=1), usual.min(axis=1))
+            novelty = share_nearer(self._to_landmarks(rows).min(axis=1), self._usual)
             for query in range(len(scores)):
                 account = self._account(rows[[query]], candidates.of_query(query), scores[query])
                 if other is not None:
                     account = account._replace(rule=f"chosen: {other.words}", threshold=other.thresholds)
-                new = (float(novelty[query]), "") if len(usual) > 1 else (None, "all training samples are equal.")
+                new = (float(novelty[query]), "") if len(self._usual) > 1 else (None, "all training samples are equal.")
                 yield make_explanation(self, account, np.arange(len(chosen[query])), chosen[query], new)
 
     def _account(self, query: Matrix, candidates: Candidates, scores: FloatArray) -> Account:
@@ -407,48 +466,6 @@ class MLMLM(WithProbabilities):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = takes_missing_values(self.metric)
         return tags
-
-
-class Candidates(NamedTuple):
-    """Label sets as candidates of some queries.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n_queries, n_labelsets)
-        Predicted distances.
-    counts : ndarray of int of shape (n_queries, n_labelsets)
-        Number of training samples that have each.
-    closeness : ndarray of shape (n_queries, n_labelsets)
-        Logarithm of the least distance of the query divided by this one, -inf where no row has the label set.
-    """
-
-    distances: FloatArray
-    counts: IntArray
-    closeness: FloatArray
-
-    @classmethod
-    def of(cls, distances: FloatArray, counts: IntArray) -> Candidates:
-        """Compare the distances of each query."""
-        of_present = np.where(counts > 0, distances, np.inf)
-        least = of_present.min(axis=1, keepdims=True)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            closeness = np.log(np.where(of_present > least, least / of_present, 1.0))
-        return cls(distances, counts, closeness)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Candidates]) -> Candidates:
-        """Return those of several blocks of queries."""
-        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-
-    def of_query(self, query: int) -> Candidates:
-        """Return those of one query."""
-        one = slice(query, query + 1)
-        return Candidates(self.distances[one], self.counts[one], self.closeness[one])
-
-    def weights(self, power: float) -> FloatArray:
-        """Return the share of each label set in the weights of its query, ``counts / distances**power``."""
-        weights = self.counts * np.exp(power * self.closeness)
-        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def _value(evaluation: Evaluation, scores: FloatArray, n_chosen: int) -> float:

@@ -448,7 +448,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if check_positive("drift_alpha", self.drift_alpha) >= 1:
             raise ValueError(f"drift_alpha must be less than 1, got {self.drift_alpha}.")
         estimator = self._base_estimator()
-        if not updates.can_be_updated(estimator):
+        if not updates.can_be_updated(estimator) or not _has_neighbors(estimator):
             raise TypeError(
                 "estimator must be a method by votes of neighbours, such as MLkNN, or a pipeline or thresholds around"
                 f" one, got {type(estimator).__name__}."
@@ -479,3 +479,10 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self._base_estimator()).input_tags
         return targets.with_multilabel_target(tags)
+
+
+def _has_neighbors(estimator: Any) -> bool:
+    """Return whether an unfitted estimator, or what is inside its pipelines and thresholds, searches neighbours."""
+    while not hasattr(estimator, "n_neighbors") and (hasattr(estimator, "steps") or hasattr(estimator, "estimator")):
+        estimator = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator.estimator
+    return hasattr(estimator, "n_neighbors")

@@ -96,7 +96,7 @@ def partial_fit(
         return self if classes is None else _with_classes(self, classes)
     _check_updatable(self)
     rows = check_rows(self, X, reset=False, takes_dask=self._takes_dask)
-    known = _labelled(self)
+    known = labelled(self)
     new = known.arriving(self, y)
     if new.unknown is not None and not self._takes_unknown:
         raise refusal_of_unknown(self, int(new.unknown.sum()))
@@ -108,8 +108,8 @@ def partial_fit(
     updated = _copied(self)
     updated.search_.add(rows)
     _take_labels(updated, joined, added=n_added)
-    updated._sample_weight = _appended(self._sample_weight, params.get("sample_weight"), n_old, n_added, 1.0)
-    updated._row_names = _appended(self._row_names, params["names"], n_old, n_added, "")
+    updated._sample_weight = appended(self._sample_weight, params.get("sample_weight"), n_old, n_added, 1.0)
+    updated._row_names = appended(self._row_names, params["names"], n_old, n_added, "")
 
     def follow() -> None:
         lists, changed = self._lists.with_added(updated.search_)
@@ -155,7 +155,7 @@ def forget(self: Any, rows: ArrayLike) -> Any:
     array([[0, 1]])
     """
     _check_updatable(self)
-    gone = check_row_numbers("rows", _numbers_of(self, rows), self._n_samples)
+    gone = check_row_numbers("rows", numbers_of(self, rows), self._n_samples)
     if not len(gone):
         return self
     left = np.delete(np.arange(self._n_samples), gone)
@@ -167,7 +167,7 @@ def forget(self: Any, rows: ArrayLike) -> Any:
         )
     updated = _copied(self)
     updated.search_.remove(gone)
-    known = _labelled(self)
+    known = labelled(self)
     _take_labels(updated, known._replace(labels=known.labels[left]), forgotten=len(gone))
     updated._sample_weight = None if self._sample_weight is None else self._sample_weight[left]
     updated._row_names = None if self._row_names is None else self._row_names[left]
@@ -195,7 +195,7 @@ def retune(self: Any) -> Any:
         updated = _copied(self)
         updated._choose_n_neighbors(None, updated._labels)
         updated.n_neighbors_stale_ = False
-        _take_over(self, updated)
+        take_over(self, updated)
     return self
 
 
@@ -213,7 +213,7 @@ def _check_updatable(classifier: Any) -> None:
         raise ValueError(f"weights must be those of fit, got {weights!r}. Hint: fit again.")
 
 
-def _numbers_of(classifier: Any, rows: ArrayLike) -> Any:
+def numbers_of(classifier: Any, rows: ArrayLike) -> Any:
     """Return the numbers of rows that may be given by their names."""
     asked = np.asarray(rows)
     if asked.dtype.kind not in "UO" or not all(isinstance(name, str) for name in asked.tolist()):
@@ -246,10 +246,10 @@ def _finish(classifier: Any, updated: Any, unknown: Matrix | None, follow: Calla
         updated._learn_rows(X, updated._labels)
         if updated._asks_for_training_rows:
             follow()
-    return _take_over(classifier, updated)
+    return take_over(classifier, updated)
 
 
-def _take_over(classifier: Any, updated: Any) -> Any:
+def take_over(classifier: Any, updated: Any) -> Any:
     """Make the state of an updated copy that of the classifier, in one step: another thread may be predicting."""
     classifier.__dict__ = vars(updated)
     return classifier
@@ -257,14 +257,14 @@ def _take_over(classifier: Any, updated: Any) -> Any:
 
 def _with_classes(classifier: Any, classes: ArrayLike) -> Any:
     """Return a classifier that was just fitted, with labels that no row has yet."""
-    updated, known = _copied(classifier), _labelled(classifier)
+    updated, known = _copied(classifier), labelled(classifier)
     joined = known.joined(Labelled(known.labels[:0], known.container, known.names), classes)
     _take_labels(updated, joined)
     updated.changes_, updated.n_neighbors_stale_ = classifier.changes_, False
     return _finish(classifier, updated, joined.unknown, lambda: _count_all(updated))
 
 
-def _labelled(classifier: Any) -> Labelled:
+def labelled(classifier: Any) -> Labelled:
     """Return the label sets of the training samples with everything that belongs to them."""
     unknown = None if classifier._cells is None else classifier._cells.unknown(classifier._labels)
     return Labelled(classifier._labels, classifier._container, classifier.label_names_, unknown)
@@ -272,18 +272,23 @@ def _labelled(classifier: Any) -> Labelled:
 
 def _take_labels(updated: Any, joined: Labelled, added: int = 0, forgotten: int = 0) -> None:
     """Set label sets, the form of y and the names of the labels; record how many rows were added or removed."""
+    take_target(updated, joined, added, forgotten)
+    updated._remember_labels(joined.labels)
+    updated.n_neighbors_stale_ = not isinstance(updated.n_neighbors, numbers.Integral)
+
+
+def take_target(updated: Any, joined: Labelled, added: int = 0, forgotten: int = 0) -> None:
+    """Set the form of y and the names of the labels; record how many rows were added or removed."""
     known, new = updated.changes_, joined.names[len(updated.label_names_) :].tolist()
     remember_target(updated, Target(joined.labels, joined.container, joined.names))
-    updated._remember_labels(joined.labels)
     updated.changes_ = {
         "added": known["added"] + added,
         "forgotten": known["forgotten"] + forgotten,
         "new_labels": [*known["new_labels"], *new],
     }
-    updated.n_neighbors_stale_ = not isinstance(updated.n_neighbors, numbers.Integral)
 
 
-def _appended(known: Any, new: Any, n_old: int, n_added: int, usual: Any) -> Any:
+def appended(known: Any, new: Any, n_old: int, n_added: int, usual: Any) -> Any:
     """Return values of the earlier and of the added rows; None if neither has any."""
     if known is None and new is None:
         return None

@@ -1,8 +1,8 @@
 """Add training samples to a fitted model and remove them, also through pipelines and searches of parameters.
 
-`model.partial_fit(X, y)`, `model.forget(rows)` and `model.retune()` are methods of the lazy classifiers and of
-`TunedThresholdsClassifierCV` around one. scikit-learn's `Pipeline` and `GridSearchCV` do not pass these calls on; the
-functions here do.
+`model.partial_fit(X, y)`, `model.forget(rows)` and `model.retune()` are methods of the lazy classifiers, of
+`TunedThresholdsClassifierCV` around one, and of a fitted `NeighborsClassifierCV`. scikit-learn's `Pipeline` and
+`GridSearchCV` do not pass these calls on; the functions here do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.utils.containers import is_frame, is_missing
 from nearlabel.utils.tags import tag_matrix
-from nearlabel.utils.targets import LabelContainer, check_partial_target
+from nearlabel.utils.targets import LabelContainer, PartialLabels, Target, check_partial_target, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense
 
@@ -177,7 +177,7 @@ def updated_part(model: Any) -> Any:
     check_is_fitted(last)
     if not hasattr(last, "forget"):
         raise TypeError(
-            f"model must be a method by votes of neighbours, such as MLkNN, to add or remove samples, got"
+            f"model must be a method by votes of neighbours, such as MLkNN, or MLMLM, to add or remove samples, got"
             f" {type(last).__name__}. Hint: fit it again to all rows."
         )
     return last
@@ -194,7 +194,7 @@ def lazy_part(model: Any) -> Any:
     Returns
     -------
     classifier
-        It has `search_` and `n_neighbors_stale_`.
+        It has `training_labels`; a method by votes has `search_` and `n_neighbors_stale_`, `MLMLM` `power_stale_`.
 
     Raises
     ------
@@ -202,7 +202,10 @@ def lazy_part(model: Any) -> Any:
         As `updated_part`.
     """
     part = updated_part(model)
-    return lazy_part(part.estimator_) if hasattr(part, "thresholds_stale_") else part
+    for name in ("best_estimator_", "estimator_"):
+        if hasattr(part, name):
+            return lazy_part(getattr(part, name))
+    return part
 
 
 def copy_to_update(model: Any) -> Any:
@@ -232,7 +235,33 @@ def _last(model: Any, X: MatrixLike = None) -> tuple[Any, MatrixLike]:
     """Return the deciding part of a model, and rows in the form that it gets."""
     if isinstance(model, Pipeline):
         return _last(model[-1], X if X is None or len(model) == 1 else model[:-1].transform(X))
-    return _last(model.best_estimator_, X) if hasattr(model, "best_estimator_") else (model, X)
+    hands_on = hasattr(model, "best_estimator_") and not hasattr(model, "forget")
+    return _last(model.best_estimator_, X) if hands_on else (model, X)
+
+
+def with_added(around: Any, inner: str, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None) -> tuple[Any, int]:
+    """Return a copy of a classifier around an inner one, which gets samples, and the number of new labels.
+
+    The outer one knows the form of y and the names of the labels; the inner one was fitted to a matrix.
+    """
+    labels = lazy_part(getattr(around, inner))._labels[:0]
+    known = Labelled(labels, around._container, around.label_names_)
+    joined = known.joined(known.arriving(around, y), classes)
+    _check_same_meaning(known.container.classes, joined.container.classes)
+    updated = copy_to_update(around)
+    partial_fit(getattr(updated, inner), X, PartialLabels(joined.labels, joined.unknown).with_nan())
+    remember_target(updated, Target(joined.labels, joined.container, joined.names))
+    return updated, len(joined.names) - len(known.names)
+
+
+def _check_same_meaning(known: Any, joined: Any) -> None:
+    """Raise ValueError if a new class sorts before the only known one, whose column would change its meaning."""
+    if known is not None and len(known) == 1 and known[0] != joined[0]:
+        raise ValueError(
+            f"y must not bring a class before the only one of fit, {known.tolist()[0]!r}, got"
+            f" {joined.tolist()[0]!r}."
+            " Hint: fit the classifier again to all samples."
+        )
 
 
 class StaleThresholdsWarning(UserWarning):

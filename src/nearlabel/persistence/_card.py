@@ -305,6 +305,8 @@ class ModelChanges:
         Whether the thresholds were tuned before the last change.
     n_neighbors_stale : bool
         Whether the number of neighbours was tuned before the last change.
+    power_stale : bool
+        Whether the power of an `MLMLM` was selected before the last change.
     """
 
     added: int
@@ -312,6 +314,7 @@ class ModelChanges:
     new_labels: tuple[str, ...]
     thresholds_stale: bool
     n_neighbors_stale: bool
+    power_stale: bool
 
     @classmethod
     def of(cls, model: Any) -> ModelChanges | None:
@@ -329,7 +332,7 @@ class ModelChanges:
         """
         if not updates.can_be_updated(model):
             return None
-        part = updates.updated_part(model)
+        part, lazy = updates.updated_part(model), updates.lazy_part(model)
         known = part.changes_
         if not (known["added"] or known["forgotten"] or known["new_labels"]):
             return None
@@ -337,8 +340,9 @@ class ModelChanges:
             added=known["added"],
             forgotten=known["forgotten"],
             new_labels=tuple(map(str, known["new_labels"])),
-            thresholds_stale=getattr(part, "thresholds_stale_", False),
-            n_neighbors_stale=updates.lazy_part(model).n_neighbors_stale_,
+            thresholds_stale=getattr(part, "thresholds_stale_", getattr(lazy, "power_stale_", False)),
+            n_neighbors_stale=getattr(lazy, "n_neighbors_stale_", False),
+            power_stale=getattr(lazy, "power_stale_", False),
         )
 
 
@@ -347,6 +351,7 @@ class ModelChanges:
 _OPTIONAL: Mapping[type, Mapping[str, Any]] = {  # fields that are left out if empty, or that older files lack
     ModelCard: {"kept": [], "changes": None, "guarantee": "", "updatable": "", "id_column": "", "fit_options": ""},
     DataSummary: {"label_counts": None, "unknown_cells": None},
+    ModelChanges: {"power_stale": False},
 }
 _NOT_FINITE = ("inf", "-inf", "nan")
 

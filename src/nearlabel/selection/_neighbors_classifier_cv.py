@@ -10,7 +10,6 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Tags, check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.lazy import MLMLM, BRkNN, Explanation, MLkNN, NeighborsSweep
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import Evaluation
-from nearlabel.models import explain
+from nearlabel.models import explain, updates
 from nearlabel.models.out_of_sample import LeaveOneOut, Needs, largest_group, of_groups, rows_of, splits_of, splitter_of
 from nearlabel.models.selector import Budget
 from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
@@ -35,8 +34,8 @@ from nearlabel.selection._trials import (
     prepared_in,
     spaces_of,
 )
-from nearlabel.thresholds import FixedThresholdsClassifier, ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
-from nearlabel.utils.estimators import score
+from nearlabel.thresholds import ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
+from nearlabel.utils.estimators import available_if, score
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
@@ -56,6 +55,12 @@ _NOISE = 0.002  # what a method that is harder to read and to update must gain
 _FIRST_SAMPLES, _LEAST_SAMPLES, _FIRST_CELLS = 2_500, 1_000, 2**21  # of the first round; cells are samples times labels
 _EACH_NUMBER_FIRST = 2  # every second number of neighbours in the first round
 _MOST_LATER = 3  # jobs of a second round that are expected while the first is running
+
+
+def _can_be_updated(classifier: Any) -> bool:
+    if updates.can_be_updated(getattr(classifier, "best_estimator_", None)):
+        return True
+    raise AttributeError("best_estimator_ must be fitted, and be a method by votes of neighbours or MLMLM.")
 
 
 class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -285,6 +290,62 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         queries = self._queries(X)
         return explain(self.best_estimator_, queries, label_names=self.label_names_.tolist())
 
+    @available_if(_can_be_updated)
+    def partial_fit(self, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None = None) -> Self:
+        """Add training samples to the best candidate; the choice stays, and the thresholds are stale until `retune`.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_added, n_features)
+            New training samples, as `predict` takes them.
+        y : array-like, data frame or sparse container of shape (n_added, n_labels) or (n_added,)
+            Their label sets; see `nearlabel.lazy.MLkNN.partial_fit`.
+        classes : array-like, default=None
+            Names of labels that may occur later; see there.
+
+        Returns
+        -------
+        self
+            The classifier with these samples.
+        """
+        updated, _ = updates.with_added(self, "best_estimator_", self._queries(X), y, classes)
+        self.__dict__ = vars(updated)
+        return self
+
+    @available_if(_can_be_updated)
+    def forget(self, rows: ArrayLike) -> Self:
+        """Remove training samples from the best candidate; the thresholds are stale until `retune`.
+
+        Parameters
+        ----------
+        rows : array-like of shape (n_removed,)
+            Row numbers of training samples, each once.
+
+        Returns
+        -------
+        self
+            The classifier without these samples.
+        """
+        updates.forget(self.best_estimator_, rows)
+        return self
+
+    @available_if(_can_be_updated)
+    def retune(self) -> Self:
+        """Tune the thresholds of the best candidate again; the choice stays. Return the classifier."""
+        updates.retune(self.best_estimator_)
+        return self
+
+    @property
+    def changes_(self) -> dict[str, Any]:
+        """The numbers of samples added and removed since `fit`, and the names of new labels."""
+        known = updates.updated_part(self.best_estimator_).changes_
+        return {**known, "new_labels": self.label_names_[known["new_labels"]].tolist()}
+
+    @property
+    def thresholds_stale_(self) -> bool:
+        """Whether samples were added or removed since the thresholds were tuned."""
+        return bool(updates.updated_part(self.best_estimator_).thresholds_stale_)
+
     def _queries(self, X: MatrixLike) -> MatrixLike:
         """Check samples for the best estimator."""
         check_is_fitted(self)
@@ -389,16 +450,14 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Fit the best candidate to all samples, with its thresholds, found on all of them."""
         best = trials.best
         space, k = best.tried.space, best.n_neighbors
-        model = _in_space(best.tried, k, ExactNeighbors(metric=space.metric))
-        if is_sample or not hasattr(best.strategy, "thresholds_"):
-            model = TunedThresholdsClassifierCV(model, clone(best.strategy), cv="loo")
-            params = of_groups(groups)
-        else:
-            if k is None:  # it is fitted to these samples; the others know the neighbours of these samples only
-                model = FrozenEstimator(trials.best_model)
-            model, params = FixedThresholdsClassifier(model, best.strategy.thresholds_), {}
+        method = _in_space(best.tried, k, ExactNeighbors(metric=space.metric))
+        model = TunedThresholdsClassifierCV(method, clone(best.strategy), cv="loo")
         X, steps = prepared_in(space, X, labels)
-        model.fit(X, labels, **params)
+        if is_sample:
+            model.fit(X, labels, **of_groups(groups))
+        else:
+            fitted = trials.best_model if k is None else None  # others know the neighbours of these samples only
+            model._handed(best.strategy, X, labels, fitted, has_groups=groups is not None)
         self.best_estimator_ = make_pipeline(*steps, model) if steps else model
         self.best_params_, self.best_score_ = best.params, best.value
         if self._is_mixed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -14,13 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.models.decision import SparseScores
 from nearlabel.models.updates import updated_part
 from nearlabel.thresholds import _updates
-from nearlabel.thresholds._cross_val import HeldOutScores, HoldsRowsOut, rows_of_params
+from nearlabel.thresholds._cross_val import HeldOutScores, HoldsRowsOut, OneClass, Scorer, method_of, rows_of_params
 from nearlabel.thresholds._fixed import WithThresholds
 from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._risk_control import RiskControl, lower_first
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights, checked_scores, counted_rows
 from nearlabel.utils.estimators import available_if
-from nearlabel.utils.targets import PartialLabels
+from nearlabel.utils.targets import PartialLabels, check_target, remember_target
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 
 _MOST_FOLDS_JUDGED = 100  # each is one more run of the strategy
@@ -173,13 +173,32 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         held_out = self._score_rows(estimator, X, y, routed, groups, refit=self.refit, stored=stored)
         self._can_promise = held_out.unseen and groups is None
         folds = _Folds(strategy, held_out, y, routed.strategy.fit)
-        self.strategy_ = folds.learnt()
+        self._decide_by(folds.learnt(), on_rows_alone=groups is None and not routed.strategy.fit)
         _updates.as_given(self.estimator_)
-        self._take_from(self.strategy_, "thresholds_", "objective_")
-        self.thresholds_stale_ = False
-        self._tuned_on_rows_alone = groups is None and not routed.strategy.fit
         judges = not np.isnan(getattr(self.strategy_, "objective_", np.nan))
         self.cv_results_ = folds.judged() if judges else {}
+
+    def _decide_by(self, strategy: ThresholdStrategy, *, on_rows_alone: bool) -> None:
+        """Take a strategy that was fitted to the scores of the samples, without groups and weights or with some."""
+        self.strategy_ = strategy
+        self._take_from(strategy, "thresholds_", "objective_")
+        self.thresholds_stale_, self._tuned_on_rows_alone = False, on_rows_alone
+
+    def _handed(
+        self, strategy: ThresholdStrategy, X: MatrixLike, labels: Matrix, fitted: Any, *, has_groups: bool
+    ) -> Self:
+        """Return what `fit` makes with ``cv="loo"``, for a strategy that is fitted to these scores already.
+
+        So is the inner classifier, or None.
+        """
+        method = method_of(self.estimator, self.response_method)
+        remember_target(self, check_target(self, labels))
+        of_fitted = Scorer(fitted, method, OneClass.of(labels))
+        self._keep(Scorer.fit(self.estimator, method, X, labels, {}) if fitted is None else of_fitted)
+        self._decide_by(strategy, on_rows_alone=not has_groups)
+        self._can_promise, self.cv_results_ = False, {}
+        self._take_from(self.estimator_, "n_features_in_", "feature_names_in_")
+        return self
 
     @property
     def promise_(self) -> str:

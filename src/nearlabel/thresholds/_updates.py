@@ -14,7 +14,7 @@ from nearlabel.models.out_of_sample import Needs, left_out_answer
 from nearlabel.models.updates import Labelled, StaleThresholdsWarning
 from nearlabel.thresholds._cross_val import OneClass
 from nearlabel.thresholds._strategy import ThresholdStrategy
-from nearlabel.utils.targets import PartialLabels, Target, remember_target
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_score_matrix
 
@@ -26,7 +26,7 @@ def can_be_updated(classifier: Any) -> bool:
     if by_votes and isinstance(classifier.cv, str) and classifier.cv == "loo":
         return True
     raise AttributeError(
-        f"estimator must be a method by votes of neighbours, and cv 'loo', got {type(inner).__name__} and"
+        f"estimator must be a method by votes of neighbours or MLMLM, and cv 'loo', got {type(inner).__name__} and"
         f" cv={classifier.cv!r}. Hint: fit the classifier again to all samples."
     )
 
@@ -59,14 +59,9 @@ def partial_fit(self: Any, X: MatrixLike, y: MatrixLike, classes: ArrayLike | No
     if not hasattr(self, "estimator_"):
         self.fit(X, y)
         return self if classes is None else _check_known(self, classes)
-    known = _labelled(self)
-    joined = known.joined(known.arriving(self, y), classes)
-    _check_same_meaning(self._container.classes, joined.container.classes)
-    updated = updates.copy_to_update(self)
-    updates.partial_fit(updated.estimator_, X, PartialLabels(joined.labels, joined.unknown).with_nan())
-    remember_target(updated, Target(joined.labels, joined.container, joined.names))
+    updated, n_new = updates.with_added(self, "estimator_", X, y, classes)
     _grow_stale(updated)
-    if len(joined.names) > len(known.names):
+    if n_new:
         retune(updated)
     self.__dict__ = vars(updated)
     return self
@@ -117,7 +112,8 @@ def retune(self: Any) -> Any:
     updated = updates.copy_to_update(self)
     part = updates.updated_part(updated.estimator_)
     strategy = self._new_strategy()
-    if part.n_neighbors_stale_ and part.n_neighbors == AUTO and strategy._objective() is not None:
+    chooses_again = getattr(part, "n_neighbors_stale_", False)
+    if chooses_again and part.n_neighbors == AUTO and strategy._objective() is not None:
         part.set_params(n_neighbors=ReachedWith(strategy))
     part.retune()
     as_given(updated.estimator_)
@@ -143,29 +139,14 @@ def warn_if_stale(classifier: Any) -> None:
         )
 
 
-def _labelled(classifier: Any) -> Labelled:
-    """Return an empty table of label sets with the names and container of those in `fit`."""
-    part = updates.updated_part(classifier.estimator_)
-    return Labelled(part._labels[:0], classifier._container, classifier.label_names_)
-
-
 def _check_known(classifier: Any, classes: ArrayLike) -> Any:
     """Return a classifier that was just fitted; raise if a later label would have no threshold."""
-    known = _labelled(classifier)
+    labels = updates.lazy_part(classifier.estimator_)._labels[:0]
+    known = Labelled(labels, classifier._container, classifier.label_names_)
     names = known.joined(known, classes).names
     if len(names) > len(known.names):
         raise ValueError(f"classes must be labels of y in the first call, got {names[len(known.names)]!r}.")
     return classifier
-
-
-def _check_same_meaning(known: Any, joined: Any) -> None:
-    """Raise ValueError if a new class sorts before the only known one, whose column would change its meaning."""
-    if known is not None and len(known) == 1 and known[0] != joined[0]:
-        raise ValueError(
-            f"y must not bring a class before the only one of fit, {known.tolist()[0]!r}, got"
-            f" {joined.tolist()[0]!r}."
-            " Hint: fit the classifier again to all samples."
-        )
 
 
 def _grow_stale(classifier: Any) -> None:

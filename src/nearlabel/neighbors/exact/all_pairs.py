@@ -7,6 +7,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,13 @@ class AllDistances:
         self._distance = distance_named(metric, metric_params)
         self._is_sparse = sparse.issparse(X)
         self._distance.fit(as_float_rows(X))
+
+    def refitted(self, X: Matrix) -> AllDistances:
+        """Return the same distances, with the centre of other rows; variances and what else changes distances stay."""
+        other = copy(self)
+        other._distance = copy(self._distance)
+        other._distance.fit(as_float_rows(X))
+        return other
 
     def between(self, queries: Matrix, rows: Matrix) -> FloatArray:
         """Return the distances (n_queries, n_rows)."""
