@@ -95,7 +95,7 @@ def tags(n_rows: int, n_features: int, n_labels: int) -> tuple[Any, Any]:
 STAGES = {
     "scale": (_neighbors_classifier_cv, "prepared_in"),
     "search": (out_of_sample.LeaveOneOut, "neighbors"),
-    "votes": (_neighbors_classifier_cv, "_try_numbers"),
+    "votes": (_neighbors_classifier_cv, "try_numbers"),
     "thresholds": (BestThresholds, "tuned"),
     "ML-MLM": (MLMLM, "_fit_left_out"),
     "estimate": (_trials.Trials, "crossfit"),

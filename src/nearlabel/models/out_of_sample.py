@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import bdtr, bdtrc
 from sklearn.model_selection import GroupKFold, KFold, check_cv
@@ -24,8 +25,8 @@ from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
 
 __all__ = [
-    "Answer", "Fold", "LeaveOneOut", "Needs", "join_answers", "largest_group", "of_groups", "prefit_answer", "rows_of",
-    "splits_of", "splitter_of",
+    "Answer", "Fold", "LeaveOneOut", "Needs", "join_answers", "largest_group", "of_groups", "prefit_answer", "ranks_of",
+    "rows_of", "split_at", "splits_of", "splitter_of",
 ]  # fmt: skip
 
 
@@ -222,6 +223,47 @@ def rows_of(X: MatrixLike, rows: IntArray) -> MatrixLike:
     if hasattr(X, "column_names"):
         return X.take(rows)
     return [X[row] for row in rows] if isinstance(X, list | tuple) else X[rows]
+
+
+# A split by time: models learn on the earlier rows, and are judged on the later ones.
+
+EARLIER = 0.8  # of the rows
+
+
+def ranks_of(order: ArrayLike, n_samples: int) -> IntArray:
+    """Return the place of each row's date or number among the distinct ones, from 0.
+
+    Parameters
+    ----------
+    order : array-like of shape (n_samples,)
+        Dates or numbers.
+    n_samples : int
+        Number of rows.
+
+    Raises
+    ------
+    ValueError
+        If the length is wrong, a value is missing, or all are equal.
+    """
+    values = np.asarray(order)
+    if values.shape != (n_samples,):
+        raise ValueError(f"order must be of shape ({n_samples},), one for each row, got {values.shape}.")
+    missing = np.flatnonzero([value is None or value != value for value in values])  # NaN and NaT are not themselves
+    if len(missing):
+        raise ValueError(
+            f"order must have a value in each row, got {len(missing)} without, the first row {missing[0]}."
+        )
+    distinct, ranks = np.unique(values, return_inverse=True)
+    if len(distinct) < 2:
+        raise ValueError(f"order must have at least 2 distinct values, got {distinct[0]} only.")
+    return np.asarray(ranks.ravel(), dtype=np.intp)
+
+
+def split_at(ranks: IntArray, share: float = EARLIER) -> tuple[IntArray, IntArray]:
+    """Return the earlier rows, about so large a share of all, and the later ones; rows of equal rank stay together."""
+    n_until = np.cumsum(np.bincount(ranks))[:-1]  # rows up to each rank but the last
+    last = int(np.abs(n_until - share * len(ranks)).argmin())
+    return np.flatnonzero(ranks <= last), np.flatnonzero(ranks > last)
 
 
 # Advice where folds of consecutive rows differ in their labels as ordered rows do.

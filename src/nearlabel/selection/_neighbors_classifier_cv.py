@@ -14,25 +14,37 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import Tags, check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.lazy import MLMLM, BRkNN, Explanation, MLkNN, NeighborsSweep
+from nearlabel.lazy import Explanation
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import Evaluation
 from nearlabel.models import explain, updates
-from nearlabel.models.out_of_sample import LeaveOneOut, Needs, largest_group, of_groups, rows_of, splits_of, splitter_of
+from nearlabel.models.out_of_sample import (
+    Fold,
+    LeaveOneOut,
+    largest_group,
+    of_groups,
+    ranks_of,
+    rows_of,
+    splits_of,
+    splitter_of,
+)
 from nearlabel.models.selector import Budget
 from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
 from nearlabel.selection._trials import (
-    MethodInSpace,
     Plan,
-    Space,
+    Samples,
     Trials,
-    as_stored,
     drawn,
+    held_out_in,
+    in_space,
     is_mixed,
     joined_tables,
+    methods_in,
+    most_asked,
     next_plan,
     prepared_in,
     spaces_of,
+    try_numbers,
 )
 from nearlabel.thresholds import ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
 from nearlabel.utils.estimators import available_if, score
@@ -41,7 +53,6 @@ from nearlabel.utils.targets import LabelContainer, check_target, remember_targe
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     as_dense,
-    as_score_matrix,
     check_groups,
     check_integer,
     check_positive,
@@ -50,8 +61,6 @@ from nearlabel.utils.validation import (
 
 AUTO = "auto"
 NUMBERS = (1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60, 90)
-_ONE_SPACE = ("minmax", "euclidean")  # where "auto" tries methods whose cost grows faster than that of a search
-_NOISE = 0.002  # what a method that is harder to read and to update must gain
 _FIRST_SAMPLES, _LEAST_SAMPLES, _FIRST_CELLS = 2_500, 1_000, 2**21  # of the first round; cells are samples times labels
 _EACH_NUMBER_FIRST = 2  # every second number of neighbours in the first round
 _MOST_LATER = 3  # jobs of a second round that are expected while the first is running
@@ -194,7 +203,9 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.nested = nested
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None = None, *, order: ArrayLike | None = None
+    ) -> Self:
         """Choose, and fit the best candidate.
 
         Parameters
@@ -205,6 +216,10 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Label sets as an indicator matrix of 0 and 1, one label of two classes, or the tags of each sample.
         groups : array-like of shape (n_samples,), default=None
             Names of the samples' groups: samples are predicted from other groups only. None: each sample is a group.
+        order : array-like of shape (n_samples,), default=None
+            Dates or numbers by which samples follow each other. Candidates, and steps before them, then learn on the
+            earlier four fifths, and choice and thresholds are made on the later fifth, as later samples will be
+            predicted. Equal dates stay together. The best candidate is fitted to all samples. None: leave-one-out.
 
         Returns
         -------
@@ -214,8 +229,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X, y or groups are malformed, their lengths differ, a parameter is out of range, there are fewer than two
-            samples or groups, or `scoring` is undefined for all candidates.
+            If X, y, groups or order are malformed, their lengths differ, a parameter is out of range, there are fewer
+            than two samples, groups or dates, order goes with groups or nested, or no candidate defines `scoring`.
         TypeError
             If a parameter is of a wrong type, or a method has no leave-one-out answers.
         """
@@ -229,10 +244,15 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             what = f"n_samples={n_units}" if groups is None else f"{n_units} of them"
             raise ValueError(f"there must be at least 2 samples, or groups, to leave one out, got {what}.")
         numbers = None if groups is None else check_groups(groups, target.labels.shape[0])
+        ranks = None if order is None else ranks_of(order, target.labels.shape[0])
+        if ranks is not None and (groups is not None or self.nested is not None):
+            raise ValueError("order must go without groups and nested, got both.")
         random = check_random_state(self.random_state)
-        trials, some = self._choose(X, target.labels, numbers, random, Budget(self.time_limit))
+        samples = Samples(X, target.labels, numbers, ranks)
+        trials, some = self._choose(samples, random, Budget(self.time_limit))
         self.crossfit_score_ = trials.crossfit(None if numbers is None else numbers[some])
-        self._fit_best(trials, X, target.labels, numbers, is_sample=len(some) < target.labels.shape[0])
+        is_tuned_again = ranks is None and len(some) < target.labels.shape[0]
+        self._fit_best(trials, samples, is_tuned_again=is_tuned_again)
         self.__dict__.pop("nested_score_", None)  # of an earlier fit
         if self.nested is not None:
             self.nested_score_ = self._nested_score(X, target.labels, numbers)
@@ -306,7 +326,6 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         self
-            The classifier with these samples.
         """
         updated, _ = updates.with_added(self, "best_estimator_", self._queries(X), y, classes)
         self.__dict__ = vars(updated)
@@ -324,7 +343,6 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         self
-            The classifier without these samples.
         """
         updates.forget(self.best_estimator_, rows)
         return self
@@ -351,64 +369,54 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return X if self._is_mixed else check_rows(self, X, reset=False)
 
-    def _choose(
-        self, X: MatrixLike, labels: Matrix, groups: IntArray | None, random: RandomState, budget: Budget
-    ) -> tuple[Trials, IntArray]:
+    def _choose(self, samples: Samples, random: RandomState, budget: Budget) -> tuple[Trials, IntArray]:
         """Try all candidates on some samples, and the best of them on more; return the last trials, and their samples.
 
         One round is on `max_samples` or all; where they are many, another one on fewer comes before.
         """
-        spaces, rounds = spaces_of(X, self.scales, self.metrics), self._rounds(labels, groups, random)
-        numbers = self._numbers(len(rounds[0]), groups)
+        spaces, rounds = spaces_of(samples.X, self.scales, self.metrics), self._rounds(samples, random)
+        numbers = self._numbers(len(rounds[0]), samples.groups)
         if len(rounds) > 1:
             numbers = numbers[:: _EACH_NUMBER_FIRST if isinstance(self.n_neighbors, str) else 1]
-        plan: Plan = [(tried, numbers) for tried in self._methods_in(spaces)]
+        plan: Plan = [(tried, numbers) for tried in methods_in(spaces, self.methods)]
         tables: list[dict[str, NDArray[Any]]] = []
         self.left_out_: list[str] = []
         for some in rounds:
-            of_some = None if groups is None else np.unique(groups[some], return_inverse=True)[1]
             later = [(tried.place, len(rounds[-1])) for tried, _ in plan[:_MOST_LATER] if some is not rounds[-1]]
-            trials = self._try(plan, rows_of(X, some), labels[some], of_some, budget, is_first=not tables, later=later)
+            trials = self._try(plan, samples.some(some), budget, is_first=not tables, later=later)
             if not trials.all:  # there is no time for more samples
                 break
             tables.append(trials.table())
-            last, samples = trials, some
-            plan = next_plan(trials, self._numbers(labels.shape[0], groups), n_cells=len(rounds[-1]) * labels.shape[1])
+            last, chosen_on = trials, some
+            n_cells = len(rounds[-1]) * samples.labels.shape[1]
+            plan = next_plan(trials, self._numbers(samples.labels.shape[0], samples.groups), n_cells=n_cells)
         self.timed_out_ = bool(self.left_out_)
         self.cv_results_ = joined_tables(tables)
         names = ("method", "scale", "metric", "n_neighbors")
         self.n_candidates_ = len(set(zip(*(self.cv_results_[name].tolist() for name in names), strict=True)))
-        return last, samples
+        return last, chosen_on
 
-    def _rounds(self, labels: Matrix, groups: IntArray | None, random: RandomState) -> list[IntArray]:
+    def _rounds(self, samples: Samples, random: RandomState) -> list[IntArray]:
         """Return the samples of each round."""
-        n_samples, n_labels = labels.shape
+        n_samples, n_labels = samples.labels.shape
         first = max(_LEAST_SAMPLES, min(_FIRST_SAMPLES, _FIRST_CELLS // n_labels))
         is_small = min(n_samples, self.max_samples) <= 2 * first
         asks_for_many = not isinstance(self.n_neighbors, str) and 2 * max(self.n_neighbors) > first
         sizes = [self.max_samples] if is_small or asks_for_many else [first, self.max_samples]
-        return [drawn(n_samples, groups, random, most) for most in sizes]
+        return [drawn(n_samples, samples.groups, random, most) for most in sizes]
 
     def _try(
-        self,
-        plan: Plan,
-        X: MatrixLike,
-        labels: Matrix,
-        groups: IntArray | None,
-        budget: Budget,
-        *,
-        is_first: bool,
-        later: Sequence[tuple[Any, int]],
+        self, plan: Plan, samples: Samples, budget: Budget, *, is_first: bool, later: Sequence[tuple[Any, int]]
     ) -> Trials:
         """Try methods with numbers of neighbours, each space with one search, as long as there is time.
 
         The first method of the first round is tried in any case; `later` are jobs of the next round.
         """
         strategy = strategy_for(self.scoring) if self.strategy is None else self.strategy
-        trials = Trials(labels, get_metric(self.scoring), strategy)
-        truth = as_stored(labels) if trials.takes_stored else labels
-        jobs = [(tried.place, labels.shape[0]) for tried, _ in plan]
-        prepared: dict[int, LeaveOneOut] = {}  # of the space in use
+        trials = Trials(samples.judged, get_metric(self.scoring), strategy)
+        jobs = [(tried.place, samples.labels.shape[0]) for tried, _ in plan]
+        most_in = most_asked(plan)
+        prepared: dict[int, LeaveOneOut | Fold] = {}  # of the space in use
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UselessNeighborsWarning)  # the best candidate warns when it is fitted
             for number, ((tried, numbers), job) in enumerate(zip(plan, jobs, strict=True)):
@@ -417,26 +425,9 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     continue
                 with budget.measuring(*job, later=[*jobs[number + 1 :], *later]):
                     if (place := tried.place[1]) not in prepared:
-                        rows, _ = prepared_in(tried.space, X, labels)
-                        prepared = {place: LeaveOneOut(rows, truth, groups)}
-                    _try_numbers(tried, numbers, prepared[place], trials)
+                        prepared = {place: held_out_in(tried.space, samples, stored=trials.takes_stored)}
+                    try_numbers(tried, numbers, prepared[place], trials, most_in[place])
         return trials
-
-    def _methods_in(self, spaces: Sequence[Space]) -> list[MethodInSpace]:
-        """Return each method in each space."""
-        methods: Mapping[str, Any]
-        if isinstance(self.methods, str):
-            methods = {"brknn": BRkNN(), "mlknn": MLkNN(), "brknn:weights=distance": BRkNN(weights="distance")}
-        else:
-            methods = self.methods if isinstance(self.methods, Mapping) else {str(one): one for one in self.methods}
-        every: list[MethodInSpace] = []
-        for place, space in enumerate(spaces):
-            every += [
-                MethodInSpace(name, of, space, (order, place)) for order, (name, of) in enumerate(methods.items())
-            ]
-            if isinstance(self.methods, str) and space[::2] == _ONE_SPACE:
-                every.append(MethodInSpace("mlmlm", MLMLM(scale="none"), space, (len(methods), place), _NOISE))
-        return every
 
     def _numbers(self, n_samples: int, groups: IntArray | None) -> list[int]:
         """Return the numbers of neighbours to try, ascending, as far as the samples allow."""
@@ -444,20 +435,19 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return [k for k in NUMBERS if k <= max(1, (n_samples - largest_group(groups)) // 2)]
         return sorted({check_integer("n_neighbors", k, low=1) for k in self.n_neighbors})
 
-    def _fit_best(
-        self, trials: Trials, X: MatrixLike, labels: Matrix, groups: IntArray | None, *, is_sample: bool
-    ) -> None:
-        """Fit the best candidate to all samples, with its thresholds, found on all of them."""
-        best = trials.best
+    def _fit_best(self, trials: Trials, samples: Samples, *, is_tuned_again: bool) -> None:
+        """Fit the best candidate to all samples, with its thresholds, which may be tuned again on all of them."""
+        best, (X, labels, groups, ranks) = trials.best, samples
         space, k = best.tried.space, best.n_neighbors
-        method = _in_space(best.tried, k, ExactNeighbors(metric=space.metric))
+        method = in_space(best.tried, k, ExactNeighbors(metric=space.metric))
         model = TunedThresholdsClassifierCV(method, clone(best.strategy), cv="loo")
         X, steps = prepared_in(space, X, labels)
-        if is_sample:
+        if is_tuned_again:
             model.fit(X, labels, **of_groups(groups))
         else:
-            fitted = trials.best_model if k is None else None  # others know the neighbours of these samples only
-            model._handed(best.strategy, X, labels, fitted, has_groups=groups is not None)
+            # Others know the neighbours of these samples only, and with an order it learnt on the earlier ones.
+            fitted = trials.best_model if k is None and ranks is None else None
+            model._handed(best.strategy, X, labels, fitted, on_rows_alone=groups is None and ranks is None)
         self.best_estimator_ = make_pipeline(*steps, model) if steps else model
         self.best_params_, self.best_score_ = best.params, best.value
         if self._is_mixed:
@@ -508,48 +498,3 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 def _values(methods: Any) -> list[Any]:
     return list(methods.values()) if isinstance(methods, Mapping) else list(methods)
-
-
-def _try_numbers(tried: MethodInSpace, numbers: Sequence[int], left_out: LeaveOneOut, trials: Trials) -> None:
-    """Offer the scores of a method with each number of neighbours, or once if it has none.
-
-    All methods in a space share a search, and all numbers a fit where the method is a lazy classifier.
-    """
-    method, space = tried.method, tried.space
-    if not _takes_search(method.get_params(deep=False)):
-        model = _in_space(tried)
-        trials.offer(tried, None, model, _left_out_scores(model, left_out))
-        return
-    n_more = largest_group(left_out.groups)
-    known = left_out.neighbors(ExactNeighbors(metric=space.metric), numbers[-1] + n_more, space.metric)
-    most = left_out.y.shape[0] - n_more - getattr(method, "_asks_for_training_rows", 0)
-    if NeighborsSweep.serves(method) and numbers[-1] <= most:
-        model = _in_space(tried, numbers[-1], known)
-        sweep = NeighborsSweep.left_out(model, left_out.X, left_out.y, numbers, groups=left_out.groups)
-        for k, _, answer in sweep.answers(labels=False, sparse=trials.takes_stored):
-            trials.offer(tried, k, model, answer.scores)
-        return
-    for k in numbers:
-        model = _in_space(tried, k, known)
-        trials.offer(tried, k, model, _left_out_scores(model, left_out))
-
-
-def _left_out_scores(model: Any, left_out: LeaveOneOut) -> FloatArray:
-    """Fit a model, and return its leave-one-out scores, checked, as it may be a user's."""
-    if type(model) is MLMLM and left_out.groups is None:
-        return model._fit_left_out(left_out.X, left_out.y)
-    scores: FloatArray = as_score_matrix(left_out.answer(model, Needs(labels=False)).scores)
-    return scores
-
-
-def _takes_search(parameters: Mapping[str, Any]) -> bool:
-    return "n_neighbors" in parameters and "search" in parameters
-
-
-def _in_space(tried: MethodInSpace, n_neighbors: int | None = None, search: Any = None) -> Any:
-    """Return the method for its space: with a search and a number of neighbours, or with the metric."""
-    method = clone(tried.method)
-    parameters = method.get_params(deep=False)
-    if _takes_search(parameters):
-        return method.set_params(n_neighbors=n_neighbors, search=search)
-    return method.set_params(metric=tried.space.metric) if "metric" in parameters else method

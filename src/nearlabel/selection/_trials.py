@@ -14,16 +14,27 @@ from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
+from nearlabel.lazy import MLMLM, BRkNN, MLkNN, NeighborsSweep
 from nearlabel.metrics import Metric
 from nearlabel.models.decision import SparseScores
-from nearlabel.models.out_of_sample import of_groups, splitter_of
+from nearlabel.models.out_of_sample import (
+    Fold,
+    LeaveOneOut,
+    Needs,
+    largest_group,
+    of_groups,
+    rows_of,
+    split_at,
+    splitter_of,
+)
 from nearlabel.models.selector import Criterion
+from nearlabel.neighbors import ExactNeighbors
 from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.thresholds.best_value import BestThresholds
 from nearlabel.utils.containers import are_words, columns_of, is_frame, kind_of
-from nearlabel.utils.types import IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense, as_score_matrix
 
 N_PARTS = 5
 _MOST_FINALISTS, _BYTES_OF_FINALISTS = 8, 2**28
@@ -195,6 +206,8 @@ def joined_tables(tables: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArra
 
 Plan: TypeAlias = list[tuple[MethodInSpace, Sequence[int]]]  # methods with the numbers of neighbours to try
 
+_ONE_SPACE = ("minmax", "euclidean")  # where "auto" tries methods whose cost grows faster than that of a search
+_NOISE = 0.002  # what a method that is harder to read and to update must gain
 _MORE_NUMBERS = 2
 _MOST_DENSE_CELLS = 2**25
 _MANY_CELLS, _CELLS_FOR_ONE = 2**20, 40
@@ -217,6 +230,14 @@ def next_plan(trials: Trials, numbers: Sequence[int], n_cells: int) -> Plan:
     return sorted(plan, key=lambda one: spaces.index(one[0].place[1]))  # each space once, that of the best first
 
 
+def most_asked(plan: Plan) -> dict[int, int]:
+    """Return the largest number of neighbours of a plan in each space."""
+    most: dict[int, int] = {}
+    for tried, numbers in plan:
+        most[tried.place[1]] = max([most.get(tried.place[1], 1), *numbers])
+    return most
+
+
 def drawn(n_samples: int, groups: IntArray | None, random: RandomState, most: int) -> IntArray:
     """Return at most so many samples, whole groups of them but at least two."""
     if n_samples <= most:
@@ -234,6 +255,123 @@ def as_stored(labels: Matrix) -> Matrix:
     if sparse.issparse(labels) or n_cells < _MANY_CELLS or n_cells < _CELLS_FOR_ONE * np.count_nonzero(labels):
         return labels
     return sparse.csr_array(labels)
+
+
+def methods_in(spaces: Sequence[Space], methods: Any) -> list[MethodInSpace]:
+    """Return each method in each space; "auto": those that `NeighborsClassifierCV` tries."""
+    named: Mapping[str, Any] = {"brknn": BRkNN(), "mlknn": MLkNN(), "brknn:weights=distance": BRkNN(weights="distance")}
+    if not isinstance(methods, str):
+        named = methods if isinstance(methods, Mapping) else {str(one): one for one in methods}
+    every: list[MethodInSpace] = []
+    for place, space in enumerate(spaces):
+        every += [MethodInSpace(name, of, space, (order, place)) for order, (name, of) in enumerate(named.items())]
+        if isinstance(methods, str) and space[::2] == _ONE_SPACE:
+            every.append(MethodInSpace("mlmlm", MLMLM(scale="none"), space, (len(named), place), _NOISE))
+    return every
+
+
+class Samples(NamedTuple):
+    """Samples of a choice, with the numbers of their groups, or the ranks by which they follow each other."""
+
+    X: MatrixLike
+    labels: Matrix
+    groups: IntArray | None = None
+    ranks: IntArray | None = None
+
+    def some(self, rows: IntArray) -> Samples:
+        """Return some of them; groups and ranks are numbered from 0."""
+        numbers = [None if of is None else np.unique(of[rows], return_inverse=True)[1] for of in self[2:]]
+        return Samples(rows_of(self.X, rows), self.labels[rows], *numbers)
+
+    @property
+    def judged(self) -> Matrix:
+        """The label sets of those on which candidates are judged: all, or the later ones."""
+        return self.labels if self.ranks is None else self.labels[split_at(self.ranks)[1]]
+
+
+def held_out_in(space: Space, samples: Samples, *, stored: bool) -> LeaveOneOut | Fold:
+    """Return the samples in a space: each is left out, or the later ones are; `stored`: as `SparseScores` permit."""
+    X, labels, groups, ranks = samples
+    if ranks is None:
+        rows, _ = prepared_in(space, X, labels)
+        return LeaveOneOut(rows, as_stored(labels) if stored else labels, groups)
+    earlier, later = split_at(ranks)
+    rows, steps = prepared_in(space, rows_of(X, earlier), labels[earlier])
+    held_out = rows_of(X, later)
+    for step in steps:
+        held_out = step.transform(held_out)
+    return Fold(rows, labels[earlier], held_out, labels[later])
+
+
+def try_numbers(
+    tried: MethodInSpace, numbers: Sequence[int], held_out: LeaveOneOut | Fold, trials: Trials, most: int
+) -> None:
+    """Offer the scores of a method with each number of neighbours, or once if it has none.
+
+    All methods in a space share a search for `most` neighbours, and all numbers a fit where the method is a lazy
+    classifier.
+    """
+    if isinstance(held_out, Fold):
+        _try_on_later(tried, numbers, held_out, trials, most)
+    else:
+        _try_left_out(tried, numbers, held_out, trials, most)
+
+
+def _try_on_later(tried: MethodInSpace, numbers: Sequence[int], fold: Fold, trials: Trials, most: int) -> None:
+    """Offer the scores of the later samples by fits to the earlier ones."""
+    if not _takes_search(tried.method.get_params(deep=False)):
+        model = in_space(tried)
+        trials.offer(tried, None, model, as_score_matrix(fold.answer(model, Needs(labels=False)).scores))
+        return
+    search = ExactNeighbors(metric=tried.space.metric)
+    fold.neighbors(search, most)  # found once for all methods
+    model = in_space(tried, numbers[-1], search)
+    for k, _, answer in NeighborsSweep.on_folds(model, [fold], numbers).answers(labels=False):
+        trials.offer(tried, k, model, answer.scores)
+
+
+def _try_left_out(
+    tried: MethodInSpace, numbers: Sequence[int], left_out: LeaveOneOut, trials: Trials, most: int
+) -> None:
+    """Offer the leave-one-out scores of all samples."""
+    method, space = tried.method, tried.space
+    if not _takes_search(method.get_params(deep=False)):
+        model = in_space(tried)
+        trials.offer(tried, None, model, _left_out_scores(model, left_out))
+        return
+    n_more = largest_group(left_out.groups)
+    known = left_out.neighbors(ExactNeighbors(metric=space.metric), most + n_more, space.metric)
+    others = left_out.y.shape[0] - n_more - getattr(method, "_asks_for_training_rows", 0)
+    if NeighborsSweep.serves(method) and numbers[-1] <= others:
+        model = in_space(tried, numbers[-1], known)
+        sweep = NeighborsSweep.left_out(model, left_out.X, left_out.y, numbers, groups=left_out.groups)
+        for k, _, answer in sweep.answers(labels=False, sparse=trials.takes_stored):
+            trials.offer(tried, k, model, answer.scores)
+        return
+    for k in numbers:
+        model = in_space(tried, k, known)
+        trials.offer(tried, k, model, _left_out_scores(model, left_out))
+
+
+def _left_out_scores(model: Any, left_out: LeaveOneOut) -> FloatArray:
+    """Fit a model, and return its leave-one-out scores, checked, as it may be a user's."""
+    if type(model) is MLMLM and left_out.groups is None:
+        return model._fit_left_out(left_out.X, left_out.y)
+    scores: FloatArray = as_score_matrix(left_out.answer(model, Needs(labels=False)).scores)
+    return scores
+
+
+def _takes_search(parameters: Mapping[str, Any]) -> bool:
+    return "n_neighbors" in parameters and "search" in parameters
+
+
+def in_space(tried: MethodInSpace, n_neighbors: int | None = None, search: Any = None) -> Any:
+    """Return the method for its space: with a search and a number of neighbours, or with the metric."""
+    method = clone(tried.method)
+    parameters = method.get_params(deep=False)
+    if _takes_search(parameters):
+        return method.set_params(n_neighbors=n_neighbors, search=search)
+    return method.set_params(metric=tried.space.metric) if "metric" in parameters else method
 
 
 # The ways to compute distances that a choice tries: the transformation of features, and the metric.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from nearlabel.datasets import Dataset
@@ -20,7 +21,14 @@ from nearlabel.files.untrusted import open_npz
 from nearlabel.selection.data import Columns, as_dataset, check_matrices, preparation
 from nearlabel.selection.methods import MethodSpec, check_takes_unknown
 from nearlabel.selection.specs import make_search
-from nearlabel.thresholds import CalibratedLabels, TunedThresholdsClassifierCV
+from nearlabel.thresholds import (
+    CalibratedLabels,
+    FixedThresholdsClassifier,
+    ThresholdStrategy,
+    TunedThresholdsClassifierCV,
+)
+from nearlabel.utils.targets import PartialLabels
+from nearlabel.utils.types import FloatArray, Matrix
 
 
 class Line(NamedTuple):
@@ -321,6 +329,21 @@ class Candidate:
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
         check_takes_unknown(data.name, data.Y, {self.method: self.method_object or self.method})
         return _fit_with_groups(self.make(data), data)
+
+
+def with_thresholds(
+    candidate: Candidate, method: Any, X: Matrix, y: Matrix, scores: FloatArray, truth: PartialLabels
+) -> Any:
+    """Return a candidate's method, fitted to all samples, with its thresholds, which are tuned on given scores."""
+    spec = MethodSpec.of(candidate.method if candidate.method_object is None else candidate.method_object)
+    if spec.thresholds is None:
+        return method.fit(X, y)
+    if not isinstance(spec.thresholds, ThresholdStrategy):
+        return FixedThresholdsClassifier(method, spec.thresholds).fit(X, y)
+    strategy = clone(spec.thresholds).fit(scores, truth.with_nan())
+    return TunedThresholdsClassifierCV(method, clone(spec.thresholds), cv="loo")._handed(
+        strategy, X, y, None, on_rows_alone=False
+    )
 
 
 def make_untuned(candidate: Candidate, data: Dataset) -> Pipeline:

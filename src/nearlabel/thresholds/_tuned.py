@@ -185,7 +185,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         self.thresholds_stale_, self._tuned_on_rows_alone = False, on_rows_alone
 
     def _handed(
-        self, strategy: ThresholdStrategy, X: MatrixLike, labels: Matrix, fitted: Any, *, has_groups: bool
+        self, strategy: ThresholdStrategy, X: MatrixLike, labels: Matrix, fitted: Any, *, on_rows_alone: bool
     ) -> Self:
         """Return what `fit` makes with ``cv="loo"``, for a strategy that is fitted to these scores already.
 
@@ -195,7 +195,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         remember_target(self, check_target(self, labels))
         of_fitted = Scorer(fitted, method, OneClass.of(labels))
         self._keep(Scorer.fit(self.estimator, method, X, labels, {}) if fitted is None else of_fitted)
-        self._decide_by(strategy, on_rows_alone=not has_groups)
+        self._decide_by(strategy, on_rows_alone=on_rows_alone)
         self._can_promise, self.cv_results_ = False, {}
         self._take_from(self.estimator_, "n_features_in_", "feature_names_in_")
         return self

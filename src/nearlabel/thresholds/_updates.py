@@ -156,7 +156,7 @@ def _grow_stale(classifier: Any) -> None:
 def _check_can_be_tuned(classifier: Any) -> None:
     if not classifier._tuned_on_rows_alone:
         raise ValueError(
-            "thresholds must be tuned without groups and weights to be tuned again, got some in fit."
+            "thresholds must be tuned without groups, weights and an order to be tuned again, got some in fit."
             " Hint: fit the classifier again to all samples."
         )
 

@@ -1,0 +1,116 @@
+"""Choices for later rows: in an order, models learn on the earlier rows, and the later ones set their thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.pipeline import make_pipeline
+
+from nearlabel.datasets import Dataset
+from nearlabel.metrics import CATALOGUE, Metric, score_all
+from nearlabel.metrics.evaluation import Evaluation
+from nearlabel.models.out_of_sample import Needs, prefit_answer, rows_of, split_at
+from nearlabel.models.selector import Criterion
+from nearlabel.selection.candidates import Candidate, make_untuned, with_thresholds
+from nearlabel.utils.messages import without_advice
+from nearlabel.utils.targets import PartialLabels
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense
+
+ORIGINS, NEXT = (0.6, 0.7, 0.8), 0.1  # shares of the rows before an origin, and after it
+_MOST_ROWS, _LEAST_GAIN = 4_000, 0.005  # to compare kinds of columns
+
+
+def origins(ranks: IntArray) -> list[tuple[IntArray, IntArray]]:
+    """Return, for each origin, the rows before it and about the next tenth; empty if there are too few ranks."""
+    found: dict[int, tuple[IntArray, IntArray]] = {}
+    for share in ORIGINS:
+        before, after = split_at(ranks, share)
+        until, _ = split_at(ranks, share + NEXT)
+        following = np.intersect1d(after, until)
+        if len(np.unique(ranks[before])) > 1 and len(following):
+            found[len(before)] = before, following
+    return list(found.values())
+
+
+def fit_for_later(candidate: Candidate, data: Dataset, ranks: IntArray) -> Any:
+    """Return a candidate's model, fitted to all rows, whose thresholds are tuned on the later rows.
+
+    The scores of the later rows are those of a model of the earlier rows, whose steps have not seen them.
+    """
+    earlier, later = split_at(ranks)
+    known = PartialLabels.of(data.Y)
+    untuned = make_untuned(candidate, data)
+    with without_advice():
+        model = untuned.fit(rows_of(data.X, earlier), known.rows(earlier).with_nan())
+        scores = prefit_answer(model, rows_of(data.X, later), data.Y.shape[1], Needs(labels=False)).scores
+    *steps, method = (step for _, step in make_untuned(candidate, data).steps)
+    X: Any = data.X
+    for step in steps:
+        X = step.fit_transform(X, known.with_nan())
+    fitted = with_thresholds(candidate, method, X, known.with_nan(), scores, known.rows(later))
+    return make_pipeline(*steps, fitted) if steps else fitted
+
+
+class _Next(NamedTuple):
+    """Rows after an origin: their label sets, and those predicted, with scores."""
+
+    truth: Matrix
+    labels: Matrix
+    scores: FloatArray
+
+
+def _predictions(candidate: Candidate, data: Dataset, ranks: IntArray) -> Iterator[_Next]:
+    """Yield the predictions for the rows after each origin by fits to all rows before it."""
+    for before, following in origins(ranks):
+        known = replace(data, X=rows_of(data.X, before), Y=data.Y[before], groups=None)
+        model = fit_for_later(candidate, known, np.unique(ranks[before], return_inverse=True)[1])
+        answer = prefit_answer(model, rows_of(data.X, following), data.Y.shape[1])
+        yield _Next(data.Y[following], as_dense(answer.labels), answer.scores)
+
+
+def later_scores(candidate: Candidate, data: Dataset, ranks: IntArray, metric: Metric) -> dict[str, float]:
+    """Return all metrics on later rows: those after each of three origins, predicted by fits to the rows before it.
+
+    Thresholds are tuned on the later of the rows before the origin. The candidate is given: its choice may have seen
+    the rows after the origin. Empty if there are too few ranks.
+    """
+    parts = list(_predictions(candidate, data, ranks))
+    if not parts:
+        return {}
+    truth, labels, scores = (np.vstack([as_dense(part) for part in of]) for of in zip(*parts, strict=True))
+    metrics = {**CATALOGUE, metric.name: metric}.values()
+    return {name: float(v) for name, v in score_all(truth, labels, scores, metrics).items() if np.isfinite(v)}
+
+
+def harmful_kind(candidate: Candidate, data: Dataset, ranks: IntArray, metric: Metric) -> tuple[str, float] | None:
+    """Return the kind of columns without which later rows are predicted best, and the gain; None if it does not pay.
+
+    The gain is the mean over the origins; it must be above one standard error, and 0.005. Of many rows some are drawn.
+    """
+    kinds = list(dict.fromkeys(data.feature_kinds))
+    some = np.sort(np.random.default_rng(0).permutation(len(ranks))[:_MOST_ROWS])
+    data = replace(data, X=rows_of(data.X, some), Y=data.Y[some], groups=None)
+    ranks = np.unique(ranks[some], return_inverse=True)[1]
+    if len(kinds) < 2 or len(origins(ranks)) < len(ORIGINS):
+        return None
+    with_all, found = _losses(candidate, data, ranks, metric), []
+    for kind in kinds:
+        kept = np.flatnonzero([of != kind for of in data.feature_kinds])
+        gains = with_all - _losses(candidate, data.with_features(kept), ranks, metric)
+        if gains.mean() > max(_LEAST_GAIN, gains.std(ddof=1) / np.sqrt(len(gains))):
+            found.append((kind, float(gains.mean())))
+    return max(found, key=itemgetter(1), default=None)
+
+
+def _losses(candidate: Candidate, data: Dataset, ranks: IntArray, metric: Metric) -> FloatArray:
+    """Return the loss by the metric on the rows after each origin."""
+    criterion, losses = Criterion(metric), []
+    for part in _predictions(candidate, data, ranks):
+        (value,) = Evaluation.of(part.truth, [metric]).values(part.labels, part.scores).values()
+        losses.append(criterion.loss(value))
+    return np.array(losses)

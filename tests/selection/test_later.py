@@ -1,0 +1,148 @@
+"""Choices by time: what follows is predicted from what came before, thresholds and estimates included."""
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from nearlabel import BRkNN, ExactNeighbors, FeatureScaler, MLkNN, NeighborsClassifierCV
+from nearlabel.datasets import Dataset
+from nearlabel.lazy import MLMLM
+from nearlabel.metrics import get_metric, micro_f1
+from nearlabel.models.out_of_sample import ranks_of, split_at
+from nearlabel.models.updates import StaleThresholdsWarning
+from nearlabel.selection.candidates import Candidate
+from nearlabel.selection.later import fit_for_later, harmful_kind, later_scores, origins
+from nearlabel.thresholds import MicroFOptimum, TunedThresholdsClassifierCV
+
+MICRO = get_metric("micro_f1")
+
+
+def drifting(n_samples=240):
+    """Return samples, three labels whose shares grow with time, and the days, in no order."""
+    random = np.random.default_rng(0)
+    day = random.permutation(np.repeat(np.arange(n_samples // 4), 4))
+    X = random.normal(size=(n_samples, 4))
+    Y = (X[:, :3] + 0.5 * random.normal(size=(n_samples, 3)) + day[:, np.newaxis] / n_samples * 4 > 0.7).astype(int)
+    return X, Y, day
+
+
+def test_ranks():
+    """Dates and numbers, in any form; what is missing is named."""
+    assert ranks_of([3.5, 1.0, 3.5], 3).tolist() == [1, 0, 1]
+    days = np.array(["2026-03-01", "2025-01-01", "2026-03-01"], dtype="datetime64[D]")
+    assert ranks_of(days, 3).tolist() == [1, 0, 1]
+    for order, message in (
+        ([1, 2], r"order must be of shape \(3,\), one for each row, got \(2,\)"),
+        ([1, np.nan, 2], "order must have a value in each row, got 1 without, the first row 1"),
+        (np.array(["2026-01-01", "NaT", "NaT"], dtype="datetime64[D]"), "got 2 without, the first row 1"),
+        ([1, None, 2], "got 1 without, the first row 1"),
+        ([4, 4, 4], "order must have at least 2 distinct values, got 4 only"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ranks_of(order, 3)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.6, 0.8, 0.99])
+def test_a_split_parts_no_day(share):
+    """No later row is of an earlier day, both parts have rows, and no split is nearer to the share."""
+    ranks = np.random.default_rng(1).permutation(np.repeat(np.arange(9), [1, 30, 2, 3, 9, 20, 1, 1, 8]))
+    earlier, later = split_at(ranks, share)
+    assert sorted([*earlier, *later]) == list(range(len(ranks)))
+    assert len(later)
+    assert ranks[earlier].max() < ranks[later].min()
+    every = [(ranks <= rank).sum() for rank in range(8)]
+    assert abs(len(earlier) - share * len(ranks)) == min(abs(n - share * len(ranks)) for n in every)
+
+
+def test_origins():
+    """Three, each with the next tenth; fewer, or none, where days are few."""
+    found = origins(np.arange(100))
+    assert [(len(before), following.tolist()[0], len(following)) for before, following in found] == [
+        (60, 60, 10), (70, 70, 10), (80, 80, 10),
+    ]  # fmt: skip
+    assert origins(np.repeat([0, 1], 50)) == []
+    for before, following in origins(np.repeat(np.arange(4), 25)):
+        assert before.max() < following.min()
+
+
+@pytest.mark.parametrize("method", [BRkNN(), MLkNN(), BRkNN(weights="distance"), MLMLM(scale="none")], ids=repr)
+def test_every_candidate_is_a_fit_to_the_earlier_rows(method):
+    """Scaling, method and thresholds know nothing later; the best is fitted to all rows, with those thresholds."""
+    X, Y, day = drifting()
+    chosen = NeighborsClassifierCV(
+        methods={"one": method}, n_neighbors=(5, 9), scales=("minmax",), metrics=("euclidean",)
+    ).fit(X, Y, order=day)
+    earlier, later = split_at(ranks_of(day, len(day)))
+    numbers = (5, 9) if "n_neighbors" in method.get_params() else (None,)
+    values = []
+    for k in numbers:
+        params = {} if k is None else {"n_neighbors": k, "search": ExactNeighbors()}
+        model = make_pipeline(FeatureScaler("minmax"), type(method)(**{**method.get_params(), **params}))
+        scores = model.fit(X[earlier], Y[earlier]).predict_proba(X[later])
+        values.append(MicroFOptimum().fit(scores, Y[later]))
+    assert chosen.cv_results_["score"].tolist() == pytest.approx([one.objective_ for one in values])
+    best = values[numbers.index(chosen.best_params_["n_neighbors"])]
+    np.testing.assert_allclose(chosen.best_estimator_[-1].thresholds_, best.thresholds_)
+    everything = chosen.best_estimator_[:-1].transform(X)
+    assert everything.min() == 0, "the steps are fitted to all rows"
+    assert everything.max() == pytest.approx(1)
+    with pytest.warns(StaleThresholdsWarning):
+        assert chosen.partial_fit(X[:3], Y[:3]).forget([0]).predict(X).shape == Y.shape
+    with pytest.raises(ValueError, match="thresholds must be tuned without groups, weights and an order"):
+        chosen.retune()
+
+
+def test_refusals():
+    """An order is no group, and holds out the later rows only."""
+    X, Y, day = drifting()
+    for params, given in (({}, {"groups": day}), ({"nested": 2}, {})):
+        with pytest.raises(ValueError, match="order must go without groups and nested"):
+            NeighborsClassifierCV(**params).fit(X, Y, order=day, **given)
+
+
+def test_thresholds_of_a_candidate_are_of_the_later_rows():
+    """As by a split that is written out; a rule without thresholds, and a method without any, work, too."""
+    X, Y, day = drifting()
+    data, ranks = Dataset(X, Y, tuple("abcd"), tuple("xyz"), "drift"), ranks_of(day, len(day))
+    candidate = Candidate("mlknn@micro-f", 7, "minmax", "exact")
+    model = fit_for_later(candidate, data, ranks)
+    inner = make_pipeline(FeatureScaler("minmax"), MLkNN(7))
+    expected = TunedThresholdsClassifierCV(inner, MicroFOptimum(), cv=[split_at(ranks)]).fit(X, Y)
+    np.testing.assert_array_equal(model[-1].thresholds_, expected.thresholds_)
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+    assert fit_for_later(Candidate("brknn", 7, "none", "exact"), data, ranks).predict(X).shape == Y.shape
+    assert fit_for_later(Candidate("brknn@0.3", 7, "none", "exact"), data, ranks).predict(X).shape == Y.shape
+    cardinality = fit_for_later(Candidate("brknn@rcut:n_labels=2", 7, "none", "exact"), data, ranks)
+    assert set(cardinality.predict(X).sum(axis=1)) == {2}
+
+
+def test_the_estimate_is_of_rows_after_their_model():
+    """Pooled over three origins; each model has seen what came before only."""
+    X, Y, day = drifting()
+    data, ranks = Dataset(X, Y, tuple("abcd"), tuple("xyz"), "drift"), ranks_of(day, len(day))
+    candidate = Candidate("brknn@micro-f", 7, "minmax", "exact")
+    truth, predicted = [], []
+    for before, following in origins(ranks):
+        known = Dataset(X[before], Y[before], tuple("abcd"), tuple("xyz"), "known")
+        model = fit_for_later(candidate, known, ranks_of(day[before], len(before)))
+        truth.append(Y[following])
+        predicted.append(model.predict(X[following]))
+    assert later_scores(candidate, data, ranks, MICRO)["micro_f1"] == micro_f1(np.vstack(truth), np.vstack(predicted))
+    assert later_scores(candidate, data, np.repeat([0, 1], 120), MICRO) == {}
+
+
+def test_columns_that_harm_are_named():
+    """A date that grows, and dominates where it is not scaled, misleads later rows."""
+    X, Y, day = drifting(400)
+    dates = np.datetime64("2026-01-01", "D") + day
+    cells = np.column_stack([X.astype(object), dates.astype(object)])
+    names, kinds = (*"abcd", "day"), (*["number"] * 4, "date")
+    candidate = Candidate("brknn@micro-f", 7, "none", "exact")
+    data = Dataset(cells, Y, names, tuple("xyz"), "drift", kinds)
+    kind, gain = harmful_kind(candidate, data, ranks_of(day, len(day)), MICRO)
+    assert kind == "date"
+    assert gain > 0.01
+    scaled = Candidate("brknn@micro-f", 7, "minmax", "exact")
+    assert harmful_kind(scaled, data, ranks_of(day, len(day)), MICRO) != (kind, gain)
+    one_kind = data.with_features(np.arange(4))
+    assert harmful_kind(candidate, one_kind, ranks_of(day, len(day)), MICRO) is None
