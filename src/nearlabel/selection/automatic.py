@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from nearlabel.datasets import Dataset
 from nearlabel.models.out_of_sample import largest_group
-from nearlabel.preprocessing import SCALES
+from nearlabel.preprocessing import CLIP, SCALES, OutOfRange, check_out_of_range
 from nearlabel.selection import NeighborsClassifierCV
 from nearlabel.selection._neighbors_classifier_cv import NUMBERS  # methods that it tries
 from nearlabel.selection._trials import spaces_of  # scalings that NeighborsClassifierCV tries
@@ -72,6 +72,9 @@ class NeighborsChoice:
         for the metric.
     impute : {None, "mean", "median", "most_frequent"}, default=None
         Replacement of missing features, as in `Plan`.
+    out_of_range : {"clip", "keep"} or float, default="clip"
+        What happens to numbers and dates outside the range of the training samples, as in `Candidate`. The choice does
+        not depend on it: it is made on training samples.
 
     Raises
     ------
@@ -93,6 +96,7 @@ class NeighborsChoice:
     distances: tuple[str, ...] | None = None
     thresholds: str | None = None
     impute: str | None = None
+    out_of_range: OutOfRange = CLIP
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metric", read_metric(None, self.metric))
@@ -104,6 +108,7 @@ class NeighborsChoice:
         if not isinstance(self._strategy, ThresholdStrategy):
             raise ValueError(f"thresholds must be tuned, by one of {', '.join(THRESHOLDS)}, got {self.thresholds}.")
         check_impute(self.impute)
+        check_out_of_range(self.out_of_range)
 
     def run(self, data: Any) -> ChosenNeighbors:
         """Select the best candidate.
@@ -153,6 +158,7 @@ class NeighborsChoice:
             searches=tuple(dict.fromkeys(_search_by(space.metric) for space in spaces)),
             metric=self.metric,
             impute=self.impute,
+            out_of_range=self.out_of_range,
         )
         tuned = tuning.run(data)
         crossfit_score = tuned.scores.get(tuned.metric, nan)
@@ -198,6 +204,7 @@ class NeighborsChoice:
             None if n_neighbors is None else _search_by(metric),
             method_object=MethodSpec(spec, thresholds=self._strategy),
             impute=self.impute,
+            out_of_range=self.out_of_range,
         )
 
 
