@@ -79,6 +79,7 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
         " there are columns of other kinds",
     )
     _data.add_impute_option(parser)
+    _data.add_range_option(parser)
     _data.add_groups_option(parser)
     _data.add_test_data_option(parser, used="to evaluate the model on")
     parser.add_argument(
@@ -192,7 +193,9 @@ def _named(arguments: argparse.Namespace) -> nearlabel.experiments.Candidate:
     scale = arguments.scale or _data.usual_scale(arguments)
     k = None if arguments.k == AUTO else arguments.k
     search = arguments.search or nearlabel.experiments.usual_search(scale)
-    named = nearlabel.experiments.Candidate(method, k, scale, search, impute=_data.imputation(arguments))
+    named = nearlabel.experiments.Candidate(
+        method, k, scale, search, impute=_data.imputation(arguments), out_of_range=arguments.out_of_range
+    )
     has_neighbors = nearlabel.experiments.MethodSpec.of(method).has_neighbors
     if not has_neighbors and arguments.k is not None:
         raise ValueError(f"--k must go with a method by neighbours, got {arguments.method}.")
@@ -219,6 +222,7 @@ def _choice(arguments: argparse.Namespace) -> nearlabel.experiments.NeighborsCho
         distances=distances,
         thresholds=arguments.thresholds,
         impute=_data.imputation(arguments),
+        out_of_range=arguments.out_of_range,
     )
 
 
@@ -249,6 +253,7 @@ def _tuning(arguments: argparse.Namespace, candidate: nearlabel.experiments.Cand
         metric=arguments.metric,
         cv=_arguments.LOO if arguments.validate == NONE else arguments.validate,
         impute=candidate.impute,
+        out_of_range=candidate.out_of_range,
     )
 
 
