@@ -34,7 +34,7 @@ def test_text(nearlabel, table, fitted):
     assert (answer.code, answer.err) == (0, "")
     head, body = answer.out.split("\n", 1)
     assert head == "Row 17 of fruit.csv"
-    known = load_model(model)
+    known = load_model(model)[-1]
     known.label_names_ = np.array(data.label_names, dtype=object)
     assert body == f"{known.explain(data.X[[17]])[0]}\n"
     assert "lemon, sour" in body

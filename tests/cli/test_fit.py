@@ -96,7 +96,7 @@ def test_auto_takes_the_best_of_rows_held_out(nearlabel, table, tmp_path):
         "--format", "json",
     )  # fmt: skip
     found = json.loads(tuned.out)
-    assert load_model(out).n_neighbors == found["trials"][0]["n_neighbors"]
+    assert load_model(out)[-1].n_neighbors == found["trials"][0]["n_neighbors"]
     assert "the best of 28 by Hamming loss" in answer.out
     card = read_card(out)
     assert card.scores == pytest.approx(found["scores"])
@@ -164,7 +164,7 @@ def test_an_existing_file_is_kept_unless_forced(nearlabel, table, tmp_path):
     assert answer.err == f"nearlabel: {out} already exists. Hint: --force overwrites it.\n"
     assert out.read_text() == "precious"
     assert nearlabel("fit", path, *CSV, "--method=mlknn", "--k", 3, "--out", out, "--force").code == 0
-    assert read_card(out).method == "MLkNN"
+    assert read_card(out).method == "Pipeline(FeatureScaler, MLkNN)"
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
 
 from nearlabel.datasets import read_table
 from nearlabel.lazy import MLkNN
 from nearlabel.models import novelty_detector
 from nearlabel.persistence import load_model, read_card, save_model
+from nearlabel.preprocessing import FeatureScaler
 from nearlabel.thresholds import CalibratedLabels, RiskControl, TunedThresholdsClassifierCV
 
 CSV = ("--labels-column", "tags", "--ignore", "id")
@@ -68,7 +68,9 @@ def test_rows_are_held_out_to_set_the_threshold(nearlabel, many, tmp_path, metho
     assert "guarantee" in answer.out
     assert "@micro-f" not in answer.out  # thresholds of a choice, which those of the promise replace
     if method == METHOD:
-        alone = make_pipeline(MinMaxScaler(), MLkNN(3)).fit(data.X[others], data.Y[others])
+        alone = make_pipeline(FeatureScaler("minmax", out_of_range="clip"), MLkNN(3)).fit(
+            data.X[others], data.Y[others]
+        )
         np.testing.assert_allclose(model.predict_proba(data.X), alone.predict_proba(data.X), rtol=1e-12)
 
 
@@ -102,7 +104,7 @@ def test_precision_needs_a_confidence(nearlabel, many, tmp_path):
     control = load_model(out)[-1].strategy_
     assert (control.measure, control.level, control.confidence, control.grid) == ("precision", 0.4, 0.8, None)
     options = ("--guarantee", "precision=0.3", "--confidence", 0.8, "--method", "ranksvm", "--force")
-    control = load_model(fit(nearlabel, many[0], tmp_path, *options)[1]).strategy_
+    control = load_model(fit(nearlabel, many[0], tmp_path, *options)[1])[-1].strategy_
     assert len(control.grid) > 20
     assert np.isfinite(control.thresholds_).all()
 
@@ -147,7 +149,7 @@ def test_abstention(nearlabel, many, tmp_path):
     assert all(row["labels"] == "" for row, is_marked in zip(rows, marked, strict=True) if is_marked)
     assert any(row["labels"] for row in rows)
     told = f"nearlabel: abstained from {sum(marked)} of 200 rows, which are unlike the training data.\n"
-    assert answer.err == told
+    assert answer.err.startswith(told)
     lines = tmp_path / "p.jsonl"
     nearlabel("predict", out, many[1], *CSV, "--abstain", 0.01, "--out", lines, "--scores", "chosen")
     assert [json.loads(line)["abstained"] == 1 for line in lines.read_text().splitlines()] == marked
@@ -173,7 +175,7 @@ def test_the_promise_of_calibrated_probabilities(nearlabel, many, tmp_path, meth
     held, others = np.sort(order[:60]), np.sort(order[60:])
     calibrated = CalibratedLabels(MLkNN(3), "isotonic", cv="loo").fit(data.X[others], data.Y[others])
     again = RiskControl(level=0.7).fit(calibrated.predict_proba(data.X[held]), data.Y[held])
-    assert model.thresholds_.tolist() == again.thresholds_.tolist()
+    assert model[-1].thresholds_.tolist() == again.thresholds_.tolist()
 
 
 @pytest.mark.parametrize(

@@ -260,7 +260,8 @@ def test_a_scaling_stays_and_says_so(nearlabel, songs):
     (songs / "far.csv").write_text("a,b,tags\n0.1,0.1,calm\n9,0.1,sad\n0.2,-9,sad\n")
     answer = nearlabel("update", "scaled.skops", "far.csv")
     assert answer.code == 0, answer.err
-    assert "FeatureScaler. 2 of 3 added samples have a value outside the range of all others." in answer.err
+    assert "not fitted again: FeatureScaler.\nnearlabel: 2 of 3 added samples have values outside" in answer.err
+    assert "nearlabel: Moved to its end: a (1), b (1).\n" in answer.err
 
 
 @pytest.mark.long

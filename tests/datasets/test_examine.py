@@ -14,6 +14,7 @@ from scipy import sparse
 from conftest import CONTAINERS
 from nearlabel.datasets import Examination, Finding, describe_columns, examine, fetch_dataset, load_multidigits
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
+from nearlabel.preprocessing import FeatureScaler
 
 N = 400
 NAMES = tuple("abcd")
@@ -135,14 +136,31 @@ def test_sparse_equals_dense():
 
 @pytest.mark.parametrize("store", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_missing_and_infinite_values(store):
-    """They are counted by column, and the search is left out, which a note says."""
+    """They are counted by column, and the search is that of the other rows, which a note says."""
     X, _ = clean()
     X[3:5, 0], X[6, 2], X[7, 3], X[8, 3] = np.nan, np.inf, -np.inf, np.nan
     found = examine(store(X), feature_names=NAMES)
     assert kinds(found) == {"missing_values": "severe", "infinite_values": "severe"}
-    assert evidence(found, "missing_values") == {"values": 3, "columns": "a (2), d (1)"}
-    assert evidence(found, "infinite_values") == {"values": 2, "columns": "c (1), d (1)"}
-    assert found.notes == ("Neighbours were not searched: rows have missing or infinite values.",)
+    assert evidence(found, "missing_values") == {"values": 3, "columns": "a (2), d (1)", "rows": 3, "first_row": 3}
+    assert evidence(found, "infinite_values") == {"values": 2, "columns": "c (1), d (1)", "rows": 2, "first_row": 6}
+    assert found.notes == (f"Neighbours are those among the {len(X) - 5} rows without missing or infinite values.",)
+
+
+def test_rows_without_missing_values_are_searched():
+    """A row that is everybody's neighbour is found by its number in X, also where a transformer refuses the others."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 40))
+    X[200] = 0  # nearer to most than they are to each other
+    X[[10, 20], [0, 3]] = np.nan, np.inf
+    for transformer in (None, FeatureScaler("standard"), FeatureScaler()):
+        found = examine(X, transformer=transformer)
+        assert found.notes == ("Neighbours are those among the 298 rows without missing or infinite values.",)
+        assert evidence(found, "hubs")["first_row"] == 200
+    X[:, 5] = np.nan
+    (note,) = examine(X).notes
+    assert note == "Neighbours were not searched: rows have missing or infinite values."
+    (note,) = examine(X, transformer=FeatureScaler()).notes
+    assert note.startswith("Neighbours were not searched: Input X contains")
 
 
 @pytest.mark.parametrize(
@@ -394,8 +412,8 @@ def test_notes_stand_apart_from_the_last_finding():
     X = np.random.default_rng(0).random((30, 2))
     X[3, 0] = np.nan
     lines = str(examine(X)).splitlines()
-    assert "X has 1 missing value, by column: 0 (1)." in lines[0]
-    assert lines[-2:] == ["", "Neighbours were not searched: rows have missing or infinite values."]
+    assert "X has 1 missing value in row 3 (counted from 0), by column: 0 (1)." in " ".join(map(str.strip, lines[:2]))
+    assert lines[-2:] == ["", "Neighbours are those among the 29 rows without missing or infinite values."]
 
 
 @pytest.mark.parametrize("n_copied", [0, 1, 30, N])

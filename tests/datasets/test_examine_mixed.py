@@ -106,12 +106,41 @@ def test_rows_are_compared_by_all_columns(cells, data):
 
 
 def test_what_cannot_be_searched_is_a_note(data):
-    """A column without a value is no error; without imputation missing numbers are not searched."""
-    notes = examine(data, transformer=make_preparation(data, scale="minmax")).notes
-    assert notes == ("Neighbours were not searched: rows have missing or infinite values.",)
+    """A column without a value is no error."""
     data.X[:, 1] = None
     (note,) = examine(data).notes
     assert note.startswith("Neighbours were not searched: X must have a value in each column, got column 'genre'")
+
+
+def test_rows_with_missing_numbers_and_dates_are_left_out(data):
+    """Without imputation the search is that of the other rows, and evidence counts rows as X does."""
+    complete = ~pd.isna(data.X[:, [0, 3]].astype(object)).any(axis=1)
+    assert 0 < (~complete).sum() < 3
+    found = examine(data, transformer=make_preparation(data, scale="minmax"))
+    words = f"Neighbours are those among the {complete.sum()} rows without missing or infinite values."
+    assert found.notes == (words,)
+    (missing,) = (finding for finding in found if finding.kind == "missing_values")
+    assert (missing.evidence["rows"], missing.evidence["first_row"]) == ((~complete).sum(), complete.argmin())
+    encoder = MixedFeaturesEncoder(categorical=[1, 4, 5, 6], text=[2], dates=[3], missing_numbers="distance")
+    with pytest.warns(UserWarning, match="categories"):
+        rows = encoder.fit_transform(data.X)[complete]
+    of_rows = examine(np.zeros((complete.sum(), 1)), neighbors=ExactNeighbors().fit(rows).kneighbors(n_neighbors=10))
+    kinds = ("hubs", "near_duplicates", "equal_distances")
+    expected = {finding.kind: finding.sentence for finding in of_rows if finding.kind in kinds}
+    assert {finding.kind: finding.sentence for finding in found if finding.kind in kinds} == expected
+
+
+def test_one_blank_date_is_a_finding_with_its_row(data):
+    """The neighbours of the others are examined; where missing dates are imputed, those of all."""
+    data.X[:, 0] = np.arange(60.0)[::-1] ** 2
+    data.X[:, 3] = np.datetime64("2020-01-01") + np.arange(60)
+    data.X[17, 3] = None
+    found = examine(data, transformer=make_preparation(data, scale="minmax"))
+    (missing,) = (finding for finding in found if finding.kind == "missing_values")
+    assert missing.sentence.startswith("X has 1 missing value in row 17 (counted from 0), by column: released (1).")
+    assert "--impute median" in missing.remedy
+    assert found.notes == ("Neighbours are those among the 59 rows without missing or infinite values.",)
+    assert not examine(data, transformer=make_preparation(data, impute="median", scale="minmax")).notes
 
 
 def test_mixed_objects_are_no_error():

@@ -70,14 +70,14 @@ def test_the_choice_is_judged_by_parts_that_part_no_group(twice, cv):
     model = best.fit(twice)
     expected = TunedThresholdsClassifierCV(MLkNN(best.n_neighbors), MicroFOptimum(), cv="loo", random_state=0)
     expected.fit(twice.X, twice.Y, groups=twice.groups)
-    np.testing.assert_array_equal(model.thresholds_, expected.thresholds_)
+    np.testing.assert_array_equal(model[-1].thresholds_, expected.thresholds_)
 
 
 @pytest.mark.parametrize("spec", ["mlknn@isotonic", "mlknn@isotonic@micro-f"])
 def test_calibration_holds_groups_out(twice, spec):
     """In plans, tuning and the model, also where thresholds are around it: no map is fitted to scores of copies."""
     candidate = Candidate(spec, 3, "none", "exact")
-    model = candidate.fit(twice)
+    model = candidate.fit(twice)[-1]
     inner = model if spec.count("@") == 1 else model.estimator_
     scores = MLkNN(3).fit(twice.X, twice.Y).loo_predict_proba(twice.groups)
     for label, one in enumerate(inner.calibrators_):

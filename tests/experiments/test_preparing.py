@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import Candidate, Plan, ThresholdPlan, Tuning, make_preparation, run
+from nearlabel.experiments import Candidate, NeighborsChoice, Plan, ThresholdPlan, Tuning, make_preparation, run
 from nearlabel.lazy import BRkNN
 from nearlabel.metrics import micro_f1
 from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
@@ -17,7 +17,7 @@ from nearlabel.selection.data import scale_features
 from nearlabel.utils.validation import as_dense
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def songs():
     """Forty rows of a number and a category, with holes."""
     rng = np.random.default_rng(0)
@@ -29,18 +29,53 @@ def songs():
     return Dataset(X, Y, ("tempo", "genre"), ("wild", "calm"), "songs", feature_kinds=("number", "category"))
 
 
-def test_folds_refit_the_encoder(songs):
-    """Plan and Tuning give what a pipeline gives that is fitted to each training part."""
-    model = make_pipeline(MixedFeaturesEncoder(categorical=[1]), BRkNN(3))
+@pytest.mark.parametrize("scale", ["minmax", "none"])
+@pytest.mark.parametrize("out_of_range", ["keep", "clip", 0.1])
+def test_folds_refit_the_encoder(songs, scale, out_of_range):
+    """Plan and Tuning give what a pipeline gives that is fitted to each training part; a plan keeps what is outside."""
+    songs.X[3, 0] = None
+    songs.X[::5, 0] *= 30  # outside where its fold is held out
+    songs.Y[:, 1] = [(x or 0) > row % 5 for row, x in enumerate(songs.X[:, 0])]
+    model = make_pipeline(MixedFeaturesEncoder(categorical=[1], scale=scale, out_of_range=out_of_range), BRkNN(3))
     predicted, of_folds = np.empty_like(songs.Y), []
     for training, test in KFold(4, shuffle=True, random_state=0).split(songs.X):
         predicted[test] = model.fit(songs.X[training], songs.Y[training]).predict(songs.X[test])
         of_folds.append(micro_f1(songs.Y[test], predicted[test]))
     settings = {"cv": 4, "impute": "median"}
-    plan = Plan(("brknn",), (3,), scale="minmax", metrics=("micro_f1",), **settings)
-    assert [record["value"] for record in run(plan, [songs])] == of_folds
-    tuned = Tuning(("brknn",), (3,), scales=("minmax",), **settings).run(songs)
+    if out_of_range == "keep":
+        plan = Plan(("brknn",), (3,), scale=scale, metrics=("micro_f1",), **settings)
+        assert [record["value"] for record in run(plan, [songs])] == of_folds
+    tuned = Tuning(("brknn",), (3,), scales=(scale,), out_of_range=out_of_range, **settings).run(songs)
     assert tuned.trials[0].value == micro_f1(songs.Y, predicted)
+    assert tuned.best.out_of_range == out_of_range
+
+
+def test_plans_keep_what_is_outside_the_range():
+    """As papers do; a model for users bounds it: one feature far outside decides all distances, or does not."""
+    X = np.array([[1.0, 0.6]] * 6 + [[0.0, 1.0]] * 6 + [[0.0, 0.0], [1.0, 51.0], [1.0, 52.0]])
+    Y = X[:, [0]].astype(np.int64)
+    for rows, kinds in ((X, ()), (X.astype(object), ("number", "number"))):
+        known, new = (
+            Dataset(rows[part], Y[part], ("a", "b"), ("on",), "parts", feature_kinds=kinds)
+            for part in (slice(13), slice(13, None))
+        )
+        for scale in ("none", "minmax"):
+            (record,) = run(Plan(("brknn",), (4,), scale=scale, metrics=("micro_f1",)), {"parts": (known, new)})
+            assert record["value"] == 0
+            for way, labels in (("keep", 0), ("clip", 1)):
+                model = Candidate("brknn", 4, scale, "exact", out_of_range=way).fit(known)
+                assert (model.predict(new.X) == labels).all()
+
+
+def test_the_choice_does_not_depend_on_the_range(songs):
+    """It is made on training samples; only its candidate bounds others."""
+    songs.X[3, 0] = 0.0
+    chosen = [NeighborsChoice(n_neighbors=(3,), out_of_range=way).run(songs) for way in ("clip", "keep", 0.5)]
+    assert [one.candidate.out_of_range for one in chosen] == ["clip", "keep", 0.5]
+    assert len({one._replace(candidate=replace(one.candidate, out_of_range="clip")) for one in chosen}) == 1
+    for make in (NeighborsChoice, lambda **of: Tuning(("brknn",), **of)):
+        with pytest.raises(ValueError, match=r"out_of_range must be 'clip', 'keep' or .*, got 'cut'"):
+            make(out_of_range="cut")
 
 
 def test_leave_one_out_is_that_of_the_pipeline(songs):

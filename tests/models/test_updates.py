@@ -11,6 +11,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 from nearlabel.lazy import IBLR, MLMLM, BRkNN, MLkNN
 from nearlabel.models import updates
+from nearlabel.preprocessing import FeatureScaler
 from nearlabel.selection import NeighborsClassifierCV
 from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV
 
@@ -28,6 +29,41 @@ def test_steps_before_the_classifier_stay():
     expected = MLkNN(3).fit(scaled[10:], Y[10:])
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(scaled))
     assert updates.updated_part(model) is model[-1]
+
+
+@pytest.mark.parametrize("thresholds", [False, True])
+def test_a_range_without_a_scaling_follows_the_samples(thresholds, monkeypatch):
+    """A pipeline that only bounds features equals a refit after each change, and a refused one changes nothing."""
+    monkeypatch.setattr(updates, "_BLOCK_BYTES", 24 * 7)  # seven samples
+    method = TunedThresholdsClassifierCV(MLkNN(3), cv="loo") if thresholds else MLkNN(3)
+    first = make_pipeline(FeatureScaler(out_of_range="clip"), method)
+    wide = np.concatenate([X[:40], 5 * X[40:]])
+    model, queries = first.fit(wide[:40], Y[:40]), 7 * X
+    before = model.predict_proba(queries)
+    copy = updates.copy_to_update(model)
+    with pytest.raises(ValueError, match="y must"):
+        updates.partial_fit(model, wide[40:], Y[40:, :1] + 7)
+    np.testing.assert_array_equal(model.predict_proba(queries), before)
+    updates.partial_fit(copy, wide[40:], Y[40:])
+    np.testing.assert_array_equal(model.predict_proba(queries), before)
+    for rows, forgotten in ((np.arange(60), []), (np.arange(10, 45), [*range(10), *range(45, 60)])):
+        if forgotten:
+            updates.forget(copy, forgotten)
+        expected = make_pipeline(FeatureScaler(out_of_range="clip"), MLkNN(3)).fit(wide[rows], Y[rows])
+        np.testing.assert_array_equal(copy.predict_proba(queries), expected.predict_proba(queries))
+        np.testing.assert_array_equal(copy[0].range_.low_, wide[rows].min(axis=0))
+        np.testing.assert_array_equal(copy[0].range_.high_, wide[rows].max(axis=0))
+
+
+def test_a_scaling_keeps_its_range():
+    """Added samples are moved to the end of the range like queries."""
+    model = make_pipeline(FeatureScaler("minmax", out_of_range="clip"), MLkNN(3)).fit(X[:40], Y[:40])
+    scaler = FeatureScaler("minmax", out_of_range="clip").fit(X[:40])
+    updates.partial_fit(model, 5 * X[40:], Y[40:])
+    updates.forget(model, np.arange(10))
+    rows = scaler.transform(np.concatenate([X[10:40], 5 * X[40:]]))
+    expected = MLkNN(3).fit(rows, Y[10:])
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(scaler.transform(X)))
 
 
 def test_a_search_of_parameters_is_its_best_model():

@@ -140,14 +140,15 @@ def test_missing_numbers_are_imputed(strategy, value):
     assert encoder.transform([[None]]) == value / 6
 
 
-def test_clip_and_scales():
-    """Queries beyond the range go to its end only if asked; other scales are scikit-learn's."""
+@pytest.mark.parametrize(("out_of_range", "value"), [("clip", 4.0), ("keep", 6.0), (0, 4.0), (0.25, 5.0), (2, 6.0)])
+def test_range_and_scales(out_of_range, value):
+    """Queries beyond the range go to its end, unless they are kept; scales are scikit-learn's."""
     X, query = [[0.0], [1.0], [2.0], [4.0]], [[6.0]]
-    assert MixedFeaturesEncoder().fit(X).transform(query) == 1.5
-    assert MixedFeaturesEncoder(clip=True).fit(X).transform(query) == 1.0
-    assert MixedFeaturesEncoder(scale="none").fit(X).transform(query) == 6.0
-    assert MixedFeaturesEncoder(scale="standard").fit(X).transform(query) == (6 - 1.75) / np.std([0, 1, 2, 4])
-    assert MixedFeaturesEncoder(scale="robust").fit(X).transform(query) == (6 - 1.5) / 1.75
+    scaled = {"minmax": value / 4, "none": value, "standard": (value - 1.75) / np.std([0, 1, 2, 4])}
+    for scale, expected in (scaled | {"robust": (value - 1.5) / 1.75}).items():
+        encoder = MixedFeaturesEncoder(scale=scale, out_of_range=out_of_range)
+        assert encoder.fit(X).transform(query) == expected
+        np.testing.assert_array_equal(encoder.transform(X), encoder.fit_transform(X))
 
 
 def test_weights_multiply_squared_distances():
@@ -266,7 +267,10 @@ def test_categories_of_numbers():
         ({"scale": "max"}, ValueError, "scale must be one of"),
         ({"missing_numbers": "zero"}, ValueError, "missing_numbers must be one of"),
         ({"missing_categories": "ignore"}, ValueError, "missing_categories must be one of"),
-        ({"clip": True, "scale": "none"}, ValueError, "clip must be False unless scale='minmax', got scale='none'"),
+        ({"out_of_range": "cut"}, ValueError, "out_of_range must be 'clip', 'keep' or a finite number of at least 0"),
+        ({"out_of_range": -1}, ValueError, "out_of_range must be 'clip', 'keep' or .*, got -1"),
+        ({"out_of_range": True}, ValueError, "out_of_range must be 'clip', 'keep' or .*, got True"),
+        ({"out_of_range": np.nan}, ValueError, "out_of_range must be 'clip', 'keep' or .*, got nan"),
         ({"sparse_output": "csr"}, TypeError, "sparse_output must be True or False"),
         ({"text_encoder": 3}, TypeError, "text_encoder must be a transformer of texts or a function, got 3"),
         ({"weights": {"words": 1}}, ValueError, "weights must be a mapping of some of"),

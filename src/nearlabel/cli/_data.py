@@ -103,6 +103,17 @@ def add_impute_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_range_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option for values outside the training range."""
+    parser.add_argument(
+        "--out-of-range",
+        choices=("clip", "keep"),
+        default="clip",
+        help="numbers and dates outside the training range, such as next month's: clip moves them to its nearest end,"
+        " keep compares them unchanged; words are never moved; default: clip",
+    )
+
+
 def add_test_data_option(parser: argparse.ArgumentParser, *, used: str) -> None:
     """Add the option; `used` describes the purpose of the test data."""
     parser.add_argument(

@@ -111,7 +111,7 @@ def _explained(model: _model.OpenModel, X: Any) -> nearlabel.lazy.Explanation:
     """Explain one row."""
     if not nearlabel.models.explains(model.model):
         raise ValueError(
-            f"MODEL must be a method by neighbours to be explained, got {type(model.model).__name__}."
+            f"MODEL must be a method by neighbours to be explained, got {type(_model.last_step(model.model)).__name__}."
             " Hint: nearlabel fit --method mlknn."
         )
     return nearlabel.models.explain(model.model, X, label_names=model.label_names)[0]

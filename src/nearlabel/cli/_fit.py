@@ -91,6 +91,7 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
         " there are columns of other kinds",
     )
     _data.add_impute_option(parser)
+    _data.add_range_option(parser)
     _data.add_groups_option(parser)
     _data.add_test_data_option(parser, used="to evaluate the model on")
     parser.add_argument(
@@ -209,7 +210,9 @@ def _named(arguments: argparse.Namespace) -> nearlabel.experiments.Candidate:
     scale = arguments.scale or _data.usual_scale(arguments)
     k = None if arguments.k == AUTO else arguments.k
     search = arguments.search or nearlabel.experiments.usual_search(scale)
-    named = nearlabel.experiments.Candidate(method, k, scale, search, impute=_data.imputation(arguments))
+    named = nearlabel.experiments.Candidate(
+        method, k, scale, search, impute=_data.imputation(arguments), out_of_range=arguments.out_of_range
+    )
     has_neighbors = nearlabel.experiments.MethodSpec.of(method).has_neighbors
     if arguments.updatable:
         _training.check_updatable(method)
@@ -240,6 +243,7 @@ def _choice(arguments: argparse.Namespace) -> nearlabel.experiments.NeighborsCho
         impute=_data.imputation(arguments),
         time_limit=arguments.time_limit,
         updatable=arguments.updatable,
+        out_of_range=arguments.out_of_range,
     )
 
 
@@ -279,6 +283,7 @@ def _tuning(arguments: argparse.Namespace, candidate: nearlabel.experiments.Cand
         metric=arguments.metric,
         cv=_arguments.LOO if arguments.validate == NONE else arguments.validate,
         impute=candidate.impute,
+        out_of_range=candidate.out_of_range,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -158,6 +159,73 @@ def _without_imputed(model: Any, X: Any) -> Any:
     if encoder is not None:
         imputes = encoder.missing_numbers != "distance"
     return without_missing(numbers_of(X)) if imputes else X
+
+
+# Values outside the training range, such as dates of next month: predict and update report how many rows have them.
+
+_MOST_COLUMNS = 5  # that are named
+_WIDTH = 80 - len("nearlabel: ")  # of a note, in a usual terminal
+
+
+class OutsideRange:
+    """Counts the rows, and the columns, that have values outside the range of the model's training samples."""
+
+    def __init__(self, model: OpenModel, rows: str = "rows") -> None:
+        self._model, self._rows = model, rows
+        self._step: Any = None
+        self._n_rows = self._n_outside = 0
+        self._by_column: Any = 0
+
+    def see(self, X: Any) -> None:
+        """Count some rows; none if no step of the model knows a range of its columns."""
+        outside = self._outside(X)
+        self._n_rows += X.shape[0]
+        if outside is not None:
+            self._n_outside += int(outside.any(axis=1).sum())
+            self._by_column = self._by_column + outside.sum(axis=0)
+
+    def notes(self) -> Iterator[str]:
+        """Yield a few short lines if there are such rows, unless the command is quiet."""
+        if not self._n_outside or _console.is_quiet():
+            return
+        has = "has a value" if self._n_outside == 1 else "have values"
+        yield f"{self._n_outside:,} of {self._n_rows:,} {self._rows} {has} outside the training range."
+        yield from textwrap.wrap(f"{self._fate}: {self._columns}.", _WIDTH, break_long_words=False)
+        if self._step.out_of_range == "keep":
+            yield "Such rows may be far from all others. Hint: fit --out-of-range clip."
+
+    @property
+    def _fate(self) -> str:
+        of_step = self._step.out_of_range
+        if of_step == "keep":
+            return "Kept unchanged"
+        return "Moved to its end" if of_step in ("clip", 0) else f"Moved to at most {of_step:g} ranges from its end"
+
+    @property
+    def _columns(self) -> str:
+        """Return the names of the columns with the most such values, and how many there are."""
+        order = [int(column) for column in (-self._by_column).argsort(kind="stable") if self._by_column[column]]
+        named = [f"{self._model.feature_names[at]} ({self._by_column[at]:,})" for at in order[:_MOST_COLUMNS]]
+        n_more = len(order) - len(named)
+        return ", ".join(named) + (f" and {n_more:,} more column{'s' * (n_more > 1)}" if n_more else "")
+
+    def _outside(self, X: Any) -> Any:
+        from sklearn.impute import SimpleImputer
+
+        for step in _all_steps(getattr(self._model.model, "best_estimator_", self._model.model)):
+            if hasattr(step, "is_out_of_range"):
+                self._step = step
+                return None if getattr(step, "range_", step) is None else step.is_out_of_range(X)
+            if not isinstance(step, SimpleImputer):  # its columns may be others
+                return None
+            X = step.transform(X)
+        return None
+
+
+def _all_steps(model: Any) -> Iterator[Any]:
+    """Yield the steps of a pipeline, and those of pipelines in it."""
+    for step in _data.steps_of(model):
+        yield from _all_steps(step) if hasattr(step, "steps") else (step,)
 
 
 # A guarantee for new samples: fit holds out samples for calibration, and predict prints the guarantee.

@@ -128,7 +128,8 @@ def main(arguments: argparse.Namespace) -> None:
     control = _model.risk_control_of(model.model)
     with_scores = truth is not None or arguments.scores.which != "none" or control is not None
     method = _method_of_scores(model.model, control) if with_scores else None
-    answers = _answers(model, arguments.data, blocks, method, abstain=arguments.abstain)
+    outside = _model.OutsideRange(model)
+    answers = _answers(model, arguments.data, blocks, method, abstain=arguments.abstain, outside=outside)
     judged: list[_Answer] = []
     told = _Told(model.card.guarantee, control)
     with _output(arguments, layout) as write:
@@ -137,7 +138,7 @@ def main(arguments: argparse.Namespace) -> None:
             told.see(answer)
             if truth is not None:
                 judged.append(answer)
-    _console.print_notes(told.notes())
+    _console.print_notes([*told.notes(), *outside.notes()])
     if truth is not None:
         answered = ~np.concatenate([answer.abstained for answer in judged])
         labels = np.vstack([as_dense(answer.labels) for answer in judged])[answered]
@@ -196,6 +197,7 @@ def _answers(
     method: str | None,
     *,
     abstain: float | None,
+    outside: _model.OutsideRange,
 ) -> Iterator[_Answer]:
     import numpy as np
 
@@ -212,6 +214,7 @@ def _answers(
                 labels = asked.predict(X)
                 scores = None if method is None else label_scores(asked, X, len(model.label_names), method)
                 abstained = np.zeros(X.shape[0], bool) if detector is None else detector.predict(X) == -1
+                outside.see(X)
             yield _Answer(numbers if ids is None else ids.tolist(), _without(labels, abstained), scores, abstained)
             progress(round(_STEPS * share_done), _STEPS)
 

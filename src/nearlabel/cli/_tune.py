@@ -67,6 +67,7 @@ def _add_candidate_options(parser: argparse.ArgumentParser) -> None:
         f" {','.join(SCALES_OF_MIXED)} if there are columns of other kinds",
     )
     _data.add_impute_option(parser)
+    _data.add_range_option(parser)
     _data.add_groups_option(parser)
     _data.add_test_data_option(parser, used="to evaluate the best model on")
     parser.add_argument(
@@ -185,6 +186,7 @@ def _tuning(arguments: argparse.Namespace) -> nearlabel.experiments.Tuning:
         metric=arguments.metric,
         cv=arguments.cv,
         impute=_data.imputation(arguments),
+        out_of_range=arguments.out_of_range,
         sample_rows=_SAMPLE_ROWS,
         size_of=size_in_file,
         one_scaling=True,

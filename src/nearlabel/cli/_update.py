@@ -63,7 +63,7 @@ def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> nearlabel
     _console.print_notes([f"DATA has no column {name!r}, {blank}" for name in missing])
     _console.print_notes(_of_ids(opened.card, keep))
     with _console.progress_bar(f"rows of {data.name}"), _model.asking(opened, arguments.data, data.X, first=0):
-        notes = _of_steps_that_stay(opened.model, data.X)
+        notes = _of_steps_that_stay(opened, data.X)
         card = nearlabel.persistence.update_model(
             arguments.model,
             data.X,
@@ -92,21 +92,12 @@ def _of_ids(card: nearlabel.persistence.ModelCard, keep: Mapping[str, Sequence[s
     return [f"{rows} no {card.id_column!r}: if the model already has such a row, it is added again."]
 
 
-def _of_steps_that_stay(model: Any, X: Any) -> list[str]:
-    """Return a note that steps before the method are not fitted again, and how many samples exceed the known ranges."""
-    from scipy import sparse
-    from sklearn.pipeline import Pipeline
-
-    if not isinstance(model, Pipeline) or len(model) == 1:
+def _of_steps_that_stay(opened: _model.OpenModel, X: Any) -> list[str]:
+    """Return notes on steps before the method that are not fitted again, and on samples outside the known ranges."""
+    steps = [step for step in _data.steps_of(opened.model)[:-1] if not getattr(step, "follows_samples", False)]
+    if not steps:  # a range without a scaling grows with the samples
         return []
-    lazy, new = nearlabel.models.parts_with_samples(model)[1], model[:-1].transform(X)
-    search = getattr(lazy, "search_", None)
-    if search is None:  # of ML-MLM, which scales the rows itself
-        known, new = lazy._rows, lazy._scaled(new)
-    else:
-        known = search.take(range(search.n_samples_fit_))
-    told = f"Steps before the method are not fitted again: {', '.join(type(step).__name__ for step in model[:-1])}."
-    if sparse.issparse(known) or sparse.issparse(new):
-        return [told]
-    beyond = ((new < known.min(axis=0)) | (new > known.max(axis=0))).any(axis=1)
-    return [f"{told} {beyond.sum()} of {len(beyond)} added samples have a value outside the range of all others."]
+    outside = _model.OutsideRange(opened, "added samples")
+    outside.see(X)
+    told = f"Steps before the method are not fitted again: {', '.join(type(step).__name__ for step in steps)}."
+    return [told, *outside.notes()]

@@ -37,6 +37,7 @@ _OBJECTS = {
     "preprocessing._mixed_features": ("MixedFeaturesEncoder", "RangeScaler"),
     "preprocessing._resampled_classifier": ("ResampledClassifier",),
     "preprocessing._stem_analyzer": ("StemAnalyzer",),
+    "preprocessing._training_range": ("TrainingRange",),
     "rivals._boosting": ("_Table",),
     "rivals._bp_mll": ("InputScale", "RankingNetwork"),
     "rivals._homer": ("Node",),

@@ -12,6 +12,11 @@ from nearlabel.preprocessing._resampled_classifier import ResampledClassifier
 from nearlabel.preprocessing._sampler import Resampled, Sampler
 from nearlabel.preprocessing._space_partitioning import MRSP1, MRSP2, MRSP3, MChen
 from nearlabel.preprocessing._stem_analyzer import StemAnalyzer
+from nearlabel.preprocessing._training_range import CLIP as CLIP  # for other rooms
+from nearlabel.preprocessing._training_range import KEEP as KEEP
+from nearlabel.preprocessing._training_range import OutOfRange as OutOfRange
+from nearlabel.preprocessing._training_range import check_out_of_range as check_out_of_range
+from nearlabel.preprocessing._training_range import has_range as has_range
 
 __all__ = [
     "MLSMOTE", "MRHC", "MRSP1", "MRSP2", "MRSP3", "SCALES", "FeatureScaler", "InformationGainSelector", "MChen",

@@ -54,14 +54,18 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def transform(self, X: MatrixLike) -> Any:
         """Read rows."""
+        return self.read(columns_of(X))
+
+    def read(self, columns: Sequence[Any]) -> Any:
+        """Read columns of any container, one for each name."""
         read, expected = _READERS[self.kind]
-        columns = []
-        for name, column in zip(self.names, columns_of(X), strict=True):
+        values = []
+        for name, column in zip(self.names, columns, strict=True):
             try:
-                columns.append(read(as_array(column)))
+                values.append(read(as_array(column)))
             except (TypeError, ValueError) as error:
                 raise ValueError(f"X must have {expected} in column {name}: {error}") from error
-        return columns[0].tolist() if self.kind == "text" else np.column_stack(columns)
+        return values[0].tolist() if self.kind == "text" else np.column_stack(values)
 
 
 def _lack_all(kind: str, column: Any) -> bool:

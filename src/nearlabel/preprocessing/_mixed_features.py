@@ -20,15 +20,17 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearlabel.preprocessing._columns import ColumnReader, OverlapEncoder, TextEncoder
+from nearlabel.preprocessing._training_range import CLIP, KEEP, OutOfRange, TrainingRange, check_out_of_range
 from nearlabel.utils.containers import columns_of, is_frame, kind_of
 from nearlabel.utils.messages import shortened
-from nearlabel.utils.types import AnyArray, FloatArray, Matrix, MatrixLike
+from nearlabel.utils.types import AnyArray, BoolArray, FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_flag
 
 _SCALES = {"minmax", "standard", "robust", "none"}
 _MISSING_NUMBERS = {"median", "mean", "most_frequent", "distance"}
 _MISSING_CATEGORIES = {"different", "category"}
 _KINDS = {"numbers": "number", "dates": "date", "categories": "category", "text": "text"}  # of columns, by group
+_RANGE = "range"  # the step that knows the range
 _LONGEST_HINT = 200
 _FEW_ROWS = 20  # this few rows may well differ in each category
 _SPARSE_BELOW = {True: 1.0, False: 0.0, "auto": 0.3}  # share of non-zeros; as scikit-learn's ColumnTransformer
@@ -60,9 +62,11 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         column raise an error.
     scale : {"minmax", "standard", "robust", "none"}, default="minmax"
         The divisor of numbers and dates: their range, standard deviation, interquartile range, or none.
-    clip : bool, default=False
-        Whether numbers beyond the training range are moved to its end, so that none differs by more than 1; only with
-        ``scale="minmax"``.
+    out_of_range : {"clip", "keep"} or float, default="clip"
+        What happens to numbers and dates outside the range of the training samples: "clip": they are moved to its
+        nearest end, so that with ``scale="minmax"`` none differs by more than 1; "keep": nothing, as in HEOM; a number
+        c: they are moved to the end of a range that is wider by c times its width on each side. Missing ones stay
+        missing.
     missing_numbers : {"median", "mean", "most_frequent", "distance"}, default="median"
         Replacement of a missing number or date, or "distance": it stays NaN for a search that accepts it, such as
         ``ExactNeighbors("heom")``, in which it is at distance 1 from all values.
@@ -121,10 +125,14 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
     [0.0, 0.0625, 1.015625, 2.0]
     >>> encoder.groups_
     {'numbers': [0], 'categories': [1]}
+    >>> encoder.is_out_of_range(np.array([[70, "red"]], dtype=object)).tolist()  # 70 becomes 60
+    [[True, False]]
     >>> model = make_pipeline(MixedFeaturesEncoder(), BRkNN(1)).fit(X, [[1, 0], [0, 1], [1, 0], [0, 1]])
     >>> model.predict(np.array([[21, "green"]], dtype=object))
     array([[1, 0]])
     """
+
+    out_of_range: OutOfRange = KEEP  # of encoders that were saved before there were ranges
 
     def __init__(
         self,
@@ -133,7 +141,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         text: Any = (),
         dates: Any = (),
         scale: str = "minmax",
-        clip: bool = False,
+        out_of_range: OutOfRange = CLIP,
         missing_numbers: str = "median",
         missing_categories: str = "different",
         text_encoder: Any = None,
@@ -145,7 +153,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         self.text = text
         self.dates = dates
         self.scale = scale
-        self.clip = clip
+        self.out_of_range = out_of_range
         self.missing_numbers = missing_numbers
         self.missing_categories = missing_categories
         self.text_encoder = text_encoder
@@ -234,6 +242,33 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         with config_context(transform_output="default"):
             return self._as_wanted(self.transformer_.transform(self._table(X, reset=False)))
 
+    def is_out_of_range(self, X: MatrixLike) -> BoolArray:
+        """Return which numbers and dates are outside the range of the training samples.
+
+        Parameters
+        ----------
+        X : array-like, data frame or Arrow table of shape (n_queries, n_columns)
+            Samples with the columns of the training samples.
+
+        Returns
+        -------
+        outside : ndarray of bool of shape (n_queries, n_columns)
+            The sum over the rows counts them by column. False for missing values, categories and texts.
+
+        Raises
+        ------
+        ValueError
+            If the columns are others, or have values of another kind.
+        """
+        check_is_fitted(self)
+        columns = columns_of(self._table(X, reset=False))
+        outside = np.zeros((len(columns[0]), len(columns)), dtype=bool)
+        for group in {"numbers", "dates"} & set(self.groups_):
+            steps, places = self.transformer_.named_transformers_[group].named_steps, self.groups_[group]
+            if _RANGE in steps:  # not if it was saved before there were ranges
+                outside[:, places] = steps[_RANGE].is_outside(steps["read"].read([columns[at] for at in places]))
+        return outside
+
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the encoded columns.
 
@@ -258,11 +293,9 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         check_choice("scale", self.scale, _SCALES)
         check_choice("missing_numbers", self.missing_numbers, _MISSING_NUMBERS)
         check_choice("missing_categories", self.missing_categories, _MISSING_CATEGORIES)
-        check_flag("clip", self.clip)
+        check_out_of_range(self.out_of_range)
         if self.sparse_output != "auto":
             check_flag("sparse_output", self.sparse_output)
-        if self.clip and self.scale != "minmax":
-            raise ValueError(f"clip must be False unless scale='minmax', got scale={self.scale!r}.")
         encoder = self.text_encoder
         if encoder is not None and not callable(encoder) and not hasattr(encoder, "transform"):
             raise TypeError(f"text_encoder must be a transformer of texts or a function, got {encoder!r}.")
@@ -362,8 +395,9 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
             encoder = TfidfVectorizer() if self.text_encoder is None else self.text_encoder
             return Pipeline([read, ("encode", TextEncoder(encoder))])
         impute = "passthrough" if self.missing_numbers == "distance" else SimpleImputer(strategy=self.missing_numbers)
-        scalers = {"minmax": RangeScaler(clip=self.clip), "standard": StandardScaler(), "robust": RobustScaler()}
-        return Pipeline([read, ("impute", impute), ("scale", scalers.get(self.scale, "passthrough"))])
+        scalers = {"minmax": RangeScaler(), "standard": StandardScaler(), "robust": RobustScaler()}
+        bound = (_RANGE, TrainingRange(self.out_of_range))
+        return Pipeline([read, bound, ("impute", impute), ("scale", scalers.get(self.scale, "passthrough"))])
 
     def _text_name(self, place: int) -> str:
         names = self._names()
@@ -411,4 +445,4 @@ class RangeScaler(MinMaxScaler):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
         scaled: FloatArray = (X - self.data_min_) / np.where(self.data_range_ > 0, self.data_range_, np.inf)
-        return np.clip(scaled, 0.0, 1.0) if self.clip else scaled
+        return scaled

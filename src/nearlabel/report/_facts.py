@@ -373,7 +373,7 @@ def examination_of_run(problem: Problem, plans: Sequence[Mapping[str, Any]], *, 
     data, test = problem if isinstance(problem, tuple) else (problem, None)
     settings = {(plan.get("scale", "none"), plan.get("impute")) for plan in plans}
     scale, impute = settings.pop() if len(settings) == 1 else ("none", None)
-    preparation = make_preparation(data, impute=impute, scale=scale)
+    preparation = make_preparation(data, impute=impute, scale=scale, out_of_range="keep")
     prepare = None if preparation is None else preparation.fit(data.X).transform
     search = make_search(usual_search(scale)) if by_neighbors else None
     return {"training": test is not None, **examination(data, prepare, search, test=test)}

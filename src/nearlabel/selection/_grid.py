@@ -16,6 +16,7 @@ from nearlabel.lazy import MLMLM, NeighborsSweep
 from nearlabel.models import out_of_sample
 from nearlabel.models.decision import cut
 from nearlabel.models.out_of_sample import largest_group, of_groups, rows_of, splitter_of
+from nearlabel.preprocessing import CLIP, OutOfRange
 from nearlabel.rivals.clustering_trees import ClusteringTrees
 from nearlabel.selection.candidates import EXACT, Candidate, Line
 from nearlabel.selection.data import Columns, groups_of_copies, have_copies, in_small_groups, preparation, prepared_by
@@ -80,6 +81,7 @@ class Grid:
     searches: dict[str, Any]
     cv: str | int
     impute: str | None
+    out_of_range: OutOfRange = CLIP
 
     @cached_property
     def specs(self) -> dict[str, MethodSpec]:
@@ -98,6 +100,7 @@ class Grid:
             method_object=None if of_method == method else of_method,
             search_object=None if of_search == search else of_search,
             impute=self.impute,
+            out_of_range=self.out_of_range,
         )
 
     def fittings(self, samples: Samples) -> list[Fitting]:
@@ -120,7 +123,7 @@ class Grid:
         data, Y, parts, copies = samples
         n_more = 0 if copies is None else largest_group(in_small_groups(copies)[0]) - 1
         largest = max(self.n_neighbors) if isinstance(self.n_neighbors, tuple) else self.n_neighbors
-        steps = preparation(Columns.of(data), self.impute, scale)
+        steps = preparation(Columns.of(data), self.impute, scale, self.out_of_range)
         left_out = LeaveOneOut(data.X, Y, steps, largest + n_more, data.groups)
         # Only calibration leaves groups out inside a fold, which needs more neighbours.
         groups = data.groups if any(spec.calibration for spec in self.specs.values()) else None

@@ -99,7 +99,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         How features are transformed: names that `nearlabel.preprocessing.FeatureScaler` knows, or unfitted transformers
         (None: nothing), such as a pipeline with a feature selection. "auto": minmax and standard; for words (no value
         below 0, three in four 0) minmax and tfidf. Columns of several kinds go through `MixedFeaturesEncoder`; missing
-        numbers become the median.
+        numbers become the median. Numbers outside the training range are moved to its nearest end, except words;
+        ``{"minmax": FeatureScaler("minmax")}`` keeps them.
     metrics : "auto" or sequence of str, default="auto"
         Distances, as in `ExactNeighbors`. "auto": euclidean; for words cosine too; for other features manhattan too if
         n_samples² · n_features is at most 4e9. A scale that "auto" names is tried with the metrics that often win with
@@ -224,7 +225,6 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         self
-            The fitted classifier.
 
         Raises
         ------

@@ -29,7 +29,7 @@ from nearlabel.models.out_of_sample import (
 )
 from nearlabel.models.selector import Criterion
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
+from nearlabel.preprocessing import CLIP, FeatureScaler, MixedFeaturesEncoder, has_range
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.thresholds.best_value import BestThresholds
 from nearlabel.utils.containers import are_words, columns_of, is_frame, kind_of
@@ -440,10 +440,10 @@ def is_mixed(X: MatrixLike) -> bool:
 def _preparation(X: MatrixLike, scale: str) -> Any:
     if is_mixed(X):
         return MixedFeaturesEncoder(scale=scale)
-    scaler = FeatureScaler(scale)
+    scaler = FeatureScaler(scale, out_of_range=CLIP)
     if _has_missing(X):
         return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), scaler)
-    return None if scale == "none" else scaler
+    return scaler if scale != "none" or has_range(X) else None
 
 
 def _has_missing(X: MatrixLike) -> bool:

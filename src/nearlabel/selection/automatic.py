@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from nearlabel.datasets import Dataset
 from nearlabel.models.out_of_sample import largest_group
 from nearlabel.models.refits import NO, way_to_update
-from nearlabel.preprocessing import SCALES
+from nearlabel.preprocessing import CLIP, SCALES, OutOfRange, check_out_of_range
 from nearlabel.selection import NeighborsClassifierCV
 from nearlabel.selection._neighbors_classifier_cv import NUMBERS  # methods that it tries
 from nearlabel.selection._trials import spaces_of  # scalings that NeighborsClassifierCV tries
@@ -80,6 +80,9 @@ class NeighborsChoice:
         Time limit in seconds, as in `NeighborsClassifierCV`. None: no limit.
     updatable : bool, default=False
         Whether to try only methods whose models can be updated (`nearlabel.models.way_to_update`).
+    out_of_range : {"clip", "keep"} or float, default="clip"
+        What happens to numbers and dates outside the range of the training samples, as in `Candidate`. The choice does
+        not depend on it: it is made on training samples.
 
     Raises
     ------
@@ -103,6 +106,7 @@ class NeighborsChoice:
     impute: str | None = None
     time_limit: float | None = None
     updatable: bool = False
+    out_of_range: OutOfRange = CLIP
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metric", read_metric(None, self.metric))
@@ -114,6 +118,7 @@ class NeighborsChoice:
         if not isinstance(self._strategy, ThresholdStrategy):
             raise ValueError(f"thresholds must be tuned, by one of {', '.join(THRESHOLDS)}, got {self.thresholds}.")
         check_impute(self.impute)
+        check_out_of_range(self.out_of_range)
 
     def run(self, data: Any) -> ChosenNeighbors:
         """Select the best candidate.
@@ -172,6 +177,7 @@ class NeighborsChoice:
             metric=self.metric,
             impute=self.impute,
             time_limit=self.time_limit,
+            out_of_range=self.out_of_range,
         )
         tuned = tuning.run(data)
         crossfit_score = tuned.scores.get(tuned.metric, nan)
@@ -229,6 +235,7 @@ class NeighborsChoice:
             None if n_neighbors is None else _search_by(metric),
             method_object=MethodSpec(spec, thresholds=self._strategy),
             impute=self.impute,
+            out_of_range=self.out_of_range,
         )
 
 

@@ -18,6 +18,7 @@ from nearlabel.datasets import Dataset
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.files.check_sums import with_sum, without_sum
 from nearlabel.files.untrusted import open_npz
+from nearlabel.preprocessing import CLIP, OutOfRange
 from nearlabel.selection.data import Columns, as_dataset, check_matrices, preparation
 from nearlabel.selection.methods import MethodSpec, check_takes_unknown
 from nearlabel.selection.specs import make_search
@@ -278,6 +279,10 @@ class Candidate:
         The search itself, if its name is not a specification.
     impute : {None, "mean", "median", "most_frequent"}, default=None
         What takes the place of missing features, as in `Plan`.
+    out_of_range : {"clip", "keep"} or float, default="clip"
+        What happens to numbers and dates outside the range of the training samples: "clip": they are moved to its
+        nearest end; "keep": nothing, as in `Plan`; a number c: they are moved to the end of a range that is wider by c
+        times its width on each side. Words are never moved.
     """
 
     method: str
@@ -287,6 +292,7 @@ class Candidate:
     method_object: Any = field(default=None, compare=False, repr=False)
     search_object: Any = field(default=None, compare=False, repr=False)
     impute: str | None = None
+    out_of_range: OutOfRange = CLIP
 
     def make(self, data: Dataset | None = None) -> Any:
         """Return the unfitted model: the method, after an imputer and a `FeatureScaler` if requested.
@@ -295,7 +301,8 @@ class Candidate:
         ----------
         data : Dataset, default=None
             Training data. If X contains cells of several kinds, a `MixedFeaturesEncoder` comes before the method and
-            imputes and scales numbers; categories are never scaled. None: all features are numbers.
+            imputes and scales numbers; categories are never scaled. If X is dense and has no words, a `FeatureScaler`
+            bounds features that are not scaled, too. None: all features are numbers, and not bounded without scaling.
 
         Returns
         -------
@@ -359,7 +366,7 @@ def _parts(candidate: Candidate, data: Dataset | None) -> tuple[MethodSpec, Any,
         search = make_search(candidate.search if candidate.search_object is None else candidate.search_object)
     spec = MethodSpec.of(candidate.method if candidate.method_object is None else candidate.method_object)
     columns = Columns((), ()) if data is None else Columns.of(data)
-    return spec, search, preparation(columns, candidate.impute, candidate.scale)
+    return spec, search, preparation(columns, candidate.impute, candidate.scale, candidate.out_of_range)
 
 
 def _fit_with_groups(model: Any, data: Dataset) -> Any:

@@ -17,7 +17,16 @@ from sklearn.utils import check_array
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from nearlabel.datasets import Dataset, catalogue, duplicate_groups, fetch_dataset, load_dataset, load_multidigits
-from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder, are_categories, check_scale
+from nearlabel.preprocessing import (
+    CLIP,
+    KEEP,
+    FeatureScaler,
+    MixedFeaturesEncoder,
+    OutOfRange,
+    are_categories,
+    check_scale,
+    has_range,
+)
 from nearlabel.utils.targets import PartialLabels, partial_labels_and_names
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import check_choice, first_not_finite, numbers_of, without_missing
@@ -137,19 +146,20 @@ def in_small_groups(groups: IntArray) -> tuple[IntArray, BoolArray]:
 
 
 class Columns(NamedTuple):
-    """The names and kinds of the columns of X; `hold_cells`: whether they must be encoded."""
+    """The names and kinds of the columns of X; `hold_cells`: whether they must be encoded; `have_range`: as numbers."""
 
     names: Sequence[str]
     kinds: Sequence[str]
     hold_cells: bool = False
+    have_range: bool = False
 
     @classmethod
     def of(cls, data: Dataset) -> Columns:
         """Return the columns of a data set."""
-        return cls(data.feature_names, data.feature_kinds, data.X.dtype.kind == "O")
+        return cls(data.feature_names, data.feature_kinds, data.X.dtype.kind == "O", has_range(data.X))
 
 
-def preparation(columns: Columns, impute: str | None, scale: str) -> list[Any]:
+def preparation(columns: Columns, impute: str | None, scale: str, out_of_range: OutOfRange) -> list[Any]:
     """Return the unfitted steps of a pipeline before the method.
 
     Parameters
@@ -160,11 +170,14 @@ def preparation(columns: Columns, impute: str | None, scale: str) -> list[Any]:
         Replacement of missing numbers and dates; None: they stay missing, so that the method raises an error.
     scale : {"none", "minmax", "standard", "tfidf"}
         Scaling of numbers and dates.
+    out_of_range : {"clip", "keep"} or float
+        What happens to numbers and dates outside the range of the training samples.
 
     Returns
     -------
     list of transformers
-        A `MixedFeaturesEncoder` if columns contain cells, otherwise an imputer and a `FeatureScaler` if requested.
+        A `MixedFeaturesEncoder` if columns contain cells; otherwise an imputer if requested, and a `FeatureScaler` if
+        features are scaled or have a range.
 
     Raises
     ------
@@ -173,14 +186,16 @@ def preparation(columns: Columns, impute: str | None, scale: str) -> list[Any]:
     """
     check_scale(scale, columns.kinds)
     if columns.hold_cells:
-        return [_encoder(columns, impute, scale)]
+        return [_encoder(columns, impute, scale, out_of_range)]
     steps: list[Any] = [] if impute is None else [make_imputer(impute)]
-    if scale != "none":
-        steps.append(FeatureScaler(scale, columns.kinds if "category" in columns.kinds else ()))
+    if scale != "none" or columns.have_range:  # with "keep" the step still counts the values outside
+        steps.append(FeatureScaler(scale, columns.kinds if "category" in columns.kinds else (), out_of_range))
     return steps
 
 
-def make_preparation(data: Dataset, *, impute: str | None = None, scale: str = "none") -> Pipeline | None:
+def make_preparation(
+    data: Dataset, *, impute: str | None = None, scale: str = "none", out_of_range: OutOfRange = CLIP
+) -> Pipeline | None:
     """Return the transformer that `Candidate.fit` applies to the features of a data set before the method.
 
     Parameters
@@ -191,12 +206,14 @@ def make_preparation(data: Dataset, *, impute: str | None = None, scale: str = "
         Replacement of missing numbers and dates.
     scale : {"none", "minmax", "standard", "tfidf"}, default="none"
         Scaling of numbers and dates; categories are not scaled.
+    out_of_range : {"clip", "keep"} or float, default="clip"
+        What happens to numbers and dates outside the range of the training samples, as in `Candidate`.
 
     Returns
     -------
     Pipeline or None
-        An unfitted `nearlabel.preprocessing.MixedFeaturesEncoder` if X contains cells, otherwise an imputer and a
-        `FeatureScaler` if requested. None: features are unchanged.
+        An unfitted `nearlabel.preprocessing.MixedFeaturesEncoder` if X contains cells; otherwise an imputer if
+        requested, and a `FeatureScaler` if features are scaled or have a range. None: features are unchanged.
 
     Raises
     ------
@@ -208,19 +225,21 @@ def make_preparation(data: Dataset, *, impute: str | None = None, scale: str = "
     >>> from nearlabel.datasets import load_multidigits
     >>> from nearlabel.experiments import make_preparation
     >>> make_preparation(load_multidigits(), scale="minmax")
-    Pipeline(steps=[('featurescaler', FeatureScaler(scale='minmax'))])
+    Pipeline(steps=[('featurescaler',
+                     FeatureScaler(out_of_range='clip', scale='minmax'))])
     """
-    steps = preparation(Columns.of(data), impute, scale)
+    steps = preparation(Columns.of(data), impute, scale, out_of_range)
     return make_pipeline(*steps) if steps else None
 
 
 def prepared(columns: Columns, impute: str | None, scale: str, training: Matrix, test: Matrix) -> list[Matrix]:
     """Return training and test samples prepared as by `preparation`, with the same parameters.
 
-    Numbers are rounded as by scikit-learn's scalers, so that records of plans stay bit-identical.
+    Numbers are rounded as by scikit-learn's scalers, and kept where they are outside the training range, so that
+    records of plans stay bit-identical.
     """
     if columns.hold_cells:
-        return prepared_by(preparation(columns, impute, scale), training, test)
+        return prepared_by(preparation(columns, impute, scale, KEEP), training, test)
     rows, test_rows = imputed(impute, training, test)
     return list(scale_features(scale, rows, test_rows, columns.kinds))
 
@@ -233,7 +252,7 @@ def prepared_by(steps: list[Any], training: Matrix, *others: Matrix) -> list[Mat
     return [sparse.csr_array(part) if sparse.issparse(part) else part for part in rows]
 
 
-def _encoder(columns: Columns, impute: str | None, scale: str) -> MixedFeaturesEncoder:
+def _encoder(columns: Columns, impute: str | None, scale: str, out_of_range: OutOfRange) -> MixedFeaturesEncoder:
     categories, texts, dates = (
         [place for place, of_column in enumerate(columns.kinds) if of_column == kind]
         for kind in ("category", "text", "date")
@@ -243,6 +262,7 @@ def _encoder(columns: Columns, impute: str | None, scale: str) -> MixedFeaturesE
         text=texts,
         dates=dates,
         scale=scale,
+        out_of_range=out_of_range,
         missing_numbers=impute or "distance",
         feature_names=columns.names,
     )

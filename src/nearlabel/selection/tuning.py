@@ -19,7 +19,7 @@ import numpy as np
 from nearlabel import __version__
 from nearlabel.datasets import Dataset
 from nearlabel.models.selector import Budget
-from nearlabel.preprocessing import SCALES
+from nearlabel.preprocessing import CLIP, SCALES, OutOfRange, check_out_of_range
 from nearlabel.selection._grid import LOO, Fitting, Grid, Samples, drawn
 from nearlabel.selection.candidates import EXACT, Attempt, Step, read_attempt, write_attempt
 from nearlabel.selection.data import as_dataset, check_impute, check_matrices, problem_digest
@@ -81,6 +81,9 @@ class Tuning:
     one_scaling : bool, default=False
         Whether methods around the same single-label classifier (not neighbour-based ones) are tried with one scaling
         only: the one that is best for the first of them.
+    out_of_range : {"clip", "keep"} or float, default="clip"
+        What happens to numbers and dates outside the range of the training samples, as in `Candidate`. With folds,
+        held-out samples may be outside.
 
     Raises
     ------
@@ -125,6 +128,7 @@ class Tuning:
     sample_rows: int | None = None
     size_of: SizeOf | None = None
     one_scaling: bool = False
+    out_of_range: OutOfRange = CLIP
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", by_name("methods", self.methods))
@@ -136,6 +140,7 @@ class Tuning:
         for scale in self.scales:
             check_choice("scale", scale, SCALES)
         check_impute(self.impute)
+        check_out_of_range(self.out_of_range)
         check_searches(self.searches)
         numbers = self.n_neighbors if isinstance(self.n_neighbors, tuple) else (self.n_neighbors,)
         for number in each_once("n_neighbors", numbers):
@@ -233,7 +238,7 @@ class Tuning:
 
     @cached_property
     def _grid(self) -> Grid:
-        return Grid(self.methods, self.n_neighbors, self.scales, self.searches, self.cv, self.impute)
+        return Grid(self.methods, self.n_neighbors, self.scales, self.searches, self.cv, self.impute, self.out_of_range)
 
     @property
     def _stages(self) -> Stages:
@@ -256,6 +261,7 @@ class Tuning:
             "scales": self.scales,
             "cv": self.cv,
             "impute": self.impute,
+            "out_of_range": self.out_of_range,
             "sample_rows": self.sample_rows,
             "one_scaling": self.one_scaling,
         }

@@ -102,9 +102,11 @@ def column_findings(table: Table) -> Iterator[Finding]:
     missing = dict(zip(names, columns.n_missing.tolist(), strict=True))
     missing |= {other.name: int(other.lacking.sum()) for other in table.compared if other.kind == DATE}
     impute = "Impute them: --impute median, or sklearn.impute.SimpleImputer. Or leave the columns or rows out."
-    yield from _unusable("missing_values", "missing value", missing, impute)
+    if any(missing.values()):
+        yield _unusable("missing_values", missing, table.missing_rows, impute)
     infinite = dict(zip(names, columns.n_infinite.tolist(), strict=True))
-    yield from _unusable("infinite_values", "infinite value", infinite, "Leave the columns or rows out.")
+    if any(infinite.values()):
+        yield _unusable("infinite_values", infinite, table.infinite_rows, "Leave the columns or rows out.")
     named = named_columns(X, columns, table.n_distinct)
     found = {kind: [names[column] for column in of_kind] for kind, of_kind in named.items()}
     yield from id_finding(found["numbers"], "severe", "number", "the rows")
@@ -128,12 +130,13 @@ def _many(n_used: int, n_rows: int) -> Iterator[Finding]:
         yield Finding("more_columns_than_rows", "warning", sentence, remedy, {"features": n_used, "rows": n_rows})
 
 
-def _unusable(kind: str, what: str, counts: Mapping[str, int], remedy: str) -> Iterator[Finding]:
-    total = sum(counts.values())
-    if total:
-        shown = _by_column(counts.items())
-        sentence = f"X has {counted(total, what)}, by column: {shown}. Most methods refuse them."
-        yield Finding(kind, "severe", sentence, remedy, {"values": total, "columns": shown})
+def _unusable(kind: str, counts: Mapping[str, int], rows: BoolArray, remedy: str) -> Finding:
+    total, n_rows, first, shown = sum(counts.values()), int(rows.sum()), int(rows.argmax()), _by_column(counts.items())
+    where = f"in row {first}" if n_rows == 1 else f"in {n_rows:,} rows, the first of which is row {first}"
+    what = counted(total, kind.replace("_", " ").removesuffix("s"))
+    sentence = f"X has {what} {where} (counted from 0), by column: {shown}. Most methods refuse them."
+    evidence = {"values": total, "columns": shown, "rows": n_rows, "first_row": first}
+    return Finding(kind, "severe", sentence, remedy, evidence)
 
 
 def _by_column(counts: Iterable[tuple[str, int]]) -> str:

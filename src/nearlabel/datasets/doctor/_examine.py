@@ -13,7 +13,7 @@ from sklearn.base import clone
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets.doctor._columns import column_findings, other_findings
 from nearlabel.datasets.doctor._finding import Examination, Finding, counted, listed, percent
-from nearlabel.datasets.doctor._tables import Table, common_finding, row_findings, row_keys, table_of
+from nearlabel.datasets.doctor._tables import Table, common_finding, row_findings, row_keys, rows_with, table_of
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.votes import LEAST_ROWS, MOST_OF_ALL, all_tied, occurrences, share_of_most_used, skewness
 from nearlabel.utils.containers import without_sparse_frame
@@ -117,7 +117,9 @@ def examine(
     if neighbors is not None or search is not False:
         if neighbors is None:
             rows, transformer = _searched(X.X if isinstance(X, Dataset) else X, table, transformer)
-            found, notes = _neighbors(rows, transformer, search, n_neighbors, max_rows, random_state)
+            chosen, notes = _drawn(rows.shape[0], max_rows, random_state)
+            found, more = _neighbors(rows, chosen, table, transformer, search, n_neighbors)
+            notes += more
         else:
             found = _given(neighbors, table.X.shape[0])
         if found is not None:
@@ -173,8 +175,8 @@ def _of_rows(table: Table, Y: PartialLabels | None, X_test: Any) -> Iterator[Fin
         yield from common_finding(table, of_test)
 
 
-def _given(neighbors: Any, n_rows: int) -> tuple[FloatArray, IntArray, int]:
-    """Return distances and indices that were found before, and the number of rows they are of."""
+def _given(neighbors: Any, n_rows: int) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return distances and indices that were found before, and the numbers of the rows they are of."""
     found = neighbors.kneighbors() if hasattr(neighbors, "kneighbors") else neighbors
     distances, indices = map(np.asarray, found)
     if distances.ndim != 2 or distances.shape != indices.shape or len(indices) != n_rows or not distances.size:
@@ -182,7 +184,7 @@ def _given(neighbors: Any, n_rows: int) -> tuple[FloatArray, IntArray, int]:
             f"neighbors must be distances and indices of shape ({n_rows}, n_neighbors), got shapes"
             f" {distances.shape} and {indices.shape}."
         )
-    return distances, indices, n_rows
+    return distances, indices, np.arange(n_rows)
 
 
 def _searched(X: Any, table: Table, transformer: Any) -> tuple[Any, Any]:
@@ -192,29 +194,53 @@ def _searched(X: Any, table: Table, transformer: Any) -> tuple[Any, Any]:
     return (table.cells(), table.encoder()) if table.compared else (table.X, None)
 
 
+def _drawn(n_rows: int, max_rows: int, random_state: int) -> tuple[IntArray, list[str]]:
+    """Return the numbers of the rows whose neighbours are searched, and a note if they are a random sample."""
+    if n_rows <= max_rows:
+        return np.arange(n_rows), []
+    chosen = np.sort(np.random.default_rng(random_state).choice(n_rows, max_rows, replace=False))
+    return chosen, [f"Neighbours are those among {max_rows:,} of the {n_rows:,} rows, drawn at random."]
+
+
 def _neighbors(
-    rows: Any, transformer: Any, search: Any, n_neighbors: int, max_rows: int, random_state: int
-) -> tuple[tuple[FloatArray, IntArray, int] | None, list[str]]:
-    """Return distances, indices and the number of their rows, or None; and notes on parts that were not searched."""
-    n_rows = rows.shape[0]
-    if n_rows < 2 or not rows.shape[1]:
+    rows: Any, chosen: IntArray, table: Table, transformer: Any, search: Any, n_neighbors: int
+) -> tuple[tuple[FloatArray, IntArray, IntArray] | None, list[str]]:
+    """Return distances, indices and the numbers of their rows, or None; and notes on rows that were not searched."""
+    if len(chosen) < 2 or not rows.shape[1]:
         return None, ["Neighbours were not searched: there are none."]
     notes = []
-    if n_rows > max_rows:
-        chosen = np.sort(np.random.default_rng(random_state).choice(n_rows, max_rows, replace=False))
-        rows = rows.iloc[chosen] if hasattr(rows, "iloc") else rows[chosen]
-        notes = [f"Neighbours are those among {max_rows:,} of the {n_rows:,} rows, drawn at random."]
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Column .* categories in")  # which is a finding here
-            X = rows if transformer is None else clone(transformer).fit_transform(rows)
+        X, known = _transformed(rows, chosen, table, transformer)
     except ValueError as error:  # a method would reject the rows, too
         return None, [f"Neighbours were not searched: {str(error).splitlines()[0]}"]
-    if not np.isfinite(X.data if sparse.issparse(X) else X).all():
+    finite = ~rows_with(lambda values: ~np.isfinite(values), X)
+    X, known = (X, known) if finite.all() else (X[finite], known[finite])
+    if len(known) < len(chosen):
+        notes = [f"Neighbours are those among the {len(known):,} rows without missing or infinite values."]
+    if len(known) < 2:
         return None, ["Neighbours were not searched: rows have missing or infinite values."]
     fitted = (ExactNeighbors() if search is True else clone(search, safe=False)).fit(X)
     distances, indices = fitted.kneighbors(None, min(n_neighbors, X.shape[0] - 1))
-    return (distances, indices, X.shape[0]), notes
+    return (distances, indices, known), notes
+
+
+def _transformed(rows: Any, chosen: IntArray, table: Table, transformer: Any) -> tuple[Matrix, IntArray]:
+    """Return the chosen rows as a transformer gives them, or those that are complete if it refuses others."""
+    if len(chosen) < rows.shape[0]:
+        rows = rows.iloc[chosen] if hasattr(rows, "iloc") else rows[chosen]
+    if transformer is None:
+        return rows, chosen
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Column .* categories in")  # which is a finding here
+        try:
+            return clone(transformer).fit_transform(rows), chosen
+        except ValueError:
+            complete = ~(table.missing_rows | table.infinite_rows)[chosen]
+            if complete.all() or complete.sum() < 2:
+                raise
+        kept = np.flatnonzero(complete)
+        rows = rows.iloc[kept] if hasattr(rows, "iloc") else rows[kept]
+        return clone(transformer).fit_transform(rows), chosen[complete]
 
 
 # Findings in the neighbours of the rows: hubs, near duplicates, distances that do not distinguish rows.
@@ -225,9 +251,12 @@ NEARLY_EQUAL = 1e-3  # of the median distance to the nearest row
 FEW_NEAR = 0.005  # of the rows: in one dimension a thousandth is as near by chance
 
 
-def neighbor_findings(distances: FloatArray, indices: IntArray, n_rows: int) -> Iterator[Finding]:
-    """Yield the findings in the lists (n_lists, n_neighbors) of rows, nearest first, each without itself."""
-    yield from _hubs(indices, n_rows)
+def neighbor_findings(distances: FloatArray, indices: IntArray, rows: IntArray) -> Iterator[Finding]:
+    """Yield the findings in the lists (n_lists, n_neighbors) of rows, nearest first, each without itself.
+
+    `rows` are the numbers of the rows in X, for evidence.
+    """
+    yield from _hubs(indices, rows)
     yield from _near_duplicates(distances[:, 0])
     alike = all_tied(distances) & (distances[:, 0] > 0)
     if distances.shape[1] > 1 and alike.mean() > MOST_OF_ALL:
@@ -240,7 +269,8 @@ def neighbor_findings(distances: FloatArray, indices: IntArray, n_rows: int) -> 
         yield Finding("equal_distances", "severe", sentence, remedy, evidence)
 
 
-def _hubs(indices: IntArray, n_rows: int) -> Iterator[Finding]:
+def _hubs(indices: IntArray, rows: IntArray) -> Iterator[Finding]:
+    n_rows = len(rows)
     occurs = occurrences(indices, n_rows)
     n_top, share, skewed = -(-n_rows // 100), share_of_most_used(occurs), skewness(occurs)
     never = float((occurs == 0).mean())
@@ -255,7 +285,7 @@ def _hubs(indices: IntArray, n_rows: int) -> Iterator[Finding]:
     )
     remedy = "Try --scale minmax, the cosine (--search exact:metric=cosine), and fewer features."
     evidence = {"share": share, "skewness": skewed, "never_share": never, "n_neighbors": indices.shape[1]}
-    yield Finding("hubs", severity, sentence, remedy, evidence | {"first_row": int(occurs.argmax())})
+    yield Finding("hubs", severity, sentence, remedy, evidence | {"first_row": int(rows[occurs.argmax()])})
 
 
 def _near_duplicates(nearest: FloatArray) -> Iterator[Finding]:

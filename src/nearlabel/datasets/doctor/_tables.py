@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from itertools import pairwise
@@ -113,6 +113,17 @@ class Table:
         return row_keys(self.keyed)
 
     @cached_property
+    def missing_rows(self) -> BoolArray:
+        """Which rows have a missing number or date, which most methods refuse."""
+        dates = [other.lacking for other in self.compared if other.kind == DATE]
+        return np.asarray(np.logical_or.reduce([rows_with(np.isnan, self.X), *dates]))
+
+    @cached_property
+    def infinite_rows(self) -> BoolArray:
+        """Which rows have an infinite number."""
+        return rows_with(np.isinf, self.X)
+
+    @cached_property
     def n_distinct(self) -> int:
         """How many rows identifiers distinguish: distinct ones.
 
@@ -138,6 +149,15 @@ class Table:
         return MixedFeaturesEncoder(
             categorical=places[CATEGORY], text=places[TEXT], dates=places[DATE], feature_names=names
         )
+
+
+def rows_with(test: Callable[[AnyArray], BoolArray], X: Matrix) -> BoolArray:
+    """Return which rows have a value that passes a test, which 0 does not."""
+    if sparse.issparse(X):
+        bad = np.searchsorted(X.indptr, np.flatnonzero(test(X.data)), side="right") - 1
+        return np.isin(np.arange(X.shape[0]), bad)
+    blocks = row_blocks(X.shape[0], max(8 * X.shape[1], 1), _BLOCK_BYTES)
+    return np.concatenate([test(X[block]).any(axis=1) for block in blocks])
 
 
 def table_of(
