@@ -254,8 +254,9 @@ def _in_one_line(value: object) -> str:
 
 
 def _thresholds(model: Any) -> tuple[float, ...] | None:
-    """Return the thresholds of a model, or of the last step of a pipeline."""
-    thresholds = getattr(_last_step(model), "thresholds_", None)
+    """Return the thresholds of a model, or of the last step of a pipeline, on the scale of its probabilities."""
+    last = _last_step(model)
+    thresholds = getattr(last, "mapped_thresholds_", getattr(last, "thresholds_", None))
     return None if thresholds is None else tuple(np.asarray(thresholds, dtype=np.float64).ravel().tolist())
 
 

@@ -26,7 +26,7 @@ from nearlabel.selection._trials import MethodInSpace, Space, Trials, fresh, is_
 from nearlabel.thresholds import FixedThresholdsClassifier, ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
 from nearlabel.utils.estimators import score
 from nearlabel.utils.tags import predict_labels
-from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
+from nearlabel.utils.targets import LabelContainer, PartialLabels, check_target, remember_target, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     as_dense,
@@ -231,7 +231,10 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     score = score
 
     def predict_proba(self, X: MatrixLike) -> FloatArray:
-        """Return the score of every label by the best candidate, in [0, 1].
+        """Return the probability of every label, mapped from the scores of the best candidate.
+
+        The map is learnt on leave-one-out scores; it keeps the order of the scores of a label, and `predict` does not
+        need it (`TunedThresholdsClassifierCV`).
 
         Parameters
         ----------
@@ -332,7 +335,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         space, k = best.tried.space, best.n_neighbors
         model = _in_space(best.tried, k, ExactNeighbors(metric=space.metric))
         if is_sample or not hasattr(best.strategy, "thresholds_"):
-            model = TunedThresholdsClassifierCV(model, clone(best.strategy), cv="loo")
+            model = TunedThresholdsClassifierCV(model, clone(best.strategy), cv="loo", map_scores=True)
             params = of_groups(groups)
         else:
             if k is None:  # it is fitted to these samples; the others know the neighbours of these samples only
@@ -341,6 +344,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         for step in (steps := fresh(space)):
             X = step.fit_transform(X, labels)
         model.fit(X, labels, **params)
+        if not hasattr(model, "score_map_"):
+            model._learn_map(trials.best_scores, PartialLabels(labels, None))
         self.best_estimator_ = make_pipeline(*steps, model) if steps else model
         self.best_params_, self.best_score_ = best.params, best.value
         if self._is_mixed:

@@ -123,6 +123,11 @@ class Trials:
             raise ValueError(f"scoring must be a metric that these label sets define, got {name!r}, which is not.")
         return self._finalists[0][1]
 
+    @property
+    def best_scores(self) -> FloatArray:
+        """The leave-one-out scores of the best trial."""
+        return self._finalists[0][2]
+
     def crossfit(self, groups: IntArray | None = None) -> float:
         """Return the value if each of five parts is decided by a choice among the best few on the other parts."""
         n_samples = self._labels.shape[0]

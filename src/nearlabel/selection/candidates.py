@@ -296,6 +296,8 @@ class Candidate:
         """
         spec, search, steps = _parts(self, data)
         model = spec.make(self.n_neighbors, search)
+        if isinstance(model, TunedThresholdsClassifierCV):
+            model.set_params(map_scores=True)  # people read its scores
         return make_pipeline(*steps, model) if steps else model
 
     def fit(self, data: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Calibration: maps from the scores of a label to probabilities, fitted to scores with known labels.
+"""Calibration: maps from scores to probabilities, fitted to scores with known labels: of one label, or of all together.
 
 All maps are non-decreasing. That is necessary: the leave-one-out score of a positive sample is a little lower than that
 of a negative sample with the same votes, since each is removed from the counts. A map that may decrease would learn
@@ -17,7 +17,9 @@ from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
 from nearlabel.solvers.binomial import fit_binomial
-from nearlabel.utils.types import FloatArray, IntArray
+from nearlabel.utils.targets import PartialLabels
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense, row_blocks
 
 _RIDGE = 1e-3  # makes the fit of linearly dependent columns unique; no effect on others
 _LEAST = 1e-6  # minimum distance of probabilities from 0 and 1
@@ -160,3 +162,249 @@ def _fit_some(columns: FloatArray, kept: list[int], levels: Levels) -> FloatArra
 def _loss(coef: FloatArray, columns: FloatArray, levels: Levels) -> float:
     linear = coef[0] + columns @ coef[1:]
     return float((levels.trials * np.logaddexp(0, linear) - levels.successes * linear).sum())
+
+
+# One map for all labels, so that scores can be read as probabilities although decisions are taken on the scores.
+
+_MOST_LOG_ODDS = 40.0  # beyond, the rest counts one thousandth, so that unequal scores stay unequal
+_REST = 1e-3
+_SLOPES = 2e-3, 50.0  # at a slope beyond these a logistic curve does not fit
+_LEAST_POSITIVES = 2_000  # with fewer, all labels share an intercept
+_PSEUDO_CELLS = 50.0  # that draw the intercept of a label to the common one
+_MOST_CELLS = 20_000_000  # with more, a sample of the rows
+_BINS = 64, 512, 2**19  # at least and at most, and in all labels together
+_MOST_STEPS = 30
+_SHOWN_LEAST = 1e-3  # to which probabilities are clipped before their log loss is compared
+
+
+class JointMap(NamedTuple):
+    """An increasing map of the scores of all labels to probabilities.
+
+    It is a logistic curve in the position of a score: its log-odds, or the standardised decision value. All labels
+    share the slope. If no slope fits, it is the line through `steps`, which have positions in place of scores.
+    """
+
+    are_probabilities: bool
+    center: float  # of decision values
+    scale: float
+    slope: float
+    intercepts: FloatArray  # (n_labels,)
+    steps: Interpolation | None
+
+    def predict(self, scores: Matrix) -> FloatArray:
+        """Return the probabilities of scores (n, n_labels); minus and plus infinity stay certain, with 0 and 1."""
+        given = np.asarray(scores, dtype=np.float64)
+        mapped = np.empty(given.shape)
+        for block in row_blocks(len(given), 40 * given.shape[1]):
+            positions = self.positions(given[block])
+            if self.steps is None:
+                mapped[block] = expit(self.slope * positions + self.intercepts)
+            else:
+                mapped[block] = self.steps.predict(positions)
+        return np.where(np.isfinite(given), mapped, given > 0)
+
+    def of_labels(self, labels: IntArray) -> JointMap:
+        """Return the map of some labels, by index."""
+        return self._replace(intercepts=self.intercepts[labels])
+
+    def positions(self, scores: FloatArray) -> FloatArray:
+        """Return the positions of finite scores."""
+        if self.are_probabilities:
+            shares = np.clip(scores, np.finfo(np.float64).smallest_subnormal, 1)
+            with np.errstate(divide="ignore"):
+                positions = np.log(shares) - np.log1p(-shares)  # each term rises with the share, rounded too
+            positions = np.minimum(positions, _MOST_LOG_ODDS)
+        else:
+            finite = np.nan_to_num(scores, posinf=_FINITE, neginf=-_FINITE)
+            positions = (finite - self.center) / self.scale
+        within = np.clip(positions, -_MOST_LOG_ODDS, _MOST_LOG_ODDS)
+        return np.asarray(within + _REST * np.clip(positions - within, -1e6, 1e6))
+
+
+def fit_joint_map(
+    scores: Matrix, truth: PartialLabels, weights: FloatArray | None = None, *, are_probabilities: bool
+) -> JointMap:
+    """Return the map of all labels, of least log loss over the known cells.
+
+    The targets of positives are a little below 1, those of negatives a little above 0 (Platt), so a map of few cells is
+    never certain. A label of one class gets an intercept of its own, and so does every label if there are at least
+    2,000 positives; 50 pseudo-cells with the probabilities of the common curve draw it to the common one. If the slope
+    is at a bound, or the log loss is no lower than that of the scores themselves, the line through the pools of an
+    isotonic regression replaces the curve; equal pools are spread by 1e-9 a step, so that the map increases.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, n_labels)
+        Scores of held-out samples. Infinite ones do not count. Of more than 20 million cells, a sample of the rows.
+    truth : PartialLabels
+        Label sets of these samples, and their unknown cells.
+    weights : ndarray of shape (n,), default=None
+        Sample weights, at least 0.
+    are_probabilities : bool
+        Whether the scores are probabilities from 0 to 1, or decision values.
+
+    Returns
+    -------
+    JointMap
+        Probabilities of 0.5 if no cell counts.
+    """
+    n_rows, n_labels = scores.shape
+    rows: Any = slice(None)
+    if n_rows * n_labels > _MOST_CELLS:
+        rows = np.sort(np.random.RandomState(0).permutation(n_rows)[: max(1, _MOST_CELLS // n_labels)])
+    weights = np.ones(n_rows) if weights is None else np.asarray(weights, dtype=np.float64)
+    scores = np.asarray(scores, dtype=np.float64)[rows]
+    plain = _plain(scores, are_probabilities=are_probabilities)
+    bins = _Bins.of(plain, scores, truth.rows(rows), weights[rows])
+    pooled = bins.pooled()
+    slope, common = _common_curve(pooled)
+    fits = _SLOPES[0] < slope < _SLOPES[1]
+    if fits and are_probabilities:
+        fits = _clipped_loss(pooled, slope, common) <= _clipped_loss(pooled, 1.0, 0.0)
+    if not fits:
+        return plain._replace(steps=_spread(pooled))
+    slope, intercepts = _own_intercepts(bins, slope, common)
+    return plain._replace(slope=slope, intercepts=intercepts)
+
+
+def _plain(scores: FloatArray, *, are_probabilities: bool) -> JointMap:
+    """Return the map that leaves probabilities unchanged, or standardises decision values."""
+    center, scale = 0.0, 1.0
+    finite = np.isfinite(scores)
+    if not are_probabilities and finite.any():
+        values = np.clip(scores[finite], -_FINITE, _FINITE)
+        center, scale = float(values.mean()), float(values.std()) or 1.0
+    return JointMap(are_probabilities, center, scale, 1.0, np.zeros(scores.shape[1]), None)
+
+
+class _Bins(NamedTuple):
+    """Known cells by label and position: the mean position, the weight of all and of positive ones, (n_labels, n_bins).
+
+    The weights of positives are sums of targets, as in `Levels`.
+    """
+
+    positions: FloatArray
+    trials: FloatArray
+    successes: FloatArray
+    n_positives: FloatArray  # by label, without targets
+
+    @classmethod
+    def of(cls, plain: JointMap, scores: FloatArray, truth: PartialLabels, weights: FloatArray) -> _Bins:
+        """Sum the cells with finite scores."""
+        n_labels = scores.shape[1]
+        n_bins = max(_BINS[0], min(_BINS[1], _BINS[2] // n_labels))
+        finite = np.isfinite(scores)
+        ends = [f(scores, where=finite, initial=0 if plain.are_probabilities else plain.center) for f in (np.min, np.max)]
+        low, high = plain.positions(np.array(ends))
+        sums = np.zeros((3, n_labels * n_bins))
+        for block in row_blocks(len(scores), 100 * n_labels):
+            positions = plain.positions(scores[block])
+            places = np.clip((positions - low) * (n_bins / max(high - low, 1e-300)), 0, n_bins - 1).astype(np.intp)
+            places += n_bins * np.arange(n_labels)
+            trials = weights[block, np.newaxis] * finite[block]
+            if truth.unknown is not None:
+                trials *= as_dense(truth.unknown[block]) == 0
+            for total, values in zip(sums, (trials * positions, trials, trials * as_dense(truth.labels[block])), strict=True):
+                total += np.bincount(places.ravel(), values.ravel(), len(total))
+        summed, trials, positive = sums.reshape(3, n_labels, n_bins)
+        means = np.divide(summed, trials, out=np.zeros_like(summed), where=trials > 0)
+        n1 = positive.sum()
+        n0 = trials.sum() - n1
+        targets = trials / (n0 + 2) + positive * ((n1 + 1) / (n1 + 2) - 1 / (n0 + 2))
+        return cls(means, trials, targets, positive.sum(axis=1))
+
+    def pooled(self) -> Levels:
+        """Return the bins of all labels together, without empty ones."""
+        trials = self.trials.sum(axis=0)
+        kept = trials > 0
+        positions = (self.trials * self.positions).sum(axis=0)[kept] / trials[kept]
+        return Levels(positions, trials[kept], self.successes.sum(axis=0)[kept])
+
+    def with_own_intercept(self) -> BoolArray:
+        """Return which labels get an intercept of their own: all, or those of one class."""
+        known = self.trials.sum(axis=1)
+        if self.n_positives.sum() >= _LEAST_POSITIVES:
+            return known > 0
+        return (known > 0) & ((self.n_positives == 0) | (self.n_positives == known))
+
+
+def _common_curve(pooled: Levels) -> tuple[float, float]:
+    """Return slope and intercept."""
+    intercept, slope = fit_binomial(pooled.scores[:, np.newaxis], pooled.successes, pooled.trials, _RIDGE).coef
+    return float(slope), float(intercept)
+
+
+def _clipped_loss(pooled: Levels, slope: float, intercept: float) -> float:
+    """Return the log loss of a curve whose probabilities are clipped, as they are shown."""
+    p = np.clip(expit(intercept + slope * pooled.scores), _SHOWN_LEAST, 1 - _SHOWN_LEAST)
+    return -float(pooled.successes @ np.log(p) + (pooled.trials - pooled.successes) @ np.log1p(-p))
+
+
+def _own_intercepts(bins: _Bins, slope: float, common: float) -> tuple[float, FloatArray]:
+    """Return the slope and the intercepts of all labels, by Newton steps from the common curve."""
+    own = bins.with_own_intercept()
+    if not own.any():
+        return slope, np.full(len(own), common)
+    group = np.where(own, np.cumsum(own), 0)
+    label, place = np.nonzero(bins.trials)
+    positions, trials, successes = (part[label, place] for part in bins[:3])
+    pseudo = np.where(own, _PSEUDO_CELLS / np.maximum(bins.trials.sum(axis=1), 1e-300), 0.0)[label] * trials
+    successes = successes + pseudo * expit(slope * positions + common)
+    curves = _Curves(group[label], positions, successes, trials + pseudo)
+    slope, intercepts = curves.fitted(slope, np.full(group.max() + 1, common))
+    return slope, intercepts[group]
+
+
+class _Curves(NamedTuple):
+    """Logistic curves of groups of levels, with one slope and an intercept for each group."""
+
+    group: IntArray
+    positions: FloatArray
+    successes: FloatArray
+    trials: FloatArray
+
+    def fitted(self, slope: float, intercepts: FloatArray) -> tuple[float, FloatArray]:
+        """Return slope and intercepts of maximum likelihood, from a start, with a slope above 0."""
+        loss = self._loss(slope, intercepts)
+        for _ in range(_MOST_STEPS):
+            step, moves = self._newton_step(slope, intercepts)
+            length = 1.0
+            while slope + length * step <= 0 or self._loss(slope + length * step, intercepts + length * moves) > loss:
+                length /= 2
+                if length < 1e-6:
+                    return slope, intercepts
+            slope, intercepts = slope + length * step, intercepts + length * moves
+            before, loss = loss, self._loss(slope, intercepts)
+            if before - loss <= 1e-9 * abs(loss):
+                break
+        return slope, intercepts
+
+    def _loss(self, slope: float, intercepts: FloatArray) -> float:
+        linear = slope * self.positions + intercepts[self.group]
+        return float(self.trials @ np.logaddexp(0, linear) - self.successes @ linear)
+
+    def _newton_step(self, slope: float, intercepts: FloatArray) -> tuple[float, FloatArray]:
+        """Return the steps of slope and intercepts; the Hessian has the shape of an arrow."""
+        p = expit(slope * self.positions + intercepts[self.group])
+        residual, curvature = self.successes - self.trials * p, self.trials * p * (1 - p)
+        by_intercept, own, mixed = (
+            np.bincount(self.group, values, len(intercepts))
+            for values in (residual, curvature, curvature * self.positions)
+        )
+        own = np.maximum(own, 1e-12)
+        gradient = residual @ self.positions - mixed @ (by_intercept / own)
+        step = float(gradient / max(curvature @ self.positions**2 - mixed @ (mixed / own), 1e-12))
+        return step, (by_intercept - step * mixed) / own
+
+
+def _spread(pooled: Levels) -> Interpolation:
+    """Return the isotonic regression as a line that increases, also beyond its ends."""
+    if not len(pooled.scores):
+        return _constant(0.5)
+    means = pooled.successes / pooled.trials
+    pools = IsotonicRegression().fit_transform(pooled.scores, means, sample_weight=pooled.trials)
+    order = np.arange(len(pools))
+    rising = np.clip(pools, 1e-6, 1 - 1e-6) + 1e-9 * (order - order.mean())
+    ends = rising[0] - 1e-7, rising[-1] + 1e-7
+    scores = np.concatenate([pooled.scores[:1] - 1e3, pooled.scores, pooled.scores[-1:] + 1e3])
+    return Interpolation(scores, np.concatenate([ends[:1], rising, ends[1:]]))

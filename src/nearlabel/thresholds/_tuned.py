@@ -20,7 +20,7 @@ from nearlabel.thresholds._risk_control import RiskControl, lower_first
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights, checked_scores, counted_rows
 from nearlabel.utils.estimators import available_if
 from nearlabel.utils.targets import PartialLabels
-from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.types import Matrix, MatrixLike
 
 _MOST_FOLDS_JUDGED = 100  # each is one more run of the strategy
 
@@ -60,6 +60,10 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         Least number of labels of a sample: if fewer are predicted, those with the next highest scores are added.
     at_most : int, default=None
         Largest number of labels of a sample: if more are predicted, those with the highest scores are kept.
+    map_scores : bool, default=False
+        Whether `predict_proba` returns probabilities that are mapped from the scores, so that people can read them: of
+        the samples with 0.3, about three in ten have the label. Label sets are the same. False: the inner classifier's
+        own probabilities, whatever their meaning.
 
     Attributes
     ----------
@@ -69,6 +73,10 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         The fitted strategy.
     thresholds_ : ndarray of shape (n_labels,)
         The strategy's thresholds, if it has any (`RCut`, `MCut` and `ExpectedF` decide for each sample).
+    score_map_ : JointMap
+        The map from scores to probabilities, learnt on the pooled scores, if `map_scores`.
+    mapped_thresholds_ : ndarray of shape (n_labels,)
+        The thresholds on the scale of `predict_proba`.
     objective_ : float
         The value of its metric on the pooled scores, if it optimises one. This value is optimistic.
     cv_results_ : dict
@@ -106,6 +114,13 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     them: "loo" leaves out groups, an int makes folds of groups, a splitter gets the groups. With scikit-learn's
     metadata routing, `estimator`, `strategy` and the splitter get what they requested.
 
+    With `map_scores` the map is a logistic curve in the log-odds of the probabilities (or in the decision values,
+    standardised): one slope, above 0, for all labels, fitted by log loss to all known cells of the pooled scores. If
+    there are at least 2,000 positives, each label has its own intercept, shrunken to the common one. If no such curve
+    improves the log loss, the map is an isotonic regression, spread so that it increases. So in each label the order of
+    scores stays, and decisions are on the scores themselves. `partial_fit` and `forget` keep the map, `retune` learns it
+    again.
+
     See Also
     --------
     FixedThresholdsClassifier : Thresholds given by the user.
@@ -125,7 +140,6 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     """
 
     strategy_: ThresholdStrategy
-    thresholds_: FloatArray
     thresholds_stale_: bool
     objective_: float
     cv_results_: dict[str, Any]
@@ -142,6 +156,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         random_state: int | RandomState | None = None,
         at_least: int = 0,
         at_most: int | None = None,
+        map_scores: bool = False,
     ) -> None:
         self.estimator = estimator
         self.strategy = strategy
@@ -152,6 +167,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         self.random_state = random_state
         self.at_least = at_least
         self.at_most = at_most
+        self.map_scores = map_scores
 
     def _check_parameters(self, n_labels: int) -> None:
         super()._check_parameters(n_labels)
@@ -174,6 +190,9 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         self.strategy_ = folds.learnt()
         _updates.as_given(self.estimator_)
         self._take_from(self.strategy_, "thresholds_", "objective_")
+        self.__dict__.pop("score_map_", None)  # of an earlier fit
+        if self.map_scores:
+            self._learn_map(*folds.held_out())
         self.thresholds_stale_ = False
         self._tuned_on_rows_alone = groups is None and not routed.strategy.fit
         judges = not np.isnan(getattr(self.strategy_, "objective_", np.nan))
@@ -248,6 +267,11 @@ class _Folds:
         if self.takes_checked:
             return strategy._fit_checked(*counted_rows(scores, truth, params.get("sample_weight")))
         return strategy.fit(scores, truth.with_nan(), **params)
+
+    def held_out(self) -> tuple[NDArray[Any], PartialLabels, Any]:
+        """Return all scores, with the label sets and weights of their samples."""
+        scores, truth, params = self._pooled(slice(None))
+        return scores, truth, params.get("sample_weight")
 
     def judged(self) -> dict[str, Any]:
         """Return the metric on each fold, with thresholds tuned on the other folds."""
