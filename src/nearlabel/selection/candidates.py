@@ -296,7 +296,7 @@ class Candidate:
         """
         spec, search, steps = _parts(self, data)
         model = spec.make(self.n_neighbors, search)
-        if isinstance(model, TunedThresholdsClassifierCV):
+        if isinstance(model, TunedThresholdsClassifierCV) and spec.calibration is None:
             model.set_params(map_scores=True)  # people read its scores
         return make_pipeline(*steps, model) if steps else model
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import combinations
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -168,6 +168,7 @@ def _loss(coef: FloatArray, columns: FloatArray, levels: Levels) -> float:
 
 _MOST_LOG_ODDS = 40.0  # beyond, the rest counts one thousandth, so that unequal scores stay unequal
 _REST = 1e-3
+_UNIT = 2.0**-20  # to which positions are rounded while the map is learnt
 _SLOPES = 2e-3, 50.0  # at a slope beyond these a logistic curve does not fit
 _LEAST_POSITIVES = 2_000  # with fewer, all labels share an intercept
 _PSEUDO_CELLS = 50.0  # that draw the intercept of a label to the common one
@@ -235,7 +236,8 @@ def fit_joint_map(
     Parameters
     ----------
     scores : ndarray of shape (n, n_labels)
-        Scores of held-out samples. Infinite ones do not count. Of more than 20 million cells, a sample of the rows.
+        Scores of held-out samples. Infinite ones do not count. If there are more than 20 million cells, a random
+        sample of the rows counts.
     truth : PartialLabels
         Label sets of these samples, and their unknown cells.
     weights : ndarray of shape (n,), default=None
@@ -278,54 +280,65 @@ def _plain(scores: FloatArray, *, are_probabilities: bool) -> JointMap:
 
 
 class _Bins(NamedTuple):
-    """Known cells by label and position: the mean position, the weight of all and of positive ones, (n_labels, n_bins).
+    """Known cells by label and position, (n_labels, n_bins): the sums of positions, of weights, of positives' weights.
 
-    The weights of positives are sums of targets, as in `Levels`.
+    Positions are rounded, so that sums are the same in every order of samples and labels if weights are whole numbers.
+    The labels are in an order that their numbers give.
     """
 
-    positions: FloatArray
+    summed: FloatArray
     trials: FloatArray
-    successes: FloatArray
-    n_positives: FloatArray  # by label, without targets
+    positives: FloatArray
+    order: IntArray  # their columns in y
 
     @classmethod
     def of(cls, plain: JointMap, scores: FloatArray, truth: PartialLabels, weights: FloatArray) -> _Bins:
         """Sum the cells with finite scores."""
         n_labels = scores.shape[1]
         n_bins = max(_BINS[0], min(_BINS[1], _BINS[2] // n_labels))
-        finite = np.isfinite(scores)
-        ends = [f(scores, where=finite, initial=0 if plain.are_probabilities else plain.center) for f in (np.min, np.max)]
-        low, high = plain.positions(np.array(ends))
+        finite, middle = np.isfinite(scores), plain.center
+        low, high = plain.positions(
+            np.array([extreme(scores, where=finite, initial=middle) for extreme in (np.min, np.max)])
+        )
         sums = np.zeros((3, n_labels * n_bins))
         for block in row_blocks(len(scores), 100 * n_labels):
-            positions = plain.positions(scores[block])
+            positions = np.rint(plain.positions(scores[block]) / _UNIT) * _UNIT
             places = np.clip((positions - low) * (n_bins / max(high - low, 1e-300)), 0, n_bins - 1).astype(np.intp)
             places += n_bins * np.arange(n_labels)
             trials = weights[block, np.newaxis] * finite[block]
             if truth.unknown is not None:
                 trials *= as_dense(truth.unknown[block]) == 0
-            for total, values in zip(sums, (trials * positions, trials, trials * as_dense(truth.labels[block])), strict=True):
+            each = trials * positions, trials, trials * as_dense(truth.labels[block])
+            for total, values in zip(sums, each, strict=True):
                 total += np.bincount(places.ravel(), values.ravel(), len(total))
-        summed, trials, positive = sums.reshape(3, n_labels, n_bins)
-        means = np.divide(summed, trials, out=np.zeros_like(summed), where=trials > 0)
-        n1 = positive.sum()
-        n0 = trials.sum() - n1
-        targets = trials / (n0 + 2) + positive * ((n1 + 1) / (n1 + 2) - 1 / (n0 + 2))
-        return cls(means, trials, targets, positive.sum(axis=1))
+        summed, trials, positives = sums.reshape(3, n_labels, n_bins)
+        keys = [tuple(part.tobytes() for part in parts) for parts in zip(summed, trials, positives, strict=True)]
+        order = np.array(sorted(range(n_labels), key=keys.__getitem__), dtype=np.intp)
+        return cls(summed[order], trials[order], positives[order], order)
+
+    @property
+    def n_positives(self) -> float:
+        """The weight of all positives."""
+        return float(self.positives.sum())
+
+    def levels(self, summed: FloatArray, trials: FloatArray, positives: FloatArray) -> Levels:
+        """Return bins that are not empty as levels, with Platt's targets."""
+        n1 = self.n_positives
+        lowest, highest = 1 / (self.trials.sum() - n1 + 2), (n1 + 1) / (n1 + 2)
+        return Levels(summed / trials, trials, trials * lowest + positives * (highest - lowest))
 
     def pooled(self) -> Levels:
-        """Return the bins of all labels together, without empty ones."""
-        trials = self.trials.sum(axis=0)
+        """Return the bins of all labels together."""
+        summed, trials, positives = (part.sum(axis=0) for part in self[:3])
         kept = trials > 0
-        positions = (self.trials * self.positions).sum(axis=0)[kept] / trials[kept]
-        return Levels(positions, trials[kept], self.successes.sum(axis=0)[kept])
+        return self.levels(summed[kept], trials[kept], positives[kept])
 
     def with_own_intercept(self) -> BoolArray:
         """Return which labels get an intercept of their own: all, or those of one class."""
-        known = self.trials.sum(axis=1)
-        if self.n_positives.sum() >= _LEAST_POSITIVES:
+        known, positives = self.trials.sum(axis=1), self.positives.sum(axis=1)
+        if self.n_positives >= _LEAST_POSITIVES:
             return known > 0
-        return (known > 0) & ((self.n_positives == 0) | (self.n_positives == known))
+        return np.asarray((known > 0) & ((positives == 0) | (positives == known)))
 
 
 def _common_curve(pooled: Levels) -> tuple[float, float]:
@@ -335,7 +348,7 @@ def _common_curve(pooled: Levels) -> tuple[float, float]:
 
 
 def _clipped_loss(pooled: Levels, slope: float, intercept: float) -> float:
-    """Return the log loss of a curve whose probabilities are clipped, as they are shown."""
+    """Return the log loss of a curve whose probabilities are clipped."""
     p = np.clip(expit(intercept + slope * pooled.scores), _SHOWN_LEAST, 1 - _SHOWN_LEAST)
     return -float(pooled.successes @ np.log(p) + (pooled.trials - pooled.successes) @ np.log1p(-p))
 
@@ -343,16 +356,18 @@ def _clipped_loss(pooled: Levels, slope: float, intercept: float) -> float:
 def _own_intercepts(bins: _Bins, slope: float, common: float) -> tuple[float, FloatArray]:
     """Return the slope and the intercepts of all labels, by Newton steps from the common curve."""
     own = bins.with_own_intercept()
+    intercepts = np.full(len(own), common)
     if not own.any():
-        return slope, np.full(len(own), common)
+        return slope, intercepts
     group = np.where(own, np.cumsum(own), 0)
     label, place = np.nonzero(bins.trials)
-    positions, trials, successes = (part[label, place] for part in bins[:3])
+    positions, trials, successes = bins.levels(*(part[label, place] for part in bins[:3]))
     pseudo = np.where(own, _PSEUDO_CELLS / np.maximum(bins.trials.sum(axis=1), 1e-300), 0.0)[label] * trials
     successes = successes + pseudo * expit(slope * positions + common)
     curves = _Curves(group[label], positions, successes, trials + pseudo)
-    slope, intercepts = curves.fitted(slope, np.full(group.max() + 1, common))
-    return slope, intercepts[group]
+    slope, of_groups = curves.fitted(slope, np.full(group.max() + 1, common))
+    intercepts[bins.order] = of_groups[group]
+    return slope, intercepts
 
 
 class _Curves(NamedTuple):

@@ -117,8 +117,8 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     With `map_scores` the map is a logistic curve in the log-odds of the probabilities (or in the decision values,
     standardised): one slope, above 0, for all labels, fitted by log loss to all known cells of the pooled scores. If
     there are at least 2,000 positives, each label has its own intercept, shrunken to the common one. If no such curve
-    improves the log loss, the map is an isotonic regression, spread so that it increases. So in each label the order of
-    scores stays, and decisions are on the scores themselves. `partial_fit` and `forget` keep the map, `retune` learns it
+    improves the log loss, the map is an isotonic regression, spread so that it increases. The order of the scores of a
+    label stays, and decisions are on the scores themselves. `partial_fit` and `forget` keep the map, `retune` learns it
     again.
 
     See Also

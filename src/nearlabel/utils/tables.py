@@ -118,7 +118,7 @@ class Grid(NamedTuple):
         return [*(line.rstrip() for line in lines), *([self.besides] if self.besides else [])]
 
     def _widths(self) -> list[int]:
-        """Return the widths of the columns: as they are, or with less room for the widest texts."""
+        """Return the widths of the columns, with less room for the widest texts if lines would be too long."""
         widths = [max(map(len, column)) for column in zip(*self.lines, strict=True)]
         texts = [place for place, right in enumerate(self.right) if not right]
         while sum(widths) + 2 * (len(widths) - 1) > _LONGEST_LINE:
