@@ -128,7 +128,7 @@ def main(arguments: argparse.Namespace) -> None:
     control = _model.risk_control_of(model.model)
     with_scores = truth is not None or arguments.scores.which != "none" or control is not None
     method = _method_of_scores(model.model, control) if with_scores else None
-    answers = _answers(model, arguments.data, blocks, method, abstain=arguments.abstain)
+    answers = _answers(model, arguments.data, blocks, method, abstain=arguments.abstain, promises=control is not None)
     judged: list[_Answer] = []
     told = _Told(model.card.guarantee, control)
     with _output(arguments, layout) as write:
@@ -152,6 +152,7 @@ class _Answer(NamedTuple):
     labels: Any
     scores: Any
     abstained: Any
+    raw_scores: Any  # which are compared with those of calibration, if the model promises
 
 
 class _Told:
@@ -166,8 +167,8 @@ class _Told:
         """Count some rows and store their highest scores."""
         self._n_rows += len(answer.abstained)
         self._n_abstained += int(answer.abstained.sum())
-        if self._control is not None and answer.scores is not None:
-            self._top_scores.append(answer.scores.max(axis=1))
+        if self._control is not None and answer.raw_scores is not None:
+            self._top_scores.append(answer.raw_scores.max(axis=1))
 
     def notes(self) -> Iterator[str]:
         """Yield a line for each."""
@@ -196,12 +197,16 @@ def _answers(
     method: str | None,
     *,
     abstain: float | None,
+    promises: bool,
 ) -> Iterator[_Answer]:
     import numpy as np
 
     from nearlabel.utils.estimators import label_scores
 
-    asked = nearlabel.experiments.one_search.searching_once(model.model)
+    asked = nearlabel.experiments.one_search.searching_once(
+        _model.without_map(model.model) if promises else model.model
+    )
+    mapped = getattr(_model.last_step(model.model), "mapped", None) if promises else None
     detector = None if abstain is None else nearlabel.models.novelty_detector(asked, abstain)
     first = 0
     with _console.progress_bar("rows") as progress:
@@ -210,9 +215,11 @@ def _answers(
             first = numbers.stop
             with _model.asking(model, data, X, first=numbers.start):
                 labels = asked.predict(X)
-                scores = None if method is None else label_scores(asked, X, len(model.label_names), method)
+                raw = None if method is None else label_scores(asked, X, len(model.label_names), method)
+                scores = raw if raw is None or mapped is None else mapped(raw)
                 abstained = np.zeros(X.shape[0], bool) if detector is None else detector.predict(X) == -1
-            yield _Answer(numbers if ids is None else ids.tolist(), _without(labels, abstained), scores, abstained)
+            labels = _without(labels, abstained)
+            yield _Answer(numbers if ids is None else ids.tolist(), labels, scores, abstained, raw)
             progress(round(_STEPS * share_done), _STEPS)
 
 
