@@ -44,12 +44,12 @@ def test_label_sets_are_those_of_the_scores(estimator):
 
 
 def assert_same_order(scores, mapped):
-    """Of each label, up to rounding."""
-    for before, after in zip(scores.T, mapped.T, strict=True):
-        order = np.argsort(before, kind="stable")
-        assert (np.diff(after[order]) >= -1e-15).all()
-        ties = np.diff(before[order]) == 0
-        np.testing.assert_allclose(np.diff(after[order])[ties], 0, atol=1e-15)
+    """Of all labels together, up to rounding."""
+    before, after = scores.ravel(), mapped.ravel()
+    order = np.argsort(before, kind="stable")
+    assert (np.diff(after[order]) >= -1e-15).all()
+    ties = np.diff(before[order]) == 0
+    np.testing.assert_allclose(np.diff(after[order])[ties], 0, atol=1e-15)
 
 
 def test_decision_values_become_probabilities():
@@ -126,21 +126,26 @@ def test_explanations_have_mapped_and_raw_scores():
         assert one.to_dict()["labels"][0]["raw_score"] == same.labels["score"][0]
 
 
-def test_sparse_label_sets_are_explained_with_the_maps_of_their_labels():
-    """Only labels with votes are listed; each has its own intercept."""
+def test_explanations_of_sparse_label_sets():
+    """Only labels with votes are listed."""
     model = TunedThresholdsClassifierCV(BRkNN(3), cv="loo", map_scores=True).fit(X, sparse.csr_array(Y))
-    intercepts = np.linspace(-1, 1, Y.shape[1])
-    model.score_map_ = model.score_map_._replace(intercepts=intercepts, steps=None)
     (one,) = model.explain(QUERIES[:1])
     listed = one.labels["label"]
     assert len(listed) < Y.shape[1]
     np.testing.assert_array_equal(one.labels["score"], model.predict_proba(QUERIES[:1])[0, listed])
 
 
+_SHARED = (
+    "bibtex", "cal500", "corel5k", "emotions", "enron", "genbase", "image", "medical", "rcv1subset1", "reuters-k500",
+    "scene", "yahoo-arts", "yahoo-science", "yeast",
+)  # fmt: skip
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["emotions", "flags", "scene", "yeast", "cal500", "medical", "enron", "genbase"])
+@pytest.mark.usefixtures("data_folder")
+@pytest.mark.parametrize("name", _SHARED)
 def test_the_map_moves_no_decision_on_shared_data(name):
-    """And the probabilities are better than the scores, and than ML-kNN's, by log loss clipped at 0.001."""
+    """And no ranking; the probabilities are better than the scores, by log loss clipped at 0.001."""
     data = fetch_dataset(name)
     order = np.random.default_rng(0).permutation(data.X.shape[0])[:900]
     rows, test = order[:-200], order[-200:]
@@ -153,4 +158,4 @@ def test_the_map_moves_no_decision_on_shared_data(name):
     np.testing.assert_array_equal(model.predict(data.X[test]), predicted)
     assert_same_order(scores, mapped)
     losses = [log_loss(labels[test], np.clip(p, 0.001, 0.999)) for p in (mapped, scores)]
-    assert losses[0] <= losses[1] * 1.01
+    assert losses[0] <= losses[1] + 0.005

@@ -15,6 +15,10 @@ from nearlabel.utils.types import CSR, Table
 from nearlabel.utils.validation import check_choice
 
 _TABLES = ("labels", "neighbors", "labelsets", "terms")
+_SHARES = (
+    "score", "threshold", "share", "prior", "likelihood", "likelihood_without", "model_weight", "model_score",
+    "neighbors_score",
+)  # fmt: skip
 _MOST_NEIGHBORS = 10  # shown
 _LEAST_SHARE = 0.005
 
@@ -207,13 +211,15 @@ class Explanation:
         chosen = self.labels["chosen"]
         extra = [name for name in self.neighbors if name not in tables.OF_LABELSETS]
         many, besides = self._that_count()
-        yield tables.grid(self.neighbors, [*extra, "names"], "neighbours", at_most=many, besides=besides)
+        yield tables.grid(
+            self.neighbors, [*extra, "names"], "neighbours", at_most=many, besides=besides, shares=_SHARES
+        )
         if self.labelsets:
             of = [name for name in self.labelsets if name not in tables.OF_LABELSETS]
-            yield tables.grid(self.labelsets, [*of, "names"], "label sets", at_most=5)
+            yield tables.grid(self.labelsets, [*of, "names"], "label sets", at_most=5, shares=_SHARES)
         order = np.lexsort((self.labels["label"], -self.labels["score"], ~chosen))
         columns = ["name", *self.shown, "chosen"]
-        yield tables.grid(self.labels, columns, "labels", order=order, n_first=int(chosen.sum()))
+        yield tables.grid(self.labels, columns, "labels", order=order, n_first=int(chosen.sum()), shares=_SHARES)
 
     def _that_count(self) -> tuple[int, str]:
         """Return how many neighbours to show, and what the others share.

@@ -18,7 +18,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from nearlabel.solvers.binomial import fit_binomial
 from nearlabel.utils.targets import PartialLabels
-from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, row_blocks
 
 _RIDGE = 1e-3  # makes the fit of linearly dependent columns unique; no effect on others
@@ -169,44 +169,36 @@ def _loss(coef: FloatArray, columns: FloatArray, levels: Levels) -> float:
 _MOST_LOG_ODDS = 40.0  # beyond, the rest counts one thousandth, so that unequal scores stay unequal
 _REST = 1e-3
 _UNIT = 2.0**-20  # to which positions are rounded while the map is learnt
-_SLOPES = 2e-3, 50.0  # at a slope beyond these a logistic curve does not fit
-_LEAST_POSITIVES = 2_000  # with fewer, all labels share an intercept
-_PSEUDO_CELLS = 50.0  # that draw the intercept of a label to the common one
+_LEAST_SLOPE = 2e-3
+_TRUSTED = 30.0  # positives that give the curve and the regression the same weight; with more, the curve has less
+_BINS = 512
 _MOST_CELLS = 20_000_000  # with more, a sample of the rows
-_BINS = 64, 512, 2**19  # at least and at most, and in all labels together
-_MOST_STEPS = 30
-_SHOWN_LEAST = 1e-3  # to which probabilities are clipped before their log loss is compared
 
 
 class JointMap(NamedTuple):
     """An increasing map of the scores of all labels to probabilities.
 
-    It is a logistic curve in the position of a score: its log-odds, or the standardised decision value. All labels
-    share the slope. If no slope fits, it is the line through `steps`, which have positions in place of scores.
+    It is a weighted mean of a logistic curve and of an isotonic regression in the position of a score: its log-odds, or
+    the standardised decision value. All labels have the same map, so it changes the order of no scores.
     """
 
     are_probabilities: bool
     center: float  # of decision values
     scale: float
     slope: float
-    intercepts: FloatArray  # (n_labels,)
-    steps: Interpolation | None
+    intercept: float
+    weight: float  # of the curve
+    steps: Interpolation  # of positions
 
     def predict(self, scores: Matrix) -> FloatArray:
-        """Return the probabilities of scores (n, n_labels); minus and plus infinity stay certain, with 0 and 1."""
+        """Return the probabilities of scores of any shape; minus and plus infinity stay certain, with 0 and 1."""
         given = np.asarray(scores, dtype=np.float64)
         mapped = np.empty(given.shape)
-        for block in row_blocks(len(given), 40 * given.shape[1]):
+        for block in row_blocks(len(given), 40 * int(np.prod(given.shape[1:]))):
             positions = self.positions(given[block])
-            if self.steps is None:
-                mapped[block] = expit(self.slope * positions + self.intercepts)
-            else:
-                mapped[block] = self.steps.predict(positions)
+            curve, steps = expit(self.slope * positions + self.intercept), self.steps.predict(positions)
+            mapped[block] = self.weight * curve + (1 - self.weight) * steps
         return np.where(np.isfinite(given), mapped, given > 0)
-
-    def of_labels(self, labels: IntArray) -> JointMap:
-        """Return the map of some labels, by index."""
-        return self._replace(intercepts=self.intercepts[labels])
 
     def positions(self, scores: FloatArray) -> FloatArray:
         """Return the positions of finite scores."""
@@ -216,8 +208,7 @@ class JointMap(NamedTuple):
                 positions = np.log(shares) - np.log1p(-shares)  # each term rises with the share, rounded too
             positions = np.minimum(positions, _MOST_LOG_ODDS)
         else:
-            finite = np.nan_to_num(scores, posinf=_FINITE, neginf=-_FINITE)
-            positions = (finite - self.center) / self.scale
+            positions = (np.clip(scores, -_FINITE, _FINITE) - self.center) / self.scale
         within = np.clip(positions, -_MOST_LOG_ODDS, _MOST_LOG_ODDS)
         return np.asarray(within + _REST * np.clip(positions - within, -1e6, 1e6))
 
@@ -225,13 +216,12 @@ class JointMap(NamedTuple):
 def fit_joint_map(
     scores: Matrix, truth: PartialLabels, weights: FloatArray | None = None, *, are_probabilities: bool
 ) -> JointMap:
-    """Return the map of all labels, of least log loss over the known cells.
+    """Return the map of all labels, fitted to their known cells.
 
-    The targets of positives are a little below 1, those of negatives a little above 0 (Platt), so a map of few cells is
-    never certain. A label of one class gets an intercept of its own, and so does every label if there are at least
-    2,000 positives; 50 pseudo-cells with the probabilities of the common curve draw it to the common one. If the slope
-    is at a bound, or the log loss is no lower than that of the scores themselves, the line through the pools of an
-    isotonic regression replaces the curve; equal pools are spread by 1e-9 a step, so that the map increases.
+    The curve has the lowest log loss; its slope is above 0. Its weight is 30 / (30 + positives): few cells determine a
+    curve, but not a regression, and scores of 0 by votes are on no curve. The targets of positives are a little below
+    1, those of negatives a little above 0 (Platt), so a map of few cells is never certain. The map is the same in every
+    order of samples and labels, to the bit if weights are whole numbers.
 
     Parameters
     ----------
@@ -248,7 +238,7 @@ def fit_joint_map(
     Returns
     -------
     JointMap
-        Probabilities of 0.5 if no cell counts.
+        Probabilities of about 0.5 if no cell counts.
     """
     n_rows, n_labels = scores.shape
     rows: Any = slice(None)
@@ -256,170 +246,47 @@ def fit_joint_map(
         rows = np.sort(np.random.RandomState(0).permutation(n_rows)[: max(1, _MOST_CELLS // n_labels)])
     weights = np.ones(n_rows) if weights is None else np.asarray(weights, dtype=np.float64)
     scores = np.asarray(scores, dtype=np.float64)[rows]
-    plain = _plain(scores, are_probabilities=are_probabilities)
-    bins = _Bins.of(plain, scores, truth.rows(rows), weights[rows])
-    pooled = bins.pooled()
-    slope, common = _common_curve(pooled)
-    fits = _SLOPES[0] < slope < _SLOPES[1]
-    if fits and are_probabilities:
-        fits = _clipped_loss(pooled, slope, common) <= _clipped_loss(pooled, 1.0, 0.0)
-    if not fits:
-        return plain._replace(steps=_spread(pooled))
-    slope, intercepts = _own_intercepts(bins, slope, common)
-    return plain._replace(slope=slope, intercepts=intercepts)
+    plain = _unfitted(scores, are_probabilities=are_probabilities)
+    bins = _bins(plain, scores, truth.rows(rows), weights[rows])
+    if not len(bins.scores):
+        return plain
+    intercept, slope = fit_binomial(bins.scores[:, np.newaxis], bins.successes, bins.trials, _RIDGE).coef
+    if not slope >= _LEAST_SLOPE:  # scores that predict the contrary, or nothing
+        slope = _LEAST_SLOPE
+        middle = (bins.trials @ bins.scores) / bins.trials.sum()
+        intercept = logit(bins.successes.sum() / bins.trials.sum()) - slope * middle
+    weight = _TRUSTED / (_TRUSTED + float(bins.successes.sum()))
+    return plain._replace(slope=float(slope), intercept=float(intercept), weight=weight, steps=_isotonic(bins))
 
 
-def _plain(scores: FloatArray, *, are_probabilities: bool) -> JointMap:
-    """Return the map that leaves probabilities unchanged, or standardises decision values."""
+def _unfitted(scores: FloatArray, *, are_probabilities: bool) -> JointMap:
+    """Return a map that knows the positions of scores."""
     center, scale = 0.0, 1.0
     finite = np.isfinite(scores)
     if not are_probabilities and finite.any():
         values = np.clip(scores[finite], -_FINITE, _FINITE)
         center, scale = float(values.mean()), float(values.std()) or 1.0
-    return JointMap(are_probabilities, center, scale, 1.0, np.zeros(scores.shape[1]), None)
+    return JointMap(are_probabilities, center, scale, _LEAST_SLOPE, 0.0, 1.0, _constant(0.5))
 
 
-class _Bins(NamedTuple):
-    """Known cells by label and position, (n_labels, n_bins): the sums of positions, of weights, of positives' weights.
+def _bins(plain: JointMap, scores: FloatArray, truth: PartialLabels, weights: FloatArray) -> Levels:
+    """Return the known cells with finite scores as levels, the mean positions in bins of equal width.
 
-    Positions are rounded, so that sums are the same in every order of samples and labels if weights are whole numbers.
-    The labels are in an order that their numbers give.
+    Positions are rounded, so that their sums are exact.
     """
-
-    summed: FloatArray
-    trials: FloatArray
-    positives: FloatArray
-    order: IntArray  # their columns in y
-
-    @classmethod
-    def of(cls, plain: JointMap, scores: FloatArray, truth: PartialLabels, weights: FloatArray) -> _Bins:
-        """Sum the cells with finite scores."""
-        n_labels = scores.shape[1]
-        n_bins = max(_BINS[0], min(_BINS[1], _BINS[2] // n_labels))
-        finite, middle = np.isfinite(scores), plain.center
-        low, high = plain.positions(
-            np.array([extreme(scores, where=finite, initial=middle) for extreme in (np.min, np.max)])
-        )
-        sums = np.zeros((3, n_labels * n_bins))
-        for block in row_blocks(len(scores), 100 * n_labels):
-            positions = np.rint(plain.positions(scores[block]) / _UNIT) * _UNIT
-            places = np.clip((positions - low) * (n_bins / max(high - low, 1e-300)), 0, n_bins - 1).astype(np.intp)
-            places += n_bins * np.arange(n_labels)
-            trials = weights[block, np.newaxis] * finite[block]
-            if truth.unknown is not None:
-                trials *= as_dense(truth.unknown[block]) == 0
-            each = trials * positions, trials, trials * as_dense(truth.labels[block])
-            for total, values in zip(sums, each, strict=True):
-                total += np.bincount(places.ravel(), values.ravel(), len(total))
-        summed, trials, positives = sums.reshape(3, n_labels, n_bins)
-        keys = [tuple(part.tobytes() for part in parts) for parts in zip(summed, trials, positives, strict=True)]
-        order = np.array(sorted(range(n_labels), key=keys.__getitem__), dtype=np.intp)
-        return cls(summed[order], trials[order], positives[order], order)
-
-    @property
-    def n_positives(self) -> float:
-        """The weight of all positives."""
-        return float(self.positives.sum())
-
-    def levels(self, summed: FloatArray, trials: FloatArray, positives: FloatArray) -> Levels:
-        """Return bins that are not empty as levels, with Platt's targets."""
-        n1 = self.n_positives
-        lowest, highest = 1 / (self.trials.sum() - n1 + 2), (n1 + 1) / (n1 + 2)
-        return Levels(summed / trials, trials, trials * lowest + positives * (highest - lowest))
-
-    def pooled(self) -> Levels:
-        """Return the bins of all labels together."""
-        summed, trials, positives = (part.sum(axis=0) for part in self[:3])
-        kept = trials > 0
-        return self.levels(summed[kept], trials[kept], positives[kept])
-
-    def with_own_intercept(self) -> BoolArray:
-        """Return which labels get an intercept of their own: all, or those of one class."""
-        known, positives = self.trials.sum(axis=1), self.positives.sum(axis=1)
-        if self.n_positives >= _LEAST_POSITIVES:
-            return known > 0
-        return np.asarray((known > 0) & ((positives == 0) | (positives == known)))
-
-
-def _common_curve(pooled: Levels) -> tuple[float, float]:
-    """Return slope and intercept."""
-    intercept, slope = fit_binomial(pooled.scores[:, np.newaxis], pooled.successes, pooled.trials, _RIDGE).coef
-    return float(slope), float(intercept)
-
-
-def _clipped_loss(pooled: Levels, slope: float, intercept: float) -> float:
-    """Return the log loss of a curve whose probabilities are clipped."""
-    p = np.clip(expit(intercept + slope * pooled.scores), _SHOWN_LEAST, 1 - _SHOWN_LEAST)
-    return -float(pooled.successes @ np.log(p) + (pooled.trials - pooled.successes) @ np.log1p(-p))
-
-
-def _own_intercepts(bins: _Bins, slope: float, common: float) -> tuple[float, FloatArray]:
-    """Return the slope and the intercepts of all labels, by Newton steps from the common curve."""
-    own = bins.with_own_intercept()
-    intercepts = np.full(len(own), common)
-    if not own.any():
-        return slope, intercepts
-    group = np.where(own, np.cumsum(own), 0)
-    label, place = np.nonzero(bins.trials)
-    positions, trials, successes = bins.levels(*(part[label, place] for part in bins[:3]))
-    pseudo = np.where(own, _PSEUDO_CELLS / np.maximum(bins.trials.sum(axis=1), 1e-300), 0.0)[label] * trials
-    successes = successes + pseudo * expit(slope * positions + common)
-    curves = _Curves(group[label], positions, successes, trials + pseudo)
-    slope, of_groups = curves.fitted(slope, np.full(group.max() + 1, common))
-    intercepts[bins.order] = of_groups[group]
-    return slope, intercepts
-
-
-class _Curves(NamedTuple):
-    """Logistic curves of groups of levels, with one slope and an intercept for each group."""
-
-    group: IntArray
-    positions: FloatArray
-    successes: FloatArray
-    trials: FloatArray
-
-    def fitted(self, slope: float, intercepts: FloatArray) -> tuple[float, FloatArray]:
-        """Return slope and intercepts of maximum likelihood, from a start, with a slope above 0."""
-        loss = self._loss(slope, intercepts)
-        for _ in range(_MOST_STEPS):
-            step, moves = self._newton_step(slope, intercepts)
-            length = 1.0
-            while slope + length * step <= 0 or self._loss(slope + length * step, intercepts + length * moves) > loss:
-                length /= 2
-                if length < 1e-6:
-                    return slope, intercepts
-            slope, intercepts = slope + length * step, intercepts + length * moves
-            before, loss = loss, self._loss(slope, intercepts)
-            if before - loss <= 1e-9 * abs(loss):
-                break
-        return slope, intercepts
-
-    def _loss(self, slope: float, intercepts: FloatArray) -> float:
-        linear = slope * self.positions + intercepts[self.group]
-        return float(self.trials @ np.logaddexp(0, linear) - self.successes @ linear)
-
-    def _newton_step(self, slope: float, intercepts: FloatArray) -> tuple[float, FloatArray]:
-        """Return the steps of slope and intercepts; the Hessian has the shape of an arrow."""
-        p = expit(slope * self.positions + intercepts[self.group])
-        residual, curvature = self.successes - self.trials * p, self.trials * p * (1 - p)
-        by_intercept, own, mixed = (
-            np.bincount(self.group, values, len(intercepts))
-            for values in (residual, curvature, curvature * self.positions)
-        )
-        own = np.maximum(own, 1e-12)
-        gradient = residual @ self.positions - mixed @ (by_intercept / own)
-        step = float(gradient / max(curvature @ self.positions**2 - mixed @ (mixed / own), 1e-12))
-        return step, (by_intercept - step * mixed) / own
-
-
-def _spread(pooled: Levels) -> Interpolation:
-    """Return the isotonic regression as a line that increases, also beyond its ends."""
-    if not len(pooled.scores):
-        return _constant(0.5)
-    means = pooled.successes / pooled.trials
-    pools = IsotonicRegression().fit_transform(pooled.scores, means, sample_weight=pooled.trials)
-    order = np.arange(len(pools))
-    rising = np.clip(pools, 1e-6, 1 - 1e-6) + 1e-9 * (order - order.mean())
-    ends = rising[0] - 1e-7, rising[-1] + 1e-7
-    scores = np.concatenate([pooled.scores[:1] - 1e3, pooled.scores, pooled.scores[-1:] + 1e3])
-    return Interpolation(scores, np.concatenate([ends[:1], rising, ends[1:]]))
+    n_labels, finite = scores.shape[1], np.isfinite(scores)
+    ends = [extreme(scores, where=finite, initial=plain.center) for extreme in (np.min, np.max)]
+    low, high = plain.positions(np.array(ends))
+    sums = np.zeros((3, _BINS))
+    for block in row_blocks(len(scores), 100 * n_labels):
+        positions = np.rint(plain.positions(scores[block]) / _UNIT) * _UNIT
+        places = np.clip((positions - low) * (_BINS / max(high - low, 1e-300)), 0, _BINS - 1).astype(np.intp)
+        trials = weights[block, np.newaxis] * finite[block]
+        if truth.unknown is not None:
+            trials *= as_dense(truth.unknown[block]) == 0
+        each = trials * positions, trials, trials * as_dense(truth.labels[block])
+        sums += [np.bincount(places.ravel(), values.ravel(), _BINS) for values in each]
+    summed, trials, positives = sums[:, sums[1] > 0]
+    n1 = positives.sum()
+    lowest, highest = 1 / (trials.sum() - n1 + 2), (n1 + 1) / (n1 + 2)
+    return Levels(summed / trials, trials, trials * lowest + positives * (highest - lowest))

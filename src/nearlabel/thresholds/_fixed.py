@@ -100,10 +100,10 @@ class WithThresholds(AroundClassifier):
     def mapped_thresholds_(self) -> FloatArray:
         """The thresholds on the scale of `predict_proba`; infinite ones stay infinite.
 
-        Decisions compare the scores with `thresholds_`: where two scores differ by a rounding error only, these
-        thresholds may decide otherwise.
+        Decisions compare raw scores with `thresholds_`. A raw score that differs from its threshold by a rounding error
+        may be equal to it once both are mapped.
         """
-        return np.where(np.isinf(self.thresholds_), self.thresholds_, self.mapped(self.thresholds_[np.newaxis])[0])
+        return np.where(np.isinf(self.thresholds_), self.thresholds_, self.mapped(self.thresholds_))
 
     @property
     def _maps(self) -> bool:
@@ -168,12 +168,9 @@ class WithThresholds(AroundClassifier):
 def _mapped(explanation: Explanation, score_map: JointMap) -> Explanation:
     """Return an explanation whose scores and thresholds are mapped; the raw ones get names of their own."""
     known = explanation.labels
-    of_listed = score_map.of_labels(known["label"])
-    limits = of_listed.predict(known["threshold"][np.newaxis])[0]
-    mapped = {"score": of_listed.predict(known["score"][np.newaxis])[0]}
-    mapped["threshold"] = np.where(np.isfinite(known["threshold"]), limits, known["threshold"])
-    if "score_at" in known:
-        mapped["score_at"] = of_listed.predict(known["score_at"].T).T
+    mapped = {name: score_map.predict(known[name]) for name in ("score", "score_at") if name in known}
+    limits = known["threshold"]
+    mapped["threshold"] = np.where(np.isfinite(limits), score_map.predict(limits), limits)
     raw = {f"raw_{name}": known[name] for name in ("score", "threshold")}
     rule = f"{explanation.rule}; scores are probabilities, mapped from the raw scores of {explanation.method}"
     return replace(explanation, labels={**known, **mapped, **raw}, rule=rule)

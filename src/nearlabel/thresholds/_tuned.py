@@ -114,12 +114,10 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     them: "loo" leaves out groups, an int makes folds of groups, a splitter gets the groups. With scikit-learn's
     metadata routing, `estimator`, `strategy` and the splitter get what they requested.
 
-    With `map_scores` the map is a logistic curve in the log-odds of the probabilities (or in the decision values,
-    standardised): one slope, above 0, for all labels, fitted by log loss to all known cells of the pooled scores. If
-    there are at least 2,000 positives, each label has its own intercept, shrunken to the common one. If no such curve
-    improves the log loss, the map is an isotonic regression, spread so that it increases. The order of the scores of a
-    label stays, and decisions are on the scores themselves. `partial_fit` and `forget` keep the map, `retune` learns it
-    again.
+    With `map_scores` the map is learnt on all known cells of the pooled scores: a weighted mean of a logistic curve
+    of lowest log loss and of an isotonic regression, both in the log-odds of the probabilities (or in the decision
+    values, standardised). It increases and is the same for all labels, so no order of scores changes; decisions are on
+    the raw scores. `partial_fit` and `forget` keep the map, `retune` learns it again.
 
     See Also
     --------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
@@ -24,10 +24,6 @@ _NARROWEST = 8  # columns of texts become no narrower
 _HEADS = {"name": "label", "names": "labels", "likelihood_without": "without"}
 _HEADS_OF_NEIGHBORS = {"row": "neighbour", "names": "labels"}  # tables that may have their own column `name`
 _SIGNED = ("flip", "flip_by_votes")
-_SHARES = (
-    "score", "threshold", "share", "prior", "likelihood", "likelihood_without", "model_weight", "model_score",
-    "neighbors_score",
-)  # fmt: skip  # columns of probabilities and shares
 SHOWN_SPECIALLY = (*OF_LABELSETS, *_SIGNED, "score", "threshold")  # columns with a reserved meaning
 
 
@@ -148,16 +144,18 @@ def grid(
     n_first: int = 0,
     at_most: int = _MOST_NEIGHBORS,
     besides: str = "",
+    shares: Collection[str] = (),
 ) -> Grid:
     """Return the first rows of a table in a given order, and the number of other rows, or `besides`.
 
-    With an order, the first `n_first` rows are shown as far as they fit, then others up to a minimum.
+    With an order, the first `n_first` rows are shown as far as they fit, then others up to a minimum. Columns of
+    `shares` have two digits (`share_in_words`).
     """
     size = len(next(iter(table.values())))
     if order is not None:
         at_most = min(max(n_first + 2, _LEAST_LABELS), _MOST_LABELS)
     rows = np.arange(size)[:at_most] if order is None else order[:at_most]
-    cells = [[_head(name, title), *(_cell_of(table, name, row) for row in rows)] for name in columns]
+    cells = [[_head(name, title), *(_cell_of(table, name, row, shares) for row in rows)] for name in columns]
     left, hidden = size - len(rows), max(0, n_first - len(rows))
     if left and not besides:
         besides = f"... and {left} more {title}" + (f", {hidden} of them chosen" if hidden else "")
@@ -175,9 +173,9 @@ def _is_text(column: NDArray[Any]) -> bool:
     return not all(cell is None or isinstance(cell, (int, float)) for cell in column)
 
 
-def _cell_of(table: Table, name: str, row: int) -> str:
+def _cell_of(table: Table, name: str, row: int, shares: Collection[str]) -> str:
     value = table[name][row]
-    if name not in _SHARES or not isinstance(value, float | np.floating) or not 0 <= value <= 1:
+    if name not in shares or not isinstance(value, float | np.floating) or not 0 <= value <= 1:
         return _cell(value, signed=name in _SIGNED)
     other = {"score": "threshold", "threshold": "score"}.get(name, "")
     return share_in_words(float(value), float(table[other][row]) if other in table else math.nan)
