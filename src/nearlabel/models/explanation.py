@@ -72,6 +72,9 @@ class Explanation:
     of votes changes the decision. If a gain and a loss of equal size both change it, `flip` is the gain for a label
     that is not predicted and the loss for one that is.
 
+    If a classifier with thresholds maps scores to probabilities, `score`, `score_at` and `threshold` are mapped, and
+    `raw_score` and `raw_threshold` are the method's own.
+
     The tables of `NeighborInterpolation` have the columns of its neighbours' method, and also `model_weight`,
     `model_score` and `neighbors_score`, from which the `score` is computed.
 

@@ -42,8 +42,8 @@ class ModelCard:
     data : DataSummary
         Summary of the training data.
     thresholds : tuple of float, default=None
-        Decision threshold of each label, infinite for a label that is never predicted; None for a model without
-        thresholds.
+        Decision threshold of each label, on the scale of `predict_proba`, infinite for a label that is never predicted;
+        None for a model without thresholds.
     scores : dict of str to float
         Values of metrics at training time, by name.
     measured : str, default=""
