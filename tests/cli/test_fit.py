@@ -119,7 +119,9 @@ def test_scaling_thresholds_search_and_folds(nearlabel, table, tmp_path):
     assert card.parameters["tunedthresholdsclassifiercv__estimator__search__metric"] == "'manhattan'"
     known = make_method("mlknn@macro-f:beta=2", 3).set_params(estimator__search=model[-1].estimator.search)
     scaled = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
-    np.testing.assert_allclose(known.fit(scaled, data.Y).thresholds_, card.thresholds)
+    np.testing.assert_allclose(known.fit(scaled, data.Y).thresholds_, model[-1].thresholds_)
+    known.set_params(map_scores=True).fit(model[0].transform(data.X), data.Y)
+    np.testing.assert_allclose(known.mapped_thresholds_, card.thresholds)
     assert f"thresholds       {min(card.thresholds):.4g} to" in answer.out
 
 

@@ -50,6 +50,11 @@ def fit(nearlabel, path, tmp_path, *options):
     return answer, out
 
 
+def raw_scores(model, X):
+    """Return the scores of the thresholds, which `predict_proba` maps."""
+    return model[-1].estimator_.predict_proba(model[:-1].transform(X))
+
+
 @pytest.mark.parametrize("method", [METHOD, ("--method", "br:estimator=logistic", "--scale", "standard"), ()])
 def test_rows_are_held_out_to_set_the_threshold(nearlabel, many, tmp_path, method):
     """Three tenths, of which neither the scaling nor the method has seen anything."""
@@ -58,7 +63,7 @@ def test_rows_are_held_out_to_set_the_threshold(nearlabel, many, tmp_path, metho
     data = read_table(many[0], labels_column="tags", ignore=("id",))
     order = np.random.default_rng(0).permutation(200)
     held, others = np.sort(order[:60]), np.sort(order[60:])
-    again = RiskControl(level=0.7).fit(model.predict_proba(data.X[held]), data.Y[held])
+    again = RiskControl(level=0.7).fit(raw_scores(model, data.X[held]), data.Y[held])
     assert model[-1].thresholds_.tolist() == again.thresholds_.tolist()
     assert card.data.rows == 140
     assert card.measured == "the 60 held-out samples, on which the threshold was set"
@@ -71,7 +76,7 @@ def test_rows_are_held_out_to_set_the_threshold(nearlabel, many, tmp_path, metho
         alone = make_pipeline(FeatureScaler("minmax", out_of_range="clip"), MLkNN(3)).fit(
             data.X[others], data.Y[others]
         )
-        np.testing.assert_allclose(model.predict_proba(data.X), alone.predict_proba(data.X), rtol=1e-12)
+        np.testing.assert_allclose(raw_scores(model, data.X), alone.predict_proba(data.X), rtol=1e-12)
 
 
 @pytest.mark.long
@@ -116,7 +121,7 @@ def test_predict_tells_of_the_promise_and_of_shifted_scores(nearlabel, many, tmp
     assert told[0] == f"nearlabel: guarantee: {SENTENCE}"
     model = load_model(out)
     new = read_table(many[1], labels_column="tags", ignore=("id",))
-    shift = model[-1].strategy_.score_shift(model.predict_proba(new.X))
+    shift = model[-1].strategy_.score_shift(raw_scores(model, new.X))
     assert told[1].startswith("nearlabel: the scores of these rows are similar to those of calibration: Kolmogorov-")
     assert told[1].endswith(f"p = {shift.p_value:.2g}.")
     far = tmp_path / "far.csv"

@@ -86,8 +86,9 @@ def test_every_candidate_is_a_fit_to_the_earlier_rows(method):
     everything = chosen.best_estimator_[:-1].transform(X)
     assert everything.min() == 0, "the steps are fitted to all rows"
     assert everything.max() == pytest.approx(1)
+    chosen.partial_fit(X[:3], Y[:3]).forget([0])
     with pytest.warns(StaleThresholdsWarning):
-        assert chosen.partial_fit(X[:3], Y[:3]).forget([0]).predict(X).shape == Y.shape
+        assert chosen.predict(X).shape == Y.shape
     with pytest.raises(ValueError, match="thresholds must be tuned without groups, weights and an order"):
         chosen.retune()
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
 
 from conftest import CHECKS
 from nearlabel import BRkNN, ExactNeighbors, FeatureScaler, MLkNN, NeighborsClassifierCV
@@ -61,7 +62,7 @@ def test_the_best_is_fitted_with_its_thresholds():
     search = ExactNeighbors(metric="cosine")
     same = type(best)(**best.get_params()).set_params(n_neighbors=model.best_params_["n_neighbors"], search=search)
     scaler = FeatureScaler("minmax", out_of_range="clip").fit(X)
-    tuned = TunedThresholdsClassifierCV(same, cv="loo").fit(scaler.transform(X), Y)
+    tuned = TunedThresholdsClassifierCV(same, cv="loo", map_scores=True).fit(scaler.transform(X), Y)
     np.testing.assert_array_equal(model.predict_proba(queries), tuned.predict_proba(scaler.transform(queries)))
     np.testing.assert_array_equal(model.predict(queries), tuned.predict(scaler.transform(queries)))
 
@@ -127,8 +128,10 @@ def test_strategies_of_metrics():
     assert isinstance(strategy_for("macro_recall"), SCut)
     X, Y, queries = problem()
     model = NeighborsClassifierCV(**QUICK, strategy=MCut()).fit(X, Y)
-    scores = model.predict_proba(queries)
+    *steps, decides = model.best_estimator_
+    scores = decides.estimator_.predict_proba(make_pipeline(*steps).transform(queries))
     np.testing.assert_array_equal(model.predict(queries), MCut().fit(scores, np.zeros_like(Y[:20])).predict(scores))
+    np.testing.assert_array_equal(model.predict_proba(queries), decides.mapped(scores))
 
 
 @pytest.mark.long
@@ -342,6 +345,6 @@ def test_a_method_without_search_is_fitted_once():
     model = NeighborsClassifierCV(methods={"mlmlm": Counted()}, scales=("minmax",), metrics=("euclidean",)).fit(X, Y)
     assert fitted == [60]
     rows = FeatureScaler("minmax", out_of_range="clip").fit(X)
-    expected = TunedThresholdsClassifierCV(MLMLM(), cv="loo").fit(rows.transform(X), Y)
+    expected = TunedThresholdsClassifierCV(MLMLM(), cv="loo", map_scores=True).fit(rows.transform(X), Y)
     np.testing.assert_array_equal(model.predict_proba(queries), expected.predict_proba(rows.transform(queries)))
     np.testing.assert_array_equal(model.predict(queries), expected.predict(rows.transform(queries)))

@@ -258,7 +258,10 @@ class Calibration(NamedTuple):
             last, nearlabel.thresholds.FixedThresholdsClassifier | nearlabel.thresholds.TunedThresholdsClassifierCV
         ):
             last = last.estimator_
-        promising = nearlabel.thresholds.TunedThresholdsClassifierCV(last, self._control_for(last, X), cv="prefit")
+        is_calibrated = isinstance(last, nearlabel.thresholds.CalibratedLabels)
+        promising = nearlabel.thresholds.TunedThresholdsClassifierCV(
+            last, self._control_for(last, X), cv="prefit", map_scores=not is_calibrated
+        )
         promising.fit(held_out, self.rows.Y)
         return Pipeline([*steps, ("promise", promising)]) if steps else promising
 
@@ -309,6 +312,17 @@ def risk_control_of(model: Any) -> nearlabel.thresholds.RiskControl | None:
     """Return what promises in a fitted model; None if nothing does."""
     strategy = getattr(last_step(model), "strategy_", None)
     return strategy if isinstance(strategy, nearlabel.thresholds.RiskControl) else None
+
+
+def without_map(model: Any) -> Any:
+    """Return a model whose last step, which promises, has the scores of its thresholds."""
+    from copy import copy
+
+    from sklearn.pipeline import Pipeline
+
+    last = copy(last_step(model))
+    vars(last).pop("score_map_", None)
+    return Pipeline([*model.steps[:-1], (model.steps[-1][0], last)]) if isinstance(model, Pipeline) else last
 
 
 def last_step(model: Any) -> Any:

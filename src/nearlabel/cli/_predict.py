@@ -129,7 +129,9 @@ def main(arguments: argparse.Namespace) -> None:
     with_scores = truth is not None or arguments.scores.which != "none" or control is not None
     method = _method_of_scores(model.model, control) if with_scores else None
     outside = _model.OutsideRange(model)
-    answers = _answers(model, arguments.data, blocks, method, abstain=arguments.abstain, outside=outside)
+    answers = _answers(
+        model, arguments.data, blocks, method, abstain=arguments.abstain, outside=outside, promises=control is not None
+    )
     judged: list[_Answer] = []
     told = _Told(model.card.guarantee, control)
     with _output(arguments, layout) as write:
@@ -153,6 +155,7 @@ class _Answer(NamedTuple):
     labels: Any
     scores: Any
     abstained: Any
+    raw_scores: Any  # which are compared with those of calibration, if the model promises
 
 
 class _Told:
@@ -167,8 +170,8 @@ class _Told:
         """Count some rows and store their highest scores."""
         self._n_rows += len(answer.abstained)
         self._n_abstained += int(answer.abstained.sum())
-        if self._control is not None and answer.scores is not None:
-            self._top_scores.append(answer.scores.max(axis=1))
+        if self._control is not None and answer.raw_scores is not None:
+            self._top_scores.append(answer.raw_scores.max(axis=1))
 
     def notes(self) -> Iterator[str]:
         """Yield a line for each."""
@@ -198,12 +201,16 @@ def _answers(
     *,
     abstain: float | None,
     outside: _model.OutsideRange,
+    promises: bool,
 ) -> Iterator[_Answer]:
     import numpy as np
 
     from nearlabel.utils.estimators import label_scores
 
-    asked = nearlabel.experiments.one_search.searching_once(model.model)
+    asked = nearlabel.experiments.one_search.searching_once(
+        _model.without_map(model.model) if promises else model.model
+    )
+    mapped = getattr(_model.last_step(model.model), "mapped", None) if promises else None
     detector = None if abstain is None else nearlabel.models.novelty_detector(asked, abstain)
     first = 0
     with _console.progress_bar("rows") as progress:
@@ -212,10 +219,12 @@ def _answers(
             first = numbers.stop
             with _model.asking(model, data, X, first=numbers.start):
                 labels = asked.predict(X)
-                scores = None if method is None else label_scores(asked, X, len(model.label_names), method)
+                raw = None if method is None else label_scores(asked, X, len(model.label_names), method)
+                scores = raw if raw is None or mapped is None else mapped(raw)
                 abstained = np.zeros(X.shape[0], bool) if detector is None else detector.predict(X) == -1
                 outside.see(X)
-            yield _Answer(numbers if ids is None else ids.tolist(), _without(labels, abstained), scores, abstained)
+            labels = _without(labels, abstained)
+            yield _Answer(numbers if ids is None else ids.tolist(), labels, scores, abstained, raw)
             progress(round(_STEPS * share_done), _STEPS)
 
 

@@ -200,7 +200,8 @@ def _guarantee(model: Any) -> str:
 
 def _thresholds(model: Any) -> str:
     """Return the range of the finite thresholds, and how many labels have an infinite one."""
-    thresholds = [float(one) for one in getattr(_model.last_step(model), "thresholds_", ())]
+    last = _model.last_step(model)
+    thresholds = [float(one) for one in getattr(last, "mapped_thresholds_", getattr(last, "thresholds_", ()))]
     finite = sorted(filter(math.isfinite, thresholds))
     if not finite:
         return ""

@@ -15,6 +15,12 @@ from nearlabel.utils.types import CSR, Table
 from nearlabel.utils.validation import check_choice
 
 _TABLES = ("labels", "neighbors", "labelsets", "terms")
+_SHARES = (
+    "score", "threshold", "share", "prior", "likelihood", "likelihood_without", "model_weight", "model_score",
+    "neighbors_score",
+)  # fmt: skip
+_MOST_NEIGHBORS = 10  # shown
+_LEAST_SHARE = 0.005
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,6 +71,9 @@ class Explanation:
     changes this decision. It is found by trying every number of votes with everything else unchanged; None: no number
     of votes changes the decision. If a gain and a loss of equal size both change it, `flip` is the gain for a label
     that is not predicted and the loss for one that is.
+
+    If a classifier with thresholds maps scores to probabilities, `score`, `score_at` and `threshold` are mapped, and
+    `raw_score` and `raw_threshold` are the method's own.
 
     The tables of `NeighborInterpolation` have the columns of its neighbours' method, and also `model_weight`,
     `model_score` and `neighbors_score`, from which the `score` is computed.
@@ -204,21 +213,42 @@ class Explanation:
         """Yield the parts of the tables that are shown: neighbours, label sets if there are any, labels."""
         chosen = self.labels["chosen"]
         extra = [name for name in self.neighbors if name not in tables.OF_LABELSETS]
-        yield tables.grid(self.neighbors, [*extra, "names"], "neighbours")
+        many, besides = self._that_count()
+        yield tables.grid(
+            self.neighbors, [*extra, "names"], "neighbours", at_most=many, besides=besides, shares=_SHARES
+        )
         if self.labelsets:
             of = [name for name in self.labelsets if name not in tables.OF_LABELSETS]
-            yield tables.grid(self.labelsets, [*of, "names"], "label sets", at_most=5)
+            yield tables.grid(self.labelsets, [*of, "names"], "label sets", at_most=5, shares=_SHARES)
         order = np.lexsort((self.labels["label"], -self.labels["score"], ~chosen))
         columns = ["name", *self.shown, "chosen"]
-        yield tables.grid(self.labels, columns, "labels", order=order, n_first=int(chosen.sum()))
+        yield tables.grid(self.labels, columns, "labels", order=order, n_first=int(chosen.sum()), shares=_SHARES)
+
+    def _that_count(self) -> tuple[int, str]:
+        """Return how many neighbours to show, and what the others share.
+
+        Label sets (`MLMLM`) and weighted neighbours are shown as far as two digits of their shares are not 0.
+        """
+        if {"share", "rows"} <= self.neighbors.keys():
+            shares, n_others, others = self.neighbors["share"], self.settings["n_labelsets"], "label sets"
+        elif "weight" in self.neighbors and self.settings.get("total_weight"):
+            shares, others = self.neighbors["weight"] / self.settings["total_weight"], "neighbours"
+            n_others = len(shares)
+        else:
+            return _MOST_NEIGHBORS, ""
+        many = min(_MOST_NEIGHBORS, 1 + int(np.flatnonzero(shares >= _LEAST_SHARE).max(initial=0)))
+        rest = max(1e-9, 1.0 - float(shares[:many].sum()))  # of some, however few
+        if many == n_others:
+            return many, ""
+        return many, f"... and {n_others - many} more {others}, which share {tables.share_in_words(rest)}"
 
 
 def sentences(method: str, predicted: Sequence[Any], novelty: float | None, novelty_reason: str) -> list[str]:
     """Return the lines on the decision and on the novelty of the query."""
-    head = f"{method}: {tables.names_within(predicted, 100) or 'no label'}"
+    head = tables.wrapped(f"{method}: {tables.names_within(predicted, 100) or 'no label'}")
     if novelty is None:
-        return [head, f"novelty unknown: {novelty_reason}"]
+        return [*head, *tables.wrapped(f"novelty unknown: {novelty_reason}")]
     return [
-        head,
+        *head,
         f"novelty {novelty:.2f}: farther from its neighbours than {100 * novelty:.0f} % of the training samples",
     ]

@@ -140,9 +140,10 @@ def forget(model: Any, rows: ArrayLike) -> Any:
 def _narrow_range(model: Any) -> None:
     """Fit the range of a scaler that leaves features unchanged to the samples that the search after it has left."""
     pipeline = getattr(model, "best_estimator_", model)
-    if not isinstance(pipeline, Pipeline) or len(pipeline) == 1:
+    search = getattr(lazy_part(model), "search_", None)  # ML-MLM has none: its ranges stay
+    if not isinstance(pipeline, Pipeline) or len(pipeline) == 1 or search is None:
         return
-    search, (name, step) = lazy_part(pipeline).search_, pipeline.steps[-2]
+    name, step = pipeline.steps[-2]
     if getattr(step, "follows_samples", False) and step.n_features_in_ == search.n_features_in_:
         for block in row_blocks(search.n_samples_fit_, 8 * search.n_features_in_, _BLOCK_BYTES):
             rows = search.take(np.arange(block.start, block.stop))

@@ -48,7 +48,7 @@ _OBJECTS = {
     "solvers.binomial": ("NewtonLogistic",),
     "solvers.feature_scaling": ("FeatureScaling",),
     "solvers.label_probabilities": ("LabelProbabilities", "Platt", "Temperature"),
-    "solvers.score_maps": ("Interpolation", "Logistic"),
+    "solvers.score_maps": ("Interpolation", "JointMap", "Logistic"),
     "thresholds._calibration": ("CalibratedLabels",),
     "thresholds._cross_val": ("OneClass",),
     "thresholds._fixed": ("FixedThresholdsClassifier",),

@@ -42,8 +42,8 @@ class ModelCard:
     data : DataSummary
         Summary of the training data.
     thresholds : tuple of float, default=None
-        Decision threshold of each label, infinite for a label that is never predicted; None for a model without
-        thresholds.
+        Decision threshold of each label, on the scale of `predict_proba`, infinite for a label that is never predicted;
+        None for a model without thresholds.
     scores : dict of str to float
         Values of metrics at training time, by name.
     measured : str, default=""
@@ -264,8 +264,9 @@ def _in_one_line(value: object) -> str:
 
 
 def _thresholds(model: Any) -> tuple[float, ...] | None:
-    """Return the thresholds of a model, or of the last step of a pipeline."""
-    thresholds = getattr(_last_step(model), "thresholds_", None)
+    """Return the thresholds of a model, or of the last step of a pipeline, on the scale of its probabilities."""
+    last = _last_step(model)
+    thresholds = getattr(last, "mapped_thresholds_", getattr(last, "thresholds_", None))
     return None if thresholds is None else tuple(np.asarray(thresholds, dtype=np.float64).ravel().tolist())
 
 

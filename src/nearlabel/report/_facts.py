@@ -197,7 +197,7 @@ def left_out_predictions(model: Any, shape: tuple[int, int]) -> Answer | None:
         return None
     for part in reversed(found.around):
         labels = part.label_sets_of(scores)
-        scores = part.calibrated(scores) if isinstance(part, CalibratedLabels) else scores
+        scores = part.calibrated(scores) if isinstance(part, CalibratedLabels) else part.mapped(scores)
     return Answer(labels, scores) if np.shape(labels) == scores.shape == shape else None
 
 

@@ -49,7 +49,7 @@ from nearlabel.selection._trials import (
 from nearlabel.thresholds import ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
 from nearlabel.utils.estimators import available_if, score
 from nearlabel.utils.tags import predict_labels
-from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
+from nearlabel.utils.targets import LabelContainer, PartialLabels, check_target, remember_target, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     as_dense,
@@ -272,14 +272,16 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame.
             For a one-dimensional y, the predicted classes.
         """
-        queries = self._queries(X)
-        return self._container.wrap(self.best_estimator_.predict(queries))
+        return self._container.wrap(self.best_estimator_.predict(self._queries(X)))
 
     predict_labels = predict_labels
     score = score
 
     def predict_proba(self, X: MatrixLike) -> FloatArray:
-        """Return the score of every label by the best candidate, in [0, 1].
+        """Return the probability of every label, mapped from the scores of the best candidate.
+
+        The map is learnt on leave-one-out scores; it keeps the order of the scores of a label, and `predict` does not
+        need it (`TunedThresholdsClassifierCV`).
 
         Parameters
         ----------
@@ -291,8 +293,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
             One array; for a one-dimensional y, a column for each class.
         """
-        queries = self._queries(X)
-        return self._container.probabilities(np.asarray(self.best_estimator_.predict_proba(queries)))
+        scores = self.best_estimator_.predict_proba(self._queries(X))
+        return self._container.probabilities(np.asarray(scores))
 
     def explain(self, X: MatrixLike) -> list[Explanation]:
         """Explain the label set of every sample by the neighbours, or label sets, that the best candidate uses.
@@ -305,10 +307,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         list of Explanation
-            One for each sample, with the thresholds.
         """
-        queries = self._queries(X)
-        return explain(self.best_estimator_, queries, label_names=self.label_names_.tolist())
+        return explain(self.best_estimator_, self._queries(X), label_names=self.label_names_.tolist())
 
     @available_if(_can_be_updated)
     def partial_fit(self, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None = None) -> Self:
@@ -349,7 +349,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_can_be_updated)
     def retune(self) -> Self:
-        """Tune the thresholds of the best candidate again; the choice stays. Return the classifier."""
+        """Tune the thresholds of the best candidate again; the choice stays."""
         updates.retune(self.best_estimator_)
         return self
 
@@ -440,7 +440,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         best, (X, labels, groups, ranks) = trials.best, samples
         space, k = best.tried.space, best.n_neighbors
         method = in_space(best.tried, k, ExactNeighbors(metric=space.metric))
-        model = TunedThresholdsClassifierCV(method, clone(best.strategy), cv="loo")
+        model = TunedThresholdsClassifierCV(method, clone(best.strategy), cv="loo", map_scores=True)
         X, steps = prepared_in(space, X, labels)
         if is_tuned_again:
             model.fit(X, labels, **of_groups(groups))
@@ -448,6 +448,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             # Others know the neighbours of these samples only, and with an order it learnt on the earlier ones.
             fitted = trials.best_model if k is None and ranks is None else None
             model._handed(best.strategy, X, labels, fitted, on_rows_alone=groups is None and ranks is None)
+            model._learn_map(trials.best_scores, PartialLabels(trials.labels, None))
         self.best_estimator_ = make_pipeline(*steps, model) if steps else model
         self.best_params_, self.best_score_ = best.params, best.value
         if self._is_mixed:

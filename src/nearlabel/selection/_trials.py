@@ -96,6 +96,8 @@ class Trials:
 
     Attributes
     ----------
+    labels : ndarray or CSR of shape (n_samples, n_labels)
+        As given.
     n_samples : int
         Number of samples.
     all : list of Trial
@@ -107,7 +109,7 @@ class Trials:
     """
 
     def __init__(self, labels: Matrix, metric: Metric, strategy: ThresholdStrategy) -> None:
-        self._labels, self._criterion = labels, Criterion(metric)
+        self.labels, self._criterion = labels, Criterion(metric)
         self._thresholds = BestThresholds(labels, metric, strategy)
         self._finalists: list[tuple[tuple[Any, ...], Trial, Any]] = []
         self.n_samples, self.takes_stored = labels.shape[0], self._thresholds.takes_stored
@@ -148,9 +150,14 @@ class Trials:
         """The best few trials, best first."""
         return [trial for _, trial, _ in self._finalists]
 
+    @property
+    def best_scores(self) -> Any:
+        """The scores of the best trial."""
+        return self._finalists[0][2]
+
     def crossfit(self, groups: IntArray | None = None) -> float:
         """Return the value if each of five parts is decided by a choice among the best few on the other parts."""
-        n_samples = self._labels.shape[0]
+        n_samples = self.labels.shape[0]
         n_units = n_samples if groups is None else int(groups.max()) + 1
         if n_units < N_PARTS:
             return float("nan")

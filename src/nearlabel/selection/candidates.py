@@ -311,6 +311,8 @@ class Candidate:
         """
         spec, search, steps = _parts(self, data)
         model = spec.make(self.n_neighbors, search)
+        if isinstance(model, TunedThresholdsClassifierCV) and spec.calibration is None:
+            model.set_params(map_scores=True)  # people read its scores
         return make_pipeline(*steps, model) if steps else model
 
     def fit(self, data: Any) -> Any:
@@ -348,9 +350,11 @@ def with_thresholds(
     if not isinstance(spec.thresholds, ThresholdStrategy):
         return FixedThresholdsClassifier(method, spec.thresholds).fit(X, y)
     strategy = clone(spec.thresholds).fit(scores, truth.with_nan())
-    return TunedThresholdsClassifierCV(method, clone(spec.thresholds), cv="loo")._handed(
-        strategy, X, y, None, on_rows_alone=False
-    )
+    tuned = TunedThresholdsClassifierCV(method, clone(spec.thresholds), cv="loo", map_scores=spec.calibration is None)
+    tuned._handed(strategy, X, y, None, on_rows_alone=False)
+    if tuned.map_scores:
+        tuned._learn_map(scores, truth)
+    return tuned
 
 
 def make_untuned(candidate: Candidate, data: Dataset) -> Pipeline:

@@ -4,30 +4,46 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.models.decision import cut, within_sizes
+from nearlabel.models.decision import SparseScores, cut, within_sizes
+from nearlabel.models.explanation import Explanation
+from nearlabel.solvers.score_maps import JointMap, fit_joint_map
 from nearlabel.thresholds._cross_val import AroundClassifier, Scorer, explains_itself, method_of
 from nearlabel.utils.estimators import available_if
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_score_matrix, check_integer
+
+_MOST_CELLS = 2**24  # of scores that are made dense
 
 
 def _has(method: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(self.estimator, method)
 
 
+def _has_probabilities(self: Any) -> bool:
+    maps = hasattr(self, "score_map_") or getattr(self, "map_scores", False)
+    return maps or hasattr(self.estimator, "predict_proba")
+
+
 class WithThresholds(AroundClassifier):
-    """A classifier that scores by an inner one, decides on label sets by thresholds, and bounds their sizes."""
+    """A classifier that scores by an inner one, decides on label sets by thresholds, and bounds their sizes.
+
+    It may map the scores to probabilities that people can read. All decisions are on the scores themselves.
+    """
 
     _only_decides = True
 
     at_least: int
     at_most: int | None
+    thresholds_: FloatArray
+    score_map_: JointMap  # if scores are mapped
 
     @available_if(explains_itself)
     def explain(self, X: MatrixLike) -> list[Any]:
@@ -47,11 +63,12 @@ class WithThresholds(AroundClassifier):
         """
         check_is_fitted(self)
         decide = None if self.cuts_only else self.label_sets_of
-        return self._explained(X, thresholds=getattr(self, "thresholds_", None), decide=decide)
+        explanations = self._explained(X, thresholds=getattr(self, "thresholds_", None), decide=decide)
+        return [_mapped(one, self.score_map_) for one in explanations] if self._maps else explanations
 
-    @available_if(_has("predict_proba"))
+    @available_if(_has_probabilities)
     def predict_proba(self, X: MatrixLike) -> FloatArray:
-        """Return the inner classifier's probabilities as one array.
+        """Return the probabilities as one array: the inner classifier's, or those of the map if there is one.
 
         Parameters
         ----------
@@ -63,8 +80,47 @@ class WithThresholds(AroundClassifier):
         scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
             One array, even if the inner classifier returns a list. For a one-dimensional y, a column for each class.
         """
-        scores = self._scores(X, "predict_proba")
-        return self._container.probabilities(scores)
+        scores = self._scores(X, self.response_method_ if self._maps else "predict_proba")
+        return self._container.probabilities(self.mapped(scores))
+
+    def mapped(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Return scores of the inner classifier on the scale of `predict_proba`.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_queries, n_labels)
+            Scores of the method `response_method_`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries, n_labels)
+            The probabilities of the map; unchanged if there is none.
+        """
+        return self.score_map_.predict(scores) if self._maps else scores
+
+    @property
+    def mapped_thresholds_(self) -> FloatArray:
+        """The thresholds on the scale of `predict_proba`; infinite ones stay infinite.
+
+        Decisions compare raw scores with `thresholds_`. A raw score that differs from its threshold by a rounding error
+        may be equal to it once both are mapped.
+        """
+        return np.where(np.isinf(self.thresholds_), self.thresholds_, self.mapped(self.thresholds_))
+
+    @property
+    def _maps(self) -> bool:
+        return hasattr(self, "score_map_")
+
+    def _learn_map(self, scores: Any, truth: PartialLabels, weights: Any = None) -> None:
+        """Learn the map from held-out scores (n_held_out, n_labels) of the method `response_method_`.
+
+        Of many `SparseScores` some rows count.
+        """
+        if isinstance(scores, SparseScores):
+            some = np.arange(0, len(scores), len(scores) * scores.shape[1] // _MOST_CELLS + 1)
+            scores, truth = scores[some].toarray(), truth.rows(some)
+        are_probabilities = self.response_method_ == "predict_proba"
+        self.score_map_ = fit_joint_map(scores, truth, weights, are_probabilities=are_probabilities)
 
     @available_if(_has("decision_function"))
     def decision_function(self, X: MatrixLike) -> FloatArray:
@@ -117,6 +173,17 @@ class WithThresholds(AroundClassifier):
             raise ValueError(f"at_least must be at most the {n_labels} labels, got {least}.")
 
 
+def _mapped(explanation: Explanation, score_map: JointMap) -> Explanation:
+    """Return an explanation whose scores and thresholds are mapped; the raw ones get names of their own."""
+    known = explanation.labels
+    mapped = {name: score_map.predict(known[name]) for name in ("score", "score_at") if name in known}
+    limits = known["threshold"]
+    mapped["threshold"] = np.where(np.isfinite(limits), score_map.predict(limits), limits)
+    raw = {f"raw_{name}": known[name] for name in ("score", "threshold")}
+    rule = f"{explanation.rule}; scores are probabilities, mapped from the raw scores of {explanation.method}"
+    return replace(explanation, labels={**known, **mapped, **raw}, rule=rule)
+
+
 # A classifier with given thresholds.
 
 
@@ -164,8 +231,6 @@ class FixedThresholdsClassifier(WithThresholds):
     array([[0, 1]])
     """
 
-    thresholds_: FloatArray
-
     def __init__(
         self,
         estimator: Any,
@@ -186,6 +251,7 @@ class FixedThresholdsClassifier(WithThresholds):
         method = method_of(self.estimator, self.response_method)
         self._keep(Scorer.fit(self.estimator, method, X, y, routed.estimator.fit))
         middle = 0.5 if method == "predict_proba" else 0.0
+        self.__dict__.pop("score_map_", None)  # of an earlier fit
         self.thresholds_ = np.full(y.shape[1], middle) if thresholds is None else thresholds
 
     def _given_thresholds(self, n_labels: int) -> FloatArray | None:

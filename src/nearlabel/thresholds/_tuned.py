@@ -21,7 +21,7 @@ from nearlabel.thresholds._risk_control import RiskControl, lower_first
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights, checked_scores, counted_rows
 from nearlabel.utils.estimators import available_if
 from nearlabel.utils.targets import PartialLabels, check_target, remember_target
-from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.types import Matrix, MatrixLike
 
 _MOST_FOLDS_JUDGED = 100  # each is one more run of the strategy
 
@@ -61,6 +61,10 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         Least number of labels of a sample: if fewer are predicted, those with the next highest scores are added.
     at_most : int, default=None
         Largest number of labels of a sample: if more are predicted, those with the highest scores are kept.
+    map_scores : bool, default=False
+        Whether `predict_proba` returns probabilities that are mapped from the scores, so that people can read them: of
+        the samples with 0.3, about three in ten have the label. Label sets are the same. False: the inner classifier's
+        own probabilities, whatever their meaning.
 
     Attributes
     ----------
@@ -70,6 +74,10 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         The fitted strategy.
     thresholds_ : ndarray of shape (n_labels,)
         The strategy's thresholds, if it has any (`RCut`, `MCut` and `ExpectedF` decide for each sample).
+    score_map_ : JointMap
+        The map from scores to probabilities, learnt on the pooled scores, if `map_scores`.
+    mapped_thresholds_ : ndarray of shape (n_labels,)
+        The thresholds on the scale of `predict_proba`.
     objective_ : float
         The value of its metric on the pooled scores, if it optimises one. This value is optimistic.
     cv_results_ : dict
@@ -107,6 +115,11 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     them: "loo" leaves out groups, an int makes folds of groups, a splitter gets the groups. With scikit-learn's
     metadata routing, `estimator`, `strategy` and the splitter get what they requested.
 
+    With `map_scores` the map is learnt on all known cells of the pooled scores: a weighted mean of a logistic curve
+    of lowest log loss and of an isotonic regression, both in the log-odds of the probabilities (or in the decision
+    values, standardised). It increases and is the same for all labels, so no order of scores changes; decisions are on
+    the raw scores. `partial_fit` and `forget` keep the map, `retune` learns it again.
+
     See Also
     --------
     FixedThresholdsClassifier : Thresholds given by the user.
@@ -126,7 +139,6 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     """
 
     strategy_: ThresholdStrategy
-    thresholds_: FloatArray
     thresholds_stale_: bool
     objective_: float
     cv_results_: dict[str, Any]
@@ -143,6 +155,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         random_state: int | RandomState | None = None,
         at_least: int = 0,
         at_most: int | None = None,
+        map_scores: bool = False,
     ) -> None:
         self.estimator = estimator
         self.strategy = strategy
@@ -153,6 +166,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         self.random_state = random_state
         self.at_least = at_least
         self.at_most = at_most
+        self.map_scores = map_scores
 
     def _check_parameters(self, n_labels: int) -> None:
         super()._check_parameters(n_labels)
@@ -175,6 +189,9 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         folds = _Folds(strategy, held_out, y, routed.strategy.fit)
         self._decide_by(folds.learnt(), on_rows_alone=groups is None and not routed.strategy.fit)
         _updates.as_given(self.estimator_)
+        self.__dict__.pop("score_map_", None)  # of an earlier fit
+        if self.map_scores:
+            self._learn_map(*folds.held_out())
         judges = not np.isnan(getattr(self.strategy_, "objective_", np.nan))
         self.cv_results_ = folds.judged() if judges else {}
 
@@ -270,6 +287,11 @@ class _Folds:
         if self.takes_checked:
             return strategy._fit_checked(*counted_rows(scores, truth, params.get("sample_weight")))
         return strategy.fit(scores, truth.with_nan(), **params)
+
+    def held_out(self) -> tuple[NDArray[Any], PartialLabels, Any]:
+        """Return all scores, with the label sets and weights of their samples."""
+        scores, truth, params = self._pooled(slice(None))
+        return scores, truth, params.get("sample_weight")
 
     def judged(self) -> dict[str, Any]:
         """Return the metric on each fold, with thresholds tuned on the other folds."""

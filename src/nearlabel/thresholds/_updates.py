@@ -94,7 +94,7 @@ def forget(self: Any, rows: ArrayLike) -> Any:
 
 
 def retune(self: Any) -> Any:
-    """Tune the thresholds again, and the number of neighbours if it is selected with them.
+    """Tune the thresholds again, and the number of neighbours if it is selected with them; learn the map again.
 
     The result is identical to refitting with the present samples. Tuning uses leave-one-out scores.
 
@@ -122,6 +122,8 @@ def retune(self: Any) -> Any:
     updated.strategy_ = strategy.fit(scores, y)
     updated._take_from(updated.strategy_, "thresholds_", "objective_")
     updated._one_class, updated.cv_results_ = OneClass.of(y), {}
+    if self.map_scores:
+        updated._learn_map(scores, PartialLabels.of(y))
     updated.thresholds_stale_ = updated._told = False
     self.__dict__ = vars(updated)
     return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
@@ -19,8 +19,9 @@ from nearlabel.utils.types import IntArray, Matrix, Table
 
 OF_LABELSETS = ("labels", "names")  # columns of tuples: the indices and the names of labels
 _MOST_NEIGHBORS, _MOST_LABELS, _LEAST_LABELS, _WIDEST = 10, 16, 8, 36
-_LONGEST_LINE = 112
-_HEADS = {"name": "label", "names": "labels", "likelihood_without": "likelihood, without"}
+_LONGEST_LINE = 80  # of a terminal as it opens, and of mail
+_NARROWEST = 8  # columns of texts become no narrower
+_HEADS = {"name": "label", "names": "labels", "likelihood_without": "without"}
 _HEADS_OF_NEIGHBORS = {"row": "neighbour", "names": "labels"}  # tables that may have their own column `name`
 _SIGNED = ("flip", "flip_by_votes")
 SHOWN_SPECIALLY = (*OF_LABELSETS, *_SIGNED, "score", "threshold")  # columns with a reserved meaning
@@ -101,15 +102,27 @@ class Grid(NamedTuple):
     besides: str  # number of rows that are not shown
 
     def as_text(self) -> list[str]:
-        """Return lines of aligned columns."""
-        widths = [max(map(len, column)) for column in zip(*self.lines, strict=True)]
+        """Return lines of aligned columns; texts are shortened if the lines would be too long."""
+        widths = self._widths()
         lines = [
             "  ".join(
-                cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(line, widths, self.right, strict=True)
+                cell.rjust(w) if r else shortened(cell, w).ljust(w)
+                for cell, w, r in zip(line, widths, self.right, strict=True)
             )
             for line in self.lines
         ]
         return [*(line.rstrip() for line in lines), *([self.besides] if self.besides else [])]
+
+    def _widths(self) -> list[int]:
+        """Return the widths of the columns, with less room for the widest texts if lines would be too long."""
+        widths = [max(map(len, column)) for column in zip(*self.lines, strict=True)]
+        texts = [place for place, right in enumerate(self.right) if not right]
+        while sum(widths) + 2 * (len(widths) - 1) > _LONGEST_LINE:
+            widest = max(texts, key=widths.__getitem__, default=None)
+            if widest is None or widths[widest] <= _NARROWEST:
+                break
+            widths[widest] -= 1
+        return widths
 
     def as_html(self) -> str:
         """Return a table element."""
@@ -130,18 +143,22 @@ def grid(
     order: IntArray | None = None,
     n_first: int = 0,
     at_most: int = _MOST_NEIGHBORS,
+    besides: str = "",
+    shares: Collection[str] = (),
 ) -> Grid:
-    """Return the first rows of a table in a given order, and the number of other rows.
+    """Return the first rows of a table in a given order, and the number of other rows, or `besides`.
 
-    With an order, the first `n_first` rows are shown as far as they fit, then others up to a minimum.
+    With an order, the first `n_first` rows are shown as far as they fit, then others up to a minimum. Columns of
+    `shares` have two digits (`share_in_words`).
     """
     size = len(next(iter(table.values())))
     if order is not None:
         at_most = min(max(n_first + 2, _LEAST_LABELS), _MOST_LABELS)
     rows = np.arange(size)[:at_most] if order is None else order[:at_most]
-    cells = [[_head(name, title), *(_cell_of(table, name, row) for row in rows)] for name in columns]
+    cells = [[_head(name, title), *(_cell_of(table, name, row, shares) for row in rows)] for name in columns]
     left, hidden = size - len(rows), max(0, n_first - len(rows))
-    besides = f"... and {left} more {title}" + (f", {hidden} of them chosen" if hidden else "") if left else ""
+    if left and not besides:
+        besides = f"... and {left} more {title}" + (f", {hidden} of them chosen" if hidden else "")
     return Grid(list(zip(*cells, strict=True)), [not _is_text(table[name]) for name in columns], besides)
 
 
@@ -156,13 +173,37 @@ def _is_text(column: NDArray[Any]) -> bool:
     return not all(cell is None or isinstance(cell, (int, float)) for cell in column)
 
 
-def _cell_of(table: Table, name: str, row: int) -> str:
-    """Return a cell as text, with enough digits to distinguish a score from a different threshold."""
-    value, text = table[name][row], _cell(table[name][row], signed=name in _SIGNED)
+def _cell_of(table: Table, name: str, row: int, shares: Collection[str]) -> str:
+    value = table[name][row]
+    if name not in shares or not isinstance(value, float | np.floating) or not 0 <= value <= 1:
+        return _cell(value, signed=name in _SIGNED)
     other = {"score": "threshold", "threshold": "score"}.get(name, "")
-    if other in table and text == _cell(table[other][row]) and value != table[other][row]:
-        return repr(float(value))
-    return text
+    return share_in_words(float(value), float(table[other][row]) if other in table else math.nan)
+
+
+def share_in_words(value: float, other: float = math.nan) -> str:
+    """Return a number from 0 to 1 with two digits, or as many as distinguish it from another one.
+
+    Examples
+    --------
+    >>> [share_in_words(value) for value in (0, 3.9e-16, 0.304, 0.9999, 1)]
+    ['0', '<0.01', '0.30', '>0.99', '1']
+    >>> share_in_words(0.304, 0.302)
+    '0.304'
+    """
+    text = _rounded(value)
+    if not 0 <= other <= 1 or value == other or text != _rounded(other):
+        return text
+    for digits in range(3, 7):
+        if f"{value:.{digits}f}" != f"{other:.{digits}f}":
+            return f"{value:.{digits}f}"
+    return text if text[0] in "<>" else repr(value)
+
+
+def _rounded(value: float) -> str:
+    if value in (0, 1):
+        return f"{value:.0f}"
+    return "<0.01" if value < 0.005 else ">0.99" if value >= 0.995 else f"{value:.2f}"
 
 
 def _cell(value: Any, *, signed: bool = False) -> str:

@@ -114,9 +114,9 @@ def explain(
             0         1  0
             2         1  1
     <BLANKLINE>
-    label  votes   score  flip  chosen
-        0      2  0.6667    -1  yes
-        1      2  0.6667    -1  yes
+    label  votes  score  flip  chosen
+        0      2   0.67    -1  yes
+        1      2   0.67    -1  yes
     <BLANKLINE>
     score = votes / 3; chosen: score > 0.5
     flip: smallest change in the label's own votes that would change this decision
