@@ -125,7 +125,7 @@ def test_few_rows_and_many_columns(nearlabel, tmp_path, monkeypatch):
     told = nearlabel("predict", "m.skops", "new.csv").err
     assert "2 of 3 rows have values" in told
     named = ", ".join(f"column number {place} (2)" for place in range(5))
-    assert f"Moved to its end: {named} and 7 more columns." in " ".join(told.replace("nearlabel: ", "").split())
+    assert f"Moved to its end: {named} and 7 more." in " ".join(told.replace("nearlabel: ", "").split())
     assert max(map(len, told.splitlines())) <= 80
     (tmp_path / "new.csv").write_text("\n".join([",".join(names), lines[0].replace("99", "0", 11)]) + "\n")
     told = nearlabel("predict", "m.skops", "new.csv").err

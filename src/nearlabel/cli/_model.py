@@ -207,7 +207,7 @@ class OutsideRange:
         order = [int(column) for column in (-self._by_column).argsort(kind="stable") if self._by_column[column]]
         named = [f"{self._model.feature_names[at]} ({self._by_column[at]:,})" for at in order[:_MOST_COLUMNS]]
         n_more = len(order) - len(named)
-        return ", ".join(named) + (f" and {n_more:,} more column{'s' * (n_more > 1)}" if n_more else "")
+        return ", ".join(named) + (f" and {n_more:,} more" if n_more else "")
 
     def _outside(self, X: Any) -> Any:
         from sklearn.impute import SimpleImputer
