@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import nan
 from typing import Any, TypeAlias
@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _model.add_file_options(parser, required=True)
     _add_method_options(parser)
     _training.add_updatable_option(parser)
+    _training.add_split_option(parser)
     parser.add_argument(
         "--metric",
         default="micro_f1",
@@ -134,7 +135,11 @@ def _add_guarantee_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Refuse options that do not go with a guarantee."""
+    """Refuse options that do not go with a guarantee, or with a split."""
+    if arguments.split_by is not None and arguments.groups is not None:
+        raise ValueError("--split-by must go without --groups.")
+    if arguments.split_by is not None and arguments.guarantee is not None:
+        raise ValueError("--guarantee must go without --split-by: the guarantee is for samples like those of DATA.")
     if arguments.updatable and arguments.guarantee is not None:
         raise ValueError("--updatable must go without --guarantee: added rows end a guarantee.")
     if arguments.guarantee is None:
@@ -177,27 +182,38 @@ def main(arguments: argparse.Namespace) -> None:
     _print_severe(data, plan)
     if isinstance(plan, nearlabel.experiments.NeighborsChoice):
         _data.narrowed({name: name for name in _TRIED}, data, by_default=True)
-    chosen, is_stopped = _chosen(plan, data)
+    column, ranks, missing = ("", None, "") if calibration is not None else _training.order_of(arguments, data)
+    splits = arguments.split_by is not None
+    data, harm = _without_harm(arguments, data, column, ranks)
+    chosen, is_stopped = _chosen(plan, data, ranks if splits else None)
     tuned = None
-    if arguments.validate != NONE and not is_stopped:
-        without_copies = test is None and _matched_data.has_copies(data)
+    without_copies = test is None and _matched_data.has_copies(data)
+    is_known = bool(chosen.scores) and not without_copies and arguments.validate == _arguments.LOO
+    if arguments.validate != NONE and not is_stopped and not is_known:
         tuning = replace(_tuning(arguments, chosen.candidate), without_copies=without_copies)
         with _console.progress_bar(f"models of {data.name}") as progress:
             tuned = tuning.run(data, progress=progress)
+    best, scores = (chosen.candidate, chosen.scores) if tuned is None else (tuned.best, tuned.scores)
+    scores = {} if arguments.validate == NONE else scores
+    later = "" if ranks is None or not scores else _on_later_rows(arguments.metric, best, data, ranks, scores, column)
     kept = _training.KeptModel.of(
-        chosen.candidate if tuned is None else tuned.best,
+        best,
         data,
         arguments.file,
-        scores={} if tuned is None else tuned.scores,
-        measured=_measured(chosen, tuned),
+        scores=scores,
+        measured=_measured(chosen, tuned) if scores else "",
+        model=chosen.model,
         test=test,
         keep=keep,
         id_column=arguments.id,
         calibration=calibration,
+        ranks=ranks if splits else None,
     )
     kept.print(choice=_in_words(arguments.metric, chosen, tuned))
-    if chosen.left_out:
-        _console.print_text(_left_out(chosen.left_out, arguments, is_stopped=is_stopped))
+    left_out = _left_out(chosen.left_out, arguments, is_stopped=is_stopped) if chosen.left_out else ""
+    for line in (later, missing, harm, left_out):
+        if line:
+            _console.print_text(line)
 
 
 def _named(arguments: argparse.Namespace) -> nearlabel.experiments.Candidate:
@@ -256,12 +272,55 @@ def _print_severe(data: Dataset, plan: Plan) -> None:
         _data.print_severe(data, scales=(plan.scale,), searches=(str(plan.search),), by_neighbors=has_neighbors)
 
 
-def _chosen(plan: Plan, data: Dataset) -> tuple[Chosen, bool]:
+def _without_harm(arguments: argparse.Namespace, data: Dataset, column: str, ranks: Any) -> tuple[Dataset, str]:
+    """Return the data without the kind of columns that makes later rows worse, and a line on it.
+
+    Columns are left out with --split-by only; otherwise they are named.
+    """
+    import numpy as np
+
+    from nearlabel.selection import guests, later
+
+    if ranks is None or data.X.dtype.kind != "O":
+        return data, ""
+    probe = nearlabel.experiments.Candidate(
+        "mlknn@micro-f", 10, "minmax", "exact", impute=_data.imputation(arguments), out_of_range=arguments.out_of_range
+    )
+    with _console.progress_bar(f"columns of {data.name}"):
+        found = later.harmful_kind(probe, data, ranks, guests.read_metric(None, arguments.metric))
+    splits = arguments.split_by is not None
+    if found is not None and splits:
+        data = data.with_features(np.flatnonzero([kind != found[0] for kind in data.feature_kinds]))
+    return data, _training.harm_in_words(column, found, is_left_out=splits)
+
+
+def _on_later_rows(
+    metric: str,
+    candidate: nearlabel.experiments.Candidate,
+    data: Dataset,
+    ranks: Any,
+    scores: Mapping[str, float],
+    column: str,
+) -> str:
+    """Return a line with both estimates: among rows like these, and on later ones."""
+    from nearlabel.selection import guests, later
+
+    of = guests.read_metric(None, metric)
+    with _console.progress_bar(f"later rows of {data.name}"):
+        found = later.later_scores(candidate, data, ranks, of)
+    if of.name not in found:
+        return f"No estimate for later rows: {column} must have more distinct values."
+    title = nearlabel.metrics.evaluation.title_of(metric)
+    among = f"among rows like these {scores[of.name]:.4f}, " if of.name in scores else ""
+    return f"{title}: {among}on later rows {found[of.name]:.4f} (three fits, each to the rows before, by {column})."
+
+
+def _chosen(plan: Plan, data: Dataset, order: Any) -> tuple[Chosen, bool]:
     """Return the result of the selection, or the named candidate as the only one, and whether Ctrl-C ended it."""
     if isinstance(plan, nearlabel.experiments.Candidate):
         return nearlabel.experiments.ChosenNeighbors(plan, nan, nan, 1), False
     with _console.progress_bar(f"methods for {data.name}"), _training.stoppable() as is_stopped:
-        return plan.run(data), is_stopped()
+        return plan.run(data, order=order), is_stopped()
 
 
 def _left_out(left_out: Sequence[str], arguments: argparse.Namespace, *, is_stopped: bool) -> str:
@@ -289,9 +348,8 @@ def _tuning(arguments: argparse.Namespace, candidate: nearlabel.experiments.Cand
 
 def _measured(chosen: Chosen, tuned: Tuned | None) -> str:
     """Return how the scores were measured; those of a selected method are a little optimistic."""
-    if tuned is None:
-        return ""
-    return tuned.measured + "; method selected on the same rows" * (chosen.n_candidates > 1)
+    measured = chosen.measured if tuned is None else tuned.measured
+    return measured + "; method selected on the same rows" * (chosen.n_candidates > 1)
 
 
 def _in_words(metric: str, chosen: Chosen, tuned: Tuned | None) -> str:

@@ -97,6 +97,74 @@ def add_updatable_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+# Rows in the order of a date or a number: what is selected for later ones, and how good it is there.
+
+
+def add_split_option(parser: argparse.ArgumentParser) -> None:
+    """Add --split-by."""
+    parser.add_argument(
+        "--split-by",
+        metavar="COLUMN",
+        help="column of dates or numbers: the later fifth of the rows sets thresholds, and selects a model if no method"
+        " is named, by fits to the earlier ones; the model is fitted to all; default: rows are left out, whatever their"
+        " date",
+    )
+
+
+def order_of(arguments: argparse.Namespace, data: nearlabel.datasets.Dataset) -> tuple[str, Any, str]:
+    """Return the column that orders rows, their ranks by it, and a line on what is missing for an estimate.
+
+    The column is that of --split-by, or the only one of dates. Ranks are None if there is none.
+    """
+    import numpy as np
+
+    column = arguments.split_by
+    if column is None:
+        dates = [name for name, kind in zip(data.feature_names, data.feature_kinds, strict=True) if kind == "date"]
+        if len(dates) != 1:
+            several = f"No estimate for later rows: --split-by must name one of the dates {', '.join(dates)}."
+            return "", None, several if dates else ""
+        column = dates[0]
+    if column in data.feature_names:
+        cells = data.with_features(np.array([data.feature_names.index(column)])).X.ravel()
+    else:
+        cells = _cells_of(arguments, column)
+    try:
+        return column, nearlabel.models.out_of_sample.ranks_of(cells, data.X.shape[0]), ""
+    except ValueError as error:
+        problem = str(error).removeprefix("order ")
+        if arguments.split_by is None:
+            return column, None, f"No estimate for later rows: {column} {problem}"
+        raise ValueError(f"--split-by {problem}") from error
+
+
+def _cells_of(arguments: argparse.Namespace, column: str) -> Any:
+    """Return the dates or numbers of a column of DATA that is no feature."""
+    import numpy as np
+
+    if not _data.is_file(arguments.data):
+        raise ValueError(f"--split-by must name a feature of {arguments.data!r}, got {column!r}.")
+    cells = nearlabel.datasets.tables.read_columns(
+        Path(arguments.data), {column: "--split-by"}, decimal=arguments.decimal or "."
+    )[column]
+    texts = np.array(["" if cell is None else str(cell) for cell in cells])
+    for kind, missing in (("float64", "nan"), ("datetime64[us]", "NaT")):
+        try:
+            return np.where(texts == "", missing, texts).astype(kind)
+        except ValueError:
+            continue
+    raise ValueError(f"--split-by must name a column of numbers, or of dates such as 2026-01-31, got {column!r}.")
+
+
+def harm_in_words(column: str, found: tuple[str, float] | None, *, is_left_out: bool) -> str:
+    """Return a line on the kind of columns that makes later rows worse; empty if there is none."""
+    if found is None:
+        return ""
+    kind, gain = found
+    what = f"Columns of kind {kind!r} make later rows worse: the metric gains {gain:.3f} without them."
+    return f"{what} They are left out." if is_left_out else f"{what} Hint: --split-by {column} leaves them out."
+
+
 class KeptModel(NamedTuple):
     """A model that was fitted to all rows, and its file."""
 
@@ -122,13 +190,19 @@ class KeptModel(NamedTuple):
         keep: Mapping[str, Sequence[Any]],
         id_column: str | None = None,
         calibration: _model.Calibration | None = None,
+        model: Any = None,
+        ranks: Any = None,
     ) -> Self:
         """Fit a model to all rows, and write it with its card; scores on test data take the place of others.
 
-        So do scores on rows held out for a guarantee, since it replaces the thresholds that were evaluated.
+        So do scores on rows held out for a guarantee, since it replaces the thresholds that were evaluated. With ranks,
+        thresholds are those of the later rows. A fitted `model` of the candidate is taken as it is.
         """
+        from nearlabel.selection.later import fit_for_later
+
         with _console.progress_bar(f"model of {data.name}"):
-            model = candidate.fit(data)
+            if model is None:
+                model = candidate.fit(data) if ranks is None else fit_for_later(candidate, data, ranks)
             if calibration is not None:
                 model = calibration.apply(model)
                 scores, measured = _matched_data.scores_on(model, calibration.rows, data), calibration.measured

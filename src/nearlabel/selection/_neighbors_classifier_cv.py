@@ -234,6 +234,11 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         TypeError
             If a parameter is of a wrong type, or a method has no leave-one-out answers.
         """
+        self._fit(X, y, groups, order)
+        return self
+
+    def _fit(self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None, order: ArrayLike | None) -> Trials:
+        """Fit; return the trials that the choice was made from."""
         self._check_parameters()
         target = check_target(self, y)
         self._is_mixed = is_mixed(X)
@@ -256,7 +261,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.__dict__.pop("nested_score_", None)  # of an earlier fit
         if self.nested is not None:
             self.nested_score_ = self._nested_score(X, target.labels, numbers)
-        return self
+        return trials
 
     def predict(self, X: MatrixLike) -> LabelSets:
         """Return the label set of every sample.

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import nan
+from types import MappingProxyType
 from typing import Any, NamedTuple
+
+from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from nearlabel.datasets import Dataset
 from nearlabel.models.out_of_sample import largest_group
@@ -18,6 +23,7 @@ from nearlabel.selection.data import Columns, as_dataset, check_impute, check_ma
 from nearlabel.selection.guests import read_metric
 from nearlabel.selection.methods import MethodSpec, check_takes_unknown
 from nearlabel.selection.specs import THRESHOLDS
+from nearlabel.selection.stages import left_out_scores
 from nearlabel.selection.tuning import Tuning
 from nearlabel.thresholds import ThresholdStrategy, strategy_for
 from nearlabel.utils.targets import has_unknown
@@ -43,6 +49,13 @@ class ChosenNeighbors(NamedTuple):
         Number of candidates that were tried.
     left_out : tuple of str
         Methods, with scaling and distance, that the time limit left out.
+    model : estimator or None
+        The best candidate, fitted to all samples; None if it was selected among methods for unknown labels.
+    scores : dict of str to float
+        All metrics on its leave-one-out scores, with thresholds tuned without each of five parts; empty if they are of
+        some samples only.
+    measured : str
+        Description of how the scores were measured.
     """
 
     candidate: Candidate
@@ -50,6 +63,9 @@ class ChosenNeighbors(NamedTuple):
     crossfit_score: float
     n_candidates: int
     left_out: tuple[str, ...] = ()
+    model: Any = None
+    scores: Mapping[str, float] = MappingProxyType({})
+    measured: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,13 +136,15 @@ class NeighborsChoice:
         check_impute(self.impute)
         check_out_of_range(self.out_of_range)
 
-    def run(self, data: Any) -> ChosenNeighbors:
+    def run(self, data: Any, *, order: ArrayLike | None = None) -> ChosenNeighbors:
         """Select the best candidate.
 
         Parameters
         ----------
         data : Dataset, pair (X, y), or str
             As in `Tuning.run`. Samples of a group (`Dataset.groups`) are left out together.
+        order : array-like of shape (n_samples,), default=None
+            Dates or numbers: select on the later samples, as in `NeighborsClassifierCV.fit`. All labels must be known.
 
         Returns
         -------
@@ -141,6 +159,8 @@ class NeighborsChoice:
         """
         data = as_dataset("data", data)
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
+        if has_unknown(data.Y) and order is not None:
+            raise ValueError("order must go with labels that are all known, got some that are not.")
         if has_unknown(data.Y):
             return self._of_known_labels(data)
         chooser = NeighborsClassifierCV(
@@ -152,15 +172,19 @@ class NeighborsChoice:
             strategy=self._strategy,
             time_limit=self.time_limit,
         )
-        chooser.fit(data.X, data.Y, data.groups)
-        candidate = self._candidate(**chooser.best_params_)
-        return ChosenNeighbors(
-            candidate,
+        trials = chooser._fit(data.X, data.Y, data.groups, order)
+        chosen = ChosenNeighbors(
+            self._candidate(**chooser.best_params_),
             chooser.best_score_,
             chooser.crossfit_score_,
             chooser.n_candidates_,
             tuple(chooser.left_out_),
+            _flat(chooser.best_estimator_),
         )
+        if order is not None or trials.n_samples < data.Y.shape[0]:
+            return chosen
+        scores, measured = left_out_scores(data, trials.best_scores, self._strategy, self.metric)
+        return chosen._replace(scores=scores, measured=measured)
 
     def _of_known_labels(self, data: Dataset) -> ChosenNeighbors:
         """Select among the methods that support unknown labels, by a `Tuning` with the same options."""
@@ -237,6 +261,14 @@ class NeighborsChoice:
             impute=self.impute,
             out_of_range=self.out_of_range,
         )
+
+
+def _flat(model: Any) -> Any:
+    """Return a pipeline without pipelines inside it, as `Candidate.fit` makes it."""
+    if not isinstance(model, Pipeline):
+        return model
+    parts = [_flat(step) for _, step in model.steps]
+    return make_pipeline(*(step for part in parts for step in (part if isinstance(part, Pipeline) else [part])))
 
 
 def _search_by(metric: str) -> str:

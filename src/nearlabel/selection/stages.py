@@ -11,14 +11,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from nearlabel.datasets import Dataset
 from nearlabel.metrics import CATALOGUE, Metric, score_all
 from nearlabel.metrics.evaluation import Evaluation, named_without_copies
+from nearlabel.models.decision import SparseScores
 from nearlabel.models.selector import Budget, Criterion
-from nearlabel.selection._grid import LOO, Fitting, Grid, Samples, drawn, parts_of
+from nearlabel.selection._grid import LOO, Answer, Fitting, Grid, Samples, drawn, parts_of
 from nearlabel.selection.candidates import Attempt, Candidate, Chosen, Cost, LeftOut, Line, Step, Trial, make_untuned
 from nearlabel.selection.guests import describe_object
 from nearlabel.selection.methods import MethodSpec
 from nearlabel.utils.messages import without_advice
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
@@ -241,6 +244,19 @@ class Choice:
         metrics = {**CATALOGUE, self._metric.name: self._metric}.values()
         values = score_all(as_dense(self.Y)[rows], labels, scores, metrics)
         return {name: float(value) for name, value in values.items() if np.isfinite(value)}
+
+
+def left_out_scores(data: Dataset, scores: Any, thresholds: Any, metric: Metric) -> tuple[dict[str, float], str]:
+    """Return all metrics on leave-one-out scores of a candidate, as `Tuned.scores` of it alone, and how measured.
+
+    Thresholds of each part are tuned on the other parts.
+    """
+    Y, parts = PartialLabels.of(data.Y).with_nan(), parts_of(data.name, data.Y.shape[0], data.groups, LOO)
+    dense = scores.toarray() if isinstance(scores, SparseScores) else scores
+    decided = Answer(np.empty(dense.shape, dtype=np.int64), dense).decided(thresholds, Y, parts)
+    values = Choice(Y, parts, metric).metrics_of(slice(None), decided, dense)
+    held_out = "leave-one-out" if data.groups is None else "leave-one-group-out"
+    return values, f"{held_out}; selection nested in {len(parts)}-fold cross-validation"
 
 
 def _value(evaluation: Evaluation, labels: Any, scores: Any) -> float:
