@@ -195,7 +195,9 @@ def main(arguments: argparse.Namespace) -> None:
             tuned = tuning.run(data, progress=progress)
     best, scores = (chosen.candidate, chosen.scores) if tuned is None else (tuned.best, tuned.scores)
     scores = {} if arguments.validate == NONE else scores
-    later = "" if ranks is None or not scores else _on_later_rows(arguments.metric, best, data, ranks, scores, column)
+    later = ""
+    if ranks is not None and scores:
+        later = _on_later_rows(arguments.metric, best, data, ranks, scores, column, splits=splits)
     kept = _training.KeptModel.of(
         best,
         data,
@@ -301,13 +303,15 @@ def _on_later_rows(
     ranks: Any,
     scores: Mapping[str, float],
     column: str,
+    *,
+    splits: bool,
 ) -> str:
     """Return a line with both estimates: among rows like these, and on later ones."""
     from nearlabel.selection import guests, later
 
     of = guests.read_metric(None, metric)
     with _console.progress_bar(f"later rows of {data.name}"):
-        found = later.later_scores(candidate, data, ranks, of)
+        found = later.later_scores(candidate, data, ranks, of, by_time=splits)
     if of.name not in found:
         return f"No estimate for later rows: {column} must have more distinct values."
     title = nearlabel.metrics.evaluation.title_of(metric)

@@ -43,10 +43,12 @@ from nearlabel.selection._trials import (
     most_asked,
     next_plan,
     prepared_in,
+    settle,
     spaces_of,
     try_numbers,
 )
 from nearlabel.thresholds import ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
+from nearlabel.thresholds.best_value import for_a_refit
 from nearlabel.utils.estimators import available_if, score
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, PartialLabels, check_target, remember_target, with_multilabel_target
@@ -91,7 +93,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     methods : "auto", sequence of classifiers, or mapping of str to classifier, default="auto"
         Methods with leave-one-out predictions. Their parameters `n_neighbors` and `search`, or `metric`, are set if
         they exist. "auto": `BRkNN`, `MLkNN`, `BRkNN` with weights by distance, and `MLMLM`, the last on min-max scaled
-        features by the Euclidean distance only, and only if it is better than the others by more than 0.002: votes are
+        features by the Euclidean distance only, and only if it is better than the others by more than 0.001: votes are
         easier to read and faster to update.
     n_neighbors : "auto" or sequence of int, default="auto"
         Numbers of neighbours to try. "auto": 1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60 and 90, up to half of the samples.
@@ -445,6 +447,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         best, (X, labels, groups, ranks) = trials.best, samples
         space, k = best.tried.space, best.n_neighbors
         method = in_space(best.tried, k, ExactNeighbors(metric=space.metric))
+        if ranks is not None:
+            settle(method, trials.best_model)
         model = TunedThresholdsClassifierCV(method, clone(best.strategy), cv="loo", map_scores=True)
         X, steps = prepared_in(space, X, labels)
         if is_tuned_again:
@@ -452,7 +456,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             # Others know the neighbours of these samples only, and with an order it learnt on the earlier ones.
             fitted = trials.best_model if k is None and ranks is None else None
-            model._handed(best.strategy, X, labels, fitted, on_rows_alone=groups is None and ranks is None)
+            strategy = best.strategy if ranks is None else for_a_refit(best.strategy, trials.best_scores)
+            model._handed(strategy, X, labels, fitted, on_rows_alone=groups is None and ranks is None)
             model._learn_map(trials.best_scores, PartialLabels(trials.labels, None))
         self.best_estimator_ = make_pipeline(*steps, model) if steps else model
         self.best_params_, self.best_score_ = best.params, best.value

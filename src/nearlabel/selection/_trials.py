@@ -214,7 +214,7 @@ def joined_tables(tables: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArra
 Plan: TypeAlias = list[tuple[MethodInSpace, Sequence[int]]]  # methods with the numbers of neighbours to try
 
 _ONE_SPACE = ("minmax", "euclidean")  # where "auto" tries methods whose cost grows faster than that of a search
-_NOISE = 0.002  # what a method that is harder to read and to update must gain
+_NOISE = 0.001  # what a method that is harder to read and to update must gain
 _MORE_NUMBERS = 2
 _MOST_DENSE_CELLS = 2**25
 _MANY_CELLS, _CELLS_FOR_ONE = 2**20, 40
@@ -467,3 +467,9 @@ def prepared_in(space: Space, X: MatrixLike, labels: Matrix) -> tuple[MatrixLike
     for step in steps:
         X = step.fit_transform(X, labels)
     return X, steps
+
+
+def settle(method: Any, fitted: Any) -> None:
+    """Give an unfitted method the parameter that a fitted one has selected and that scales its scores."""
+    if isinstance(method, MLMLM):
+        method.set_params(power=fitted.power_)

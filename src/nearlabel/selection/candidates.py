@@ -28,6 +28,7 @@ from nearlabel.thresholds import (
     ThresholdStrategy,
     TunedThresholdsClassifierCV,
 )
+from nearlabel.thresholds.best_value import for_a_refit
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix
 
@@ -349,7 +350,7 @@ def with_thresholds(
         return method.fit(X, y)
     if not isinstance(spec.thresholds, ThresholdStrategy):
         return FixedThresholdsClassifier(method, spec.thresholds).fit(X, y)
-    strategy = clone(spec.thresholds).fit(scores, truth.with_nan())
+    strategy = for_a_refit(clone(spec.thresholds).fit(scores, truth.with_nan()), scores)
     tuned = TunedThresholdsClassifierCV(method, clone(spec.thresholds), cv="loo", map_scores=spec.calibration is None)
     tuned._handed(strategy, X, y, None, on_rows_alone=False)
     if tuned.map_scores:

@@ -15,6 +15,7 @@ from nearlabel.metrics import CATALOGUE, Metric, score_all
 from nearlabel.metrics.evaluation import Evaluation
 from nearlabel.models.out_of_sample import Needs, prefit_answer, rows_of, split_at
 from nearlabel.models.selector import Criterion
+from nearlabel.selection._trials import settle
 from nearlabel.selection.candidates import Candidate, make_untuned, with_thresholds
 from nearlabel.utils.messages import without_advice
 from nearlabel.utils.targets import PartialLabels
@@ -40,7 +41,8 @@ def origins(ranks: IntArray) -> list[tuple[IntArray, IntArray]]:
 def fit_for_later(candidate: Candidate, data: Dataset, ranks: IntArray) -> Any:
     """Return a candidate's model, fitted to all rows, whose thresholds are tuned on the later rows.
 
-    The scores of the later rows are those of a model of the earlier rows, whose steps have not seen them.
+    The scores of the later rows are those of a model of the earlier rows, whose steps have not seen them. The power of
+    ML-MLM stays as it was selected there: scores by another one have another scale.
     """
     earlier, later = split_at(ranks)
     known = PartialLabels.of(data.Y)
@@ -49,6 +51,7 @@ def fit_for_later(candidate: Candidate, data: Dataset, ranks: IntArray) -> Any:
         model = untuned.fit(rows_of(data.X, earlier), known.rows(earlier).with_nan())
         scores = prefit_answer(model, rows_of(data.X, later), data.Y.shape[1], Needs(labels=False)).scores
     *steps, method = (step for _, step in make_untuned(candidate, data).steps)
+    settle(method, model[-1])
     X: Any = data.X
     for step in steps:
         X = step.fit_transform(X, known.with_nan())
@@ -64,22 +67,31 @@ class _Next(NamedTuple):
     scores: FloatArray
 
 
-def _predictions(candidate: Candidate, data: Dataset, ranks: IntArray) -> Iterator[_Next]:
-    """Yield the predictions for the rows after each origin by fits to all rows before it."""
+def _predictions(candidate: Candidate, data: Dataset, ranks: IntArray, *, by_time: bool) -> Iterator[_Next]:
+    """Yield the predictions for the rows after each origin by fits to all rows before it.
+
+    Thresholds are tuned on the later ones of these, or, without `by_time`, as the candidate does.
+    """
     for before, following in origins(ranks):
         known = replace(data, X=rows_of(data.X, before), Y=data.Y[before], groups=None)
-        model = fit_for_later(candidate, known, np.unique(ranks[before], return_inverse=True)[1])
+        with without_advice():
+            if by_time:
+                model = fit_for_later(candidate, known, np.unique(ranks[before], return_inverse=True)[1])
+            else:
+                model = candidate.fit(known)
         answer = prefit_answer(model, rows_of(data.X, following), data.Y.shape[1])
         yield _Next(data.Y[following], as_dense(answer.labels), answer.scores)
 
 
-def later_scores(candidate: Candidate, data: Dataset, ranks: IntArray, metric: Metric) -> dict[str, float]:
+def later_scores(
+    candidate: Candidate, data: Dataset, ranks: IntArray, metric: Metric, *, by_time: bool
+) -> dict[str, float]:
     """Return all metrics on later rows: those after each of three origins, predicted by fits to the rows before it.
 
-    Thresholds are tuned on the later of the rows before the origin. The candidate is given: its choice may have seen
-    the rows after the origin. Empty if there are too few ranks.
+    With `by_time`, thresholds are tuned on the later of the rows before the origin, else as the candidate does. The
+    candidate is given: its choice may have seen the rows after the origin. Empty if there are too few ranks.
     """
-    parts = list(_predictions(candidate, data, ranks))
+    parts = list(_predictions(candidate, data, ranks, by_time=by_time))
     if not parts:
         return {}
     truth, labels, scores = (np.vstack([as_dense(part) for part in of]) for of in zip(*parts, strict=True))
@@ -110,7 +122,7 @@ def harmful_kind(candidate: Candidate, data: Dataset, ranks: IntArray, metric: M
 def _losses(candidate: Candidate, data: Dataset, ranks: IntArray, metric: Metric) -> FloatArray:
     """Return the loss by the metric on the rows after each origin."""
     criterion, losses = Criterion(metric), []
-    for part in _predictions(candidate, data, ranks):
+    for part in _predictions(candidate, data, ranks, by_time=False):
         (value,) = Evaluation.of(part.truth, [metric]).values(part.labels, part.scores).values()
         losses.append(criterion.loss(value))
     return np.array(losses)

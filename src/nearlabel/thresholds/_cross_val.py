@@ -449,6 +449,11 @@ class HoldsRowsOut(AroundClassifier):
         if isinstance(self.estimator, HoldsRowsOut) and not get_config()["enable_metadata_routing"]:
             # It leaves them out of its own scores, too; with routing they are in there.
             to_fit |= out_of_sample.of_groups(groups)
+        if isinstance(self.cv, str) and hasattr(estimator, "_fit_left_out") and groups is None and not to_fit:
+            classifier = clone(estimator)  # whose fit computes the scores
+            scores = classifier._fit_left_out(X, y)
+            self._keep(Scorer(classifier, method, OneClass.of(y)))
+            return HeldOutScores(everything, [scores])
         if isinstance(self.cv, str):
             self._keep(Scorer.fit(estimator, method, X, y, to_fit))
             needs = out_of_sample.Needs(labels=False, sparse=stored)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from nearlabel.metrics import Metric
@@ -12,6 +13,26 @@ from nearlabel.metrics.inputs import check_predicted
 from nearlabel.thresholds._strategy import ThresholdStrategy, counted_rows
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import Matrix, MatrixLike
+
+
+def for_a_refit(strategy: ThresholdStrategy, scores: Any) -> ThresholdStrategy:
+    """Raise the thresholds that no known score reaches, for a classifier that is fitted again to more samples.
+
+    Such a threshold is just above the largest score, so that the label is never predicted. A refit shifts scores a
+    little, and then it could be predicted for all samples. Halfway between that score and 1 is out of reach.
+
+    Parameters
+    ----------
+    strategy : ThresholdStrategy
+        Fitted to the scores; it is changed.
+    scores : ndarray of shape (n_samples, n_labels)
+        Probabilities.
+    """
+    thresholds = getattr(strategy, "thresholds_", None)
+    if thresholds is not None:
+        largest = np.max(scores, axis=0)
+        strategy.thresholds_ = np.where(thresholds > largest, np.maximum(thresholds, (1 + largest) / 2), thresholds)
+    return strategy
 
 
 class BestThresholds:
