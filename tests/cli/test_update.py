@@ -146,7 +146,10 @@ def test_forget_ids_of_standard_input(nearlabel, songs, monkeypatch, begin):
             "forget forest.skops --rows 1",
             "rows make it stale. Hint: nearlabel fit ALL_ROWS --method rfpct --scale none --out forest.skops --force",
         ),
-        ("update forest.skops songs.csv", "MODEL must contain its rows to be updated, got RandomForestPCT"),
+        (
+            "update forest.skops songs.csv",
+            "to be updated, got Pipeline(FeatureScaler, RandomForestPCT)",
+        ),
         ("update m.skops songs.csv", "got 60 of 60 that are: 's0', 's1', 's2' and 57 more. Hint: --replace exchanges"),
         ("update m.skops twice.csv", "ids of new samples must differ, got 's90' more than once in the column 'id'"),
         ("update m.skops --retune --replace", "--replace must go with DATA"),

@@ -72,7 +72,9 @@ def test_the_choice_does_not_depend_on_the_range(songs):
     songs.X[3, 0] = 0.0
     chosen = [NeighborsChoice(n_neighbors=(3,), out_of_range=way).run(songs) for way in ("clip", "keep", 0.5)]
     assert [one.candidate.out_of_range for one in chosen] == ["clip", "keep", 0.5]
-    assert len({one._replace(candidate=replace(one.candidate, out_of_range="clip")) for one in chosen}) == 1
+    assert len({replace(one.candidate, out_of_range="clip") for one in chosen}) == 1
+    assert len({one[1:5] for one in chosen}) == 1
+    assert [one.model[0].out_of_range for one in chosen] == ["clip", "keep", 0.5]
     for make in (NeighborsChoice, lambda **of: Tuning(("brknn",), **of)):
         with pytest.raises(ValueError, match=r"out_of_range must be 'clip', 'keep' or .*, got 'cut'"):
             make(out_of_range="cut")

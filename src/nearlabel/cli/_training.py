@@ -31,9 +31,9 @@ def check_file(file: Path | None, *, force: bool) -> None:
 
 @contextmanager
 def stoppable() -> Iterator[Callable[[], bool]]:
-    """Let the first Ctrl-C end the choice in the block, which goes on with the best so far, and the second the program.
+    """Let the first Ctrl-C end the choice in the block, which continues with the best so far; the second is as usual.
 
-    Yields a function that says whether Ctrl-C was pressed.
+    Yields a function that returns whether Ctrl-C was pressed.
     """
     asked = threading.Event()
 
@@ -97,7 +97,7 @@ def add_updatable_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-# Rows in the order of a date or a number: what is selected for later ones, and how good it is there.
+# Rows in the order of a date or a number: the selection for later ones, and its quality.
 
 
 def add_split_option(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +112,7 @@ def add_split_option(parser: argparse.ArgumentParser) -> None:
 
 
 def order_of(arguments: argparse.Namespace, data: nearlabel.datasets.Dataset) -> tuple[str, Any, str]:
-    """Return the column that orders rows, their ranks by it, and a line on what is missing for an estimate.
+    """Return the column that orders rows, their ranks by it, and a line on the problem if there is no estimate.
 
     The column is that of --split-by, or the only one of dates. Ranks are None if there is none.
     """
@@ -196,7 +196,7 @@ class KeptModel(NamedTuple):
         """Fit a model to all rows, and write it with its card; scores on test data take the place of others.
 
         So do scores on rows held out for a guarantee, since it replaces the thresholds that were evaluated. With ranks,
-        thresholds are those of the later rows. A fitted `model` of the candidate is taken as it is.
+        thresholds are those of the later rows. A fitted `model` of the candidate is saved unchanged.
         """
         from nearlabel.selection.later import fit_for_later
 

@@ -225,7 +225,7 @@ def rows_of(X: MatrixLike, rows: IntArray) -> MatrixLike:
     return [X[row] for row in rows] if isinstance(X, list | tuple) else X[rows]
 
 
-# A split by time: models learn on the earlier rows, and are judged on the later ones.
+# A split by time: models learn on the earlier rows, and are evaluated on the later ones.
 
 EARLIER = 0.8  # of the rows
 

@@ -41,8 +41,8 @@ class Criterion(NamedTuple):
 class Budget:
     """A time limit in seconds from now on, None: no limit, and what jobs take, estimated from those already done.
 
-    A job is any key and its number of samples; its time grows with their square. Whoever listens to progress gets the
-    share that is done and the seconds left. Within `stopping_if` the time may end earlier.
+    A job is any key and its number of samples; its time grows with their square. Listeners get the finished
+    share and the seconds left. Within `stopping_if` the time may end earlier.
     """
 
     def __init__(self, seconds: float | None = None) -> None:
@@ -75,7 +75,7 @@ class Budget:
 
     @contextmanager
     def measuring(self, job: Hashable, n_samples: int, later: Iterable[tuple[Hashable, int]]) -> Iterator[None]:
-        """Measure a job, whose own searches are not heard; then tell how much is left, given the jobs that follow."""
+        """Measure a job, whose own searches are not heard; then report how much is left, given the jobs that follow."""
         start = time.monotonic()
         with listening(None):
             yield
@@ -83,7 +83,7 @@ class Budget:
         self.tell_left(later)
 
     def tell_left(self, later: Iterable[tuple[Hashable, int]]) -> tuple[float, float]:
-        """Tell whoever listens how much is left, given the jobs that follow; return the seconds so far, and of all."""
+        """Report to listeners how much is left, given the jobs that follow; return the seconds so far, and of all."""
         done, left = time.monotonic() - self._start, sum(self.seconds_of(*job) for job in later)
         left = max(0.0, min(left, self.left))
         tell(done / (done + left))

@@ -94,9 +94,9 @@ def _arriving(model: Any, X: MatrixLike) -> tuple[MatrixLike, list[tuple[Pipelin
     """Return added samples in the form that the deciding part gets, and the steps of pipelines after they are added."""
     if not isinstance(model, Pipeline):
         return _arriving(model.best_estimator_, X) if hasattr(model, "best_estimator_") else (X, [])
-    steps = list(model.steps)
+    steps, by_votes = list(model.steps), hasattr(lazy_part(model), "search_")  # the ranges of ML-MLM stay
     for place, (name, step) in enumerate(steps[:-1]):
-        if getattr(step, "follows_samples", False):
+        if by_votes and getattr(step, "follows_samples", False):
             steps[place] = name, step.with_range_of(_before(steps, place, X), widen=True)
     rows, changes = _arriving(model[-1], _before(steps, len(steps) - 1, X))
     return rows, [*changes, (model, steps)]

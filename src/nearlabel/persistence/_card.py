@@ -315,7 +315,7 @@ class ModelChanges:
     new_labels: tuple[str, ...]
     thresholds_stale: bool
     n_neighbors_stale: bool
-    power_stale: bool
+    power_stale: bool = False
 
     @classmethod
     def of(cls, model: Any) -> ModelChanges | None:

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.lazy import Explanation
 from nearlabel.metrics import MetricLike, get_metric
-from nearlabel.metrics.evaluation import Evaluation
 from nearlabel.models import explain, updates
 from nearlabel.models.out_of_sample import (
     Fold,
@@ -24,9 +23,6 @@ from nearlabel.models.out_of_sample import (
     largest_group,
     of_groups,
     ranks_of,
-    rows_of,
-    splits_of,
-    splitter_of,
 )
 from nearlabel.models.selector import Budget
 from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
@@ -41,6 +37,7 @@ from nearlabel.selection._trials import (
     joined_tables,
     methods_in,
     most_asked,
+    nested_score,
     next_plan,
     prepared_in,
     settle,
@@ -52,9 +49,8 @@ from nearlabel.thresholds.best_value import for_a_refit
 from nearlabel.utils.estimators import available_if, score
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, PartialLabels, check_target, remember_target, with_multilabel_target
-from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
+from nearlabel.utils.types import FloatArray, IntArray, LabelSets, MatrixLike
 from nearlabel.utils.validation import (
-    as_dense,
     check_groups,
     check_integer,
     check_positive,
@@ -262,7 +258,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._fit_best(trials, samples, is_tuned_again=is_tuned_again)
         self.__dict__.pop("nested_score_", None)  # of an earlier fit
         if self.nested is not None:
-            self.nested_score_ = self._nested_score(X, target.labels, numbers)
+            self.nested_score_ = nested_score(self, samples)
         return trials
 
     def predict(self, X: MatrixLike) -> LabelSets:
@@ -279,7 +275,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame.
             For a one-dimensional y, the predicted classes.
         """
-        return self._container.wrap(self.best_estimator_.predict(self._queries(X)))
+        queries = self._queries(X)
+        return self._container.wrap(self.best_estimator_.predict(queries))
 
     predict_labels = predict_labels
     score = score
@@ -300,8 +297,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
             One array; for a one-dimensional y, a column for each class.
         """
-        scores = self.best_estimator_.predict_proba(self._queries(X))
-        return self._container.probabilities(np.asarray(scores))
+        queries = self._queries(X)
+        return self._container.probabilities(np.asarray(self.best_estimator_.predict_proba(queries)))
 
     def explain(self, X: MatrixLike) -> list[Explanation]:
         """Explain the label set of every sample by the neighbours, or label sets, that the best candidate uses.
@@ -315,7 +312,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         list of Explanation
         """
-        return explain(self.best_estimator_, self._queries(X), label_names=self.label_names_.tolist())
+        queries = self._queries(X)
+        return explain(self.best_estimator_, queries, label_names=self.label_names_.tolist())
 
     @available_if(_can_be_updated)
     def partial_fit(self, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None = None) -> Self:
@@ -464,19 +462,6 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self._is_mixed:
             for name in ("n_features_in_", "feature_names_in_"):
                 setattr(self, name, getattr(self.best_estimator_, name, None))
-
-    def _nested_score(self, X: MatrixLike, labels: Matrix, groups: IntArray | None) -> float:
-        """Return the value of predictions for each fold by a choice without it."""
-        n_samples = labels.shape[0]
-        predicted, scores = np.empty(labels.shape, dtype=np.int64), np.empty(labels.shape)
-        splitter = splitter_of(self.nested, n_samples, 0, groups)
-        for others, part in splits_of(splitter, np.zeros((n_samples, 1)), labels, **of_groups(groups)):
-            model = clone(self).set_params(nested=None)
-            model.fit(rows_of(X, others), labels[others], None if groups is None else groups[others])
-            predicted[part] = as_dense(model.best_estimator_.predict(rows_of(X, part)))
-            scores[part] = model.best_estimator_.predict_proba(rows_of(X, part))
-        metric = get_metric(self.scoring)
-        return Evaluation.of(labels, [metric]).of_checked(predicted, scores)[metric.name]
 
     def _check_parameters(self) -> None:
         get_metric(self.scoring)

@@ -15,7 +15,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from nearlabel.lazy import MLMLM, BRkNN, MLkNN, NeighborsSweep
-from nearlabel.metrics import Metric
+from nearlabel.metrics import Metric, get_metric
+from nearlabel.metrics.evaluation import Evaluation
 from nearlabel.models.decision import SparseScores
 from nearlabel.models.out_of_sample import (
     Fold,
@@ -25,6 +26,7 @@ from nearlabel.models.out_of_sample import (
     of_groups,
     rows_of,
     split_at,
+    splits_of,
     splitter_of,
 )
 from nearlabel.models.selector import Criterion
@@ -246,7 +248,7 @@ def most_asked(plan: Plan) -> dict[int, int]:
 
 
 def drawn(n_samples: int, groups: IntArray | None, random: RandomState, most: int) -> IntArray:
-    """Return at most so many samples, whole groups of them but at least two."""
+    """Return at most that many samples, whole groups of them but at least two."""
     if n_samples <= most:
         return np.arange(n_samples)
     if groups is None:
@@ -292,7 +294,7 @@ class Samples(NamedTuple):
 
     @property
     def judged(self) -> Matrix:
-        """The label sets of those on which candidates are judged: all, or the later ones."""
+        """The label sets of those on which candidates are evaluated: all, or the later ones."""
         return self.labels if self.ranks is None else self.labels[split_at(self.ranks)[1]]
 
 
@@ -473,3 +475,17 @@ def settle(method: Any, fitted: Any) -> None:
     """Give an unfitted method the parameter that a fitted one has selected and that scales its scores."""
     if isinstance(method, MLMLM):
         method.set_params(power=fitted.power_)
+
+
+def nested_score(chooser: Any, samples: Samples) -> float:
+    """Return the value of predictions for each fold by a choice without it."""
+    X, labels, groups, _ = samples
+    predicted, scores = np.empty(labels.shape, dtype=np.int64), np.empty(labels.shape)
+    splitter = splitter_of(chooser.nested, labels.shape[0], 0, groups)
+    for others, part in splits_of(splitter, np.zeros((labels.shape[0], 1)), labels, **of_groups(groups)):
+        model = clone(chooser).set_params(nested=None)
+        model.fit(rows_of(X, others), labels[others], None if groups is None else groups[others])
+        predicted[part] = as_dense(model.best_estimator_.predict(rows_of(X, part)))
+        scores[part] = model.best_estimator_.predict_proba(rows_of(X, part))
+    metric = get_metric(chooser.scoring)
+    return Evaluation.of(labels, [metric]).of_checked(predicted, scores)[metric.name]

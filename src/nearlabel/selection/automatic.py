@@ -234,13 +234,16 @@ class NeighborsChoice:
         """Return the preparations of the features, by name of scaling, as in `Candidate`."""
         columns = Columns.of(data)
         has_categories = "category" in columns.kinds
-        if not columns.hold_cells and not has_categories and self.impute is None:
+        if not columns.hold_cells and not has_categories and self.impute is None and self.out_of_range == CLIP:
             return self.scales or "auto"
         scales = self.scales
         if scales is None:
             usual = dict.fromkeys(space.scale for space in spaces_of(data.X))
             scales = tuple(scale for scale in usual if scale != "tfidf" or not has_categories)
-        return {scale: make_preparation(data, impute=self.impute, scale=scale) for scale in scales}
+        return {
+            scale: make_preparation(data, impute=self.impute, scale=scale, out_of_range=self.out_of_range)
+            for scale in scales
+        }
 
     @property
     def _threshold_name(self) -> str:

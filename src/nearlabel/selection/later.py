@@ -102,7 +102,7 @@ def later_scores(
 def harmful_kind(candidate: Candidate, data: Dataset, ranks: IntArray, metric: Metric) -> tuple[str, float] | None:
     """Return the kind of columns without which later rows are predicted best, and the gain; None if it does not pay.
 
-    The gain is the mean over the origins; it must be above one standard error, and 0.005. Of many rows some are drawn.
+    The gain is the mean over the origins; it must be above one standard error, and 0.005. Some of many rows are drawn.
     """
     kinds = list(dict.fromkeys(data.feature_kinds))
     some = np.sort(np.random.default_rng(0).permutation(len(ranks))[:_MOST_ROWS])

@@ -114,7 +114,7 @@ class WithThresholds(AroundClassifier):
     def _learn_map(self, scores: Any, truth: PartialLabels, weights: Any = None) -> None:
         """Learn the map from held-out scores (n_held_out, n_labels) of the method `response_method_`.
 
-        Of many `SparseScores` some rows count.
+        If `SparseScores` have many cells, some rows count.
         """
         if isinstance(scores, SparseScores):
             some = np.arange(0, len(scores), len(scores) * scores.shape[1] // _MOST_CELLS + 1)

@@ -124,7 +124,7 @@ def listening(listener: Listener | None, clock: Listener | None = None) -> Itera
 
 
 def unheard(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield items; whoever listens does not hear the searches in which they are made."""
+    """Yield items; listeners do not hear the searches in which they are made."""
     iterator = iter(items)
     while True:
         with listening(None):
