@@ -1,4 +1,7 @@
 import json
+import os
+import signal
+from itertools import count
 
 import numpy as np
 import pytest
@@ -7,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from nearlabel.experiments import make_method
 from nearlabel.metrics import score_all
 from nearlabel.persistence import load_model, read_card
-from nearlabel.selection import NeighborsClassifierCV
+from nearlabel.selection import NeighborsClassifierCV, _neighbors_classifier_cv
 
 CSV = ("--labels-column", "tags", "--ignore", "id")
 
@@ -279,3 +282,54 @@ def test_a_mistake_of_ours_is_told_in_a_line(nearlabel, table, monkeypatch, tmp_
     monkeypatch.setattr("nearlabel.persistence.save_model", fail)
     answer = nearlabel("fit", table[1], *CSV, "--method=mlknn", "--k", 3, "--out", tmp_path / "m.skops")
     assert (answer.code, answer.err) == (2, "nearlabel: KeyError: 'lost'. Hint: --debug shows the traceback.\n")
+
+
+def interrupting(function, after):
+    """Return a function that sends SIGINT at the end of some of its calls, as Ctrl-C does."""
+    calls = count(1)
+
+    def call(*arguments, **options):
+        result = function(*arguments, **options)
+        if next(calls) in after:
+            os.kill(os.getpid(), signal.SIGINT)
+        return result
+
+    return call
+
+
+@pytest.fixture
+def usual_signals():
+    """Handle SIGINT as Python does, whatever started the tests."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "the command has put its handler back"
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("usual_signals")
+def test_ctrl_c_gives_the_best_so_far(nearlabel, tmp_path, monkeypatch):
+    """The first ends the selection after the method in progress; the model is saved; a line names what is left out."""
+    file = tmp_path / "m.skops"
+    stopped = interrupting(_neighbors_classifier_cv.try_numbers, {1})
+    monkeypatch.setattr(_neighbors_classifier_cv, "try_numbers", stopped)
+    answer = nearlabel("fit", "multidigits", "--out", file)
+    assert answer.code == 0
+    assert "stopping after the model in progress, with the best so far; Ctrl-C again ends at once." in answer.err
+    assert (
+        "Left out at Ctrl-C: mlknn (minmax, euclidean), brknn:weights=distance (minmax, euclidean), mlmlm" in answer.out
+    )
+    assert "Hint: --time-limit" not in answer.out
+    assert read_card(file).method.startswith("Pipeline(FeatureScaler, TunedThresholdsClassifierCV(BRkNN")
+    again = interrupting(interrupting(_neighbors_classifier_cv.try_numbers, {1}), {1})
+    monkeypatch.setattr(_neighbors_classifier_cv, "try_numbers", again)
+    assert nearlabel("fit", "multidigits", "--out", file, "--force").code == 130
+
+
+def test_the_time_limit_leaves_out(nearlabel, tmp_path):
+    """And says so, in one line, with what would help."""
+    answer = nearlabel("fit", "multidigits", "--out", tmp_path / "m.skops", "--time-limit", 0.001)
+    assert answer.code == 0
+    (line,) = [
+        line for line in answer.out.splitlines() if line.startswith("Left out at the time limit of 0.001 seconds")
+    ]
+    assert line.endswith(" more. Hint: --time-limit 0.01 --force tries more.")

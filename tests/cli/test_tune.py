@@ -1,7 +1,9 @@
 import csv
 import io
 import json
+import os
 import re
+import signal
 
 import numpy as np
 import pytest
@@ -239,3 +241,22 @@ def test_rows_of_one_label_set(nearlabel, tmp_path):
     best = json.loads(answer.out)["trials"][0]
     assert (best["method"], best["n_neighbors"], best["micro_f1"]) == ("brknn-a", 1, 1.0)
     assert np.isfinite(list(json.loads(answer.out)["scores"].values())).all()
+
+
+def test_ctrl_c_gives_the_best_so_far(nearlabel, tmp_path, monkeypatch):
+    """What was tried by then is the table, and the best of it is saved."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def interrupted(steps):
+        for number, step in enumerate(steps):
+            yield step
+            if number == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(tuning, "unheard", interrupted)
+    answer = nearlabel("tune", "multidigits", "--methods", "brknn,mlknn", "--k", "3-9", "--out", tmp_path / "m.skops")
+    signal.signal(signal.SIGINT, before)
+    assert answer.code == 0
+    assert "stopping after the model in progress" in answer.err
+    assert re.search(r"\d of 7 numbers of neighbours were tried in the time", answer.out)
+    assert (tmp_path / "m.skops").exists()

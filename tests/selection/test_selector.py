@@ -6,10 +6,12 @@ import pytest
 from nearlabel.lazy import MLMLM, BRkNN, CMLkNN, LPkNN, MLkNN, NeighborsSweep
 from nearlabel.metrics import CATALOGUE, Metric, get_metric, score_all
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, Evaluation, metrics_of
+from nearlabel.models import selector
 from nearlabel.models.selector import Budget, Criterion
 from nearlabel.selection import NeighborsClassifierCV
 from nearlabel.thresholds import GlobalCut, MicroFOptimum, SCut, TunedThresholdsClassifierCV
 from nearlabel.thresholds.best_value import BestThresholds
+from nearlabel.utils.messages import listening, stopping_if
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +133,37 @@ def test_a_users_strategy_is_called_by_its_public_methods(problem):
     assert Guest.calls > 2 * ours.n_candidates_
     tuned = [TunedThresholdsClassifierCV(MLkNN(), one()).fit(X, Y) for one in (MicroFOptimum, Guest)]
     np.testing.assert_array_equal(*(one.cv_results_["test_objective"] for one in tuned))
+
+
+def test_a_budget_estimates_jobs_by_those_done(monkeypatch):
+    """By the same job on other samples, whose square its time grows with, else by the mean of all; 0 before any."""
+    clock = [100.0]
+    monkeypatch.setattr(selector.time, "monotonic", lambda: clock[0])
+    told, expected = [], []
+    with listening(told.append, expected.append):
+        budget = Budget(50.0)
+        assert budget.allows("slow", 10**6)
+        assert budget.seconds_of("slow", 10) == 0
+        with budget.measuring("slow", 10, later=[("slow", 20), ("other", 10)]):
+            clock[0] += 4.0
+        assert budget.seconds_of("slow", 20) == pytest.approx(16.0)
+        assert budget.seconds_of("other", 10) == pytest.approx(4.0)
+        assert (told, expected) == ([pytest.approx(4 / 24)], [pytest.approx(20.0)])
+        assert budget.allows("slow", 30)
+        assert not budget.allows("slow", 40), "64 of 46 seconds"
+        assert budget.allows("other", 40), "it was never done"
+        clock[0] += 47.0
+        assert budget.is_spent
+        assert not budget.allows("other", 1)
+        assert budget.tell_left([("slow", 1000)]) == (51.0, 51.0)
+
+
+def test_a_choice_may_be_asked_to_stop():
+    """Then no time is left, with a limit or without."""
+    asked = []
+    with stopping_if(lambda: bool(asked)):
+        assert not Budget().is_spent
+        asked.append(True)
+        assert Budget().is_spent
+        assert not Budget(1e9).allows("job", 1)
+    assert not Budget().is_spent
