@@ -59,7 +59,7 @@ from nearlabel.utils.validation import (
 
 AUTO = "auto"
 NUMBERS = (1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60, 90)
-_FIRST_SAMPLES, _LEAST_SAMPLES, _FIRST_CELLS = 2_500, 1_000, 2**21  # of the first round; cells are samples times labels
+_FIRST_SAMPLES, _LEAST_SAMPLES, _FIRST_CELLS = 2_500, 1_000, 2**20  # of the first round; cells are samples times labels
 _EACH_NUMBER_FIRST = 2  # every second number of neighbours in the first round
 _MOST_LATER = 3  # jobs of a second round that are expected while the first is running
 
@@ -78,7 +78,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     thresholds. One search for each scaling and metric serves all methods and numbers of neighbours.
 
     Many samples are tried in two rounds: all candidates on 2,500 of them (fewer if labels are many: 1,000 to 2,500, as
-    many as make two million cells), with every second number of neighbours; then the best eight, with the numbers
+    many as make a million cells), with every second number of neighbours; then the best eight, with the numbers
     around theirs, on all or on `max_samples`. There is one round if it has at most twice as many as the first would.
 
     Parameters
@@ -383,7 +383,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         numbers = self._numbers(len(rounds[0]), samples.groups)
         if len(rounds) > 1:
             numbers = numbers[:: _EACH_NUMBER_FIRST if isinstance(self.n_neighbors, str) else 1]
-        plan: Plan = [(tried, numbers) for tried in methods_in(spaces, self.methods)]
+        n_cells = len(rounds[0]) * samples.labels.shape[1]
+        plan: Plan = [(tried, numbers) for tried in methods_in(spaces, self.methods, n_cells)]
         tables: list[dict[str, NDArray[Any]]] = []
         self.left_out_: list[str] = []
         for some in rounds:

@@ -266,15 +266,18 @@ def as_stored(labels: Matrix) -> Matrix:
     return sparse.csr_array(labels)
 
 
-def methods_in(spaces: Sequence[Space], methods: Any) -> list[MethodInSpace]:
-    """Return each method in each space; "auto": those that `NeighborsClassifierCV` tries."""
+def methods_in(spaces: Sequence[Space], methods: Any, n_cells: int) -> list[MethodInSpace]:
+    """Return each method in each space; "auto": those that `NeighborsClassifierCV` tries.
+
+    ML-MLM, whose scores are dense, is not tried where cells, samples times labels, are many.
+    """
     named: Mapping[str, Any] = {"brknn": BRkNN(), "mlknn": MLkNN(), "brknn:weights=distance": BRkNN(weights="distance")}
     if not isinstance(methods, str):
         named = methods if isinstance(methods, Mapping) else {str(one): one for one in methods}
     every: list[MethodInSpace] = []
     for place, space in enumerate(spaces):
         every += [MethodInSpace(name, of, space, (order, place)) for order, (name, of) in enumerate(named.items())]
-        if isinstance(methods, str) and space[::2] == _ONE_SPACE:
+        if isinstance(methods, str) and space[::2] == _ONE_SPACE and n_cells <= _MOST_DENSE_CELLS:
             every.append(MethodInSpace("mlmlm", MLMLM(scale="none"), space, (len(named), place), _NOISE))
     return every
 
