@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from nearlabel.lazy import IBLR, MLMLM, BRkNN, MLkNN
-from nearlabel.models import updates
+from nearlabel.models import unwrapped, updates
 from nearlabel.preprocessing import FeatureScaler
 from nearlabel.selection import NeighborsClassifierCV
 from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV
@@ -34,7 +34,7 @@ def test_steps_before_the_classifier_stay():
 @pytest.mark.parametrize("thresholds", [False, True])
 def test_a_range_without_a_scaling_follows_the_samples(thresholds, monkeypatch):
     """A pipeline that only bounds features equals a refit after each change, and a refused one changes nothing."""
-    monkeypatch.setattr(updates, "_BLOCK_BYTES", 24 * 7)  # seven samples
+    monkeypatch.setattr(unwrapped, "_BLOCK_BYTES", 24 * 7)  # seven samples
     method = TunedThresholdsClassifierCV(MLkNN(3), cv="loo") if thresholds else MLkNN(3)
     first = make_pipeline(FeatureScaler(out_of_range="clip"), method)
     wide = np.concatenate([X[:40], 5 * X[40:]])

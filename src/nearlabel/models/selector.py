@@ -48,7 +48,7 @@ class Budget:
     def __init__(self, seconds: float | None = None) -> None:
         self._start = time.monotonic()
         self._deadline = np.inf if seconds is None else self._start + seconds
-        self._seconds: dict[Hashable, tuple[int, float]] = {}
+        self._rates: dict[Hashable, float] = {}  # seconds of each job, for one sample squared
 
     @property
     def left(self) -> float:
@@ -62,16 +62,16 @@ class Budget:
 
     def allows(self, job: Hashable, n_samples: int) -> bool:
         """Return whether there is time for a job; if it was not done before, there is as long as time is left."""
-        return not self.is_spent and (job not in self._seconds or self.seconds_of(job, n_samples) <= self.left)
+        return not self.is_spent and (job not in self._rates or self.seconds_of(job, n_samples) <= self.left)
 
     def seconds_of(self, job: Hashable, n_samples: int) -> float:
         """Return the estimated time of a job: by its own on other samples, or the mean of all; 0 if none was done."""
-        known = [self._seconds[job]] if job in self._seconds else list(self._seconds.values())
-        return sum(seconds / n**2 for n, seconds in known) / max(1, len(known)) * n_samples**2
+        mean = sum(self._rates.values()) / max(1, len(self._rates))
+        return self._rates.get(job, mean) * n_samples**2
 
     def spend(self, job: Hashable, n_samples: int, seconds: float) -> None:
         """Remember what a job took."""
-        self._seconds[job] = n_samples, seconds
+        self._rates[job] = seconds / n_samples**2
 
     @contextmanager
     def measuring(self, job: Hashable, n_samples: int, later: Iterable[tuple[Hashable, int]]) -> Iterator[None]:

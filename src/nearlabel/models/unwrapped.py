@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
@@ -20,6 +21,7 @@ from nearlabel.models.explanation import Explanation
 from nearlabel.neighbors import NoveltyDetector
 from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import MatrixLike
+from nearlabel.utils.validation import row_blocks
 
 __all__ = ["explain", "explains", "novelty_detector", "predict_labels"]
 
@@ -294,3 +296,41 @@ def _as_names(names: Sequence[Any], n_labels: int) -> NDArray[Any]:
     if len(names) != n_labels:
         raise ValueError(f"label_names must be {n_labels} names, one for each label, got {len(names)}.")
     return column_of(list(names))
+
+
+# Steps before a classifier whose range follows the samples: they change when samples come and go.
+
+_BLOCK_BYTES = 2**24
+
+
+def arriving(model: Any, X: MatrixLike, *, widen: bool) -> tuple[MatrixLike, list[tuple[Pipeline, list[Any]]]]:
+    """Return added samples in the form that the deciding part gets, and the steps of pipelines after they are added.
+
+    With `widen`, the range of a scaler that follows the samples then contains them.
+    """
+    if not isinstance(model, Pipeline):
+        return arriving(model.best_estimator_, X, widen=widen) if hasattr(model, "best_estimator_") else (X, [])
+    steps = list(model.steps)
+    for place, (name, step) in enumerate(steps[:-1]):
+        if widen and getattr(step, "follows_samples", False):
+            steps[place] = name, step.with_range_of(_before(steps, place, X), widen=True)
+    rows, changes = arriving(model[-1], _before(steps, len(steps) - 1, X), widen=widen)
+    return rows, [*changes, (model, steps)]
+
+
+def _before(steps: list[Any], place: int, X: MatrixLike) -> MatrixLike:
+    """Return rows as the first steps of a pipeline transform them."""
+    return Pipeline(steps[:place]).transform(X) if place else X
+
+
+def narrow_range(model: Any, search: Any) -> None:
+    """Fit the range of a scaler that leaves features unchanged to the samples that the search after it has left."""
+    pipeline = getattr(model, "best_estimator_", model)
+    if not isinstance(pipeline, Pipeline) or len(pipeline) == 1 or search is None:
+        return
+    name, step = pipeline.steps[-2]
+    if getattr(step, "follows_samples", False) and step.n_features_in_ == search.n_features_in_:
+        for block in row_blocks(search.n_samples_fit_, 8 * search.n_features_in_, _BLOCK_BYTES):
+            rows = search.take(np.arange(block.start, block.stop))
+            step = step.with_range_of(rows, widen=block.start > 0)
+        pipeline.steps[-2] = name, step

@@ -16,13 +16,12 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from nearlabel.models.unwrapped import arriving, narrow_range
 from nearlabel.utils.containers import is_frame, is_missing
 from nearlabel.utils.tags import tag_matrix
 from nearlabel.utils.targets import LabelContainer, PartialLabels, Target, check_partial_target, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, row_blocks
-
-_BLOCK_BYTES = 2**24
+from nearlabel.utils.validation import as_dense
 
 __all__ = ["can_be_updated", "copy_to_update", "forget", "lazy_part", "partial_fit", "retune", "updated_part"]
 
@@ -83,28 +82,12 @@ def partial_fit(
     """
     part = updated_part(model)
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    rows, changes = _arriving(model, X)
+    by_votes = hasattr(lazy_part(model), "search_")  # the ranges of ML-MLM stay
+    rows, changes = arriving(model, X, widen=by_votes)
     part.partial_fit(rows, y, classes=classes, **weights)
     for pipeline, steps in changes:
         pipeline.steps = steps
     return model
-
-
-def _arriving(model: Any, X: MatrixLike) -> tuple[MatrixLike, list[tuple[Pipeline, list[Any]]]]:
-    """Return added samples in the form that the deciding part gets, and the steps of pipelines after they are added."""
-    if not isinstance(model, Pipeline):
-        return _arriving(model.best_estimator_, X) if hasattr(model, "best_estimator_") else (X, [])
-    steps, by_votes = list(model.steps), hasattr(lazy_part(model), "search_")  # the ranges of ML-MLM stay
-    for place, (name, step) in enumerate(steps[:-1]):
-        if by_votes and getattr(step, "follows_samples", False):
-            steps[place] = name, step.with_range_of(_before(steps, place, X), widen=True)
-    rows, changes = _arriving(model[-1], _before(steps, len(steps) - 1, X))
-    return rows, [*changes, (model, steps)]
-
-
-def _before(steps: list[Any], place: int, X: MatrixLike) -> MatrixLike:
-    """Return rows as the first steps of a pipeline transform them."""
-    return Pipeline(steps[:place]).transform(X) if place else X
 
 
 def forget(model: Any, rows: ArrayLike) -> Any:
@@ -133,22 +116,8 @@ def forget(model: Any, rows: ArrayLike) -> Any:
         If the model is not fitted.
     """
     updated_part(model).forget(rows)
-    _narrow_range(model)
+    narrow_range(model, getattr(lazy_part(model), "search_", None))
     return model
-
-
-def _narrow_range(model: Any) -> None:
-    """Fit the range of a scaler that leaves features unchanged to the samples that the search after it has left."""
-    pipeline = getattr(model, "best_estimator_", model)
-    search = getattr(lazy_part(model), "search_", None)  # ML-MLM has none: its ranges stay
-    if not isinstance(pipeline, Pipeline) or len(pipeline) == 1 or search is None:
-        return
-    name, step = pipeline.steps[-2]
-    if getattr(step, "follows_samples", False) and step.n_features_in_ == search.n_features_in_:
-        for block in row_blocks(search.n_samples_fit_, 8 * search.n_features_in_, _BLOCK_BYTES):
-            rows = search.take(np.arange(block.start, block.stop))
-            step = step.with_range_of(rows, widen=block.start > 0)
-        pipeline.steps[-2] = name, step
 
 
 def retune(model: Any) -> Any:

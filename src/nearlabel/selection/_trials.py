@@ -114,6 +114,7 @@ class Trials:
         self.labels, self._criterion = labels, Criterion(metric)
         self._thresholds = BestThresholds(labels, metric, strategy)
         self._finalists: list[tuple[tuple[Any, ...], Trial, Any]] = []
+        self._largest = 1  # bytes of the scores of a candidate
         self.n_samples, self.takes_stored = labels.shape[0], self._thresholds.takes_stored
         self.all: list[Trial] = []
         self.best_model: Any = None
@@ -127,9 +128,8 @@ class Trials:
         if np.isfinite(value):
             self._finalists.append((trial.rank, trial, scores))
             self._finalists.sort(key=itemgetter(0))
-            sizes = np.cumsum([_n_bytes(stored) for *_, stored in self._finalists])
-            n_kept = min(_MOST_FINALISTS, int(np.searchsorted(sizes, _BYTES_OF_FINALISTS, "right")))
-            del self._finalists[max(1, n_kept) :]
+            self._largest = max(self._largest, _n_bytes(scores))
+            del self._finalists[max(1, min(_MOST_FINALISTS, _BYTES_OF_FINALISTS // self._largest)) :]
             if self._finalists[0][1] is trial:
                 self.best_model = model
 

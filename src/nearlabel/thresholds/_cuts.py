@@ -58,7 +58,9 @@ class Cuts:
         if isinstance(scores, SparseScores):
             sizes, *joined = _cuts_of_stored(scores, truth.labels, every=every)
             return cls(np.concatenate([[0], np.cumsum(sizes)]), *joined)
-        by_label, scores = sparse.csc_array(truth.labels), blank_scores(scores, truth.unknown)
+        by_label = sparse.csc_array(truth.labels)
+        if truth.unknown is not None:
+            scores = blank_scores(scores, truth.unknown)
         blocks = row_blocks(scores.shape[1], _BYTES_OF_CELL * scores.shape[0])
         parts = [_cuts_of(scores[:, block].T, by_label[:, block], weights, every=every) for block in blocks]
         sizes, *joined = map(np.concatenate, zip(*parts, strict=True))
