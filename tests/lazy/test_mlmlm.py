@@ -324,3 +324,11 @@ def test_scores_are_never_above_one():
     y[rng.integers(30), 1] = 0
     scores = MLMLM().fit(X, y).loo_predict_proba()
     assert scores.max() == 1
+
+
+def test_explanations_of_sparse_label_sets():
+    """They are those of dense ones."""
+    random = np.random.default_rng(0)
+    X, Y = random.normal(size=(30, 3)), (random.random((30, 4)) < 0.3).astype(int)
+    dense, stored = (MLMLM(power=4.0).fit(X, of).explain(X[:3]) for of in (Y, sparse.csr_array(Y)))
+    assert [str(one) for one in stored] == [str(one) for one in dense]

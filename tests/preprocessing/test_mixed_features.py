@@ -15,10 +15,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from nearlabel.lazy import MLkNN
+from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.persistence import load_model, save_model
 from nearlabel.preprocessing import MixedFeaturesEncoder
+from nearlabel.utils.validation import as_dense
 
 NAMES = ["size", "age", "colour", "shape"]
 TEXTS = ["wheat and corn", "corn prices", "oil", "", None, "wheat wheat corn", "banks"]
@@ -400,3 +401,18 @@ def test_columns_that_say_nothing(frame, message):
     text = ["t"] if "t" in frame else []
     with pytest.raises(ValueError, match=f"X must have {message}"):
         MixedFeaturesEncoder(text=text).fit(frame)
+
+
+def test_words_are_one_entry_of_a_file(tmp_path):
+    """Any words, with line breaks too, come back in their places; other encoders are stored as they are."""
+    texts = np.array([["one two"], ["two three\nfour"], ["Grüße 'five' 一二"]], dtype=object)
+    for analyzer in ("word", "char"):
+        encoder = MixedFeaturesEncoder(text=[0], text_encoder=TfidfVectorizer(analyzer=analyzer))
+        model = make_pipeline(encoder, BRkNN(1)).fit(texts, [[1, 0], [0, 1], [1, 1]])
+        expected = model[0].transform(texts)
+        for other in (pickle.loads(pickle.dumps(model)), load_model(save_model(model, tmp_path / f"{analyzer}.skops"))):
+            np.testing.assert_array_equal(as_dense(other[0].transform(texts)), as_dense(expected))
+            assert other[0].get_feature_names_out().tolist() == model[0].get_feature_names_out().tolist()
+    (parts,) = [part for _, part, _ in model[0].transformer_.transformers_ if hasattr(part[-1], "encoder_")]
+    assert "vocabulary_" not in vars(parts[-1].__getstate__()["encoder_"])
+    assert parts[-1].encoder_.vocabulary_, "a copy lacks it, the encoder does not"

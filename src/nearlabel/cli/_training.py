@@ -16,6 +16,7 @@ import nearlabel
 from nearlabel.cli import _console, _data, _matched_data, _model
 from nearlabel.utils.messages import stopping_if
 
+_LARGE = 2  # times the size of the data
 _SHOWN = (
     "hamming_loss", "subset_accuracy", "jaccard_examples", "micro_f1", "macro_f1", "one_error", "ranking_loss",
     "average_precision",
@@ -228,7 +229,23 @@ class KeptModel(NamedTuple):
             _print_scores(self.scores, self.measured)
             if _matched_data.are_told(self.scores):
                 self._print_share()
-        _console.print_text(f"Model: {self.file}")
+        _console.print_text(f"Model: {self.file}{self._why_large()}")
+
+    def _why_large(self) -> str:
+        """Return the size of the file with its reason, if it is more than twice that of the data."""
+        source, size = Path(self.data.source), self.file.stat().st_size
+        if not self.data.source or not source.is_file() or size <= _LARGE * source.stat().st_size:
+            return ""
+        part = _model.last_step(self.model)
+        while hasattr(part, "estimator_"):
+            part = part.estimator_
+        reason = ""
+        if isinstance(part, nearlabel.MLMLM):
+            mb = 8e-6 * len(part.landmarks_) * part.labelsets_.shape[0]
+            reason = (
+                f": {mb:.0f} MB before compression for each pair of landmark and label set; --method brknn has none"
+            )
+        return f" ({size / 1e6:.1f} MB; the data have {source.stat().st_size / 1e6:.1f} MB{reason})"
 
     def _print_share(self) -> None:
         """Print the share of rows that are copies, and how the scores without copies were computed."""

@@ -445,7 +445,7 @@ class MLMLM(WithProbabilities):
             rule=_RULE,
             columns={"score": scores},
             shown=("score", "threshold"),
-            settings={"power": self.power_, "n_labelsets": len(self.labelsets_)},
+            settings={"power": self.power_, "n_labelsets": len(self._frequency)},
             neighbors=neighbors,
             threshold=self.threshold_,
         )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import OneHotEncoder, normalize
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -239,6 +242,22 @@ class TextEncoder(Apart):
 
     def _halves(self, *parts: Matrix) -> CSR:
         return sparse.csr_array(sparse.hstack(parts, format="csr") * np.sqrt(0.5))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Store the words of tf-idf as one text: a model file takes an entry, and time, for each item of a dict."""
+        state = dict(super().__getstate__())
+        encoder: Any = state.get("encoder_")
+        if type(encoder) is TfidfVectorizer and hasattr(encoder, "vocabulary_"):
+            words, without = encoder.vocabulary_, copy(encoder)
+            del without.vocabulary_
+            state |= {"encoder_": without, "_words": json.dumps(sorted(words, key=words.__getitem__))}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        words = self.__dict__.pop("_words", None)
+        if words is not None:
+            self.encoder_.vocabulary_ = {word: place for place, word in enumerate(json.loads(words))}
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the columns."""
