@@ -318,7 +318,7 @@ def test_ctrl_c_gives_the_best_so_far(nearlabel, tmp_path, monkeypatch):
     assert (
         "Left out at Ctrl-C: mlknn (minmax, euclidean), brknn:weights=distance (minmax, euclidean), mlmlm" in answer.out
     )
-    assert "Hint: --time-limit" not in answer.out
+    assert "more. Hint: the same command with --force tries more." in answer.out
     assert read_card(file).method.startswith("Pipeline(FeatureScaler, TunedThresholdsClassifierCV(BRkNN")
     again = interrupting(interrupting(_neighbors_classifier_cv.try_numbers, {1}), {1})
     monkeypatch.setattr(_neighbors_classifier_cv, "try_numbers", again)

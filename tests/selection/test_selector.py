@@ -136,7 +136,7 @@ def test_a_users_strategy_is_called_by_its_public_methods(problem):
 
 
 def test_a_budget_estimates_jobs_by_those_done(monkeypatch):
-    """By the same job on other samples, whose square its time grows with, else by the mean of all; 0 before any."""
+    """By the same job on other samples, with growth of 1.5, else by the mean of all; 0 before any."""
     clock = [100.0]
     monkeypatch.setattr(selector.time, "monotonic", lambda: clock[0])
     told, expected = [], []
@@ -144,14 +144,14 @@ def test_a_budget_estimates_jobs_by_those_done(monkeypatch):
         budget = Budget(50.0)
         assert budget.allows("slow", 10**6)
         assert budget.seconds_of("slow", 10) == 0
-        with budget.measuring("slow", 10, later=[("slow", 20), ("other", 10)]):
+        with budget.measuring("slow", 10, later=[("slow", 40), ("other", 10)]):
             clock[0] += 4.0
-        assert budget.seconds_of("slow", 20) == pytest.approx(16.0)
+        assert budget.seconds_of("slow", 40) == pytest.approx(32.0)
         assert budget.seconds_of("other", 10) == pytest.approx(4.0)
-        assert (told, expected) == ([pytest.approx(4 / 24)], [pytest.approx(20.0)])
-        assert budget.allows("slow", 30)
-        assert not budget.allows("slow", 40), "64 of 46 seconds"
-        assert budget.allows("other", 40), "it was never done"
+        assert (told, expected) == ([pytest.approx(4 / 40)], [pytest.approx(36.0)])
+        assert budget.allows("slow", 40)
+        assert not budget.allows("slow", 90), "108 of 46 seconds"
+        assert budget.allows("other", 90), "it was never done"
         clock[0] += 47.0
         assert budget.is_spent
         assert not budget.allows("other", 1)

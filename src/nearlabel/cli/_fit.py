@@ -330,7 +330,8 @@ def _chosen(plan: Plan, data: Dataset, order: Any) -> tuple[Chosen, bool]:
 def _left_out(left_out: Sequence[str], arguments: argparse.Namespace, *, is_stopped: bool) -> str:
     """Return a line on the methods that were not tried, or not on all rows, and how to try them."""
     when = "Ctrl-C" if is_stopped else f"the time limit of {arguments.time_limit:g} seconds"
-    hint = "" if is_stopped else f" Hint: --time-limit {10 * arguments.time_limit:g} --force tries more."
+    more_time = "the same command with" if is_stopped else f"--time-limit {10 * arguments.time_limit:g}"
+    hint = f" Hint: {more_time} --force tries more."
     names = list(dict.fromkeys(left_out))
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"Left out at {when}: {', '.join(names[:_NAMED])}{more}.{hint}"

@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike
 from nearlabel.metrics import Metric
 from nearlabel.utils.messages import expect, is_asked_to_stop, listening, tell
 
+_GROWTH = 1.5  # of the time of a job with its samples: between that of votes, 1, and that of searches, 2
+
 
 class Criterion(NamedTuple):
     """The metric that a choice optimises: a loss of its values, which is smaller for better ones."""
@@ -41,14 +43,14 @@ class Criterion(NamedTuple):
 class Budget:
     """A time limit in seconds from now on, None: no limit, and what jobs take, estimated from those already done.
 
-    A job is any key and its number of samples; its time grows with their square. Listeners get the finished
-    share and the seconds left. Within `stopping_if` the time may end earlier.
+    A job is any key and its number of samples, faster than which its time grows. Listeners get the finished share and
+    the seconds left. Within `stopping_if` the time may end earlier.
     """
 
     def __init__(self, seconds: float | None = None) -> None:
         self._start = time.monotonic()
         self._deadline = np.inf if seconds is None else self._start + seconds
-        self._rates: dict[Hashable, float] = {}  # seconds of each job, for one sample squared
+        self._rates: dict[Hashable, float] = {}  # seconds of each job, for one sample to the power _GROWTH
 
     @property
     def left(self) -> float:
@@ -67,11 +69,11 @@ class Budget:
     def seconds_of(self, job: Hashable, n_samples: int) -> float:
         """Return the estimated time of a job: by its own on other samples, or the mean of all; 0 if none was done."""
         mean = sum(self._rates.values()) / max(1, len(self._rates))
-        return self._rates.get(job, mean) * n_samples**2
+        return self._rates.get(job, mean) * n_samples**_GROWTH
 
     def spend(self, job: Hashable, n_samples: int, seconds: float) -> None:
         """Remember what a job took."""
-        self._rates[job] = seconds / n_samples**2
+        self._rates[job] = seconds / n_samples**_GROWTH
 
     @contextmanager
     def measuring(self, job: Hashable, n_samples: int, later: Iterable[tuple[Hashable, int]]) -> Iterator[None]:

@@ -109,9 +109,9 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         If there are more samples, this many are drawn for the choice, whole groups where there are groups; thresholds
         are then found again on all samples.
     time_limit : float, default=None
-        Seconds after which no further method or distance is tried; the first always is. In the second round none is
-        tried that would take longer than what is left, by its time in the first. The method in progress, and the fit of
-        the best, may exceed the limit. None: no limit, and the same choice on every machine.
+        Seconds after which no further method or distance is tried; the first always is. In the second round, after the
+        best of the first, none is tried that would take longer than what is left, by its time in the first. The method
+        in progress, and the fit of the best, may exceed the limit. None: no limit, the same choice on every machine.
     nested : int, default=None
         Number of folds in which the whole choice is repeated without the fold, for `nested_score_`. None: no such
         score.
@@ -416,7 +416,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ) -> Trials:
         """Try methods with numbers of neighbours, each space with one search, as long as there is time.
 
-        The first method of the first round is tried in any case; `later` are jobs of the next round.
+        The first method of the first round is tried in any case, that of the second, the best of the first, if time is
+        left; `later` are jobs of the next round.
         """
         strategy = strategy_for(self.scoring) if self.strategy is None else self.strategy
         trials = Trials(samples.judged, get_metric(self.scoring), strategy)
@@ -426,7 +427,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UselessNeighborsWarning)  # the best candidate warns when it is fitted
             for number, ((tried, numbers), job) in enumerate(zip(plan, jobs, strict=True)):
-                if not ((is_first and not trials.all) or budget.allows(*job)):
+                is_needed = not trials.all and (is_first or not budget.is_spent)
+                if not (is_needed or budget.allows(*job)):
                     self.left_out_.append(f"{tried.name} ({tried.space.scale}, {tried.space.metric})")
                     continue
                 with budget.measuring(*job, later=[*jobs[number + 1 :], *later]):

@@ -8,15 +8,18 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from nearlabel.datasets import Dataset
+from nearlabel.lazy import MLMLM
 from nearlabel.metrics import CATALOGUE, Metric, score_all
 from nearlabel.metrics.evaluation import Evaluation
 from nearlabel.models.out_of_sample import Needs, prefit_answer, rows_of, split_at
 from nearlabel.models.selector import Criterion
 from nearlabel.selection._trials import settle
 from nearlabel.selection.candidates import Candidate, make_untuned, with_thresholds
+from nearlabel.selection.methods import MethodSpec
 from nearlabel.utils.messages import without_advice
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
@@ -24,6 +27,7 @@ from nearlabel.utils.validation import as_dense
 
 ORIGINS, NEXT = (0.6, 0.7, 0.8), 0.1  # shares of the rows before an origin, and after it
 _MOST_ROWS, _LEAST_GAIN = 4_000, 0.005  # to compare kinds of columns
+_MOST_LANDMARKS = 2_000
 
 
 def origins(ranks: IntArray) -> list[tuple[IntArray, IntArray]]:
@@ -83,15 +87,26 @@ def _predictions(candidate: Candidate, data: Dataset, ranks: IntArray, *, by_tim
         yield _Next(data.Y[following], as_dense(answer.labels), answer.scores)
 
 
+def _affordable(candidate: Candidate) -> Candidate:
+    """Return a candidate with at most 2,000 landmarks if it is ML-MLM: three fits with more would take minutes."""
+    spec = MethodSpec.of(candidate.method if candidate.method_object is None else candidate.method_object)
+    method = spec.method.prototype
+    if not isinstance(method, MLMLM) or method.n_landmarks != "auto":
+        return candidate
+    fewer = MethodSpec(clone(method).set_params(n_landmarks=_MOST_LANDMARKS), thresholds=spec.thresholds)
+    return replace(candidate, method_object=fewer)
+
+
 def later_scores(
     candidate: Candidate, data: Dataset, ranks: IntArray, metric: Metric, *, by_time: bool
 ) -> dict[str, float]:
     """Return all metrics on later rows: those after each of three origins, predicted by fits to the rows before it.
 
     With `by_time`, thresholds are tuned on the later of the rows before the origin, else as the candidate does. The
-    candidate is given: its choice may have seen the rows after the origin. Empty if there are too few ranks.
+    candidate is given: its choice may have seen the rows after the origin. ML-MLM has at most 2,000 landmarks here, so
+    that its estimate is a little low if it has more. Empty if there are too few ranks.
     """
-    parts = list(_predictions(candidate, data, ranks, by_time=by_time))
+    parts = list(_predictions(_affordable(candidate), data, ranks, by_time=by_time))
     if not parts:
         return {}
     truth, labels, scores = (np.vstack([as_dense(part) for part in of]) for of in zip(*parts, strict=True))
