@@ -89,7 +89,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     methods : "auto", sequence of classifiers, or mapping of str to classifier, default="auto"
         Methods with leave-one-out predictions. Their parameters `n_neighbors` and `search`, or `metric`, are set if
         they exist. "auto": `BRkNN`, `MLkNN`, `BRkNN` with weights by distance, and `MLMLM`, the last on min-max scaled
-        features by the Euclidean distance only, and only if it is better than the others by more than 0.001: votes are
+        features by the Euclidean distance only, and only if it is better than the others by more than 0.0005: votes are
         easier to read and faster to update.
     n_neighbors : "auto" or sequence of int, default="auto"
         Numbers of neighbours to try. "auto": 1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60 and 90, up to half of the samples.

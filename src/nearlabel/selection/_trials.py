@@ -216,7 +216,7 @@ def joined_tables(tables: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArra
 Plan: TypeAlias = list[tuple[MethodInSpace, Sequence[int]]]  # methods with the numbers of neighbours to try
 
 _ONE_SPACE = ("minmax", "euclidean")  # where "auto" tries methods whose cost grows faster than that of a search
-_NOISE = 0.001  # what a method that is harder to read and to update must gain
+_NOISE = 0.0005  # what a method that is harder to read and to update must gain
 _MORE_NUMBERS = 2
 _MOST_DENSE_CELLS = 2**25
 _MANY_CELLS, _CELLS_FOR_ONE = 2**20, 40
