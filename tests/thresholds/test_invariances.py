@@ -177,7 +177,9 @@ def test_stored_scores(name, seed):
     """Scores of which most are the same for each label give the same as all of them, one by one."""
     rng = np.random.default_rng(seed)
     n_samples, n_labels = rng.integers(1, 30), rng.integers(1, 8)
-    stored = sparse.random_array((n_samples, n_labels), density=rng.random(), rng=rng, format="csr")
+    stored = sparse.csr_array(
+        np.where(rng.random((n_samples, n_labels)) < rng.random(), rng.random((n_samples, n_labels)), 0.0)
+    )
     stored.data, unvoted = stored.data.round(1), (rng.random(n_labels) * (seed % 2) / 2).round(1)
     Y = (rng.random((n_samples, n_labels)) < rng.random()).astype(int)
     Y[:, 0] = seed % 3 % 2  # of one class
@@ -195,7 +197,7 @@ def test_stored_scores(name, seed):
 def test_cuts_of_stored_scores(every):
     """The candidates are those of the same scores in an array, with the same counts of the same types."""
     rng = np.random.default_rng(0)
-    stored = sparse.random_array((60, 20), density=0.3, rng=rng, format="csr")
+    stored = sparse.csr_array(np.where(rng.random((60, 20)) < 0.3, rng.random((60, 20)), 0.0))
     few, Y = SparseScores(stored, np.linspace(0, 0.5, 20)), rng.integers(0, 2, (60, 20))
     ours = _cuts.Cuts.of(few, PartialLabels(sparse.csr_array(Y), None), every=every)
     expected = _cuts.Cuts.of(few.toarray(), PartialLabels(Y, None), every=every)

@@ -238,6 +238,11 @@ class SparseScores:
         n_queries, n_labels = self.stored.shape
         return int(n_queries), int(n_labels)
 
+    @property
+    def nbytes(self) -> int:
+        """The size of what is stored."""
+        return int(self.stored.data.nbytes + self.stored.indices.nbytes)
+
     def __len__(self) -> int:
         return self.shape[0]
 

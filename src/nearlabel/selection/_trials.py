@@ -17,7 +17,6 @@ from sklearn.pipeline import make_pipeline
 from nearlabel.lazy import MLMLM, BRkNN, MLkNN, NeighborsSweep
 from nearlabel.metrics import Metric, get_metric
 from nearlabel.metrics.evaluation import Evaluation
-from nearlabel.models.decision import SparseScores
 from nearlabel.models.out_of_sample import (
     Fold,
     LeaveOneOut,
@@ -128,7 +127,7 @@ class Trials:
         if np.isfinite(value):
             self._finalists.append((trial.rank, trial, scores))
             self._finalists.sort(key=itemgetter(0))
-            self._largest = max(self._largest, _n_bytes(scores))
+            self._largest = max(self._largest, scores.nbytes)
             del self._finalists[max(1, min(_MOST_FINALISTS, _BYTES_OF_FINALISTS // self._largest)) :]
             if self._finalists[0][1] is trial:
                 self.best_model = model
@@ -196,12 +195,6 @@ class Trials:
             "rank": rank,
             "n_samples": np.full(len(ranks), self.n_samples),
         }
-
-
-def _n_bytes(scores: Any) -> int:
-    if isinstance(scores, SparseScores):
-        return int(scores.stored.data.nbytes + scores.stored.indices.nbytes)
-    return int(scores.nbytes)
 
 
 def joined_tables(tables: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
