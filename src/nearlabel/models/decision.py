@@ -240,7 +240,7 @@ class SparseScores:
 
     @property
     def nbytes(self) -> int:
-        """The size of what is stored."""
+        """The bytes of the stored scores and of their labels."""
         return int(self.stored.data.nbytes + self.stored.indices.nbytes)
 
     def __len__(self) -> int:
