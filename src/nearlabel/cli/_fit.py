@@ -187,12 +187,8 @@ def main(arguments: argparse.Namespace) -> None:
     data, harm = _without_harm(arguments, data, column, ranks)
     chosen, is_stopped = _chosen(plan, data, ranks if splits else None)
     tuned = None
-    without_copies = test is None and _matched_data.has_copies(data)
-    is_known = bool(chosen.scores) and not without_copies and arguments.validate == _arguments.LOO
-    if arguments.validate != NONE and not is_stopped and not is_known:
-        tuning = replace(_tuning(arguments, chosen.candidate), without_copies=without_copies)
-        with _console.progress_bar(f"models of {data.name}") as progress:
-            tuned = tuning.run(data, progress=progress)
+    if arguments.validate != NONE and not is_stopped:
+        tuned = _evaluated(arguments, chosen, data, without_copies=test is None and _matched_data.has_copies(data))
     best, scores = (chosen.candidate, chosen.scores) if tuned is None else (tuned.best, tuned.scores)
     scores = {} if arguments.validate == NONE else scores
     later = ""
@@ -212,8 +208,7 @@ def main(arguments: argparse.Namespace) -> None:
         ranks=ranks if splits else None,
     )
     kept.print(choice=_in_words(arguments.metric, chosen, tuned))
-    left_out = _left_out(chosen.left_out, arguments, is_stopped=is_stopped) if chosen.left_out else ""
-    for line in (later, missing, harm, left_out):
+    for line in (later, missing, harm, _left_out(chosen.left_out, arguments, is_stopped=is_stopped)):
         if line:
             _console.print_text(line)
 
@@ -327,8 +322,19 @@ def _chosen(plan: Plan, data: Dataset, order: Any) -> tuple[Chosen, bool]:
         return plan.run(data, order=order), is_stopped()
 
 
+def _evaluated(arguments: argparse.Namespace, chosen: Chosen, data: Dataset, *, without_copies: bool) -> Tuned | None:
+    """Evaluate a candidate on held-out samples, and find its number of neighbours; None if the selection did that."""
+    if chosen.scores and not without_copies and arguments.validate == _arguments.LOO:
+        return None
+    tuning = replace(_tuning(arguments, chosen.candidate), without_copies=without_copies)
+    with _console.progress_bar(f"models of {data.name}") as progress:
+        return tuning.run(data, progress=progress)
+
+
 def _left_out(left_out: Sequence[str], arguments: argparse.Namespace, *, is_stopped: bool) -> str:
-    """Return a line on the methods that were not tried, or not on all rows, and how to try them."""
+    """Return a line on the methods that were not tried, or not on all rows, and how to try them; empty if all were."""
+    if not left_out:
+        return ""
     when = "Ctrl-C" if is_stopped else f"the time limit of {arguments.time_limit:g} seconds"
     more_time = "the same command with" if is_stopped else f"--time-limit {10 * arguments.time_limit:g}"
     hint = f" Hint: {more_time} --force tries more."
