@@ -69,11 +69,11 @@ class Budget:
     def seconds_of(self, job: Hashable, n_samples: int) -> float:
         """Return the estimated time of a job: by its own on other samples, or the mean of all; 0 if none was done."""
         mean = sum(self._rates.values()) / max(1, len(self._rates))
-        return self._rates.get(job, mean) * float(n_samples) ** _GROWTH
+        return float(self._rates.get(job, mean) * n_samples**_GROWTH)
 
     def spend(self, job: Hashable, n_samples: int, seconds: float) -> None:
         """Remember what a job took."""
-        self._rates[job] = seconds / float(n_samples) ** _GROWTH
+        self._rates[job] = seconds / n_samples**_GROWTH
 
     @contextmanager
     def measuring(self, job: Hashable, n_samples: int, later: Iterable[tuple[Hashable, int]]) -> Iterator[None]:
