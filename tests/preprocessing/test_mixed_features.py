@@ -413,6 +413,8 @@ def test_words_are_one_entry_of_a_file(tmp_path):
         for other in (pickle.loads(pickle.dumps(model)), load_model(save_model(model, tmp_path / f"{analyzer}.skops"))):
             np.testing.assert_array_equal(as_dense(other[0].transform(texts)), as_dense(expected))
             assert other[0].get_feature_names_out().tolist() == model[0].get_feature_names_out().tolist()
+            again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(other))))  # not used in between
+            assert again[0].get_feature_names_out().tolist() == model[0].get_feature_names_out().tolist()
     (parts,) = [part for _, part, _ in model[0].transformer_.transformers_ if hasattr(part[-1], "encoder_")]
     assert "vocabulary_" not in vars(parts[-1].__getstate__()["encoder_"])
     assert parts[-1].encoder_.vocabulary_, "a copy lacks it, the encoder does not"

@@ -232,6 +232,7 @@ class TextEncoder(Apart):
         return self._encode(X)
 
     def _encode(self, X: list[str]) -> tuple[Matrix, BoolArray]:
+        self._restore()
         encode = getattr(self.encoder_, "transform", self.encoder_)
         rows = check_array(encode(X), accept_sparse="csr", input_name="the result of text_encoder")
         if rows.shape[0] != len(X):
@@ -253,14 +254,16 @@ class TextEncoder(Apart):
             state |= {"encoder_": without, "_words": json.dumps(sorted(words, key=words.__getitem__))}
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        words = self.__dict__.pop("_words", None)
+    def _restore(self) -> None:
+        """Give the encoder of a file its words; not while the file is loaded, which must run no code of ours."""
+        words = vars(self).get("_words")
         if words is not None:
             self.encoder_.vocabulary_ = {word: place for place, word in enumerate(json.loads(words))}
+            vars(self).pop("_words", None)
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the columns."""
+        self._restore()
         named = hasattr(self.encoder_, "get_feature_names_out")
         names = self.encoder_.get_feature_names_out() if named else range(self.n_columns_)
         return np.array([*map(str, names), "(empty)", *(f"(empty {n})" for n in range(self.n_missing_))], dtype=object)
