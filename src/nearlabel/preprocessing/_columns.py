@@ -258,7 +258,8 @@ class TextEncoder(Apart):
         """Give the encoder of a file its words; not while the file is loaded, which must run no code of ours."""
         words = vars(self).get("_words")
         if words is not None:
-            self.encoder_.vocabulary_ = {word: place for place, word in enumerate(json.loads(words))}
+            encoder: Any = self.encoder_
+            encoder.vocabulary_ = {word: place for place, word in enumerate(json.loads(words))}
             vars(self).pop("_words", None)
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
