@@ -260,7 +260,7 @@ class TextEncoder(Apart):
         if words is not None:
             encoder: Any = self.encoder_
             encoder.vocabulary_ = {word: place for place, word in enumerate(json.loads(words))}
-            vars(self).pop("_words", None)
+            self.__dict__.pop("_words", None)
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the columns."""
