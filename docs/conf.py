@@ -20,7 +20,6 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "sphinx_copybutton",
-    "one_sidebar",
     "outside_links",
     "short_names",
 ]
@@ -78,3 +77,10 @@ sphinx_gallery_conf = {
 def setup(app):
     """Show blocks of CSV as plain text: Pygments has no lexer for them."""
     app.add_lexer("csv", TextLexer)
+    app.connect("html-page-context", set_levels_of_captions, priority=900)  # behind the theme, which makes the sidebar
+
+
+def set_levels_of_captions(app, pagename, templatename, context, doctree):
+    """Name the level of the sidebar's headings, which the theme leaves out, for screen readers."""
+    sidebar = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = sidebar.replace('role="heading"', 'role="heading" aria-level="2"')

@@ -51,7 +51,10 @@ _VOTE_WEIGHTS = {
 }
 OTHERS = {
     "CalibratedLabels": {"check_classifiers_one_label_sample_weights": "a fold of 8 of its 10 samples, 10 neighbours"},
-    "NeighborsClassifierCV": {"check_dtype_object": "columns of objects are categories; a value may be of any type"},
+    "NeighborsClassifierCV": {
+        "check_dtype_object": "columns of objects are categories; a value may be of any type",
+        "check_n_features_in_after_fitting": "partial_fit is there after a fit only: the choice tells whether it can",
+    },
     "BRkNN": _VOTE_WEIGHTS,
     "BRkNNa": _VOTE_WEIGHTS
     | {"check_classifiers_train": "it never predicts an empty label set, so one label is always predicted"},

@@ -123,10 +123,14 @@ def test_folds_against_refits(data):
     by_neighbors, other = ("mlknn@micro-f", "iblr", "igs:factor=1+brknn"), "br:estimator=logistic@micro-f"
     candidates = []
     for scale in ("none", "minmax"):
-        candidates += [Candidate(method, k, scale, "exact") for method, k in product(by_neighbors, (1, 4))]
-        candidates.append(Candidate(other, None, scale, None))
+        candidates += [
+            Candidate(method, k, scale, "exact", out_of_range="keep") for method, k in product(by_neighbors, (1, 4))
+        ]
+        candidates.append(Candidate(other, None, scale, None, out_of_range="keep"))
     answers = answers_of(candidates, data, parts_of(30, 3), parts_of(30, 3))
-    tuned = Tuning((*by_neighbors, other), n_neighbors=(1, 4), scales=("none", "minmax"), cv=3).run(data)
+    tuned = Tuning(
+        (*by_neighbors, other), n_neighbors=(1, 4), scales=("none", "minmax"), cv=3, out_of_range="keep"
+    ).run(data)
     check(tuned, candidates, *expected(answers, data, "micro_f1", parts_of(30, 3)))
     assert {trial.held_out for trial in tuned.trials} == {"3-fold cross-validation"}
 

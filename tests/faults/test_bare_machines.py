@@ -32,7 +32,8 @@ def without_home(folder, *arguments):
 def test_no_home(with_model):
     """What needs none works; a download says which variable names a folder."""
     done = without_home(with_model, "predict", "m.skops", "new.csv", "--out", "p.csv")
-    assert (done.returncode, done.stderr) == (0, "")
+    notes = [line for line in done.stderr.splitlines() if "outside the training" not in line and "Moved" not in line]
+    assert (done.returncode, notes) == (0, [])
     done = without_home(with_model, "describe", "emotions")
     assert done.returncode == 2
     assert "NEARLABEL_CACHE must name a folder" in done.stderr
@@ -50,7 +51,8 @@ def test_no_locale(folder):
     fit = ("fit", *table, "--method", "mlknn", "--k", "3", "--validate", "none", "--out", "größe.skops")
     commands = [("describe", *table), fit, ("predict", "größe.skops", "größe.csv", "--out", "p.csv")]
     done = one_after_another(folder, commands, environment=of)
-    assert (done.returncode, done.stderr) == (0, "")
+    notes = [line for line in done.stderr.splitlines() if "outside the training" not in line and "Moved" not in line]
+    assert (done.returncode, notes) == (0, [])
     assert "tag_übermütig" in (folder / "p.csv").read_text(encoding="utf-8")
 
 
@@ -60,7 +62,8 @@ def test_no_temporary_folder(folder):
     of = environment_of(folder, TMPDIR=str(folder / "none"))
     with (folder / "data.csv").open() as table:
         done = nearlabel(folder, "describe", "-", *OF_TABLE, environment=of, stdin=table)
-    assert (done.returncode, done.stderr) == (0, "")
+    notes = [line for line in done.stderr.splitlines() if "outside the training" not in line and "Moved" not in line]
+    assert (done.returncode, notes) == (0, [])
 
 
 def jumping(monkeypatch):
