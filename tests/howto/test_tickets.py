@@ -9,7 +9,6 @@ import pytest
 from _pages import follow
 from nearlabel.persistence import read_card, read_kept
 
-
 DATA = Path(os.environ.get("NEARLABEL_DATA", ".")).resolve()  # before a test changes the folder
 
 
