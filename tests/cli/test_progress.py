@@ -46,7 +46,6 @@ PROGRESS = {
     "fit OUT --k 3 --search exact --scale none": (
         "reading DATA",
         "methods for digits",
-        "models of digits",
         "model of digits",
     ),
     "tune OUT --methods brknn --k 3 --scales none --search exact": (

@@ -16,7 +16,7 @@ import nearlabel
 from nearlabel.cli import _console, _data, _matched_data, _model
 from nearlabel.utils.messages import stopping_if
 
-_LARGE = 2  # times the size of the data
+_LARGE, _SMALL = 2, 5e6  # times the size of the data, bytes
 _SHOWN = (
     "hamming_loss", "subset_accuracy", "jaccard_examples", "micro_f1", "macro_f1", "one_error", "ranking_loss",
     "average_precision",
@@ -232,9 +232,9 @@ class KeptModel(NamedTuple):
         _console.print_text(f"Model: {self.file}{self._why_large()}")
 
     def _why_large(self) -> str:
-        """Return the size of the file with its reason, if it is more than twice that of the data."""
+        """Return the size of the file with its reason, if it is above 5 MB and more than twice that of the data."""
         source, size = Path(self.data.source), self.file.stat().st_size
-        if not self.data.source or not source.is_file() or size <= _LARGE * source.stat().st_size:
+        if not self.data.source or not source.is_file() or size <= max(_SMALL, _LARGE * source.stat().st_size):
             return ""
         part = _model.last_step(self.model)
         while hasattr(part, "estimator_"):
