@@ -1,15 +1,18 @@
 """`fit` and `tune` bound numbers and dates at the training range, and `predict` says how many rows are outside."""
 
 import csv
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from nearlabel.cli import _model
-from nearlabel.datasets import Dataset
+from nearlabel.datasets import Dataset, load_dataset
 from nearlabel.persistence import load_model, save_model
 from nearlabel.selection import NeighborsClassifierCV
+from nearlabel.selection.candidates import Candidate
+from nearlabel.selection.later import fit_for_later
 
 KINDS = "--labels-column tags --ignore id --date day --categorical place"
 OUTSIDE = "have values outside the training range.\n"
@@ -186,3 +189,78 @@ def test_update_counts_in_the_same_way(nearlabel, tickets):
     assert far(*tickets).any()
     assert "outside" not in nearlabel("update", "m.skops", "later.csv").err
     assert nearlabel("predict", "m.skops", "later.csv").err == ""
+
+
+# The later rows of a table: a second estimate, and --split-by.
+
+QUICK = "--method mlknn@micro-f --k 3"
+OF_LATER = (
+    r"micro F1: among rows like these 0\.\d{4}, on later rows 0\.\d{4} \(three fits, each to the rows before, by day"
+)
+
+
+@pytest.mark.parametrize("options", [QUICK, f"{QUICK} --split-by day", "", "--split-by day"])
+def test_two_estimates_where_there_is_a_date(nearlabel, tickets, options):
+    """The second is that of fits to the rows before, whatever the method; the model answers and can be updated."""
+    answer = nearlabel("fit", "now.csv", *KINDS.split(), *options.split(), "--out", "m.skops")
+    assert answer.code == 0, answer.err
+    assert re.search(OF_LATER, answer.out)
+    assert re.search(r"can be updated +yes", answer.out)
+    harm = "Columns of kind 'category' make later rows worse: the metric gains "
+    assert harm in answer.out
+    assert ("They are left out." in answer.out) == ("--split-by" in options)
+    assert nearlabel("predict", "m.skops", "later.csv").code == 0
+    assert nearlabel("update", "m.skops", "later.csv").code == 0
+
+
+def test_thresholds_of_a_split_are_of_the_later_fifth(nearlabel, tickets):
+    """By a column of dates or numbers, a feature or not. Places mean nothing here, and are left out."""
+    thresholds = {}
+    for column in ("day", "id", "size"):
+        model = fitted(nearlabel, f"{KINDS} {QUICK} --split-by {column}")
+        thresholds[column] = model[-1].thresholds_.tolist()
+    assert thresholds["day"] == thresholds["id"], "ids ascend with the days"
+    assert thresholds["size"] != thresholds["day"]
+    data = load_dataset("now.csv", labels_column="tags", ignore=("id", "place"), dates=("day",))
+    expected = fit_for_later(Candidate("mlknn@micro-f", 3, "minmax", "exact"), data, np.arange(80) // 2)
+    assert thresholds["day"] == expected[-1].thresholds_.tolist()
+
+
+@pytest.mark.parametrize("n_rows", [4, 8, 12, 40])
+@pytest.mark.parametrize("options", ["", "--split-by day", "--method brknn --k 2"])
+def test_small_tables_have_no_second_estimate(nearlabel, tickets, n_rows, options):
+    """Of so few rows it would be chance; the fit goes on."""
+    write(Path("now.csv"), n_rows, 0)
+    answer = nearlabel("fit", "now.csv", *KINDS.split(), *options.split(), "--out", "m.skops")
+    assert answer.code == 0, answer.err
+    assert "No estimate for later rows: DATA must have more rows, or more distinct values of day." in answer.out
+
+
+def test_what_is_missing_for_the_second_estimate(nearlabel, tickets):
+    """A line says it; with --split-by it is an error."""
+    lines = Path("now.csv").read_text().splitlines()
+    cells = lines[5].split(",")
+    Path("now.csv").write_text("\n".join([*lines[:5], ",".join([cells[0], "", *cells[2:]]), *lines[6:]]) + "\n")
+    fit = ("fit", "now.csv", *KINDS.split(), *QUICK.split(), "--impute", "median", "--out", "m.skops")
+    missing = "must have a value in each row, got 1 without, the first row 4."
+    assert f"No estimate for later rows: day {missing}" in nearlabel(*fit).out
+    for option, message in (
+        ("--split-by day", f"--split-by {missing}"),
+        ("--split-by place", "--split-by must name a column of numbers, or of dates such as 2026-01-31, got 'place'"),
+        ("--split-by none", "'none'"),
+        ("--split-by id --groups place", "--split-by must go without --groups."),
+        ("--split-by id --guarantee recall=0.9", "must go without"),
+    ):
+        answer = nearlabel(*fit, "--force", *option.split())
+        assert answer.code == 2
+        assert message in answer.err
+
+
+def test_several_dates_need_a_name(nearlabel, tickets):
+    """Else no estimate is possible."""
+    rows = list(csv.reader(Path("now.csv").read_text().splitlines()))
+    with Path("now.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([[*row, "due" if row[0] == "id" else row[1]] for row in rows])
+    kinds = KINDS.replace("--date day", "--date day,due").split()
+    answer = nearlabel("fit", "now.csv", *kinds, *QUICK.split(), "--out", "m.skops")
+    assert "No estimate for later rows: --split-by must name one of the dates day, due." in answer.out

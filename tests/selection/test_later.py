@@ -61,6 +61,7 @@ def test_origins():
         (60, 60, 10), (70, 70, 10), (80, 80, 10),
     ]  # fmt: skip
     assert origins(np.repeat([0, 1], 50)) == []
+    assert origins(np.arange(49)) == [], "of so few rows it would be chance"
     for before, following in origins(np.repeat(np.arange(4), 25)):
         assert before.max() < following.min()
 
@@ -132,6 +133,9 @@ def test_the_estimate_is_of_rows_after_their_model():
         np.vstack(truth), np.vstack(predicted)
     )
     assert later_scores(candidate, data, np.repeat([0, 1], 120), MICRO, by_time=False) == {}
+    many = Candidate("brknn@micro-f", 142, "minmax", "exact")
+    assert later_scores(many, data, ranks, MICRO, by_time=False) != {}
+    assert later_scores(many, data, ranks, MICRO, by_time=True) == {}, "the models of earlier rows have too few"
 
 
 def test_the_kind_of_columns_that_harms_is_named():

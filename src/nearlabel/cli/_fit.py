@@ -308,7 +308,7 @@ def _on_later_rows(
     with _console.progress_bar(f"later rows of {data.name}"):
         found = later.later_scores(candidate, data, ranks, of, by_time=splits)
     if of.name not in found:
-        return f"No estimate for later rows: {column} must have more distinct values."
+        return f"No estimate for later rows: DATA must have more rows, or more distinct values of {column}."
     title = nearlabel.metrics.evaluation.title_of(metric)
     among = f"among rows like these {scores[of.name]:.4f}, " if of.name in scores else ""
     return f"{title}: {among}on later rows {found[of.name]:.4f} (three fits, each to the rows before, by {column})."

@@ -119,6 +119,8 @@ def order_of(arguments: argparse.Namespace, data: nearlabel.datasets.Dataset) ->
     """
     import numpy as np
 
+    from nearlabel.utils.validation import as_dense
+
     column = arguments.split_by
     if column is None:
         dates = [name for name, kind in zip(data.feature_names, data.feature_kinds, strict=True) if kind == "date"]
@@ -126,8 +128,9 @@ def order_of(arguments: argparse.Namespace, data: nearlabel.datasets.Dataset) ->
             several = f"No estimate for later rows: --split-by must name one of the dates {', '.join(dates)}."
             return "", None, several if dates else ""
         column = dates[0]
-    if column in data.feature_names:
-        cells = data.with_features(np.array([data.feature_names.index(column)])).X.ravel()
+    kinds = dict(zip(data.feature_names, data.feature_kinds, strict=True))
+    if kinds.get(column) in ("number", "date"):
+        cells = as_dense(data.with_features(np.array([data.feature_names.index(column)])).X).ravel()
     else:
         cells = _cells_of(arguments, column)
     try:

@@ -15,7 +15,7 @@ from nearlabel.datasets import Dataset
 from nearlabel.lazy import MLMLM
 from nearlabel.metrics import CATALOGUE, Metric, score_all
 from nearlabel.metrics.evaluation import Evaluation
-from nearlabel.models.out_of_sample import Needs, prefit_answer, rows_of, split_at
+from nearlabel.models.out_of_sample import EARLIER, Needs, prefit_answer, rows_of, split_at
 from nearlabel.models.selector import Criterion
 from nearlabel.selection._trials import settle
 from nearlabel.selection.candidates import Candidate, make_untuned, with_thresholds
@@ -26,12 +26,15 @@ from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 ORIGINS, NEXT = (0.6, 0.7, 0.8), 0.1  # shares of the rows before an origin, and after it
+_LEAST_ROWS = 50  # of an estimate: fewer would be chance
 _MOST_ROWS, _LEAST_GAIN = 4_000, 0.005  # to compare kinds of columns
 _MOST_LANDMARKS = 2_000
 
 
 def origins(ranks: IntArray) -> list[tuple[IntArray, IntArray]]:
-    """Return, for each origin, the rows before it and about the next tenth; empty if there are too few ranks."""
+    """Return, for each origin, the rows before it and about the next tenth; empty if rows or ranks are too few."""
+    if len(ranks) < _LEAST_ROWS:
+        return []
     found: dict[int, tuple[IntArray, IntArray]] = {}
     for share in ORIGINS:
         before, after = split_at(ranks, share)
@@ -104,11 +107,13 @@ def later_scores(
 
     With `by_time`, thresholds are tuned on the later of the rows before the origin, else as the candidate does. The
     candidate is given: its choice may have seen the rows after the origin. ML-MLM has at most 2,000 landmarks here, so
-    that its estimate is a little low if it has more. Empty if there are too few ranks.
+    that its estimate is a little low if it has more. Empty if there are too few rows, for the number of neighbours too,
+    or too few ranks.
     """
-    parts = list(_predictions(_affordable(candidate), data, ranks, by_time=by_time))
-    if not parts:
+    fewest = min([len(before) for before, _ in origins(ranks)], default=0) * (EARLIER if by_time else 1)
+    if fewest < (candidate.n_neighbors or 0) + 2:  # left out, and not its own neighbour
         return {}
+    parts = list(_predictions(_affordable(candidate), data, ranks, by_time=by_time))
     truth, labels, scores = (np.vstack([as_dense(part) for part in of]) for of in zip(*parts, strict=True))
     metrics = {**CATALOGUE, metric.name: metric}.values()
     return {name: float(v) for name, v in score_all(truth, labels, scores, metrics).items() if np.isfinite(v)}
