@@ -4,8 +4,9 @@ What is private here, and where a new candidate, mixture or budget has its place
 
 - `specs.py`: names and options, ``brknn:weights=distance``; `methods.py`: a method with all that goes with it;
   `guests.py`: what users bring; `data.py`: data sets and the preparation of features.
-- `_neighbors_classifier_cv.py` with `_trials.py`: the choice by leave-one-out scores. Methods are in `_methods`, ways
-  to compute distances in `spaces_of`; `Budget` ends it between two methods.
+- `_neighbors_classifier_cv.py` with `_trials.py`: the choice by leave-one-out scores, in two rounds. Methods are in
+  `methods_in`, ways to compute distances in `spaces_of`; `Budget` ends it between two methods. `automatic.py` makes
+  a `Candidate` of it. `later.py`: thresholds and estimates for later rows, where rows have an order.
 - `tuning.py`, the choice of any models: `_grid.py` says which candidates there are and how samples are held out,
   `stages.py` in which order and on how many rows they are tried, `candidates.py` what is known of each and stored.
 """

@@ -17,18 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.lazy import Explanation
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.models import explain, updates
-from nearlabel.models.out_of_sample import (
-    Fold,
-    LeaveOneOut,
-    largest_group,
-    of_groups,
-    ranks_of,
-)
+from nearlabel.models.out_of_sample import Fold, LeaveOneOut, largest_group, of_groups, ranks_of
 from nearlabel.models.selector import Budget
 from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
 from nearlabel.selection._trials import (
-    Plan,
-    Samples,
+    Schedule,
+    TrainingSamples,
     Trials,
     drawn,
     held_out_in,
@@ -50,12 +44,7 @@ from nearlabel.utils.estimators import available_if, score
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, PartialLabels, check_target, remember_target, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, MatrixLike
-from nearlabel.utils.validation import (
-    check_groups,
-    check_integer,
-    check_positive,
-    check_rows,
-)
+from nearlabel.utils.validation import check_groups, check_integer, check_positive, check_rows
 
 AUTO = "auto"
 NUMBERS = (1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60, 90)
@@ -251,7 +240,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if ranks is not None and (groups is not None or self.nested is not None):
             raise ValueError("order must go without groups and nested, got both.")
         random = check_random_state(self.random_state)
-        samples = Samples(X, target.labels, numbers, ranks)
+        samples = TrainingSamples(X, target.labels, numbers, ranks)
         trials, some = self._choose(samples, random, Budget(self.time_limit))
         self.crossfit_score_ = trials.crossfit(None if numbers is None else numbers[some])
         is_tuned_again = ranks is None and len(some) < target.labels.shape[0]
@@ -374,7 +363,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return X if self._is_mixed else check_rows(self, X, reset=False)
 
-    def _choose(self, samples: Samples, random: RandomState, budget: Budget) -> tuple[Trials, IntArray]:
+    def _choose(self, samples: TrainingSamples, random: RandomState, budget: Budget) -> tuple[Trials, IntArray]:
         """Try all candidates on some samples, and the best of them on more; return the last trials, and their samples.
 
         One round is on `max_samples` or all; where they are many, another one on fewer comes before.
@@ -384,7 +373,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if len(rounds) > 1:
             numbers = numbers[:: _EACH_NUMBER_FIRST if isinstance(self.n_neighbors, str) else 1]
         n_cells = len(rounds[0]) * samples.labels.shape[1]
-        plan: Plan = [(tried, numbers) for tried in methods_in(spaces, self.methods, n_cells)]
+        plan: Schedule = [(tried, numbers) for tried in methods_in(spaces, self.methods, n_cells)]
         tables: list[dict[str, NDArray[Any]]] = []
         self.left_out_: list[str] = []
         for some in rounds:
@@ -402,7 +391,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.n_candidates_ = len(set(zip(*(self.cv_results_[name].tolist() for name in names), strict=True)))
         return last, chosen_on
 
-    def _rounds(self, samples: Samples, random: RandomState) -> list[IntArray]:
+    def _rounds(self, samples: TrainingSamples, random: RandomState) -> list[IntArray]:
         """Return the samples of each round."""
         n_samples, n_labels = samples.labels.shape
         first = max(_LEAST_SAMPLES, min(_FIRST_SAMPLES, _FIRST_CELLS // n_labels))
@@ -412,7 +401,13 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return [drawn(n_samples, samples.groups, random, most) for most in sizes]
 
     def _try(
-        self, plan: Plan, samples: Samples, budget: Budget, *, is_first: bool, later: Sequence[tuple[Any, int]]
+        self,
+        plan: Schedule,
+        samples: TrainingSamples,
+        budget: Budget,
+        *,
+        is_first: bool,
+        later: Sequence[tuple[Any, int]],
     ) -> Trials:
         """Try methods with numbers of neighbours, each space with one search, as long as there is time.
 
@@ -443,7 +438,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return [k for k in NUMBERS if k <= max(1, (n_samples - largest_group(groups)) // 2)]
         return sorted({check_integer("n_neighbors", k, low=1) for k in self.n_neighbors})
 
-    def _fit_best(self, trials: Trials, samples: Samples, *, is_tuned_again: bool) -> None:
+    def _fit_best(self, trials: Trials, samples: TrainingSamples, *, is_tuned_again: bool) -> None:
         """Fit the best candidate to all samples, with its thresholds, which may be tuned again on all of them."""
         best, (X, labels, groups, ranks) = trials.best, samples
         space, k = best.tried.space, best.n_neighbors

@@ -206,7 +206,7 @@ def joined_tables(tables: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArra
 
 # The rounds of a choice: which methods with which numbers of neighbours, on which samples.
 
-Plan: TypeAlias = list[tuple[MethodInSpace, Sequence[int]]]  # methods with the numbers of neighbours to try
+Schedule: TypeAlias = list[tuple[MethodInSpace, Sequence[int]]]  # methods with the numbers of neighbours to try
 
 _ONE_SPACE = ("minmax", "euclidean")  # where "auto" tries methods whose cost grows faster than that of a search
 _NOISE = 0.0005  # what a method that is harder to read and to update must gain
@@ -215,14 +215,14 @@ _MOST_DENSE_CELLS = 2**25
 _MANY_CELLS, _CELLS_FOR_ONE = 2**20, 40
 
 
-def next_plan(trials: Trials, numbers: Sequence[int], n_cells: int) -> Plan:
+def next_plan(trials: Trials, numbers: Sequence[int], n_cells: int) -> Schedule:
     """Return the best candidates for a round on more samples, with the numbers around theirs.
 
     More samples favour more neighbours, so two larger numbers are tried, and one smaller. A method whose scores are
     dense is left out where cells, samples times labels, are many.
     """
     tried = {trial.tried.place: trial.tried for trial in trials.finalists}
-    plan: Plan = []
+    plan: Schedule = []
     for place, method in tried.items():
         own = [trial.n_neighbors for trial in trials.finalists if trial.tried.place == place and trial.n_neighbors]
         around = [k for i, k in enumerate(numbers) if set(own).intersection(numbers[max(0, i - _MORE_NUMBERS) : i + 2])]
@@ -232,7 +232,7 @@ def next_plan(trials: Trials, numbers: Sequence[int], n_cells: int) -> Plan:
     return sorted(plan, key=lambda one: spaces.index(one[0].place[1]))  # each space once, that of the best first
 
 
-def most_asked(plan: Plan) -> dict[int, int]:
+def most_asked(plan: Schedule) -> dict[int, int]:
     """Return the largest number of neighbours of a plan in each space."""
     most: dict[int, int] = {}
     for tried, numbers in plan:
@@ -275,7 +275,7 @@ def methods_in(spaces: Sequence[Space], methods: Any, n_cells: int) -> list[Meth
     return every
 
 
-class Samples(NamedTuple):
+class TrainingSamples(NamedTuple):
     """Samples of a choice, with the numbers of their groups, or the ranks by which they follow each other."""
 
     X: MatrixLike
@@ -283,10 +283,10 @@ class Samples(NamedTuple):
     groups: IntArray | None = None
     ranks: IntArray | None = None
 
-    def some(self, rows: IntArray) -> Samples:
+    def some(self, rows: IntArray) -> TrainingSamples:
         """Return some of them; groups and ranks are numbered from 0."""
         numbers = [None if of is None else np.unique(of[rows], return_inverse=True)[1] for of in self[2:]]
-        return Samples(rows_of(self.X, rows), self.labels[rows], *numbers)
+        return TrainingSamples(rows_of(self.X, rows), self.labels[rows], *numbers)
 
     @property
     def judged(self) -> Matrix:
@@ -294,7 +294,7 @@ class Samples(NamedTuple):
         return self.labels if self.ranks is None else self.labels[split_at(self.ranks)[1]]
 
 
-def held_out_in(space: Space, samples: Samples, *, stored: bool) -> LeaveOneOut | Fold:
+def held_out_in(space: Space, samples: TrainingSamples, *, stored: bool) -> LeaveOneOut | Fold:
     """Return the samples in a space: each is left out, or the later ones are; `stored`: as `SparseScores` permit."""
     X, labels, groups, ranks = samples
     if ranks is None:
@@ -473,7 +473,7 @@ def settle(method: Any, fitted: Any) -> None:
         method.set_params(power=fitted.power_)
 
 
-def nested_score(chooser: Any, samples: Samples) -> float:
+def nested_score(chooser: Any, samples: TrainingSamples) -> float:
     """Return the value of predictions for each fold by a choice without it."""
     X, labels, groups, _ = samples
     predicted, scores = np.empty(labels.shape, dtype=np.int64), np.empty(labels.shape)
