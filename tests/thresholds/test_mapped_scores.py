@@ -13,7 +13,7 @@ from nearlabel.lazy import MLMLM, BRkNN, MLkNN
 from nearlabel.metrics import log_loss
 from nearlabel.persistence import load_model, save_model
 from nearlabel.selection import NeighborsClassifierCV
-from nearlabel.thresholds import FixedThresholdsClassifier, MCut, RCut, SCut, TunedThresholdsClassifierCV
+from nearlabel.thresholds import FixedThresholdsClassifier, MCut, RCut, SCut, TunedThresholdsClassifierCV, _fixed
 
 DIGITS = load_multidigits()
 X, Y, QUERIES = DIGITS.X[:300], DIGITS.Y[:300], DIGITS.X[300:380]
@@ -98,6 +98,18 @@ def test_updates_keep_the_map_and_retune_learns_it_again():
     kept = fresh.score_map_
     assert fresh.forget([0]).score_map_ is kept
     assert not hasattr(fresh.set_params(map_scores=False).fit(X, Y), "score_map_")
+
+
+@pytest.mark.parametrize("method", [BRkNN(5), MLkNN(5)], ids=str)
+def test_retune_with_many_labels_learns_the_map_of_a_fit(method, monkeypatch):
+    """From the same rows: a fit to a sparse y with many cells learns it from some rows."""
+    monkeypatch.setattr(_fixed, "_MOST_CELLS", 1000)
+    y = sparse.csr_array(Y)
+    model = TunedThresholdsClassifierCV(method, cv="loo", map_scores=True).fit(X[:200], y[:200])
+    model.partial_fit(X[200:], y[200:]).retune()
+    fresh = TunedThresholdsClassifierCV(method, cv="loo", map_scores=True).fit(X, y)
+    np.testing.assert_array_equal(model.thresholds_, fresh.thresholds_)
+    np.testing.assert_array_equal(model.predict_proba(QUERIES), fresh.predict_proba(QUERIES))
 
 
 def test_the_map_is_saved_with_the_model(tmp_path):

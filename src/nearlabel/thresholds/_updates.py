@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from nearlabel.models import updates
+from nearlabel.models.decision import SparseScores
 from nearlabel.models.out_of_sample import Needs, left_out_answer
 from nearlabel.models.updates import Labelled, StaleThresholdsWarning
 from nearlabel.thresholds._cross_val import OneClass
@@ -117,14 +118,20 @@ def retune(self: Any) -> Any:
         part.set_params(n_neighbors=ReachedWith(strategy))
     part.retune()
     as_given(updated.estimator_)
-    scores = left_out_answer(updated.estimator_, len(self.label_names_), Needs(labels=False)).scores
+    needs = Needs(labels=False, sparse=strategy._takes_stored)
+    scores = left_out_answer(updated.estimator_, len(self.label_names_), needs).scores
     y = part.training_labels()
-    updated.strategy_ = strategy.fit(scores, y)
-    updated._take_from(updated.strategy_, "thresholds_", "objective_")
+    truth = PartialLabels.of(y)
+    if isinstance(scores, SparseScores):
+        strategy._check_parameters()
+        strategy._fit_checked(scores, truth, None)
+    else:
+        strategy.fit(scores, y)
+    updated._decide_by(strategy, on_rows_alone=True)
     updated._one_class, updated.cv_results_ = OneClass.of(y), {}
     if self.map_scores:
-        updated._learn_map(scores, PartialLabels.of(y))
-    updated.thresholds_stale_ = updated._told = False
+        updated._learn_map(scores, truth)
+    updated._told = False
     self.__dict__ = vars(updated)
     return self
 
