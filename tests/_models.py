@@ -23,8 +23,10 @@ from nearlabel.neighbors import (
     ExactNeighbors,
     FaissHNSWNeighbors,
     FaissIVFNeighbors,
+    GaussianWeights,
     NoveltyDetector,
     PrecomputedNeighbors,
+    SimilarityWeights,
     TransformerNeighbors,
     UsearchNeighbors,
 )
@@ -215,6 +217,8 @@ MODELS: dict[str, Callable[[], Fitted]] = (
     | {
         "novelty": _alone(NoveltyDetector(3, level=0.1)),
         "BRkNN": _dense(BRkNN(3, weights="distance")),
+        "BRkNN, Gaussian": _dense(BRkNN(20, weights=GaussianWeights())),
+        "MLkNN, similarity": _sparse(MLkNN(5, weights=SimilarityWeights(), search=ExactNeighbors("cosine"))),
         "BRkNN, sparse": _sparse(BRkNN(3)),
         "BRkNN, frame": _frame(BRkNN(3)),
         "BRkNNa": _dense(BRkNNa(3)),

@@ -32,11 +32,13 @@ from nearlabel.neighbors import DaskNeighbors as DaskNeighbors
 from nearlabel.neighbors import ExactNeighbors as ExactNeighbors
 from nearlabel.neighbors import FaissHNSWNeighbors as FaissHNSWNeighbors
 from nearlabel.neighbors import FaissIVFNeighbors as FaissIVFNeighbors
+from nearlabel.neighbors import GaussianWeights as GaussianWeights
 from nearlabel.neighbors import LanceTable as LanceTable
 from nearlabel.neighbors import NoveltyDetector as NoveltyDetector
 from nearlabel.neighbors import PgVectorTable as PgVectorTable
 from nearlabel.neighbors import PrecomputedNeighbors as PrecomputedNeighbors
 from nearlabel.neighbors import QdrantTable as QdrantTable
+from nearlabel.neighbors import SimilarityWeights as SimilarityWeights
 from nearlabel.neighbors import TableClassifier as TableClassifier
 from nearlabel.neighbors import TableNeighbors as TableNeighbors
 from nearlabel.neighbors import TransformerNeighbors as TransformerNeighbors

@@ -9,12 +9,14 @@ from sklearn.base import clone
 from _pairs import every_pair
 from conftest import CONTAINERS, ROWS
 from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
-from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
+from nearlabel.neighbors import ExactNeighbors, GaussianWeights, PrecomputedNeighbors, SimilarityWeights
 from nearlabel.utils.validation import as_dense
 
 MODELS = [
     BRkNN(),
     BRkNN(weights="distance"),
+    BRkNN(weights=GaussianWeights(unit=1.0)),
+    BRkNN(weights=SimilarityWeights(), search=ExactNeighbors("cosine")),
     BRkNNa(),
     BRkNNb(),
     LPkNN(),

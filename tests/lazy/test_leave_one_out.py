@@ -11,17 +11,19 @@ from sklearn.neighbors import NearestNeighbors
 from _pairs import every_pair
 from conftest import CONTAINERS, ROWS
 from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
-from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
+from nearlabel.neighbors import ExactNeighbors, GaussianWeights, NeighborGraph, PrecomputedNeighbors
 from nearlabel.utils.validation import as_dense
 
 MAIN = [BRkNN(), MLkNN()]
 MODELS = [
     BRkNN(weights="distance"),
+    BRkNN(weights=GaussianWeights(unit=1.0)),
     BRkNNa(),
     BRkNNb(weights="distance"),
     LPkNN(ties="random", random_state=0),
     MLkNN(smoothing=0.5),
     MLkNN(weights="distance"),
+    MLkNN(weights=GaussianWeights(unit=1.0)),
     DMLkNN(delta=1),
     DMLkNN(delta=2, cells="labels", weights="distance"),
 ]

@@ -29,7 +29,7 @@ from nearlabel.lazy import (
 )
 from nearlabel.metrics import micro_f1
 from nearlabel.models.out_of_sample import Needs
-from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
+from nearlabel.neighbors import ExactNeighbors, GaussianWeights, PrecomputedNeighbors
 from nearlabel.persistence import load_model, save_model
 from nearlabel.rivals import SMBR, BinaryRelevance, ClassifierChain, LabelPowerset
 from nearlabel.selection import NeighborsPerLabel, tune_neighbors
@@ -45,6 +45,8 @@ MODELS = [
     BRkNNb(K, weights="distance", rounding="half_up"),
     MLkNN(K, smoothing=0.5),
     MLkNN(K, weights="distance"),
+    BRkNN(K, weights=GaussianWeights(unit=1.0)),
+    MLkNN(K, weights=GaussianWeights(unit=1.0)),
 ]
 ROWS = {"array": np.asarray, "csr_array": sparse.csr_array}
 pytestmark = pytest.mark.filterwarnings("ignore::nearlabel.utils.messages.AdviceWarning")

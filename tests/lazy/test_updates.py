@@ -14,7 +14,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from conftest import long_after
 from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
-from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors import ExactNeighbors, GaussianWeights, SimilarityWeights
 from nearlabel.utils.validation import as_dense
 
 N_LABELS = 4
@@ -22,9 +22,12 @@ METHODS = {
     "BRkNN": BRkNN,
     "BRkNNa": BRkNNa,
     "BRkNNb": partial(BRkNNb, weights="distance"),
+    "BRkNN, Gaussian": partial(BRkNN, weights=GaussianWeights(sharpness=0.7, unit=2.0)),
+    "BRkNN, similarity": partial(BRkNN, weights=SimilarityWeights(power=3)),
     "LPkNN": LPkNN,
     "MLkNN": MLkNN,
     "MLkNN by distance": partial(MLkNN, weights="distance"),
+    "MLkNN, Gaussian": partial(MLkNN, weights=GaussianWeights(sharpness=0.7, unit=2.0)),
     "DMLkNN": partial(DMLkNN, delta=1),
     "CMLkNN": CMLkNN,
     "CMLkNN, given": partial(CMLkNN, similarity=np.eye(N_LABELS)),

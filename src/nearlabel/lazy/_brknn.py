@@ -67,8 +67,8 @@ class BRkNN(LazyClassifier):
         the paper's wording. The two differ only for even k.
     weights : {"uniform", "distance"} or callable, default="uniform"
         Weight of a neighbour's vote. "distance": the inverse of its distance; if there are neighbours at distance 0,
-        only they vote. A callable takes distances (n_queries, n_neighbors) and returns weights of that shape. Paper:
-        "uniform".
+        only they vote. `nearlabel.neighbors.SimilarityWeights` and `GaussianWeights` are kernels. A callable takes
+        distances (n_queries, n_neighbors) and returns weights of that shape. Paper: "uniform".
     search : object with `fit` and `kneighbors`, default=None
         Nearest-neighbour search, cloned in `fit`. None: `ExactNeighbors()`, raw Euclidean distance. The paper scales
         the features to [0, 1] first: ``make_pipeline(MinMaxScaler(), BRkNN())``.
@@ -81,6 +81,8 @@ class BRkNN(LazyClassifier):
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_, n_neighbors_ : int
         Number of features and number of neighbours.
+    weights_ : str or callable
+        `weights`, with what was learnt from the training samples.
     cv_results_ : dict of str to ndarray
         With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each ("value" if
         `n_neighbors` is a callable).

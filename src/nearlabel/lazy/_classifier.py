@@ -23,7 +23,7 @@ from nearlabel.lazy._updates import forget, partial_fit, retune
 from nearlabel.lazy.explain import Account, Evidence, explain, explanations
 from nearlabel.models import WithProbabilities
 from nearlabel.models.out_of_sample import Answer, Needs
-from nearlabel.neighbors import RESERVE, TrainingLists
+from nearlabel.neighbors import RESERVE, GaussianWeights, TrainingLists
 from nearlabel.neighbors.votes import Neighbors, Weights, ask_search, fitted_search, takes_missing_values
 from nearlabel.utils.estimators import Shapes, available_if
 from nearlabel.utils.targets import PartialLabels
@@ -60,6 +60,7 @@ class LazyClassifier(WithProbabilities):
     n_neighbors: Any  # an integer, "auto" or a function
     search: NeighborSearch | None
     weights: Weights = "uniform"
+    weights_: Weights  # with what they learnt from the training samples
     n_neighbors_: int
     n_neighbors_stale_: bool  # whether samples were added or removed since a choice of the number
     changes_: dict[str, Any]  # how many samples were added and removed since `fit`, and which labels are new
@@ -88,7 +89,15 @@ class LazyClassifier(WithProbabilities):
         """Return the weight of each neighbour's vote (n_queries, n_neighbors); None: one vote each."""
         if self.weights == "uniform" and self._sample_weight is None:
             return None
-        return exact_weights(neighbors, self.weights, self._sample_weight, self._most_added)
+        return exact_weights(neighbors, self.weights_, self._sample_weight, self._most_added)
+
+    def _learnt_weights(self) -> Weights:
+        """Return the weights, which may depend on how far training samples are from their neighbours."""
+        if not isinstance(self.weights, GaussianWeights) or self.weights.unit is not None:
+            return self.weights
+        n_known = getattr(self.search_, "n_neighbors_known", self._n_samples)
+        most = min(self.weights.n_typical, n_known, self._n_samples - 1)
+        return self.weights.learnt_from(self._ask_search(None, most).distances if most else np.zeros((1, 1)))
 
     def _learn_rows(self, X: Matrix, labels: Matrix) -> None:
         """Learn everything from rows and label sets that does not depend on n_neighbors."""
@@ -121,6 +130,7 @@ class LazyClassifier(WithProbabilities):
         labels = labels if sparse.issparse(labels) else _kept(labels)
         self._remember_labels(labels)
         self.search_ = fitted_search(self.search, X)
+        self.weights_ = self._learnt_weights()
         self._learn_rows(X, labels)
         self._cells = None if unknown is None else KnownCells(X, unknown)
         if sweep is not None:  # see `NeighborsSweep.left_out`

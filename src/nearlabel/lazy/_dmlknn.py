@@ -75,6 +75,8 @@ class DMLkNN(MLkNN):
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_, n_neighbors_ : int
         Number of features and number of neighbours.
+    weights_ : str or callable
+        `weights`, with what was learnt from the training samples.
     cv_results_ : dict of str to ndarray
         With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each ("value" if
         `n_neighbors` is a callable).

@@ -42,8 +42,9 @@ class MLkNN(CountingClassifier):
         better.
     weights : {"uniform", "distance"} or callable, default="uniform"
         Weight of a neighbour's vote. "distance": the inverse of its distance; if there are neighbours at distance 0,
-        only they vote. A callable takes distances (n, k) and returns weights of that shape, computed row by row. With
-        weights, j is k times the share of the weight, rounded half up, for training samples and for queries.
+        only they vote. `nearlabel.neighbors.SimilarityWeights` and `GaussianWeights` are kernels. A callable takes
+        distances (n, k) and returns weights of that shape, computed row by row. With weights, j is k times the share of
+        the weight, rounded half up, for training samples and for queries.
     smoothing : float, default=1.0
         s in the formulas; 1 is Laplace smoothing.
     search : object with `fit` and `kneighbors`, default=None
@@ -67,6 +68,8 @@ class MLkNN(CountingClassifier):
         j that is impossible because the label, known in few samples, has fewer neighbours.
     n_features_in_, n_neighbors_ : int
         Number of features and number of neighbours.
+    weights_ : str or callable
+        `weights`, with what was learnt from the training samples.
     cv_results_ : dict of str to ndarray
         With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each ("value" if
         `n_neighbors` is a callable).
@@ -126,7 +129,7 @@ class MLkNN(CountingClassifier):
 
     def _units_of(self, labels: Matrix) -> Units:
         units = super()._units_of(labels)
-        return units if self.weights == "uniform" else WeightedUnits(units.labels, self.weights)
+        return units if self.weights == "uniform" else WeightedUnits(units.labels, self.weights_)
 
     def _whole(self, votes: Votes) -> Any:
         """Return votes in the form in which training samples are counted."""

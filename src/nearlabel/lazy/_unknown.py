@@ -136,7 +136,7 @@ class KnownCells:
         columns = classifier._labels[:, labels]
         rule._labels = np.ascontiguousarray(as_dense(columns)) if len(labels) <= _FEW_LABELS else columns
         rule._n_samples, rule._sample_weight, rule._most_added = self._n_samples, classifier._sample_weight, 1
-        rule.label_names_ = classifier.label_names_[labels]
+        rule.label_names_, rule.weights_ = classifier.label_names_[labels], classifier.weights_
         rule._learn_rows(self._X, rule._labels)
         return rule
 

@@ -8,6 +8,7 @@ and ascending, and indices, each of shape (n_queries, n_neighbors) and from 0 to
 check.
 """
 
+from nearlabel.neighbors._kernel_weights import GaussianWeights, SimilarityWeights
 from nearlabel.neighbors._novelty import NoveltyDetector
 from nearlabel.neighbors._precomputed import NeighborGraph, PrecomputedNeighbors, TransformerNeighbors
 from nearlabel.neighbors.exact._candidates import drop_self as drop_self
@@ -27,9 +28,9 @@ from nearlabel.neighbors.optional._vector_table import Candidates, TableChangedE
 from nearlabel.neighbors.votes import UselessNeighborsWarning, label_votes, recall
 
 __all__ = [
-    "Candidates", "DaskNeighbors", "ExactNeighbors", "FaissHNSWNeighbors", "FaissIVFNeighbors", "LanceTable",
-    "NeighborGraph", "NoveltyDetector", "PgVectorTable", "PrecomputedNeighbors", "QdrantTable", "TableChangedError",
-    "TableChanges", "TableClassifier", "TableNeighbors", "TableRows", "TaggedRows", "TransformerNeighbors",
-    "UsearchNeighbors", "UselessNeighborsWarning", "VectorTable", "kernel_level", "kernel_levels", "label_votes",
-    "recall",
+    "Candidates", "DaskNeighbors", "ExactNeighbors", "FaissHNSWNeighbors", "FaissIVFNeighbors", "GaussianWeights",
+    "LanceTable", "NeighborGraph", "NoveltyDetector", "PgVectorTable", "PrecomputedNeighbors", "QdrantTable",
+    "SimilarityWeights", "TableChangedError", "TableChanges", "TableClassifier", "TableNeighbors", "TableRows",
+    "TaggedRows", "TransformerNeighbors", "UsearchNeighbors", "UselessNeighborsWarning", "VectorTable", "kernel_level",
+    "kernel_levels", "label_votes", "recall",
 ]  # fmt: skip

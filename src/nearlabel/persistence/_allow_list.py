@@ -25,6 +25,7 @@ _OBJECTS = {
     "lazy._streams": ("Drift", "KeptRows", "Prequential", "Watch"),
     "lazy._unknown": ("KnownCells", "LabelGroup"),
     "lazy.double_distances": ("CertifiedPairs", "SearchedPairs"),
+    "neighbors._kernel_weights": ("GaussianWeights", "SimilarityWeights"),
     "neighbors._novelty": ("NoveltyDetector",),
     "neighbors._precomputed": ("NeighborGraph", "PrecomputedNeighbors", "TransformerNeighbors"),
     "neighbors.exact._distances": ("Cosine", "Euclidean", "Manhattan", "Rows", "SquaredEuclidean"),

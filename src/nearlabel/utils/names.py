@@ -17,9 +17,9 @@ OFFERED = {
     "metrics": (),
     "models": (),
     "neighbors": (
-        "DaskNeighbors", "ExactNeighbors", "FaissHNSWNeighbors", "FaissIVFNeighbors", "LanceTable", "NoveltyDetector",
-        "PgVectorTable", "PrecomputedNeighbors", "QdrantTable", "TableClassifier", "TableNeighbors",
-        "TransformerNeighbors", "UsearchNeighbors",
+        "DaskNeighbors", "ExactNeighbors", "FaissHNSWNeighbors", "FaissIVFNeighbors", "GaussianWeights", "LanceTable",
+        "NoveltyDetector", "PgVectorTable", "PrecomputedNeighbors", "QdrantTable", "SimilarityWeights",
+        "TableClassifier", "TableNeighbors", "TransformerNeighbors", "UsearchNeighbors",
     ),
     "papers": (),
     "persistence": (),
