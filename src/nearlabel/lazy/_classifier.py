@@ -60,7 +60,7 @@ class LazyClassifier(WithProbabilities):
     n_neighbors: Any  # an integer, "auto" or a function
     search: NeighborSearch | None
     weights: Weights = "uniform"
-    weights_: Weights  # with what they learnt from the training samples
+    weights_: Weights  # fitted to the training samples
     n_neighbors_: int
     n_neighbors_stale_: bool  # whether samples were added or removed since a choice of the number
     changes_: dict[str, Any]  # how many samples were added and removed since `fit`, and which labels are new

@@ -69,7 +69,7 @@ class MLkNN(CountingClassifier):
     n_features_in_, n_neighbors_ : int
         Number of features and number of neighbours.
     weights_ : str or callable
-        `weights`, with what was learnt from the training samples.
+        `weights`, fitted to the training samples.
     cv_results_ : dict of str to ndarray
         With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each ("value" if
         `n_neighbors` is a callable).
