@@ -113,12 +113,15 @@ def test_with_unknown_labels(problem):
     np.testing.assert_array_equal(model.predict_proba(queries)[:, 1], known.predict_proba(queries)[:, 1])
 
 
+@pytest.mark.parametrize("method", [BRkNN, MLkNN])
 @pytest.mark.parametrize("weights", [SimilarityWeights(0), GaussianWeights(-1.0), GaussianWeights(unit=0.0)])
-def test_bad_parameters(problem, weights):
-    """The error names the parameter."""
-    X, Y, queries = problem
+def test_bad_parameters(problem, method, weights):
+    """`fit` raises an error that names the parameter; a type that is no number is a TypeError."""
+    X, Y, _ = problem
     with pytest.raises(ValueError, match=r"(power|sharpness|unit) must be a finite number above 0, got"):
-        BRkNN(3, weights=weights).fit(X, Y).predict(queries)
+        method(3, weights=weights).fit(X, Y)
+    with pytest.raises(TypeError, match="power must be a number, got '4' of type str"):
+        method(3, weights=SimilarityWeights("4")).fit(X, Y)
     with pytest.raises(ValueError, match="unit must be learnt by the fit of a classifier, or given, got None"):
         GaussianWeights()(np.ones((1, 2)))
 

@@ -44,16 +44,13 @@ class SimilarityWeights(BaseEstimator):
         self.power = power
 
     def __call__(self, distances: FloatArray) -> FloatArray:
-        """Return the weights of neighbours at some distances, both of shape (n_queries, n_neighbors).
+        """Return the weights of neighbours at some distances, both of shape (n_queries, n_neighbors)."""
+        weights = np.maximum(0.0, 1.0 - np.asarray(distances)) ** self.power
+        return np.where(weights.any(axis=1, keepdims=True), weights, 1.0)
 
-        Raises
-        ------
-        ValueError, TypeError
-            If a parameter is not a number above 0.
-        """
+    def check(self) -> None:
+        """Raise ValueError or TypeError unless the power is a number above 0."""
         check_positive("power", self.power)
-        similarity = np.maximum(0.0, 1.0 - np.asarray(distances))
-        return _or_equal(similarity**self.power)
 
 
 class GaussianWeights(BaseEstimator):
@@ -67,8 +64,8 @@ class GaussianWeights(BaseEstimator):
         How fast weights fall, above 0.
     unit : float, default=None
         The distance that counts as 1, above 0. None: `fit` of a classifier learns it, as the square root of the median,
-        over the training samples, of the squared distance to the 10th nearest other sample. Updates and leave-one-out
-        predictions keep what was learnt; a new `fit` learns it again.
+        over the training samples, of the squared distance to the 10th nearest other sample; this takes one search more.
+        Updates and leave-one-out predictions keep the unit; a new `fit` learns it again.
 
     See Also
     --------
@@ -111,13 +108,11 @@ class GaussianWeights(BaseEstimator):
 
         Raises
         ------
-        ValueError, TypeError
-            If a parameter is not a number above 0.
+        ValueError
+            If the unit is None.
         """
-        check_positive("sharpness", self.sharpness)
         if self.unit is None:
             raise ValueError("unit must be learnt by the fit of a classifier, or given, got None.")
-        check_positive("unit", self.unit)
         distances = np.asarray(distances, dtype=np.float64)
         nearest = distances.min(axis=1, keepdims=True)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -126,7 +121,8 @@ class GaussianWeights(BaseEstimator):
             weights: FloatArray = np.exp(-self.sharpness * beyond)
         return np.where(distances == nearest, 1.0, weights)
 
-
-def _or_equal(weights: FloatArray) -> FloatArray:
-    """Return weights, equal ones for queries whose neighbours all weigh 0."""
-    return np.where(weights.any(axis=1, keepdims=True), weights, 1.0)
+    def check(self) -> None:
+        """Raise ValueError or TypeError unless sharpness and unit are numbers above 0; the unit may be None."""
+        check_positive("sharpness", self.sharpness)
+        if self.unit is not None:
+            check_positive("unit", self.unit)

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_array, check_random_state, get_tags
 
+from nearlabel.neighbors._kernel_weights import GaussianWeights, SimilarityWeights
 from nearlabel.neighbors._precomputed import PrecomputedNeighbors, TransformerNeighbors
 from nearlabel.neighbors.exact._candidates import drop_self
 from nearlabel.neighbors.exact._search import ExactNeighbors
@@ -216,8 +217,10 @@ def vote_weights(distances: FloatArray, weights: Weights) -> FloatArray:
 
 
 def check_weights(weights: Weights) -> None:
-    """Raise ValueError unless weights are a function or a known word."""
-    if not callable(weights):
+    """Raise ValueError or TypeError unless weights are a function, a kernel with valid parameters, or a known word."""
+    if isinstance(weights, SimilarityWeights | GaussianWeights):
+        weights.check()
+    elif not callable(weights):
         check_choice("weights", weights, {"uniform", "distance"})
 
 
