@@ -34,8 +34,8 @@ from nearlabel.lazy import MLMLM
 from nearlabel.models import out_of_sample
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.selection import _neighbors_classifier_cv, _trials
-from nearlabel.selection._neighbors_classifier_cv import NUMBERS  # what is asked of the searches
-from nearlabel.selection._trials import prepared_in, spaces_of
+from nearlabel.selection._spaces import prepared_in, spaces_of
+from nearlabel.selection._trials import KERNEL_NUMBERS  # what is asked of the searches
 from nearlabel.thresholds.best_value import BestThresholds
 
 PAGE = Path(__file__).parents[1] / "docs" / "best_by_default.md"
@@ -59,7 +59,7 @@ def search_all(X: Any) -> None:
     """Search the neighbours that the choice asks for, in each of its spaces."""
     for space in spaces_of(X):
         rows, _ = prepared_in(space, X, None)
-        ExactNeighbors(metric=space.metric).fit(rows).kneighbors(n_neighbors=NUMBERS[-1])
+        ExactNeighbors(metric=space.metric).fit(rows).kneighbors(n_neighbors=KERNEL_NUMBERS[-1])
 
 
 def prepare_choice(problem: Any, what: str) -> Mapping[str, Callable[[], Any]]:

@@ -15,7 +15,8 @@ from nearlabel.lazy import MLMLM, NLDD
 from nearlabel.metrics import get_metric, hamming_loss, micro_f1, ranking_loss
 from nearlabel.preprocessing import InformationGainSelector
 from nearlabel.selection import _neighbors_classifier_cv, _trials
-from nearlabel.selection._trials import MethodInSpace, Trials, spaces_of
+from nearlabel.selection._spaces import spaces_of
+from nearlabel.selection._trials import MethodInSpace, Trials
 from nearlabel.thresholds import MCut, MicroFOptimum, SCut, TunedThresholdsClassifierCV, strategy_for
 from nearlabel.utils.validation import as_dense
 

@@ -17,9 +17,9 @@ from nearlabel.models import MetaClassifier, WithOptionalProbabilities, WithProb
 from nearlabel.models.decision import cut
 from nearlabel.solvers.label_probabilities import LabelProbabilities, chosen_classifier, seeded_classifier
 from nearlabel.thresholds import PCut
-from nearlabel.utils.estimators import params_of_samples
+from nearlabel.utils.estimators import available_if, params_of_samples
 from nearlabel.utils.naming import registered
-from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_positive, row_blocks
 
 
@@ -69,8 +69,9 @@ class BinaryRelevance(AroundCalibrated):
         and to the exact optimum, while scikit-learn stops at a tolerance of 1e-4. If n_samples · n_features² is more
         than 1,500 times the number of nonzero values (many or sparse features), scikit-learn fits them one by one.
     probability : bool, default=True
-        Whether there is a `predict_proba`. False avoids the cross-validation, which takes most of the time to fit; an
-        estimator with its own `predict_proba` needs no cross-validation.
+        Whether there is a `predict_proba`. False avoids the cross-validation, which takes most of the time to fit, and
+        gives a `decision_function` if the estimator has one; an estimator with its own `predict_proba` needs no
+        cross-validation.
     random_state : int, RandomState or None, default=None
         Splits the samples into folds for calibration, and is passed to the estimator if it has none of its own.
     n_jobs : int, default=None
@@ -120,6 +121,27 @@ class BinaryRelevance(AroundCalibrated):
         settings = {"n_jobs": self.n_jobs, "probability": self.probability, **params}
         self._probabilities = LabelProbabilities.fit(self.estimator, X, labels, random, unknown=unknown, **settings)
         self.estimators_ = list(self._probabilities.classifiers)
+
+    def _has_decisions(self) -> bool:
+        if getattr(self, "_probability", self.probability) or not hasattr(self._base_estimator(), "decision_function"):
+            raise AttributeError("decision_function needs probability=False and an estimator that has it.")
+        return True
+
+    @available_if(_has_decisions)
+    def decision_function(self, X: MatrixLike) -> FloatArray:
+        """Return the decision value of every label; available only with ``probability=False``.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries, n_labels) or (n_queries,)
+            One array; a label with one class is 1 or -1. For a one-dimensional y, the value of its second class.
+        """
+        return self._container.decisions(self._probabilities.decision_values(self._queries(X)))
 
     def _score(self, X: Matrix) -> FloatArray:
         return self._probabilities.predict(X)

@@ -112,6 +112,15 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         self._take_features()
         return self
 
+    def _handed(self, fitted: Sequence[Any], labels: Matrix, strategy: ThresholdStrategy, value: float) -> Self:
+        """Return the mixture of fitted parts, with thresholds fitted to its scores, and the value that they reach."""
+        remember_target(self, check_target(self, labels))
+        self._least = 0.5 / max(labels.shape[0], 1)
+        self.estimators_, self.weights_ = list(fitted), np.asarray(self._given_weights())
+        self._decide_by(strategy, value)
+        self._take_features()
+        return self
+
     def _fit_parts(
         self, own: Mapping[str, FloatArray], X: MatrixLike, y: Matrix, groups: IntArray | None
     ) -> tuple[IntArray, list[FloatArray]]:
@@ -146,11 +155,15 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
             given = search.best if given == AUTO else self._weights_per_label(terms, labels, search.best)
         self.weights_ = given
         mixed = self._mean(terms, self.weights_)
-        self.strategy_ = self._new_strategy().fit(mixed, labels)
-        self.objective_ = score_all(labels, self.strategy_.predict(mixed), mixed, [metric])[metric.name]
+        strategy = self._new_strategy().fit(mixed, labels)
+        self._decide_by(strategy, score_all(labels, strategy.predict(mixed), mixed, [metric])[metric.name])
+
+    def _decide_by(self, strategy: ThresholdStrategy, value: float) -> None:
+        """Take a fitted strategy, and the value that it reaches."""
+        self.strategy_, self.objective_ = strategy, value
         self.__dict__.pop("thresholds_", None)
-        if hasattr(self.strategy_, "thresholds_"):
-            self.thresholds_ = self.strategy_.thresholds_
+        if hasattr(strategy, "thresholds_"):
+            self.thresholds_ = strategy.thresholds_
 
     def _weights_per_label(self, terms: list[FloatArray], labels: Matrix, otherwise: FloatArray) -> FloatArray:
         """Return weights (n_labels, n_parts) by each label's log loss; common weights for labels with few samples."""

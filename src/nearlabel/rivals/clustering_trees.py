@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -235,14 +235,17 @@ class RandomForestPCT(ClusteringTrees):
         features, rounded down, plus 1, as in Madjarov et al. (2012).
     bootstrap : bool, default=True
         Whether each tree is grown on a bootstrap sample; otherwise on all samples.
+    random_splits : bool, default=False
+        Whether the threshold of each feature is drawn at random, as in extremely randomized trees (Geurts, Ernst and
+        Wehenkel 2006), which is faster; otherwise the best is taken.
     random_state : int, RandomState or None, default=None
-        Draws samples and features.
+        Draws samples, features and thresholds.
     n_jobs : int, default=None
         Number of trees grown in parallel.
 
     Attributes
     ----------
-    forest_ : RandomForestClassifier
+    forest_ : RandomForestClassifier or ExtraTreesClassifier
         The forest of the labels that have both classes, fitted to features minus `shift_`, divided by `scale_`. These
         three attributes are missing if no label has both classes.
     shift_ : ndarray of shape (n_features,)
@@ -275,6 +278,7 @@ class RandomForestPCT(ClusteringTrees):
 
     References
     ----------
+    P. Geurts, D. Ernst, L. Wehenkel. Extremely randomized trees. Machine Learning 63, 2006.
     D. Kocev, C. Vens, J. Struyf, S. Džeroski. Ensembles of multi-objective decision trees. ECML 2007.
 
     D. Kocev, C. Vens, J. Struyf, S. Džeroski. Tree ensembles for predicting structured outputs. Pattern Recognition
@@ -298,22 +302,26 @@ class RandomForestPCT(ClusteringTrees):
         *,
         max_features: float | str | None = None,
         bootstrap: bool = True,
+        random_splits: bool = False,
         random_state: int | RandomState | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.max_features = max_features
         self.bootstrap = bootstrap
+        self.random_splits = random_splits
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
         check_integer("n_estimators", self.n_estimators, low=1)
         check_flag("bootstrap", self.bootstrap)
+        check_flag("random_splits", self.random_splits)
         check_random_state(self.random_state)
 
     def _learn(self, X: Matrix, labels: Matrix, sample_weight: FloatArray | None = None) -> None:
-        forest = RandomForestClassifier(
+        kind = ExtraTreesClassifier if self.random_splits else RandomForestClassifier
+        forest = kind(
             self.n_estimators,
             max_features=X.shape[1] // 10 + 1 if self.max_features is None else self.max_features,
             bootstrap=self.bootstrap,
@@ -325,3 +333,20 @@ class RandomForestPCT(ClusteringTrees):
 
     def _score(self, X: Matrix) -> FloatArray:
         return self._shares(self.forest_, X)
+
+    def _fit_out_of_bag(self, X: Matrix, y: Matrix) -> FloatArray:
+        """Fit; return each sample's scores by the trees grown without it, its label's mean if there is none."""
+        self.fit(X, y)
+        labels = as_dense(y)
+        scores = np.tile(labels.mean(axis=0), (len(labels), 1))
+        if not hasattr(self, "forest_"):  # no label has both classes
+            return scores
+        rows = self._rescaled(X)
+        total, n_trees = np.zeros((len(labels), len(self._varying))), np.zeros((len(labels), 1))
+        for tree, drawn in zip(self.forest_.estimators_, self.forest_.estimators_samples_, strict=True):
+            unseen = np.setdiff1d(np.arange(len(labels)), drawn)
+            if len(unseen):
+                total[unseen] += label_scores(tree, rows[unseen], len(self._varying), "predict_proba")
+                n_trees[unseen] += 1
+        scores[:, self._varying] = np.where(n_trees > 0, total / np.maximum(n_trees, 1), scores[:, self._varying])
+        return scores

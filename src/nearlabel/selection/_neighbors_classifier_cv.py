@@ -4,50 +4,46 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.pipeline import make_pipeline
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import Tags, check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.lazy import Explanation
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.models import explain, updates
-from nearlabel.models.out_of_sample import Fold, LeaveOneOut, largest_group, of_groups, ranks_of
+from nearlabel.models.out_of_sample import Fold, LeaveOneOut, largest_group, ranks_of
 from nearlabel.models.selector import Budget
-from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
+from nearlabel.neighbors import UselessNeighborsWarning
+from nearlabel.selection._spaces import Space, is_mixed, spaces_of
 from nearlabel.selection._trials import (
+    MethodInSpace,
     Schedule,
     TrainingSamples,
     Trials,
     drawn,
+    fitted_model,
     held_out_in,
-    in_space,
-    is_mixed,
     joined_tables,
     methods_in,
     most_asked,
     nested_score,
     next_plan,
-    prepared_in,
-    settle,
-    spaces_of,
     try_numbers,
 )
-from nearlabel.thresholds import ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
-from nearlabel.thresholds.best_value import for_a_refit
+from nearlabel.thresholds import ThresholdStrategy, strategy_for
 from nearlabel.utils.estimators import available_if, score
 from nearlabel.utils.tags import predict_labels
-from nearlabel.utils.targets import LabelContainer, PartialLabels, check_target, remember_target, with_multilabel_target
+from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, MatrixLike
 from nearlabel.utils.validation import check_groups, check_integer, check_positive, check_rows
 
 AUTO = "auto"
-NUMBERS = (1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60, 90)
 _FIRST_SAMPLES, _LEAST_SAMPLES, _FIRST_CELLS = 2_500, 1_000, 2**20  # of the first round; cells are samples times labels
 _EACH_NUMBER_FIRST = 2  # every second number of neighbours in the first round
 _MOST_LATER = 3  # jobs of a second round that are expected while the first is running
@@ -369,14 +365,16 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         One round is on `max_samples` or all; where they are many, another one on fewer comes before.
         """
         spaces, rounds = spaces_of(samples.X, self.scales, self.metrics), self._rounds(samples, random)
-        numbers = self._numbers(len(rounds[0]), samples.groups)
-        if len(rounds) > 1:
-            numbers = numbers[:: _EACH_NUMBER_FIRST if isinstance(self.n_neighbors, str) else 1]
         n_cells = len(rounds[0]) * samples.labels.shape[1]
-        plan: Schedule = [(tried, numbers) for tried in methods_in(spaces, self.methods, n_cells)]
+        step = _EACH_NUMBER_FIRST if len(rounds) > 1 and isinstance(self.n_neighbors, str) else 1
+        first = partial(self._numbers, n_samples=len(rounds[0]), groups=samples.groups)
+        every = [(tried, first(tried)[::step]) for tried in methods_in(spaces, self.methods, n_cells)]
+        plan: Schedule = [(tried, numbers) for tried, numbers in every if numbers]
         tables: list[dict[str, NDArray[Any]]] = []
         self.left_out_: list[str] = []
         for some in rounds:
+            if some is rounds[-1]:
+                plan = self._with_others(plan, spaces, len(some) * samples.labels.shape[1])
             later = [(tried.place, len(rounds[-1])) for tried, _ in plan[:_MOST_LATER] if some is not rounds[-1]]
             trials = self._try(plan, samples.some(some), budget, is_first=not tables, later=later)
             if not trials.all:  # there is no time for more samples
@@ -384,7 +382,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             tables.append(trials.table())
             last, chosen_on = trials, some
             n_cells = len(rounds[-1]) * samples.labels.shape[1]
-            plan = next_plan(trials, self._numbers(samples.labels.shape[0], samples.groups), n_cells=n_cells)
+            numbers_of = partial(self._numbers, n_samples=samples.labels.shape[0], groups=samples.groups)
+            plan = next_plan(trials, numbers_of, n_cells=n_cells)
         self.timed_out_ = bool(self.left_out_)
         self.cv_results_ = joined_tables(tables)
         names = ("method", "scale", "metric", "n_neighbors")
@@ -415,7 +414,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         left; `later` are jobs of the next round.
         """
         strategy = strategy_for(self.scoring) if self.strategy is None else self.strategy
-        trials = Trials(samples.judged, get_metric(self.scoring), strategy)
+        trials = Trials(samples.judged, get_metric(self.scoring), strategy, keeps_families=self._mixes)
         jobs = [(tried.place, samples.labels.shape[0]) for tried, _ in plan]
         most_in = most_asked(plan)
         prepared: dict[int, LeaveOneOut | Fold] = {}  # of the space in use
@@ -429,34 +428,36 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 with budget.measuring(*job, later=[*jobs[number + 1 :], *later]):
                     if (place := tried.place[1]) not in prepared:
                         prepared = {place: held_out_in(tried.space, samples, stored=trials.takes_stored)}
-                    try_numbers(tried, numbers, prepared[place], trials, most_in[place])
+                    if not self._try_other(tried, prepared[place], trials, budget):
+                        try_numbers(tried, numbers, prepared[place], trials, most_in[place])
         return trials
 
-    def _numbers(self, n_samples: int, groups: IntArray | None) -> list[int]:
+    _mixes = False
+
+    def _with_others(self, plan: Schedule, spaces: Sequence[Space], n_cells: int) -> Schedule:
+        """Return the plan of the last round with methods that are no neighbours."""
+        return plan
+
+    def _try_other(self, tried: MethodInSpace, held_out: LeaveOneOut | Fold, trials: Trials, budget: Budget) -> bool:
+        """Return whether a method is none of neighbours; then offer its scores."""
+        return False
+
+    def _numbers(self, tried: MethodInSpace, n_samples: int, groups: IntArray | None) -> list[int]:
         """Return the numbers of neighbours to try, ascending, as far as the samples allow."""
         if isinstance(self.n_neighbors, str):
-            return [k for k in NUMBERS if k <= max(1, (n_samples - largest_group(groups)) // 2)]
+            return [k for k in tried.usual_numbers if k <= max(1, (n_samples - largest_group(groups)) // 2)]
         return sorted({check_integer("n_neighbors", k, low=1) for k in self.n_neighbors})
 
     def _fit_best(self, trials: Trials, samples: TrainingSamples, *, is_tuned_again: bool) -> None:
         """Fit the best candidate to all samples, with its thresholds, which may be tuned again on all of them."""
-        best, (X, labels, groups, ranks) = trials.best, samples
-        space, k = best.tried.space, best.n_neighbors
-        method = in_space(best.tried, k, ExactNeighbors(metric=space.metric))
-        if ranks is not None:
-            settle(method, trials.best_model)
-        model = TunedThresholdsClassifierCV(method, clone(best.strategy), cv="loo", map_scores=True)
-        X, steps = prepared_in(space, X, labels)
-        if is_tuned_again:
-            model.fit(X, labels, **of_groups(groups))
-        else:
-            # Others know the neighbours of these samples only, and with an order it learnt on the earlier ones.
-            fitted = trials.best_model if k is None and ranks is None else None
-            strategy = best.strategy if ranks is None else for_a_refit(best.strategy, trials.best_scores)
-            model._handed(strategy, X, labels, fitted, on_rows_alone=groups is None and ranks is None)
-            model._learn_map(trials.best_scores, PartialLabels(trials.labels, None))
-        self.best_estimator_ = make_pipeline(*steps, model) if steps else model
+        best = trials.best
+        of_best = best, trials.best_model, trials.best_scores
+        self.best_estimator_ = fitted_model(of_best, trials.labels, samples, is_tuned_again=is_tuned_again)
         self.best_params_, self.best_score_ = best.params, best.value
+        self._take_features()
+
+    def _take_features(self) -> None:
+        """Copy the attributes of the features from the best estimator, whose steps check them."""
         if self._is_mixed:
             for name in ("n_features_in_", "feature_names_in_"):
                 setattr(self, name, getattr(self.best_estimator_, name, None))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
@@ -11,7 +11,6 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from nearlabel.lazy import MLMLM, BRkNN, MLkNN, NeighborsSweep
@@ -29,15 +28,18 @@ from nearlabel.models.out_of_sample import (
     splitter_of,
 )
 from nearlabel.models.selector import Criterion
-from nearlabel.neighbors import ExactNeighbors
-from nearlabel.preprocessing import CLIP, FeatureScaler, MixedFeaturesEncoder, has_range
-from nearlabel.thresholds import ThresholdStrategy
-from nearlabel.thresholds.best_value import BestThresholds
-from nearlabel.utils.containers import are_words, columns_of, is_frame, kind_of
+from nearlabel.neighbors import ExactNeighbors, GaussianWeights, SimilarityWeights
+from nearlabel.selection._spaces import Space, prepared_in
+from nearlabel.thresholds import ThresholdStrategy, TunedThresholdsClassifierCV
+from nearlabel.thresholds.best_value import BestThresholds, for_a_refit
+from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, as_score_matrix
 
+NUMBERS = (1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60, 90)
+KERNEL_NUMBERS = (25, 75, 200)
 N_PARTS = 5
+_VOTES = "votes"
 _MOST_FINALISTS, _BYTES_OF_FINALISTS = 8, 2**28
 
 
@@ -49,6 +51,17 @@ class MethodInSpace(NamedTuple):
     space: Space
     place: tuple[int, int]  # of the method, and of the space: lower ones win among equal values
     handicap: float = 0.0  # by how much it must be better than others to win
+
+    @property
+    def family(self) -> str:
+        """What is alike in scores: all methods by votes are, other methods only with themselves."""
+        return _VOTES if _takes_search(self.method.get_params(deep=False)) else self.name
+
+    @property
+    def usual_numbers(self) -> tuple[int, ...]:
+        """The numbers of neighbours to try if none are given; few by a kernel, whose weights fall with the distance."""
+        weights = getattr(self.method, "weights", None)
+        return KERNEL_NUMBERS if isinstance(weights, SimilarityWeights | GaussianWeights) else NUMBERS
 
 
 class Trial(NamedTuple):
@@ -107,11 +120,17 @@ class Trials:
         The fitted model of the best trial.
     takes_stored : bool
         Whether scores may be `SparseScores`.
+    best_of_families : dict of str to tuple
+        The best trial of each family, its model and its scores; empty unless they are to be mixed.
     """
 
-    def __init__(self, labels: Matrix, metric: Metric, strategy: ThresholdStrategy) -> None:
+    def __init__(
+        self, labels: Matrix, metric: Metric, strategy: ThresholdStrategy, *, keeps_families: bool = False
+    ) -> None:
         self.labels, self._criterion = labels, Criterion(metric)
         self._thresholds = BestThresholds(labels, metric, strategy)
+        self._keeps_families = keeps_families
+        self.best_of_families: dict[str, tuple[Trial, Any, Any]] = {}
         self._finalists: list[tuple[tuple[Any, ...], Trial, Any]] = []
         self._largest = 1  # bytes of the scores of a candidate
         self.n_samples, self.takes_stored = labels.shape[0], self._thresholds.takes_stored
@@ -124,6 +143,10 @@ class Trials:
         rank = self._criterion.loss(value) + tried.handicap, *tried.place, -(n_neighbors or 0)
         trial = Trial(tried, n_neighbors, rank, value, strategy)
         self.all.append(trial)
+        if np.isfinite(value) and self._keeps_families:
+            known = self.best_of_families.get(tried.family)
+            if known is None or rank < known[0].rank:
+                self.best_of_families[tried.family] = trial, model, scores
         if np.isfinite(value):
             self._finalists.append((trial.rank, trial, scores))
             self._finalists.sort(key=itemgetter(0))
@@ -209,24 +232,29 @@ def joined_tables(tables: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArra
 Schedule: TypeAlias = list[tuple[MethodInSpace, Sequence[int]]]  # methods with the numbers of neighbours to try
 
 _ONE_SPACE = ("minmax", "euclidean")  # where "auto" tries methods whose cost grows faster than that of a search
-_NOISE = 0.0005  # what a method that is harder to read and to update must gain
+VOTES = {"brknn": BRkNN(), "mlknn": MLkNN(), "brknn:weights=distance": BRkNN(weights="distance")}
+POWERS, SHARPNESSES = (1.0, 2.0, 4.0, 8.0), (1.0, 2.0, 4.0, 8.0)
+NOISE = 0.0005  # what a method that is harder to read and to update must gain
 _MORE_NUMBERS = 2
-_MOST_DENSE_CELLS = 2**25
+MOST_DENSE_CELLS = 2**25
 _MANY_CELLS, _CELLS_FOR_ONE = 2**20, 40
 
 
-def next_plan(trials: Trials, numbers: Sequence[int], n_cells: int) -> Schedule:
+def next_plan(trials: Trials, numbers_of: Callable[[MethodInSpace], Sequence[int]], n_cells: int) -> Schedule:
     """Return the best candidates for a round on more samples, with the numbers around theirs.
 
     More samples favour more neighbours, so two larger numbers are tried, and one smaller. A method whose scores are
     dense is left out where cells, samples times labels, are many.
     """
-    tried = {trial.tried.place: trial.tried for trial in trials.finalists}
+    of_families = [trial for trial, *_ in trials.best_of_families.values()]
+    best = list(dict.fromkeys([*trials.finalists, *of_families]))
+    tried = {trial.tried.place: trial.tried for trial in best}
     plan: Schedule = []
     for place, method in tried.items():
-        own = [trial.n_neighbors for trial in trials.finalists if trial.tried.place == place and trial.n_neighbors]
+        own = [trial.n_neighbors for trial in best if trial.tried.place == place and trial.n_neighbors]
+        numbers = numbers_of(method)
         around = [k for i, k in enumerate(numbers) if set(own).intersection(numbers[max(0, i - _MORE_NUMBERS) : i + 2])]
-        if own or n_cells <= _MOST_DENSE_CELLS:
+        if own or n_cells <= MOST_DENSE_CELLS:
             plan.append((method, sorted({*own, *around})))
     spaces = list(dict.fromkeys(method.place[1] for method, _ in plan))
     return sorted(plan, key=lambda one: spaces.index(one[0].place[1]))  # each space once, that of the best first
@@ -264,15 +292,33 @@ def methods_in(spaces: Sequence[Space], methods: Any, n_cells: int) -> list[Meth
 
     ML-MLM, whose scores are dense, is not tried where cells, samples times labels, are many.
     """
-    named: Mapping[str, Any] = {"brknn": BRkNN(), "mlknn": MLkNN(), "brknn:weights=distance": BRkNN(weights="distance")}
     if not isinstance(methods, str):
         named = methods if isinstance(methods, Mapping) else {str(one): one for one in methods}
+        return [
+            MethodInSpace(name, of, space, (order, place))
+            for place, space in enumerate(spaces)
+            for order, (name, of) in enumerate(named.items())
+        ]
     every: list[MethodInSpace] = []
     for place, space in enumerate(spaces):
-        every += [MethodInSpace(name, of, space, (order, place)) for order, (name, of) in enumerate(named.items())]
-        if isinstance(methods, str) and space[::2] == _ONE_SPACE and n_cells <= _MOST_DENSE_CELLS:
-            every.append(MethodInSpace("mlmlm", MLMLM(scale="none"), space, (len(named), place), _NOISE))
+        tried = _usual_methods(space, has_cosine=any(other.metric == "cosine" for other in spaces))
+        every += [MethodInSpace(name, of, space, (order, place)) for order, (name, of) in enumerate(tried.items())]
+        if space[::2] == _ONE_SPACE and n_cells <= MOST_DENSE_CELLS:
+            every.append(MethodInSpace("mlmlm", MLMLM(scale="none"), space, (len(tried), place), NOISE))
     return every
+
+
+def _usual_methods(space: Space, *, has_cosine: bool) -> dict[str, Any]:
+    """Return the methods by votes to try in a space, by their texts; by kernels for its metric.
+
+    Words, for which the cosine is tried too, have no kernel for the Euclidean distance.
+    """
+    methods: dict[str, Any] = dict(VOTES)
+    if space.metric == "cosine":
+        methods |= {f"brknn:weights=similarity-{power:g}": BRkNN(weights=SimilarityWeights(power)) for power in POWERS}
+    elif space.metric == "euclidean" and not has_cosine:
+        methods |= {f"brknn:weights=gaussian-{g:g}": BRkNN(weights=GaussianWeights(g)) for g in SHARPNESSES}
+    return methods
 
 
 class TrainingSamples(NamedTuple):
@@ -379,98 +425,35 @@ def in_space(tried: MethodInSpace, n_neighbors: int | None = None, search: Any =
     return method.set_params(metric=tried.space.metric) if "metric" in parameters else method
 
 
-# The ways to compute distances that a choice tries: the transformation of features, and the metric.
-
-_MOST_TERMS_OF_MANHATTAN = 4e9  # n² d: it is no matrix product, and 10 times as slow as the Euclidean distance
-
-
-class Space(NamedTuple):
-    """One way: the name of the scaling, an unfitted transformer or None, and the metric."""
-
-    scale: str
-    preparation: Any
-    metric: str
-
-
-def spaces_of(X: MatrixLike, scales: Any = "auto", metrics: Any = "auto") -> list[Space]:
-    """Return the spaces to try, simple ones first.
-
-    Parameters
-    ----------
-    X : array-like, data frame or sparse container of shape (n_samples, n_features)
-        Training samples; only the kinds of their values are used.
-    scales : "auto", sequence of str, or mapping of str to transformer or None
-        Names of scalings, as `FeatureScaler` knows them, or transformers of the features, by name.
-    metrics : "auto" or sequence of str
-        Metrics of `ExactNeighbors`. "auto": for a scale that "auto" tries too, those that go with it there; for another
-        scale all of them.
-
-    Returns
-    -------
-    list of Space
-        With metrics given, each scale with each.
-    """
-    pairs = _automatic(X)
-    names = list(dict.fromkeys(scale for scale, _ in pairs)) if isinstance(scales, str) else list(scales)
-    given = scales if isinstance(scales, Mapping) else {scale: _preparation(X, scale) for scale in names}
-    if not (isinstance(scales, str) and isinstance(metrics, str)):
-        pairs = [(scale, metric) for scale in names for metric in _tried(metrics, scale, pairs)]
-    return [Space(scale, given[scale], metric) for scale, metric in pairs]
-
-
-def _tried(metrics: Any, scale: str, pairs: list[tuple[str, str]]) -> list[str]:
-    """Return the metrics to try with a scale, where "auto" for both would try these pairs."""
-    if not isinstance(metrics, str):
-        return list(metrics)
-    return [metric for of, metric in pairs if of == scale] or list(dict.fromkeys(metric for _, metric in pairs))
-
-
-def _automatic(X: MatrixLike) -> list[tuple[str, str]]:
-    """Return pairs of scale and metric; they depend on the values of X, not on its container."""
-    if is_mixed(X):
-        return [("minmax", "euclidean"), ("standard", "euclidean")]
-    if are_words(X):
-        return [("minmax", "euclidean"), ("minmax", "cosine"), ("tfidf", "cosine")]
-    few = X.shape[0] ** 2 * X.shape[1] <= _MOST_TERMS_OF_MANHATTAN
-    return [("minmax", "euclidean"), ("standard", "euclidean"), *([("minmax", "manhattan")] if few else [])]
-
-
-def is_mixed(X: MatrixLike) -> bool:
-    """Return whether columns have values other than numbers."""
-    if is_frame(X):
-        return any(kind_of(column) != "number" for column in columns_of(X))
-    return bool(getattr(X, "dtype", np.dtype(float)).kind == "O")
-
-
-def _preparation(X: MatrixLike, scale: str) -> Any:
-    if is_mixed(X):
-        return MixedFeaturesEncoder(scale=scale)
-    scaler = FeatureScaler(scale, out_of_range=CLIP)
-    if _has_missing(X):
-        return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), scaler)
-    return scaler if scale != "none" or has_range(X) else None
-
-
-def _has_missing(X: MatrixLike) -> bool:
-    values = X.data if sparse.issparse(X) else np.asarray(X)
-    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(1, dtype=bool)
-    if missing.size and missing.all():
-        raise ValueError("X must have some values that are not missing, got none.")
-    return bool(missing.any())
-
-
-def prepared_in(space: Space, X: MatrixLike, labels: Matrix) -> tuple[MatrixLike, list[Any]]:
-    """Return the features as a space sees them, and the fitted steps."""
-    steps = [] if space.preparation is None else [clone(space.preparation)]
-    for step in steps:
-        X = step.fit_transform(X, labels)
-    return X, steps
-
-
 def settle(method: Any, fitted: Any) -> None:
     """Give an unfitted method the parameter that a fitted one has selected and that scales its scores."""
     if isinstance(method, MLMLM):
         method.set_params(power=fitted.power_)
+
+
+def fitted_model(
+    of_trial: tuple[Trial, Any, Any], judged: Matrix, samples: TrainingSamples, *, is_tuned_again: bool
+) -> Any:
+    """Return the model of a trial, given with its scores, fitted to all samples, after the steps of its space."""
+    (trial, known_model, scores), (X, labels, groups, ranks) = of_trial, samples
+    space, k = trial.tried.space, trial.n_neighbors
+    method = in_space(trial.tried, k, ExactNeighbors(metric=space.metric))
+    if ranks is not None:
+        settle(method, known_model)
+    cv = "loo" if hasattr(method, "loo_predict_proba") else N_PARTS
+    model = TunedThresholdsClassifierCV(
+        method, clone(trial.strategy), cv=cv, map_scores=True, random_state=None if cv == "loo" else 0
+    )
+    X, steps = prepared_in(space, X, labels)
+    if is_tuned_again:
+        model.fit(X, labels, **of_groups(groups))
+    else:
+        # Others know the neighbours of these samples only, and with an order it learnt on the earlier ones.
+        fitted = known_model if k is None and ranks is None else None
+        strategy = trial.strategy if ranks is None else for_a_refit(trial.strategy, scores)
+        model._handed(strategy, X, labels, fitted, on_rows_alone=groups is None and ranks is None)
+        model._learn_map(scores, PartialLabels(judged, None))
+    return make_pipeline(*steps, model) if steps else model
 
 
 def nested_score(chooser: Any, samples: TrainingSamples) -> float:

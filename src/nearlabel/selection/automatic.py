@@ -16,8 +16,8 @@ from nearlabel.models.out_of_sample import largest_group
 from nearlabel.models.refits import NO, way_to_update
 from nearlabel.preprocessing import CLIP, SCALES, OutOfRange, check_out_of_range
 from nearlabel.selection import NeighborsClassifierCV
-from nearlabel.selection._neighbors_classifier_cv import NUMBERS  # methods that it tries
-from nearlabel.selection._trials import spaces_of  # scalings that NeighborsClassifierCV tries
+from nearlabel.selection._spaces import spaces_of  # scalings that NeighborsClassifierCV tries
+from nearlabel.selection._trials import NUMBERS  # of neighbours that it tries
 from nearlabel.selection.candidates import EXACT, Candidate
 from nearlabel.selection.data import Columns, as_dataset, check_impute, check_matrices, make_preparation
 from nearlabel.selection.guests import read_metric

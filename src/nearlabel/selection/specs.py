@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 # Each room declares what it has when it is loaded.
 from nearlabel import lazy, preprocessing, rivals, thresholds  # noqa: F401
-from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors import ExactNeighbors, GaussianWeights, SimilarityWeights
 from nearlabel.rivals import BinaryRelevance, NeighborInterpolation
 from nearlabel.utils import names
 from nearlabel.utils.naming import import_object, named, read_value, registered, split_import, split_option
@@ -83,6 +83,12 @@ ESTIMATORS: Mapping[str, Callable[[], Any]] = MappingProxyType(
         "logistic": partial(LogisticRegression, solver="liblinear"),
         "tree": DecisionTreeClassifier,
     }
+)
+
+
+# Values of the option `weights` with a parameter.
+KERNELS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {"similarity": SimilarityWeights, "gaussian": GaussianWeights}
 )
 
 
@@ -212,9 +218,16 @@ def _made(whose: str, thing: Any, options: Iterable[str], no_options: set[str], 
 def read_options(whose: str, known: list[str], options: Iterable[str]) -> dict[str, Any]:
     """Return the values of ``parameter=value`` by parameter; unknown parameters raise an error."""
     given = dict(split_option(whose, known, option) for option in options)
-    return {
-        name: _read_estimator(whose, text) if name == "estimator" else read_value(text) for name, text in given.items()
-    }
+    readers = {"estimator": partial(_read_estimator, whose), "weights": _read_weights}
+    return {name: readers.get(name, read_value)(text) for name, text in given.items()}
+
+
+def _read_weights(text: str) -> Any:
+    """Return the kernel of ``similarity-4`` or ``gaussian-2``, with its parameter; another value as it is."""
+    name, _, parameter = text.partition("-")
+    if name not in KERNELS:
+        return read_value(text)
+    return KERNELS[name](*[read_value(parameter)] if parameter else [])
 
 
 def _read_estimator(whose: str, text: str) -> Any:

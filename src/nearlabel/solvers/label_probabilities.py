@@ -109,11 +109,20 @@ class LabelProbabilities:
 
     def predict(self, X: Matrix) -> FloatArray:
         """Return the probability of every label (n_queries, n_labels)."""
-        probabilities = np.empty((X.shape[0], len(self.classifiers)))
+        return self._scores(X, "predict_proba", lambda constant: constant)
+
+    def decision_values(self, X: Matrix) -> FloatArray:
+        """Return the decision value of every label (n_queries, n_labels); 1 or -1 for a label with one class."""
+        return self._scores(X, "decision_function", lambda constant: 2 * constant - 1)
+
+    def _scores(self, X: Matrix, method: str, of_constant: Callable[[float], float]) -> FloatArray:
+        scores = np.empty((X.shape[0], len(self.classifiers)))
         for label, classifier in enumerate(self.classifiers):
-            constant = isinstance(classifier, float)
-            probabilities[:, label] = classifier if constant else label_scores(classifier, X, 1, "predict_proba")[:, 0]
-        return probabilities
+            if isinstance(classifier, float):
+                scores[:, label] = of_constant(classifier)
+            else:
+                scores[:, label] = label_scores(classifier, X, 1, method)[:, 0]
+        return scores
 
 
 def _fit_seeded(
