@@ -133,9 +133,6 @@ class BRkNN(LazyClassifier):
         self.weights = weights
         self.search = search
 
-    def _score_votes(self, votes: Votes) -> Any:
-        return votes.share()
-
     def _decide_labels(self, scores: Any, votes: Votes) -> Any:
         return has_majority(scores, self.majority)
 

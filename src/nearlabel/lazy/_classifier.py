@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.labels import distinct_labelsets
-from nearlabel.lazy import _engine, _predictions
+from nearlabel.lazy import _engine, _predictions, _shares
 from nearlabel.lazy._counts import LeavingOut, Units, count_rows
 from nearlabel.lazy._engine import Groups, NeighborLabelSets, Votes, count_votes, exact_weights
 from nearlabel.lazy._sweep import AUTO, NeighborsSweep
@@ -29,6 +29,12 @@ from nearlabel.utils.estimators import Shapes, available_if
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import cells_of, check_groups, check_n_neighbors, row_names
+
+
+def _scores_are_shares(classifier: Any) -> bool:
+    """Return whether a score is the share of the votes: a weighted vote of the training label sets."""
+    rule = type(classifier)
+    return rule._score_votes is LazyClassifier._score_votes and rule._count is LazyClassifier._count
 
 
 def _kept(labels: Any) -> Any:
@@ -282,6 +288,7 @@ class LazyClassifier(WithProbabilities):
     forget = available_if(_predictions.leaves_one_out)(forget)
     retune = available_if(_predictions.leaves_one_out)(retune)
     explain, _explanations = explain, explanations
+    _training_shares = available_if(_scores_are_shares)(_shares.of_votes)
 
     def _answer_left_out(self, needs: Needs, names: ArrayLike | None) -> Answer:
         groups = self._groups_left_out(names)

@@ -252,7 +252,12 @@ def count_votes(neighbors: Neighbors, labels: Matrix, weights: FloatArray | None
     votes = label_votes(neighbors.indices, labels, weights)
     if weights is None:
         return votes, np.full((len(neighbors.indices), 1), neighbors.indices.shape[1])
-    return votes, np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
+    return votes, total_weight(weights)
+
+
+def total_weight(weights: FloatArray) -> FloatArray:
+    """Return the summed weight of the votes of each query (n_queries, 1); 1 where all are 0."""
+    return np.asarray(np.maximum(weights.sum(axis=1, keepdims=True), 1.0))
 
 
 def whole_votes(count: Any, total: Any, n_neighbors: int) -> Any:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy._distance_regression import Candidates, DistanceRegression, Equations, LeftOut
 from nearlabel.lazy._mlmlm_updates import forget, nearest_other, partial_fit, retune, warn_if_stale
+from nearlabel.lazy._shares import of_labelsets
 from nearlabel.lazy.explain import Account, Explanation, OtherRule, explain, make_explanation, share_nearer
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import Evaluation
@@ -414,7 +415,7 @@ class MLMLM(WithProbabilities):
         return self.labelsets_[self._labelset_of].astype(np.int8)
 
     partial_fit, forget, retune = partial_fit, forget, retune
-    explain = explain
+    explain, _training_shares = explain, of_labelsets
 
     def _explanations(self, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
         for rows, candidates, scores in self._answers(self._queries(X)):

@@ -277,6 +277,18 @@ def unwrapped(model: Any) -> Unwrapped:
     return Unwrapped(model)
 
 
+def inmost(model: Any, *tables: MatrixLike) -> tuple[Any, list[MatrixLike]]:
+    """Return the part of a fitted model that scores samples, and tables of samples as it gets them.
+
+    Thresholds and calibration, which change scores or decide by them, are passed over, and so are searches.
+    """
+    found = unwrapped(model)
+    classifier, inner = found.classifier, [found.transformed(X) for X in tables]
+    if hasattr(classifier, "best_estimator_"):  # `NeighborsClassifierCV`
+        return inmost(classifier.best_estimator_, *map(classifier._queries, inner))
+    return classifier, inner
+
+
 def _that_can(model: Any, method: str, does: str) -> Unwrapped:
     """Return the parts of a fitted model; raise TypeError unless it has the method."""
     found = unwrapped(model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import RandomState
@@ -17,13 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.models import WeightedClassifier, WithProbabilities
 from nearlabel.utils.estimators import label_scores
 from nearlabel.utils.naming import registered
-from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_flag, check_integer
 
 
 class ClusteringTrees(WeightedClassifier, WithProbabilities):
     """A classifier with scikit-learn's trees for a label matrix; a subclass defines and stores the trees."""
 
+    _attribute: ClassVar[str]  # with the trees
     shift_: FloatArray
     scale_: FloatArray
 
@@ -36,6 +37,11 @@ class ClusteringTrees(WeightedClassifier, WithProbabilities):
     def _shares(self, model: Any, X: Matrix) -> FloatArray:
         """Return the mean label vectors of each row's leaves, for the labels of the model."""
         return np.asarray(label_scores(model, self._rescaled(X), len(self._varying), "predict_proba"))
+
+    def _trees_and_rows(self, X: MatrixLike) -> tuple[Any, Matrix]:
+        """Return scikit-learn's model, or None if no label has both classes, and samples in the form that it takes."""
+        rows, trees = self._queries(X), getattr(self, self._attribute, None)
+        return trees, rows if trees is None else self._rescaled(rows)
 
     def _rescaled(self, X: Matrix) -> Matrix:
         """Return rows scaled so that training samples are in [-1, 1]; others are clipped, since no split lies outside.
@@ -133,6 +139,8 @@ class PredictiveClusteringTree(ClusteringTrees):
     height > 2.5
         wood 1.00 (2 rows)
     """
+
+    _attribute = "tree_"
 
     def __init__(
         self,
@@ -295,6 +303,8 @@ class RandomForestPCT(ClusteringTrees):
     array([[1, 0],
            [0, 1]])
     """
+
+    _attribute = "forest_"
 
     def __init__(
         self,
