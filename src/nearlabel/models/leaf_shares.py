@@ -23,9 +23,9 @@ _HINT = "RandomForestPCT, PredictiveClusteringTree, or scikit-learn's RandomFore
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeafShares:
-    """The training samples in a forest's trees, from which their shares follow: their leaves, and how often each is drawn.
+    """Where the training samples are in a forest's trees: all that their shares in its scores need.
 
-    A forest does not store where its training samples are. The score of a tree is the mean label set of the samples in the
+    A forest does not store its training samples. The score of a tree is the mean label set of the samples in the
     query's leaf, each counted as often as the tree drew it; that of a forest is the mean over its T trees::
 
         score_l(x) = Σ_i u_i(x) y_il,   u_i(x) = 1/T Σ_t c_i(t) [i is in leaf_t(x)] / n_t(x)
