@@ -39,6 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _data.add_kind_options(parser)
     _model.add_file_options(parser, required=True)
     _add_method_options(parser)
+    parser.add_argument(
+        "--only",
+        choices=("neighbours",),
+        help="if no method is named, try neighbours only; default: for words and texts a linear support vector machine"
+        " too, mixed with them if that is better",
+    )
     _training.add_updatable_option(parser)
     _training.add_split_option(parser)
     parser.add_argument(
@@ -190,6 +196,11 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.validate != NONE and not is_stopped:
         tuned = _evaluated(arguments, chosen, data, without_copies=test is None and _matched_data.has_copies(data))
     best, scores = (chosen.candidate, chosen.scores) if tuned is None else (tuned.best, tuned.scores)
+    measured = _measured(chosen, tuned)
+    if isinstance(best, nearlabel.experiments.MixedCandidate) and isinstance(arguments.validate, int):
+        with _console.progress_bar(f"folds of {data.name}"):
+            metric = nearlabel.experiments.make_metric(arguments.metric)
+            scores, measured = nearlabel.experiments.scores_by_folds(best, data, arguments.validate, metric)
     scores = {} if arguments.validate == NONE else scores
     later = ""
     if ranks is not None and scores:
@@ -199,7 +210,7 @@ def main(arguments: argparse.Namespace) -> None:
         data,
         arguments.file,
         scores=scores,
-        measured=_measured(chosen, tuned) if scores else "",
+        measured=measured if scores else "",
         model=chosen.model,
         test=test,
         keep=keep,
@@ -256,6 +267,7 @@ def _choice(arguments: argparse.Namespace) -> nearlabel.experiments.NeighborsCho
         impute=_data.imputation(arguments),
         time_limit=arguments.time_limit,
         updatable=arguments.updatable,
+        with_linear=arguments.only is None,
         out_of_range=arguments.out_of_range,
     )
 
@@ -324,6 +336,8 @@ def _chosen(plan: Plan, data: Dataset, order: Any) -> tuple[Chosen, bool]:
 
 def _evaluated(arguments: argparse.Namespace, chosen: Chosen, data: Dataset, *, without_copies: bool) -> Tuned | None:
     """Evaluate a candidate on held-out samples, and find its number of neighbours; None if the selection did that."""
+    if isinstance(chosen.candidate, nearlabel.experiments.MixedCandidate):
+        return None
     if chosen.scores and not without_copies and arguments.validate == _arguments.LOO:
         return None
     tuning = replace(_tuning(arguments, chosen.candidate), without_copies=without_copies)

@@ -57,7 +57,9 @@ def stoppable() -> Iterator[Callable[[], bool]]:
 
 
 def fit_options(candidate: nearlabel.experiments.Candidate) -> str:
-    """Return the options of ``nearlabel fit`` that fit such a model to other data."""
+    """Return the options of ``nearlabel fit`` that fit such a model to other data; none for a mixture."""
+    if isinstance(candidate, nearlabel.experiments.MixedCandidate):
+        return ""
     words = {
         "--method": candidate.method,
         "--k": candidate.n_neighbors,
@@ -273,10 +275,16 @@ def _print_model(kept: KeptModel, choice: str) -> None:
         "guarantee": _guarantee(kept.model),
         "fitted to": ", ".join(f"{number} {noun}{'s' * (number != 1)}" for noun, number in sizes.items()),
         "saved columns": ", ".join(kept.kept),
-        "can be updated": nearlabel.models.way_to_update(kept.model),
+        "can be updated": _way_to_update(kept),
     }
     rows = [(name, str(value)) for name, value in facts.items() if value]
     _console.print_table(f"Model of {data.name}", ("property", "value"), rows, left=2)
+
+
+def _way_to_update(kept: KeptModel) -> str:
+    way = str(nearlabel.models.way_to_update(kept.model))
+    is_mixed = isinstance(kept.candidate, nearlabel.experiments.MixedCandidate)
+    return f"{way}; with --only neighbours: yes" if is_mixed else way
 
 
 def _method(kept: KeptModel) -> str:

@@ -110,16 +110,23 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         rows, unseen = self._fit_parts(own, X, y, names)
         self._learn([self._as_terms(of_part) for of_part in unseen], target.labels[rows], given)
         self._take_features()
+        self._keep_samples(X, target.labels)
         return self
 
-    def _handed(self, fitted: Sequence[Any], labels: Matrix, strategy: ThresholdStrategy, value: float) -> Self:
+    def _handed(
+        self, fitted: Sequence[Any], X: MatrixLike, labels: Matrix, strategy: ThresholdStrategy, value: float
+    ) -> Self:
         """Return the mixture of fitted parts, with thresholds fitted to its scores, and the value that they reach."""
         remember_target(self, check_target(self, labels))
         self._least = 0.5 / max(labels.shape[0], 1)
         self.estimators_, self.weights_ = list(fitted), np.asarray(self._given_weights())
         self._decide_by(strategy, value)
         self._take_features()
+        self._keep_samples(X, labels)
         return self
+
+    def _keep_samples(self, X: MatrixLike, labels: Matrix) -> None:
+        """Store what explanations need of the training samples."""
 
     def _fit_parts(
         self, own: Mapping[str, FloatArray], X: MatrixLike, y: Matrix, groups: IntArray | None

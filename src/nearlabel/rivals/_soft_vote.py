@@ -8,12 +8,21 @@ from typing import Any, Self
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.utils.metaestimators import _BaseComposition
 
 from nearlabel.metrics import MetricLike
 from nearlabel.rivals._mixture import AUTO, PER_LABEL, Mixture
+from nearlabel.rivals._mixture_explanation import explain, leaf_shares_of
 from nearlabel.thresholds import ThresholdStrategy
-from nearlabel.utils.types import FloatArray, MatrixLike
+from nearlabel.utils.estimators import available_if
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+
+
+def _is_sum(self: SoftVote) -> bool:
+    if self.space != "probability":
+        raise AttributeError(f"explain needs space='probability', got {self.space!r}: logits are not shared out.")
+    return True
 
 
 class SoftVote(Mixture, _BaseComposition):
@@ -157,6 +166,12 @@ class SoftVote(Mixture, _BaseComposition):
             If a parameter is of a wrong type.
         """
         return self._fit(X, y, groups, scores or {})
+
+    explain = available_if(_is_sum)(explain)
+
+    def _keep_samples(self, X: MatrixLike, labels: Matrix) -> None:
+        self._training_labels = sparse.csr_array(labels)
+        self._leaf_shares = [leaf_shares_of(part, X) for part in self.estimators_]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, including those of the classifiers.

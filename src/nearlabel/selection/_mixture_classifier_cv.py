@@ -8,7 +8,7 @@ from typing import Any
 from numpy.random import RandomState
 from sklearn.base import clone
 
-from nearlabel.metrics import MetricLike, get_metric
+from nearlabel.metrics import CATALOGUE, MetricLike, get_metric
 from nearlabel.models.decision import SparseScores
 from nearlabel.models.out_of_sample import Fold, LeaveOneOut
 from nearlabel.models.selector import Budget
@@ -166,17 +166,24 @@ class MixtureClassifierCV(NeighborsClassifierCV):
         if len(used) == 1:
             (only,) = used
             self.best_estimator_, self.best_score_ = parts[only], best[only][0].value
+            trials.mixed = best[only][2]
             if is_tuned_again:
                 self.best_estimator_ = fitted_model(best[only], trials.labels, samples, is_tuned_again=True)
         else:
             named = [(best[place][0].tried.name, clone(parts[place])) for place in used]
             weights = [part["weight"] for part in self.parts_]
-            mixture = SoftVote(named, weights, scoring=self.scoring, strategy=self.strategy)
+            mixture = SoftVote(named, weights, scoring=_short(self.scoring), strategy=self.strategy)
             decides = found.strategy if samples.ranks is None else for_a_refit(found.strategy, found.scores)
-            fitted = [parts[place] for place in used]
-            self.best_estimator_ = mixture._handed(fitted, samples.labels, decides, found.value)
+            fitted, trials.mixed = [parts[place] for place in used], found.scores
+            self.best_estimator_ = mixture._handed(fitted, samples.X, samples.labels, decides, found.value)
             self.best_score_, self.crossfit_score_ = found.value, found.crossfit_value
         self._take_features()
+
+
+def _short(scoring: Any) -> Any:
+    """Return the name of a metric of the catalogue, which every reader of a model file has; another one as it is."""
+    name = getattr(scoring, "name", None)
+    return name if name in CATALOGUE and CATALOGUE[name] == scoring else scoring
 
 
 def _mapped(part: Any, scores: Any) -> FloatArray:

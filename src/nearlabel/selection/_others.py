@@ -26,6 +26,7 @@ _METHODS = {
         "extra trees": RandomForestPCT(200, random_splits=True, random_state=0),
     },
 }
+OTHERS = {name: method for methods in _METHODS.values() for name, method in methods.items()}
 _AFTER = 1_000  # places of methods by neighbours, which win among equal values
 
 

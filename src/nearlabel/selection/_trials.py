@@ -136,6 +136,7 @@ class Trials:
         self.n_samples, self.takes_stored = labels.shape[0], self._thresholds.takes_stored
         self.all: list[Trial] = []
         self.best_model: Any = None
+        self.mixed: Any = None  # scores of a mixture
 
     def offer(self, tried: MethodInSpace, n_neighbors: int | None, model: Any, scores: Any) -> None:
         """Find the best thresholds for checked scores (n_samples, n_labels), and store the value that they reach."""
@@ -178,6 +179,11 @@ class Trials:
     def best_scores(self) -> Any:
         """The scores of the best trial."""
         return self._finalists[0][2]
+
+    @property
+    def final_scores(self) -> Any:
+        """The scores by which thresholds were chosen: of the mixture if there is one, else of the best trial."""
+        return self.best_scores if self.mixed is None else self.mixed
 
     def crossfit(self, groups: IntArray | None = None) -> float:
         """Return the value if each of five parts is decided by a choice among the best few on the other parts."""

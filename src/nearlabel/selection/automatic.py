@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from nearlabel.datasets import Dataset
 from nearlabel.models.out_of_sample import largest_group
 from nearlabel.models.refits import NO, way_to_update
 from nearlabel.preprocessing import CLIP, SCALES, OutOfRange, check_out_of_range
-from nearlabel.selection import NeighborsClassifierCV
+from nearlabel.rivals import SoftVote
+from nearlabel.selection import MixtureClassifierCV, NeighborsClassifierCV
+from nearlabel.selection._others import LINEAR, NEIGHBORS, OTHERS
 from nearlabel.selection._spaces import spaces_of  # scalings that NeighborsClassifierCV tries
 from nearlabel.selection._trials import NUMBERS  # of neighbours that it tries
 from nearlabel.selection.candidates import EXACT, Candidate
 from nearlabel.selection.data import Columns, as_dataset, check_impute, check_matrices, make_preparation
 from nearlabel.selection.guests import read_metric
 from nearlabel.selection.methods import MethodSpec, check_takes_unknown
+from nearlabel.selection.mixed import MixedCandidate
 from nearlabel.selection.specs import THRESHOLDS
 from nearlabel.selection.stages import left_out_scores
 from nearlabel.selection.tuning import Tuning
 from nearlabel.thresholds import ThresholdStrategy, strategy_for
+from nearlabel.utils.containers import are_words
 from nearlabel.utils.targets import has_unknown
 from nearlabel.utils.validation import check_choice, check_integer, each_once
 
@@ -96,6 +101,9 @@ class NeighborsChoice:
         Time limit in seconds, as in `NeighborsClassifierCV`. None: no limit.
     updatable : bool, default=False
         Whether to try only methods whose models can be updated (`nearlabel.models.way_to_update`).
+    with_linear : bool, default=False
+        Whether a linear support vector machine is tried as well where features are words or texts; then the best of
+        votes, ML-MLM and it are mixed (`MixtureClassifierCV`). Not with `updatable`, or if labels are unknown.
     out_of_range : {"clip", "keep"} or float, default="clip"
         What happens to numbers and dates outside the range of the training samples, as in `Candidate`. The choice does
         not depend on it: it is made on training samples.
@@ -122,6 +130,7 @@ class NeighborsChoice:
     impute: str | None = None
     time_limit: float | None = None
     updatable: bool = False
+    with_linear: bool = False
     out_of_range: OutOfRange = CLIP
 
     def __post_init__(self) -> None:
@@ -163,18 +172,21 @@ class NeighborsChoice:
             raise ValueError("order must go with labels that are all known, got some that are not.")
         if has_unknown(data.Y):
             return self._of_known_labels(data)
-        chooser = NeighborsClassifierCV(
-            self.metric,
-            methods=self._methods,
-            n_neighbors=self.n_neighbors or "auto",
-            scales=self._preparations(data),
-            metrics=self.distances or "auto",
-            strategy=self._strategy,
-            time_limit=self.time_limit,
-        )
+        mixes = self.with_linear and not self.updatable and has_words(data)
+        given = {
+            "methods": self._methods,
+            "n_neighbors": self.n_neighbors or "auto",
+            "scales": self._preparations(data),
+            "metrics": self.distances or "auto",
+            "strategy": self._strategy,
+            "time_limit": self.time_limit,
+        }
+        chooser: Any = NeighborsClassifierCV(self.metric, **given)
+        if mixes:
+            chooser = MixtureClassifierCV(self.metric, families=(NEIGHBORS, LINEAR), **given)
         trials = chooser._fit(data.X, data.Y, data.groups, order)
         chosen = ChosenNeighbors(
-            self._candidate(**chooser.best_params_),
+            self._mixture(chooser.parts_) if mixes else self._candidate(**chooser.best_params_),
             chooser.best_score_,
             chooser.crossfit_score_,
             chooser.n_candidates_,
@@ -183,7 +195,9 @@ class NeighborsChoice:
         )
         if order is not None or trials.n_samples < data.Y.shape[0]:
             return chosen
-        scores, measured = left_out_scores(data, trials.best_scores, self._strategy, self.metric)
+        scores, measured = left_out_scores(data, trials.final_scores, self._strategy, self.metric, without_copies=mixes)
+        if mixes:
+            measured = measured.replace(";", " or 5 folds;", 1)
         return chosen._replace(scores=scores, measured=measured)
 
     def _of_known_labels(self, data: Dataset) -> ChosenNeighbors:
@@ -253,6 +267,11 @@ class NeighborsChoice:
         name = next(name for name, maker in THRESHOLDS.items() if getattr(maker, "func", maker) is type(strategy))
         return f"{name}:metric={self.metric.name}" if hasattr(strategy, "metric") else name
 
+    def _mixture(self, parts: Sequence[Mapping[str, Any]]) -> Candidate:
+        """Return the candidate of the parts of a mixture, which may be one."""
+        each = [(of["weight"], self._candidate(**{name: of[name] for name in of if name != "weight"})) for of in parts]
+        return each[0][1] if len(each) == 1 else MixedCandidate.mixing(each, self._strategy)
+
     def _candidate(self, method: str, scale: str, metric: str, n_neighbors: int | None) -> Candidate:
         spec = _METHODS.get(method, method)
         return Candidate(
@@ -260,14 +279,23 @@ class NeighborsChoice:
             n_neighbors,
             scale,
             None if n_neighbors is None else _search_by(metric),
-            method_object=MethodSpec(spec, thresholds=self._strategy),
+            method_object=MethodSpec(OTHERS.get(method, spec), thresholds=self._strategy),
             impute=self.impute,
             out_of_range=self.out_of_range,
         )
 
 
+def has_words(data: Dataset) -> bool:
+    """Return whether the features of a data set are words, sparse, or texts."""
+    if "text" in data.feature_kinds or sparse.issparse(data.X):
+        return True
+    return bool(data.X.dtype.kind != "O" and are_words(data.X))
+
+
 def _flat(model: Any) -> Any:
     """Return a pipeline without pipelines inside it, as `Candidate.fit` makes it."""
+    if isinstance(model, SoftVote):
+        model.estimators_ = [_flat(part) for part in model.estimators_]
     if not isinstance(model, Pipeline):
         return model
     parts = [_flat(step) for _, step in model.steps]

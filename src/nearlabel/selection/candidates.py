@@ -21,7 +21,7 @@ from nearlabel.files.untrusted import open_npz
 from nearlabel.preprocessing import CLIP, OutOfRange
 from nearlabel.selection.data import Columns, as_dataset, check_matrices, preparation
 from nearlabel.selection.methods import MethodSpec, check_takes_unknown
-from nearlabel.selection.specs import make_search
+from nearlabel.selection.specs import N_FOLDS, make_search
 from nearlabel.thresholds import (
     CalibratedLabels,
     FixedThresholdsClassifier,
@@ -342,17 +342,29 @@ class Candidate:
 
 
 def with_thresholds(
-    candidate: Candidate, method: Any, X: Matrix, y: Matrix, scores: FloatArray, truth: PartialLabels
+    candidate: Candidate,
+    method: Any,
+    X: Matrix,
+    y: Matrix,
+    scores: FloatArray,
+    truth: PartialLabels,
+    fitted: Any = None,
 ) -> Any:
-    """Return a candidate's method, fitted to all samples, with its thresholds, which are tuned on given scores."""
+    """Return a candidate's method, fitted to all samples, with its thresholds, which are tuned on given scores.
+
+    `fitted`: the fitted method if it is known, without thresholds.
+    """
     spec = MethodSpec.of(candidate.method if candidate.method_object is None else candidate.method_object)
     if spec.thresholds is None:
         return method.fit(X, y)
     if not isinstance(spec.thresholds, ThresholdStrategy):
         return FixedThresholdsClassifier(method, spec.thresholds).fit(X, y)
     strategy = for_a_refit(clone(spec.thresholds).fit(scores, truth.with_nan()), scores)
-    tuned = TunedThresholdsClassifierCV(method, clone(spec.thresholds), cv="loo", map_scores=spec.calibration is None)
-    tuned._handed(strategy, X, y, None, on_rows_alone=False)
+    cv, seed = ("loo", None) if hasattr(method, "loo_predict_proba") else (N_FOLDS, 0)
+    tuned = TunedThresholdsClassifierCV(
+        method, clone(spec.thresholds), cv=cv, map_scores=spec.calibration is None, random_state=seed
+    )
+    tuned._handed(strategy, X, y, fitted, on_rows_alone=False)
     if tuned.map_scores:
         tuned._learn_map(scores, truth)
     return tuned

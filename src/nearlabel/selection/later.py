@@ -9,19 +9,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
 
 from nearlabel.datasets import Dataset
 from nearlabel.lazy import MLMLM
 from nearlabel.metrics import CATALOGUE, Metric, score_all
 from nearlabel.metrics.evaluation import Evaluation
-from nearlabel.models.out_of_sample import EARLIER, Needs, prefit_answer, rows_of, split_at
+from nearlabel.models.out_of_sample import EARLIER, prefit_answer, rows_of, split_at
 from nearlabel.models.selector import Criterion
-from nearlabel.selection._trials import settle
-from nearlabel.selection.candidates import Candidate, make_untuned, with_thresholds
+from nearlabel.selection.candidates import Candidate
 from nearlabel.selection.methods import MethodSpec
+from nearlabel.selection.mixed import MixedCandidate, fitted_with_scores
 from nearlabel.utils.messages import without_advice
-from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
@@ -48,22 +46,11 @@ def origins(ranks: IntArray) -> list[tuple[IntArray, IntArray]]:
 def fit_for_later(candidate: Candidate, data: Dataset, ranks: IntArray) -> Any:
     """Return a candidate's model, fitted to all rows, whose thresholds are tuned on the later rows.
 
-    The scores of the later rows are those of a model of the earlier rows, whose steps have not seen them. The power of
-    ML-MLM stays as it was selected there: scores by another one have another scale.
+    The scores of the later rows are those of a model of the earlier rows.
     """
-    earlier, later = split_at(ranks)
-    known = PartialLabels.of(data.Y)
-    untuned = make_untuned(candidate, data)
-    with without_advice():
-        model = untuned.fit(rows_of(data.X, earlier), known.rows(earlier).with_nan())
-        scores = prefit_answer(model, rows_of(data.X, later), data.Y.shape[1], Needs(labels=False)).scores
-    *steps, method = (step for _, step in make_untuned(candidate, data).steps)
-    settle(method, model[-1])
-    X: Any = data.X
-    for step in steps:
-        X = step.fit_transform(X, known.with_nan())
-    fitted = with_thresholds(candidate, method, X, known.with_nan(), scores, known.rows(later))
-    return make_pipeline(*steps, fitted) if steps else fitted
+    if isinstance(candidate, MixedCandidate):
+        return candidate.fit(data, ranks)
+    return fitted_with_scores(candidate, data, ranks)[0]
 
 
 class _Next(NamedTuple):
@@ -92,6 +79,8 @@ def _predictions(candidate: Candidate, data: Dataset, ranks: IntArray, *, by_tim
 
 def _affordable(candidate: Candidate) -> Candidate:
     """Return a candidate with at most 2,000 landmarks if it is ML-MLM: three fits with more would take minutes."""
+    if isinstance(candidate, MixedCandidate):
+        return candidate.with_parts([_affordable(of) for _, of in candidate.parts])
     spec = MethodSpec.of(candidate.method if candidate.method_object is None else candidate.method_object)
     method = spec.method.prototype
     if not isinstance(method, MLMLM) or method.n_landmarks != "auto":
@@ -111,7 +100,8 @@ def later_scores(
     or too few ranks.
     """
     fewest = min([len(before) for before, _ in origins(ranks)], default=0) * (EARLIER if by_time else 1)
-    if fewest < (candidate.n_neighbors or 0) + 2:  # left out, and not its own neighbour
+    most = candidate.most_neighbors if isinstance(candidate, MixedCandidate) else candidate.n_neighbors
+    if fewest < (most or 0) + 2:  # left out, and not its own neighbour
         return {}
     parts = list(_predictions(_affordable(candidate), data, ranks, by_time=by_time))
     truth, labels, scores = (np.vstack([as_dense(part) for part in of]) for of in zip(*parts, strict=True))

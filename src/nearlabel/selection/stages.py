@@ -18,6 +18,7 @@ from nearlabel.models.decision import SparseScores
 from nearlabel.models.selector import Budget, Criterion
 from nearlabel.selection._grid import LOO, Answer, Fitting, Grid, Samples, drawn, parts_of
 from nearlabel.selection.candidates import Attempt, Candidate, Chosen, Cost, LeftOut, Line, Step, Trial, make_untuned
+from nearlabel.selection.data import groups_of_copies
 from nearlabel.selection.guests import describe_object
 from nearlabel.selection.methods import MethodSpec
 from nearlabel.utils.messages import without_advice
@@ -246,15 +247,24 @@ class Choice:
         return {name: float(value) for name, value in values.items() if np.isfinite(value)}
 
 
-def left_out_scores(data: Dataset, scores: Any, thresholds: Any, metric: Metric) -> tuple[dict[str, float], str]:
+def left_out_scores(
+    data: Dataset, scores: Any, thresholds: Any, metric: Metric, *, without_copies: bool = False
+) -> tuple[dict[str, float], str]:
     """Return all metrics on leave-one-out scores of a candidate, as `Tuned.scores` of it alone, and how measured.
 
-    Thresholds of each part are tuned on the other parts.
+    Thresholds of each part are tuned on the other parts. With `without_copies`, if some samples have copies, the
+    metrics of the other samples are there, too.
     """
     Y, parts = PartialLabels.of(data.Y).with_nan(), parts_of(data.name, data.Y.shape[0], data.groups, LOO)
     dense = scores.toarray() if isinstance(scores, SparseScores) else scores
     decided = Answer(np.empty(dense.shape, dtype=np.int64), dense).decided(thresholds, Y, parts)
-    values = Choice(Y, parts, metric).metrics_of(slice(None), decided, dense)
+    choice = Choice(Y, parts, metric)
+    values = choice.metrics_of(slice(None), decided, dense)
+    if without_copies and data.groups is None:
+        copies = groups_of_copies(data.X)
+        unique = np.bincount(copies)[copies] == 1
+        if unique.any() and not unique.all():
+            values |= named_without_copies(choice.metrics_of(unique, decided[unique], dense[unique]))
     held_out = "leave-one-out" if data.groups is None else "leave-one-group-out"
     return values, f"{held_out}; selection nested in {len(parts)}-fold cross-validation"
 

@@ -1,0 +1,222 @@
+"""Explain mixed scores: what each part adds, and how much of it comes from which training samples and features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearlabel.models import LeafShares, training_shares
+from nearlabel.models.explanation import Explanation
+from nearlabel.models.leaf_shares import has_leaf_shares
+from nearlabel.models.unwrapped import inmost, unwrapped
+from nearlabel.utils import tables
+from nearlabel.utils.messages import shortened
+from nearlabel.utils.tables import column_of, labelset_columns
+from nearlabel.utils.types import CSR, FloatArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense
+
+_MOST_SAMPLES, _MOST_LABELS, _MOST_OF_LABEL, _MOST_FEATURES = 10, 5, 5, 3
+_LEAST = 0.01  # of what votes add: the least amount of a sample that is named
+_LONGEST, _LONGEST_FEATURES = 52, 32  # letters of evidence
+_RULE = "score = sum of what the parts add, weight * probability; chosen: {}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MixtureExplanation(Explanation):
+    """Why a mixture predicts the label set of one query; returned by `SoftVote.explain`.
+
+    - `labels` has a column for each part, by its name: its weight times its probability. Their sum is the `score`.
+    - `neighbors` are the training samples with the largest `amount` in the scores that `terms` explains.
+    - `terms` has rows `name` (of a label), `row` (of a training sample, or None), `evidence` and `amount`: the score of
+      each predicted label, or of the best one, in amounts that sum to it. A training sample gets what parts by votes
+      add, in proportion to its share among those that have the label; a linear part names its largest terms,
+      coefficient times feature.
+    """
+
+    def with_kept(self, kept: Mapping[str, Sequence[Any]]) -> Explanation:
+        """Add columns that identify training samples, such as titles, see `Explanation.with_kept`.
+
+        Parameters
+        ----------
+        kept : mapping of str to sequence of length n_samples
+            Columns of the training samples. `terms` names samples by the last one.
+
+        Returns
+        -------
+        MixtureExplanation
+        """
+        known = super().with_kept(kept)
+        if not kept:
+            return known
+        titles = [*kept.values()][-1]
+        rows = self.terms["row"].tolist()
+        named = [
+            words if row is None else shortened(f"{words}: {titles[row]}", _LONGEST)
+            for row, words in zip(rows, self.terms["evidence"].tolist(), strict=True)
+        ]
+        return replace(known, terms={**self.terms, "evidence": column_of(named)})
+
+    def _grids(self) -> Iterator[tables.Grid]:
+        names = [name for name in self.neighbors if name not in tables.OF_LABELSETS]
+        rest = self.settings["rest"]
+        besides = f"... and other samples with {tables.share_in_words(rest)}" if rest > 0 else ""
+        if len(self.neighbors["row"]):
+            yield tables.grid(self.neighbors, [*names, "names"], "neighbours", besides=besides, shares=("amount",))
+        order = np.lexsort((self.labels["label"], -self.labels["score"], ~self.labels["chosen"]))
+        n_chosen = int(self.labels["chosen"].sum())
+        shown = ["name", *self.shown, "score", "threshold", "chosen"]
+        yield tables.grid(
+            self.labels, shown, "labels", order=order, n_first=n_chosen, shares=(*self.shown, "score", "threshold")
+        )
+        columns = ["name", "evidence", "amount"]
+        yield tables.grid(self.terms, columns, "amounts", at_most=len(self.terms["name"]), shares=("amount",))
+
+
+class _Part(NamedTuple):
+    """A part of a mixture for some queries: what it adds to scores, and the shares of training samples or None."""
+
+    name: str
+    weight: float  # the mean over labels, to be printed
+    terms: FloatArray  # (n_queries, n_labels)
+    shares: CSR | None
+    votes: FloatArray | None  # (n_queries, n_labels): its own scores, of which the shares are
+    linear: _Linear | None
+
+
+class _Linear(NamedTuple):
+    """The rows of queries as linear models of each label get them, and the names of the features."""
+
+    rows: Matrix
+    models: Sequence[Any]
+    names: NDArray[Any] | None
+
+    def largest(self, query: int, label: int) -> str:
+        """Return the features with the largest coefficient times value, and these products, in words."""
+        coef = getattr(self.models[label], "coef_", None)
+        if coef is None:  # a label with one class
+            return "a constant"
+        products = np.ravel(as_dense(self.rows[[query]])) * np.ravel(coef)
+        order = np.argsort(-np.abs(products), kind="stable")[:_MOST_FEATURES]
+        named = [(self._name(place), products[place]) for place in order.tolist() if products[place]]
+        words = [f"{name} {product:+.2f}" for name, product in named]
+        fitting = [n for n in range(1, len(words) + 1) if len(", ".join(words[:n])) <= _LONGEST_FEATURES]
+        return ", ".join(words[: max(fitting, default=1)]) or "no feature"
+
+    def _name(self, place: int) -> str:
+        """Return the name of a feature; of a word after its column, as in body:grain."""
+        name = f"x{place}" if self.names is None else str(self.names[place])
+        return name.removeprefix("text_").replace("__", ":", 1)
+
+
+def leaf_shares_of(part: Any, X: MatrixLike) -> LeafShares | None:
+    """Return what the shares of a fitted part need of its training samples; None for one that is no forest."""
+    return LeafShares.of(part, X) if has_leaf_shares(inmost(part)[0]) else None
+
+
+def explain(self: Any, X: MatrixLike) -> list[MixtureExplanation]:
+    """Explain the label set of every query by what each part adds to the scores, and by the training samples.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse container of shape (n_queries, n_features)
+        Queries.
+
+    Returns
+    -------
+    list of MixtureExplanation
+        With ``space="probability"`` only.
+    """
+    scores = self._score(X)  # which needs a fit
+    chosen = as_dense(self.strategy_.predict(scores)) == 1
+    parts = [_part(self, place, X) for place in range(len(self.estimators_)) if np.any(self.weights_[..., place])]
+    return [_of_query(self, parts, query, scores[query], chosen[query]) for query in range(len(scores))]
+
+
+def _part(mixture: Any, place: int, X: MatrixLike) -> _Part:
+    name, fitted = mixture._parts()[place][0], mixture.estimators_[place]
+    terms = mixture.weights_[..., place] * mixture._terms(place, X)
+    leaves, shares, votes, linear = mixture._leaf_shares[place], None, None, None
+    inner, (rows,) = inmost(fitted, X)
+    if leaves is not None:
+        shares = leaves.shares(fitted, X)
+    elif hasattr(inner, "_training_shares"):
+        shares = training_shares(fitted, X)
+    elif all(isinstance(model, float) or hasattr(model, "coef_") for model in getattr(inner, "estimators_", [None])):
+        linear = _Linear(rows, inner.estimators_, unwrapped(fitted)._feature_names())
+    if shares is not None:
+        votes = as_dense(shares @ mixture._training_labels)
+    return _Part(name, float(np.mean(mixture.weights_[..., place])), terms, shares, votes, linear)
+
+
+def _of_query(
+    mixture: Any, parts: Sequence[_Part], query: int, scores: FloatArray, chosen: NDArray[Any]
+) -> MixtureExplanation:
+    labels, names = np.arange(len(scores)), mixture.label_names_
+    thresholds = getattr(mixture, "thresholds_", np.nan)
+    best = np.lexsort((labels, -scores, ~chosen))[: max(1, min(_MOST_LABELS, int(chosen.sum())))]
+    by_votes = {label: _of_samples(mixture, parts, query, label) for label in best.tolist()}
+    lines = [line for label, each in by_votes.items() for line in _amounts(mixture, parts, query, label, each)]
+    of_rows = np.sum(list(by_votes.values()), axis=0)
+    rows = np.argsort(-of_rows, kind="stable")[:_MOST_SAMPLES]
+    rows = rows[of_rows[rows] > 0]
+    terms = zip(*lines, strict=True)
+    of_parts = {part.name: part.terms[query] for part in parts}
+    weights = ", ".join(f"{part.weight:.2g} {part.name}" for part in parts)
+    return MixtureExplanation(
+        method=f"{type(mixture).__name__} of {weights}",
+        rule=_RULE.format("score >= threshold" if hasattr(mixture, "thresholds_") else "by a rule on all scores"),
+        change="",
+        labels={
+            "label": labels,
+            "name": names,
+            **of_parts,
+            "score": scores,
+            "threshold": np.broadcast_to(np.asarray(thresholds, dtype=np.float64), len(scores)),
+            "chosen": chosen,
+        },
+        neighbors={"row": rows, "amount": of_rows[rows], **labelset_columns(mixture._training_labels[rows], names)},
+        settings={"n_labels": len(scores), "rest": float(np.delete(of_rows, rows).sum())},
+        novelty=None,
+        novelty_reason="a mixture has no neighbours of its own.",
+        terms=dict(zip(("name", "row", "evidence", "amount"), map(column_of, map(list, terms)), strict=True)),
+        shown=[part.name for part in parts],
+    )
+
+
+def _of_samples(mixture: Any, parts: Sequence[_Part], query: int, label: int) -> FloatArray:
+    """Return what each training sample adds to the score of a label (n_training,).
+
+    A part by votes adds its term, shared out over the samples that have the label in proportion to their shares.
+    """
+    carriers = mixture._training_labels[:, [label]].toarray()[:, 0]
+    each: FloatArray = np.zeros(len(carriers))
+    for part in parts:
+        if part.shares is not None and part.votes is not None and part.votes[query, label] > 0:
+            of_query = part.shares[[query]]
+            scale = part.terms[query, label] / part.votes[query, label]
+            each[of_query.indices] += of_query.data * carriers[of_query.indices] * scale
+    return each
+
+
+def _amounts(
+    mixture: Any, parts: Sequence[_Part], query: int, label: int, each: FloatArray
+) -> Iterator[tuple[Any, int | None, str, float]]:
+    """Yield the name of a label, a row or None, the evidence, and its amount of the score: samples first."""
+    name, added = mixture.label_names_[label], float(each.sum())
+    order = np.argsort(-each, kind="stable")[:_MOST_OF_LABEL]
+    order = order[each[order] > _LEAST * added]
+    for row in order.tolist():
+        yield name, row, f"row {row}", float(each[row])
+    if n_others := int(np.count_nonzero(each)) - len(order):
+        yield name, None, f"{n_others} other samples", added - float(each[order].sum())
+    for part in parts:
+        term = float(part.terms[query, label])
+        if part.votes is None:
+            words = "" if part.linear is None else f": {part.linear.largest(query, label)}"
+            yield name, None, f"{part.name}{words}", term
+        elif not part.votes[query, label] > 0:
+            yield name, None, f"{part.name}: no sample has the label", term
