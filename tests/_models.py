@@ -63,7 +63,7 @@ from nearlabel.rivals import (
     RankSVM,
     SoftVote,
 )
-from nearlabel.selection import NeighborsClassifierCV, NeighborsPerLabel
+from nearlabel.selection import MixtureClassifierCV, NeighborsClassifierCV, NeighborsPerLabel
 from nearlabel.thresholds import (
     FBR,
     CalibratedLabels,
@@ -243,6 +243,7 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         "NLDD, sparse": _sparse(NLDD(_LOGISTIC, random_state=0)),
         "NLDD, unscaled, sklearn": _dense(NLDD(_LOGISTIC, scale="none", random_state=0, search=NearestNeighbors())),
         "the best by default": _dense(NeighborsClassifierCV(n_neighbors=(3, 5))),
+        "the best mixture": _dense(MixtureClassifierCV(n_neighbors=(3, 5), families=("neighbors", "linear"))),
         "a k for each label": _dense(NeighborsPerLabel(max_neighbors=5)),
         "a k for each label, sparse": _sparse(NeighborsPerLabel(BRkNN(), max_neighbors=5)),
         "a k for each label, frame": _frame(NeighborsPerLabel(n_neighbors=[1, 2, 3, 2, 1])),
@@ -264,6 +265,9 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         "interpolation, frame": _frame(NeighborInterpolation(neighbors=MLkNN(3))),
         "interpolation, sparse": _sparse(NeighborInterpolation(weight="per_label", space="logit")),
         "soft vote": _dense(SoftVote([("a", BRkNN(3)), ("b", MLkNN(3)), ("c", BinaryRelevance(_LOGISTIC))])),
+        "soft vote with trees": _dense(
+            SoftVote([("a", BRkNN(3)), ("b", RandomForestPCT(3, random_splits=True, random_state=0))], [0.5, 0.5], cv=2)
+        ),
         "CBM": _dense(ConditionalBernoulliMixture(3, max_iter=3, random_state=0)),
         "CBM, sampling, sparse": _sparse(
             ConditionalBernoulliMixture(2, max_iter=3, decision="sampling", n_samples=20, random_state=0)

@@ -210,7 +210,9 @@ def _validate_position(state: Any) -> None:
 _LOADER = "TreeNode"
 _LEAF = -1  # the children of a leaf
 # Audited estimators of trees. Gradient boosting, for example, passes X to its trees without checking their size.
-_HOLDERS = frozenset({"DecisionTreeClassifier", "RandomForestClassifier"})
+_HOLDERS = frozenset(
+    {"DecisionTreeClassifier", "RandomForestClassifier", "ExtraTreeClassifier", "ExtraTreesClassifier"}
+)
 _ROOMS = ("sklearn.tree", "sklearn.ensemble")
 
 

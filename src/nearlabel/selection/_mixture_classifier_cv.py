@@ -27,10 +27,10 @@ from nearlabel.utils.validation import check_choice, each_once
 class MixtureClassifierCV(NeighborsClassifierCV):
     """Choose the best mixture of votes of neighbours, ML-MLM, linear models and trees, with its thresholds.
 
-    Neighbours are chosen as by `NeighborsClassifierCV`. On the same samples other families are tried: for sparse
-    features, such as words, a linear support vector machine, by five folds; for others a random forest and extremely
-    randomized trees, out of bag. Then the best of each family are mixed, which needs no further fit: weights and
-    thresholds are chosen on the scores that they have of samples they have not seen.
+    Neighbours are chosen as by `NeighborsClassifierCV`. On the same samples other families are tried: for words (no
+    value below 0, three in four 0) a linear support vector machine, by five folds; for other features a random forest
+    and extremely randomized trees, out of bag. Then the best of each family are mixed, which needs no further fit:
+    weights and thresholds are chosen on the scores that they have of samples they have not seen.
 
     Parameters
     ----------

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.svm import LinearSVC
 
@@ -15,6 +14,7 @@ from nearlabel.models.out_of_sample import Fold, LeaveOneOut, Needs, of_groups, 
 from nearlabel.rivals import BinaryRelevance, RandomForestPCT
 from nearlabel.selection._spaces import Space
 from nearlabel.selection._trials import MOST_DENSE_CELLS, N_PARTS, NOISE, MethodInSpace
+from nearlabel.utils.containers import are_words
 from nearlabel.utils.types import FloatArray
 from nearlabel.utils.validation import as_score_matrix
 
@@ -46,10 +46,10 @@ def others_in(spaces: Sequence[Space], families: Sequence[str], n_cells: int) ->
 
 
 def suits(tried: MethodInSpace, X: Any) -> bool:
-    """Return whether a method suits prepared samples: linear models sparse ones, trees others."""
-    if tried.name in _METHODS[LINEAR]:
-        return bool(sparse.issparse(X))
-    return not (tried.name in _METHODS[TREES] and sparse.issparse(X))
+    """Return whether a method suits prepared samples, by their values: linear models words, trees others."""
+    if tried.name not in OTHERS:
+        return True
+    return bool((tried.name in _METHODS[LINEAR]) == are_words(X))
 
 
 def unseen_scores(model: Any, held_out: LeaveOneOut | Fold, seconds: float) -> tuple[FloatArray, Any]:

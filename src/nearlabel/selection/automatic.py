@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
-from scipy import sparse
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from nearlabel.datasets import Dataset
@@ -286,10 +285,8 @@ class NeighborsChoice:
 
 
 def has_words(data: Dataset) -> bool:
-    """Return whether the features of a data set are words, sparse, or texts."""
-    if "text" in data.feature_kinds or sparse.issparse(data.X):
-        return True
-    return bool(data.X.dtype.kind != "O" and are_words(data.X))
+    """Return whether the features of a data set are words, or some are texts."""
+    return "text" in data.feature_kinds or bool(data.X.dtype.kind != "O" and are_words(data.X))
 
 
 def _flat(model: Any) -> Any:
