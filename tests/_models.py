@@ -40,6 +40,7 @@ from nearlabel.preprocessing import (
     InformationGainSelector,
     MChen,
     MixedFeaturesEncoder,
+    NeighborhoodComponentsWeights,
     ResampledClassifier,
     StemAnalyzer,
 )
@@ -287,6 +288,8 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         "terms": _mixed(
             make_pipeline(ColumnTransformer([("title", CountVectorizer(analyzer=StemAnalyzer()), "title")]), MLkNN(3))
         ),
+        "weights of features": _dense(NeighborhoodComponentsWeights(max_iter=5)),
+        "weights of features, sparse": _sparse(make_pipeline(NeighborhoodComponentsWeights(max_iter=5), MLkNN(3))),
         "scaler": _dense(FeatureScaler("standard")),
         "scaled, sparse": _sparse(make_pipeline(FeatureScaler("tfidf"), MLkNN(3))),
         "pipeline, frame": _frame(make_pipeline(StandardScaler(), InformationGainSelector(), BRkNN(3))),

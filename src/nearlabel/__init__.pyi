@@ -52,6 +52,7 @@ from nearlabel.preprocessing import FeatureScaler as FeatureScaler
 from nearlabel.preprocessing import InformationGainSelector as InformationGainSelector
 from nearlabel.preprocessing import MChen as MChen
 from nearlabel.preprocessing import MixedFeaturesEncoder as MixedFeaturesEncoder
+from nearlabel.preprocessing import NeighborhoodComponentsWeights as NeighborhoodComponentsWeights
 from nearlabel.preprocessing import ResampledClassifier as ResampledClassifier
 from nearlabel.rivals import BPMLL as BPMLL
 from nearlabel.rivals import HOMER as HOMER

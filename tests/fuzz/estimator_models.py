@@ -149,6 +149,9 @@ OTHERS = {
             preprocessing.FeatureScaler(("minmax", "standard", "none", "tfidf")[k % 4]), lazy.BRkNN(k)
         )
     ),
+    "NeighborhoodComponentsWeights": Model(
+        lambda k: make_pipeline(preprocessing.NeighborhoodComponentsWeights(max_iter=5), lazy.BRkNN(k)), share=0.5
+    ),
     "InformationGainSelector": Model(lambda k: make_pipeline(preprocessing.InformationGainSelector(), lazy.BRkNN(k))),
     **{
         f"BRkNN after {type(sampler).__name__}": _resampled(sampler)

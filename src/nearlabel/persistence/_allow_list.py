@@ -37,6 +37,7 @@ _OBJECTS = {
     "preprocessing._columns": ("ColumnReader", "OverlapEncoder", "TextEncoder"),
     "preprocessing._feature_scaler": ("FeatureScaler",),
     "preprocessing._mixed_features": ("MixedFeaturesEncoder", "RangeScaler"),
+    "preprocessing._neighborhood_components": ("NeighborhoodComponentsWeights",),
     "preprocessing._resampled_classifier": ("ResampledClassifier",),
     "preprocessing._stem_analyzer": ("StemAnalyzer",),
     "preprocessing._training_range": ("TrainingRange",),

@@ -8,6 +8,7 @@ from nearlabel.preprocessing._information_gain import information_gain, symmetri
 from nearlabel.preprocessing._mixed_features import MixedFeaturesEncoder
 from nearlabel.preprocessing._mlsmote import MLSMOTE
 from nearlabel.preprocessing._mrhc import MRHC
+from nearlabel.preprocessing._neighborhood_components import NeighborhoodComponentsWeights
 from nearlabel.preprocessing._resampled_classifier import ResampledClassifier
 from nearlabel.preprocessing._sampler import Resampled, Sampler
 from nearlabel.preprocessing._space_partitioning import MRSP1, MRSP2, MRSP3, MChen
@@ -20,6 +21,6 @@ from nearlabel.preprocessing._training_range import has_range as has_range
 
 __all__ = [
     "MLSMOTE", "MRHC", "MRSP1", "MRSP2", "MRSP3", "SCALES", "FeatureScaler", "InformationGainSelector", "MChen",
-    "MixedFeaturesEncoder", "Resampled", "ResampledClassifier", "Sampler", "StemAnalyzer", "document_frequency",
-    "information_gain", "symmetrical_uncertainty",
+    "MixedFeaturesEncoder", "NeighborhoodComponentsWeights", "Resampled", "ResampledClassifier", "Sampler",
+    "StemAnalyzer", "document_frequency", "information_gain", "symmetrical_uncertainty",
 ]  # fmt: skip

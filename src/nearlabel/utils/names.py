@@ -26,7 +26,7 @@ OFFERED = {
     "plots": (),
     "preprocessing": (
         "FeatureScaler", "InformationGainSelector", "MChen", "MixedFeaturesEncoder", "MLSMOTE", "MRHC", "MRSP1",
-        "MRSP2", "MRSP3", "ResampledClassifier",
+        "MRSP2", "MRSP3", "NeighborhoodComponentsWeights", "ResampledClassifier",
     ),
     "report": (),
     "rivals": (
