@@ -10,7 +10,6 @@ from scipy import sparse
 from scipy.optimize import approx_fprime
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -244,7 +243,7 @@ def test_odd_samples():
 
 
 def test_groups(problem):
-    """Copies of a sample do not vote for each other if they are a group: weights are those of the samples alone."""
+    """Near copies of a sample do not vote for each other if they are a group; the loss is that of plain loops."""
     X, Y = problem
     random = np.random.default_rng(0)
     twice = np.vstack([X, X + 1e-3 * random.random(X.shape)])
@@ -253,7 +252,6 @@ def test_groups(problem):
     numbers, labels = np.arange(120) % 60, np.vstack([Y, Y]).astype(float)
     pull = 1e-3 * np.sum((model.weights_ / model.initial_weight_ - 1) ** 2)
     assert model.loss_ == pytest.approx(slow_loss(twice, labels, numbers, model.weights_) + pull, rel=1e-9)
-    assert next(GroupKFold(3).split(twice, groups=groups))[0].size == 80
     with pytest.raises(ValueError, match=r"groups must name at least two groups among .*, got 1 of 60 samples. Hint: "):
         NeighborhoodComponentsWeights().fit(X, Y, groups=np.zeros(60))
     with pytest.raises(ValueError, match=r"groups must be of shape \(60,\)"):

@@ -79,7 +79,8 @@ class NeighborhoodComponentsWeights(OneToOneFeatureMixin, TransformerMixin, Base
 
     Notes
     -----
-    Scale the features first (`FeatureScaler`), so that equal initial weights are sensible.
+    Scale the features first (`FeatureScaler`), so that equal initial weights are sensible. If most samples have copies,
+    r² is the mean squared distance instead. Gains over equal weights are small (``benchmarks/learnt_weights.py``).
 
     The weights have seen the label sets of the training samples, so leave-one-out scores after `transform` are too
     good. Tune thresholds by folds, ``TunedThresholdsClassifierCV(pipeline, cv=5)``, not by ``cv="loo"``.
