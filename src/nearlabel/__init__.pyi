@@ -73,6 +73,7 @@ from nearlabel.rivals import RandomForestPCT as RandomForestPCT
 from nearlabel.rivals import RankSVM as RankSVM
 from nearlabel.rivals import SoftVote as SoftVote
 from nearlabel.selection import IterativeStratifiedKFold as IterativeStratifiedKFold
+from nearlabel.selection import MixtureClassifierCV as MixtureClassifierCV
 from nearlabel.selection import NeighborsClassifierCV as NeighborsClassifierCV
 from nearlabel.selection import NeighborsPerLabel as NeighborsPerLabel
 from nearlabel.thresholds import CalibratedLabels as CalibratedLabels

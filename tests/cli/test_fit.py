@@ -316,7 +316,8 @@ def test_ctrl_c_gives_the_best_so_far(nearlabel, tmp_path, monkeypatch):
     assert answer.code == 0
     assert "stopping after the model in progress, with the best so far; Ctrl-C again ends at once." in answer.err
     assert (
-        "Left out at Ctrl-C: mlknn (minmax, euclidean), brknn:weights=distance (minmax, euclidean), mlmlm" in answer.out
+        "Left out at Ctrl-C: mlknn (minmax, euclidean), brknn:weights=distance (minmax, euclidean), brknn:weights=gau"
+        in answer.out
     )
     assert "more. Hint: the same command with --force tries more." in answer.out
     assert read_card(file).method.startswith("Pipeline(FeatureScaler, TunedThresholdsClassifierCV(BRkNN")

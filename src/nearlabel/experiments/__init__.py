@@ -33,9 +33,9 @@ from nearlabel.utils.messages import Progress
 __all__ = [
     "ESTIMATORS", "IMPUTATIONS", "LEADERBOARD_METHODS", "METHODS", "NEIGHBOR_METHODS", "SAMPLERS", "SEARCHES",
     "SELECTIONS", "THRESHOLDS", "Candidate", "Cell", "ChosenNeighbors", "Cost", "LeftOut", "Line", "MethodSpec",
-    "MixedCandidate",
-    "NeighborsChoice", "Plan", "Problem", "Progress", "Record", "SearchCost", "SearchPlan", "ThresholdPlan", "Trial",
-    "Tuned", "Tuning", "copied_rows", "environment", "made_with", "make_method", "make_metric", "make_preparation",
-    "make_sampler", "make_search", "problem_digest", "read_records", "run", "scores_by_folds", "search_costs",
-    "share_of_copies", "show_versions", "summarise", "summarise_labels", "takes_unknown", "usual_search",
+    "MixedCandidate", "NeighborsChoice", "Plan", "Problem", "Progress", "Record", "SearchCost", "SearchPlan",
+    "ThresholdPlan", "Trial", "Tuned", "Tuning", "copied_rows", "environment", "made_with", "make_method",
+    "make_metric", "make_preparation", "make_sampler", "make_search", "problem_digest", "read_records", "run",
+    "scores_by_folds", "search_costs", "share_of_copies", "show_versions", "summarise", "summarise_labels",
+    "takes_unknown", "usual_search",
 ]  # fmt: skip

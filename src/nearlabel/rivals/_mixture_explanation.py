@@ -1,4 +1,4 @@
-"""Explain mixed scores: what each part adds, and how much of it comes from which training samples and features."""
+"""Explain mixed scores: the amounts that parts, training samples and features add."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from nearlabel.utils.types import CSR, FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense
 
 _MOST_SAMPLES, _MOST_LABELS, _MOST_OF_LABEL, _MOST_FEATURES = 10, 5, 5, 3
-_LEAST = 0.01  # of what votes add: the least amount of a sample that is named
+_LEAST = 0.01  # of the votes: the least amount of a sample that is named
 _LONGEST, _LONGEST_FEATURES = 52, 32  # letters of evidence
-_RULE = "score = sum of what the parts add, weight * probability; chosen: {}"
+_RULE = "score = sum over the parts of weight * probability; chosen: {}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,7 +118,7 @@ def leaf_shares_of(part: Any, X: MatrixLike) -> LeafShares | None:
 
 
 def explain(self: Any, X: MatrixLike) -> list[MixtureExplanation]:
-    """Explain the label set of every query by what each part adds to the scores, and by the training samples.
+    """Explain the label set of every query by the amounts of its parts and of the training samples.
 
     Parameters
     ----------

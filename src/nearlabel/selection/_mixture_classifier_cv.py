@@ -181,9 +181,9 @@ class MixtureClassifierCV(NeighborsClassifierCV):
 
 
 def _short(scoring: Any) -> Any:
-    """Return the name of a metric of the catalogue, which every reader of a model file has; another one as it is."""
-    name = getattr(scoring, "name", None)
-    return name if name in CATALOGUE and CATALOGUE[name] == scoring else scoring
+    """Return the name of a metric of the catalogue, which every reader of a model file has; another one unchanged."""
+    name = str(getattr(scoring, "name", ""))
+    return name if CATALOGUE.get(name) == scoring else scoring
 
 
 def _mapped(part: Any, scores: Any) -> FloatArray:

@@ -54,7 +54,7 @@ class MethodInSpace(NamedTuple):
 
     @property
     def family(self) -> str:
-        """What is alike in scores: all methods by votes are, other methods only with themselves."""
+        """The name of the family: all methods by votes are one, each other method is its own."""
         return _VOTES if _takes_search(self.method.get_params(deep=False)) else self.name
 
     @property

@@ -218,12 +218,15 @@ def _made(whose: str, thing: Any, options: Iterable[str], no_options: set[str], 
 def read_options(whose: str, known: list[str], options: Iterable[str]) -> dict[str, Any]:
     """Return the values of ``parameter=value`` by parameter; unknown parameters raise an error."""
     given = dict(split_option(whose, known, option) for option in options)
-    readers = {"estimator": partial(_read_estimator, whose), "weights": _read_weights}
+    readers: dict[str, Callable[[str], Any]] = {
+        "estimator": partial(_read_estimator, whose),
+        "weights": _read_weights,
+    }
     return {name: readers.get(name, read_value)(text) for name, text in given.items()}
 
 
 def _read_weights(text: str) -> Any:
-    """Return the kernel of ``similarity-4`` or ``gaussian-2``, with its parameter; another value as it is."""
+    """Return the kernel of ``similarity-4`` or ``gaussian-2``, with its parameter; another value unchanged."""
     name, _, parameter = text.partition("-")
     if name not in KERNELS:
         return read_value(text)

@@ -252,8 +252,8 @@ def left_out_scores(
 ) -> tuple[dict[str, float], str]:
     """Return all metrics on leave-one-out scores of a candidate, as `Tuned.scores` of it alone, and how measured.
 
-    Thresholds of each part are tuned on the other parts. With `without_copies`, if some samples have copies, the
-    metrics of the other samples are there, too.
+    Thresholds of each part are tuned on the other parts. With `without_copies`, if some samples have copies, also the
+    metrics of the other samples.
     """
     Y, parts = PartialLabels.of(data.Y).with_nan(), parts_of(data.name, data.Y.shape[0], data.groups, LOO)
     dense = scores.toarray() if isinstance(scores, SparseScores) else scores

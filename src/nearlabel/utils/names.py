@@ -34,7 +34,9 @@ OFFERED = {
         "EnsembleOfBinaryRelevance", "EnsembleOfClassifierChains", "HOMER", "LabelPowerset", "NeighborInterpolation",
         "PredictiveClusteringTree", "RAkELd", "RAkELo", "RandomForestPCT", "RankSVM", "SMBR", "SoftVote",
     ),
-    "selection": ("IterativeStratifiedKFold", "NeighborsClassifierCV", "NeighborsPerLabel"),
+    "selection": (
+        "IterativeStratifiedKFold", "MixtureClassifierCV", "NeighborsClassifierCV", "NeighborsPerLabel",
+    ),
     "testing": (),
     "thresholds": ("CalibratedLabels", "FixedThresholdsClassifier", "TunedThresholdsClassifierCV"),
 }
