@@ -84,7 +84,7 @@ class MixtureClassifierCV(NeighborsClassifierCV):
     >>> digits = load_multidigits()
     >>> model = MixtureClassifierCV().fit(digits.X[:500], digits.Y[:500])
     >>> [part["method"] for part in model.parts_], round(micro_f1(digits.Y[1500:], model.predict(digits.X[1500:])), 2)
-    (['mlmlm', 'extra trees'], 0.73)
+    (['mlmlm', 'forest'], 0.73)
     """
 
     def __init__(
