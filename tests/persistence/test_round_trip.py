@@ -27,7 +27,7 @@ from nearlabel.neighbors import (
 from nearlabel.persistence import TRUSTED_TYPES, load_model, save_model
 
 # A cluster's; a description of a model, whose `fit` returns one; and what is in a database.
-_NOT_KEPT = {"DaskNeighbors", "Candidate", "MixedCandidate", "TableNeighbors", "TableClassifier"}
+_NOT_KEPT = {"DaskNeighbors", "Candidate", "TableNeighbors", "TableClassifier"}
 
 
 def equal(left, right):

@@ -197,10 +197,8 @@ def main(arguments: argparse.Namespace) -> None:
         tuned = _evaluated(arguments, chosen, data, without_copies=test is None and _matched_data.has_copies(data))
     best, scores = (chosen.candidate, chosen.scores) if tuned is None else (tuned.best, tuned.scores)
     measured = _measured(chosen, tuned)
-    if isinstance(best, nearlabel.experiments.MixedCandidate) and isinstance(arguments.validate, int):
-        with _console.progress_bar(f"folds of {data.name}"):
-            metric = nearlabel.experiments.make_metric(arguments.metric)
-            scores, measured = nearlabel.experiments.scores_by_folds(best, data, arguments.validate, metric)
+    if _training.is_mixture(best) and isinstance(arguments.validate, int):
+        scores, measured = _scores_by_folds(best, data, arguments)
     scores = {} if arguments.validate == NONE else scores
     later = ""
     if ranks is not None and scores:
@@ -336,13 +334,22 @@ def _chosen(plan: Plan, data: Dataset, order: Any) -> tuple[Chosen, bool]:
 
 def _evaluated(arguments: argparse.Namespace, chosen: Chosen, data: Dataset, *, without_copies: bool) -> Tuned | None:
     """Evaluate a candidate on held-out samples, and find its number of neighbours; None if the selection did that."""
-    if isinstance(chosen.candidate, nearlabel.experiments.MixedCandidate):
+    if _training.is_mixture(chosen.candidate):
         return None
     if chosen.scores and not without_copies and arguments.validate == _arguments.LOO:
         return None
     tuning = replace(_tuning(arguments, chosen.candidate), without_copies=without_copies)
     with _console.progress_bar(f"models of {data.name}") as progress:
         return tuning.run(data, progress=progress)
+
+
+def _scores_by_folds(candidate: Any, data: Dataset, arguments: argparse.Namespace) -> tuple[Mapping[str, float], str]:
+    """Return all metrics of a mixture on folds, and how they were measured."""
+    from nearlabel.selection import mixed
+
+    with _console.progress_bar(f"folds of {data.name}"):
+        metric = nearlabel.experiments.make_metric(arguments.metric)
+        return mixed.scores_by_folds(candidate, data, arguments.validate, metric)
 
 
 def _left_out(left_out: Sequence[str], arguments: argparse.Namespace, *, is_stopped: bool) -> str:

@@ -56,9 +56,14 @@ def stoppable() -> Iterator[Callable[[], bool]]:
             signal.signal(signal.SIGINT, usual)
 
 
+def is_mixture(candidate: nearlabel.experiments.Candidate) -> bool:
+    """Return whether a candidate is a mixture of several."""
+    return hasattr(candidate, "parts")
+
+
 def fit_options(candidate: nearlabel.experiments.Candidate) -> str:
     """Return the options of ``nearlabel fit`` that fit such a model to other data; none for a mixture."""
-    if isinstance(candidate, nearlabel.experiments.MixedCandidate):
+    if is_mixture(candidate):
         return ""
     words = {
         "--method": candidate.method,
@@ -283,8 +288,7 @@ def _print_model(kept: KeptModel, choice: str) -> None:
 
 def _way_to_update(kept: KeptModel) -> str:
     way = str(nearlabel.models.way_to_update(kept.model))
-    is_mixed = isinstance(kept.candidate, nearlabel.experiments.MixedCandidate)
-    return f"{way}; with --only neighbours: yes" if is_mixed else way
+    return f"{way}; with --only neighbours: yes" if is_mixture(kept.candidate) else way
 
 
 def _method(kept: KeptModel) -> str:

@@ -13,7 +13,6 @@ from nearlabel.selection.candidates import Candidate, Cost, LeftOut, Line, Trial
 from nearlabel.selection.data import IMPUTATIONS, Problem, make_preparation, problem_digest
 from nearlabel.selection.guests import make_metric
 from nearlabel.selection.methods import MethodSpec, make_method, make_sampler, takes_unknown
-from nearlabel.selection.mixed import MixedCandidate, scores_by_folds
 from nearlabel.selection.specs import (
     ESTIMATORS,
     LEADERBOARD_METHODS,
@@ -33,9 +32,8 @@ from nearlabel.utils.messages import Progress
 __all__ = [
     "ESTIMATORS", "IMPUTATIONS", "LEADERBOARD_METHODS", "METHODS", "NEIGHBOR_METHODS", "SAMPLERS", "SEARCHES",
     "SELECTIONS", "THRESHOLDS", "Candidate", "Cell", "ChosenNeighbors", "Cost", "LeftOut", "Line", "MethodSpec",
-    "MixedCandidate", "NeighborsChoice", "Plan", "Problem", "Progress", "Record", "SearchCost", "SearchPlan",
-    "ThresholdPlan", "Trial", "Tuned", "Tuning", "copied_rows", "environment", "made_with", "make_method",
-    "make_metric", "make_preparation", "make_sampler", "make_search", "problem_digest", "read_records", "run",
-    "scores_by_folds", "search_costs", "share_of_copies", "show_versions", "summarise", "summarise_labels",
-    "takes_unknown", "usual_search",
+    "NeighborsChoice", "Plan", "Problem", "Progress", "Record", "SearchCost", "SearchPlan", "ThresholdPlan", "Trial",
+    "Tuned", "Tuning", "copied_rows", "environment", "made_with", "make_method", "make_metric", "make_preparation",
+    "make_sampler", "make_search", "problem_digest", "read_records", "run", "search_costs", "share_of_copies",
+    "show_versions", "summarise", "summarise_labels", "takes_unknown", "usual_search",
 ]  # fmt: skip

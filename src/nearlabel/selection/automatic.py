@@ -118,7 +118,7 @@ class NeighborsChoice:
     >>> from nearlabel.experiments import NeighborsChoice
     >>> chosen = NeighborsChoice(scales=("none",), distances=("euclidean",)).run(load_multidigits())
     >>> chosen.candidate.scale, chosen.candidate.search, chosen.n_candidates
-    ('none', 'exact', 36)
+    ('none', 'exact', 48)
     """
 
     metric: Any = "micro_f1"  # a Metric after __post_init__
