@@ -5,8 +5,10 @@ from itertools import count
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.pipeline import Pipeline
 
+from nearlabel.datasets import Dataset, write_npz
 from nearlabel.experiments import make_method
 from nearlabel.metrics import score_all
 from nearlabel.persistence import load_model, read_card
@@ -334,3 +336,32 @@ def test_the_time_limit_leaves_out(nearlabel, tmp_path):
         line for line in answer.out.splitlines() if line.startswith("Left out at the time limit of 0.001 seconds")
     ]
     assert line.endswith(" more. Hint: --time-limit 0.01 --force tries more.")
+
+
+def test_words_are_mixed_with_a_linear_model(nearlabel, tmp_path):
+    """By default for words; --only neighbours, and --updatable, leave it out; folds evaluate the mixture."""
+    random = np.random.default_rng(0)
+    X = random.poisson(0.12, size=(150, 40)).astype(float)
+    Y = (X[:, :12].reshape(-1, 4, 3).sum(axis=2) + random.normal(size=(150, 4)) / 2 > 0.6).astype(int)
+    data = Dataset(sparse.csr_array(X), Y, tuple(f"w{word}" for word in range(40)), ("a", "b", "c", "d"), "words")
+    path = tmp_path / "words.npz"
+    write_npz(path, data)
+    mixed = nearlabel("fit", path, "--out", tmp_path / "m.skops")
+    assert mixed.code == 0
+    assert "svm" in mixed.out
+    assert "can be updated   no; with --updatable: yes" in mixed.out
+    assert read_card(tmp_path / "m.skops").updatable == "no"
+    scored = nearlabel("predict", tmp_path / "m.skops", path, "--score")
+    assert scored.code == 0
+    explained = nearlabel("explain", tmp_path / "m.skops", path, "--row", "3")
+    assert explained.code == 0
+    assert "svm" in explained.out
+    assert max(map(len, explained.out.splitlines())) <= 80
+    refused = nearlabel("update", tmp_path / "m.skops", path)
+    assert refused.code == 2
+    assert "--updatable" in refused.err
+    for option in (("--only", "neighbours"), ("--updatable",)):
+        alone = nearlabel("fit", path, *option, "--out", tmp_path / "n.skops", "--force")
+        assert "can be updated   yes" in alone.out
+    folds = nearlabel("fit", path, "--validate", "3", "--out", tmp_path / "f.skops")
+    assert "Scores (3-fold cross-validation" in folds.out

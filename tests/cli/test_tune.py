@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nearlabel.cli._tune import verdict_of
-from nearlabel.datasets import load_multidigits, write_npz
+from nearlabel.datasets import Dataset, load_multidigits, write_npz
 from nearlabel.experiments import LEADERBOARD_METHODS, Candidate, Trial, Tuned, Tuning
 from nearlabel.persistence import load_model, read_card
 from nearlabel.selection import stages, tuning
@@ -260,3 +260,28 @@ def test_ctrl_c_gives_the_best_so_far(nearlabel, tmp_path, monkeypatch):
     assert "stopping after the model in progress" in answer.err
     assert re.search(r"\d of 7 numbers of neighbours were tried in the time", answer.out)
     assert (tmp_path / "m.skops").exists()
+
+
+def test_the_mixture_is_saved(nearlabel, tmp_path):
+    """The line names it, JSON has its parts, the file predicts; with --updatable there is none."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(100, 5))
+    Y = ((X @ random.normal(size=(5, 4))) + random.normal(size=(100, 4)) > 0.7).astype(int)
+    path = tmp_path / "data.npz"
+    write_npz(path, Dataset(X[:80], Y[:80], tuple("abcde"), tuple("pqrs"), "data"))
+    options = ("--k", "1-5", "--scales", "minmax", "--search", "exact", "--thresholds", "micro-f")
+    methods = ("--methods", "brknn:weights=distance,mlmlm,rfpct:n_estimators=10")
+    shown = nearlabel("tune", path, *options, *methods, "--out", tmp_path / "m.skops")
+    assert shown.code == 0
+    found = json.loads(nearlabel("tune", path, *options, *methods, "--format", "json").out)["mixture"]
+    assert sum(part["weight"] for part in found) == pytest.approx(1)
+    assert "Selected: the mixture 0." in shown.out
+    model = load_model(tmp_path / "m.skops")
+    assert [name for name, _ in model.estimators] == [part["method"].partition("@")[0] for part in found]
+    explained = nearlabel("explain", tmp_path / "m.skops", path, "--row", "2")
+    assert explained.code == 0
+    assert max(map(len, explained.out.splitlines())) <= 80
+    hint = nearlabel("tune", path, *options, *methods).out
+    assert "the same command with --out best.skops saves the mixture" in hint
+    alone = nearlabel("tune", path, *options, "--methods", "brknn,mlmlm", "--updatable", "--format", "json")
+    assert json.loads(alone.out)["mixture"] is None

@@ -57,7 +57,7 @@ def test_options_narrow_the_choice(method):
     distance = {"brknn": "cosine", "mlmlm": "euclidean"}[method]
     options = {"n_neighbors": (4,), "scales": ("minmax",), "distances": (distance,), "thresholds": "macro-f:beta=2"}
     chosen = NeighborsChoice(**options).run(data_of(numbers()))
-    assert chosen.n_candidates == {"brknn": 3, "mlmlm": 4}[method]
+    assert chosen.n_candidates == {"brknn": 7, "mlmlm": 8}[method]
     candidate = chosen.candidate
     assert candidate.scale == "minmax"
     assert candidate.method.endswith("@macro-f:beta=2")

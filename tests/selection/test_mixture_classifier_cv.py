@@ -12,12 +12,14 @@ from sklearn.model_selection import KFold
 from conftest import CHECKS
 from nearlabel import BRkNN, NeighborsClassifierCV
 from nearlabel.datasets import Dataset
+from nearlabel.experiments import Tuning
 from nearlabel.metrics import get_metric, micro_f1
 from nearlabel.persistence import load_model, save_model
 from nearlabel.rivals import SoftVote
 from nearlabel.selection import MixtureClassifierCV
 from nearlabel.selection._mixing import MixtureChoice
 from nearlabel.selection.automatic import NeighborsChoice
+from nearlabel.selection.data import as_dataset
 from nearlabel.selection.later import fit_for_later, later_scores
 from nearlabel.selection.mixed import MixedCandidate, scores_by_folds
 from nearlabel.thresholds import MicroFOptimum
@@ -275,3 +277,33 @@ def test_estimates_of_a_mixture():
         later = later_scores(candidate, data, ranks, get_metric("micro_f1"), by_time=by_time)
         assert 0.3 < later["micro_f1"] < 1
     assert fit_for_later(candidate, data, ranks).predict(queries).shape == (20, 4)
+
+
+# The mixture at the end of a tuning.
+
+TRIED = ("brknn:weights=distance@micro-f", "mlmlm@micro-f", "rfpct:n_estimators=10@micro-f", "brknn")
+
+
+def test_a_tuning_ends_with_a_mixture(tmp_path):
+    """A resumed tuning, and a fit of the mixture, have the same parts and weights."""
+    X, Y, queries = numbers()
+    tuning = Tuning(TRIED, n_neighbors=5, scales=("minmax",), mix=True)
+    tuned = tuning.run((X, Y), state=tmp_path / "state.npz")
+    assert tuned.mixture is not None
+    assert tuned.best is tuned.mixture
+    assert tuned.mixture_value > tuned.trials[0].value
+    assert tuned.scores["micro_f1"] == pytest.approx(tuned.mixture_value, abs=0.05)
+    again = tuning.run((X, Y), state=tmp_path / "state.npz")
+    assert again.mixture == tuned.mixture
+    assert again.scores == tuned.scores
+    model = tuned.best.fit(as_dataset("data", (X, Y)))
+    assert model.weights_ == pytest.approx([weight for weight, _ in tuned.mixture.parts])
+    assert model.predict(queries).shape == (20, 4)
+
+
+def test_a_tuning_without_a_mixture():
+    """By default there is none; nor if it is not better, or without tuned thresholds."""
+    X, Y, _ = numbers()
+    assert Tuning(TRIED, n_neighbors=3).run((X, Y)).mixture is None
+    assert Tuning(("brknn", "mlknn"), n_neighbors=3, mix=True).run((X, Y)).mixture is None
+    assert Tuning(("brknn@micro-f", "mlknn@micro-f"), n_neighbors=3, mix=True).run((X, Y)).mixture is None

@@ -288,7 +288,7 @@ def _print_model(kept: KeptModel, choice: str) -> None:
 
 def _way_to_update(kept: KeptModel) -> str:
     way = str(nearlabel.models.way_to_update(kept.model))
-    return f"{way}; with --only neighbours: yes" if is_mixture(kept.candidate) else way
+    return f"{way}; with --updatable: yes" if is_mixture(kept.candidate) else way
 
 
 def _method(kept: KeptModel) -> str:

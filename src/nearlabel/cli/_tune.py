@@ -190,6 +190,7 @@ def _tuning(arguments: argparse.Namespace) -> nearlabel.experiments.Tuning:
         sample_rows=_SAMPLE_ROWS,
         size_of=size_in_file,
         one_scaling=True,
+        mix=not arguments.updatable,
     )
 
 
@@ -214,11 +215,20 @@ def _plain(tuned: Tuned, verdict: str) -> dict[str, Any]:
         "metric": tuned.metric,
         "scores": tuned.scores,
         "measured": tuned.measured,
+        "mixture": _mixture(tuned),
         "n_samples": tuned.n_samples,
         "verdict": verdict,
         "trials": as_records(tuned),
         "left_out": left_out,
     }
+
+
+def _mixture(tuned: Tuned) -> list[dict[str, Any]] | None:
+    """Return weight and candidate of each part of the mixture, or None."""
+    if tuned.mixture is None:
+        return None
+    names = ("method", "n_neighbors", "scale", "search")
+    return [{"weight": weight, **{name: getattr(of, name) for name in names}} for weight, of in tuned.mixture.parts]
 
 
 def _print(tuned: Tuned, data: Dataset, verdict: str) -> None:
@@ -228,10 +238,12 @@ def _print(tuned: Tuned, data: Dataset, verdict: str) -> None:
     if _matched_data.are_told(tuned.scores):
         values["without copies"] = tuned.scores.get(f"{tuned.metric}{nearlabel.metrics.evaluation.WITHOUT_COPIES}")
     honest = "".join(f"; {words}: {value:.4f}" for words, value in values.items() if value is not None)
-    _console.print_text(
-        f"Selected for its {nearlabel.metrics.evaluation.title_of(tuned.metric)} of"
-        f" {tuned.trials[0].value:.4f}{honest}."
-    )
+    best, title = tuned.trials[0], nearlabel.metrics.evaluation.title_of(tuned.metric)
+    if tuned.mixture is None:
+        _console.print_text(f"Selected for its {title} of {best.value:.4f}{honest}.")
+    else:
+        alone = f"{best.candidate.method} alone has {best.value:.4f}"
+        _console.print_text(f"Selected: the mixture {tuned.mixture.method} for its {title}{honest}; {alone}.")
     if verdict:
         _console.print_text(verdict)
 
@@ -248,6 +260,8 @@ def _print_model(kept: _training.KeptModel | None, tuned: Tuned, data: Dataset, 
 
 def _hint(best: nearlabel.experiments.Candidate, arguments: argparse.Namespace) -> str:
     """Return how to save the best model without trying all again."""
+    if _training.is_mixture(best):
+        return "Hint: the same command with --out best.skops saves the mixture; --state FILE avoids trying all again."
     if arguments.state is not None:
         return "Hint: the same command with --out best.skops saves the best model without trying again."
     return (

@@ -122,11 +122,20 @@ class Chosen(NamedTuple):
         return cls((np.inf,) * n_parts, (None,) * n_parts)
 
 
+class BestOfFamily(NamedTuple):
+    """The best candidate of similar ones, its loss, and its scores of all samples, none of which it has seen."""
+
+    candidate: Candidate
+    loss: float
+    scores: Any
+
+
 class Step(NamedTuple):
     """The results of one step: trials of a fit, or the cost of lines; `on_sample`: on a random sample of the rows."""
 
     trials: tuple[Trial, ...] = ()
     chosen: Chosen | None = None
+    families: Mapping[str, BestOfFamily] = {}
     costs: Mapping[Line, Cost] = {}
     left_out: tuple[LeftOut, ...] = ()
     on_sample: bool = False
@@ -138,6 +147,7 @@ class Attempt:
 
     trials: list[Trial] = field(default_factory=list)
     chosen: Chosen | None = None
+    families: dict[str, BestOfFamily] = field(default_factory=dict)
     costs: dict[Line, Cost] = field(default_factory=dict)
     left_out: dict[Line, str] = field(default_factory=dict)
     sample: Attempt | None = None
@@ -150,6 +160,7 @@ class Attempt:
             return
         self.trials += step.trials
         self.chosen = step.chosen or self.chosen
+        self.families |= step.families
         self.costs |= step.costs
         self.left_out |= dict(step.left_out)
 
@@ -221,7 +232,10 @@ def _plain(stage: Attempt) -> dict[str, Any]:
     ]
     chosen = None if stage.chosen is None else [stage.chosen.losses, stage.chosen.least]
     costs, left_out = ([[*line, value] for line, value in pairs.items()] for pairs in (stage.costs, stage.left_out))
-    return {"trials": trials, "chosen": chosen, "costs": costs, "left_out": left_out}
+    families = [
+        [name, [of.method, of.n_neighbors, of.scale, of.search], loss] for name, (of, loss, _) in stage.families.items()
+    ]
+    return {"trials": trials, "chosen": chosen, "families": families, "costs": costs, "left_out": left_out}
 
 
 def _stage(plain: Any, file: Any, number: int, candidate_of: Callable[..., Candidate]) -> Attempt:
@@ -235,11 +249,16 @@ def _stage(plain: Any, file: Any, number: int, candidate_of: Callable[..., Candi
         losses, least = plain["chosen"]
         pairs = [_pair(file, number, str(part)) for part in (*range(len(losses)), "best")]
         chosen = Chosen(tuple(losses), tuple(pairs[:-1]), least, pairs[-1])
-    return Attempt(trials, chosen, costs, {Line(*of): reason for *of, reason in plain["left_out"]})
+    families = {
+        name: BestOfFamily(candidate_of(*of), float(loss), file[f"{number}_family_{place}"])
+        for place, (name, of, loss) in enumerate(plain["families"])
+    }
+    return Attempt(trials, chosen, families, costs, {Line(*of): reason for *of, reason in plain["left_out"]})
 
 
 def _arrays(stage: Attempt) -> Iterator[tuple[str, Any]]:
     """Yield the selected predictions; without the best overall if the metric is undefined."""
+    yield from ((f"family_{place}", of.scores) for place, of in enumerate(stage.families.values()))
     if stage.chosen is None:
         return
     for name, pair in (*enumerate(stage.chosen.answers), ("best", stage.chosen.best)):

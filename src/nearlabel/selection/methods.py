@@ -239,6 +239,11 @@ class MethodSpec:
         return self.has_neighbors or type(self.method.prototype).__module__.startswith("nearlabel.lazy")
 
     @property
+    def family(self) -> str:
+        """What it shares with similar methods: all that share a search are one family, others are as their class."""
+        return "votes" if self.shares_search else type(self.method.prototype).__name__
+
+    @property
     def mixes_neighbors(self) -> bool:
         """Whether it mixes a neighbour-based method with another one."""
         return isinstance(self.method.prototype, NeighborInterpolation)

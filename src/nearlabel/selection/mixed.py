@@ -17,6 +17,7 @@ from nearlabel.rivals import SoftVote
 from nearlabel.selection._grid import LOO, parts_of
 from nearlabel.selection._trials import settle
 from nearlabel.selection.candidates import Candidate, make_untuned, with_thresholds
+from nearlabel.selection.methods import MethodSpec
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.thresholds.best_value import for_a_refit
 from nearlabel.utils.messages import without_advice
@@ -105,6 +106,12 @@ def scores_by_folds(
         labels[part], scores[part] = as_dense(answer.labels), answer.scores
     values = score_all(as_dense(data.Y), labels, scores, {**CATALOGUE, metric.name: metric}.values())
     return {name: float(v) for name, v in values.items() if np.isfinite(v)}, f"{n_folds}-fold cross-validation"
+
+
+def has_probabilities(candidate: Candidate) -> bool:
+    """Return whether the scores of a candidate's method are probabilities, and not decision values."""
+    spec = MethodSpec.of(candidate.method if candidate.method_object is None else candidate.method_object)
+    return bool(spec.calibration is not None or hasattr(spec.method.prototype, "predict_proba"))
 
 
 def _name(candidate: Candidate) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,16 +18,33 @@ from nearlabel.metrics.evaluation import Evaluation, named_without_copies
 from nearlabel.models.decision import SparseScores
 from nearlabel.models.selector import Budget, Criterion
 from nearlabel.selection._grid import LOO, Answer, Fitting, Grid, Samples, drawn, parts_of
-from nearlabel.selection.candidates import Attempt, Candidate, Chosen, Cost, LeftOut, Line, Step, Trial, make_untuned
+from nearlabel.selection._mixing import MixtureChoice
+from nearlabel.selection.candidates import (
+    Attempt,
+    BestOfFamily,
+    Candidate,
+    Chosen,
+    Cost,
+    LeftOut,
+    Line,
+    Step,
+    Trial,
+    make_untuned,
+)
 from nearlabel.selection.data import groups_of_copies
 from nearlabel.selection.guests import describe_object
 from nearlabel.selection.methods import MethodSpec
+from nearlabel.selection.mixed import MixedCandidate, has_probabilities
+from nearlabel.solvers.score_maps import fit_joint_map
+from nearlabel.thresholds import strategy_for
 from nearlabel.utils.messages import without_advice
-from nearlabel.utils.targets import PartialLabels
-from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.targets import PartialLabels, has_unknown
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 SizeOf: TypeAlias = Callable[[Any], int | None]
+
+_MOST_MIXED_CELLS = 2**23  # of the scores of each family, which are kept
 
 
 @dataclass(frozen=True)
@@ -47,6 +65,8 @@ class Stages:
         Function that returns the size of a fitted model; None if no costs are measured.
     one_scaling : bool
         Whether methods around the same classifier are tried only with the scaling that was best for the first of them.
+    mix : bool
+        Whether the scores of the best of each family are kept.
     """
 
     grid: Grid
@@ -55,6 +75,7 @@ class Stages:
     sample_seconds: float
     size_of: SizeOf | None
     one_scaling: bool
+    mix: bool = False
 
     def steps(self, samples: Samples, fittings: Sequence[Fitting], attempt: Attempt) -> Iterator[Step]:
         """Yield the results; the caller adds them to `attempt` before the next step."""
@@ -101,7 +122,7 @@ class Stages:
         self, samples: Samples, fittings: Iterable[Fitting], attempt: Attempt, size_of: SizeOf | None = None
     ) -> Iterator[Step]:
         """Yield the trials of all numbers of neighbours, then the cost of the best of them."""
-        choice = Choice(samples.Y, samples.parts, self.metric, attempt.chosen)
+        choice = Choice(samples.Y, samples.parts, self.metric, attempt.chosen, attempt.families)
         tried = {trial.candidate for trial in attempt.trials}
         for fitting in fittings:
             if better := self._better_scaling(fitting, attempt):
@@ -113,7 +134,7 @@ class Stages:
                 }
                 if not tried.issuperset(candidates.values()):
                     trials = tuple(_trials(fitting, number, candidates, choice, samples))
-                    yield Step(trials, choice.chosen)
+                    yield Step(trials, choice.chosen, choice.new_families() if self.mix else {})
             if size_of is not None and not attempt.costs.keys() >= set(fitting.lines):
                 own = [trial for trial in attempt.trials if Line.of(trial.candidate) in fitting.lines]
                 best = min(own, key=lambda trial: Criterion(self.metric).loss(trial.value)).candidate
@@ -150,6 +171,7 @@ def _trials(
     for name, spec in fitting.specs.items():
         labels = answer.decided(spec.thresholds, samples.Y, samples.parts)
         value, values = choice.offer(labels, answer.scores)
+        choice.offer_to_mix(candidates[name], spec, value, answer.scores)
         yield Trial(candidates[name], value, fitting.by.name, values)
 
 
@@ -205,8 +227,16 @@ class Choice:
     part: it must store the scores of the best few, and evaluates only these part by part.
     """
 
-    def __init__(self, Y: Matrix, parts: Sequence[IntArray], metric: Metric, chosen: Chosen | None = None) -> None:
+    def __init__(
+        self,
+        Y: Matrix,
+        parts: Sequence[IntArray],
+        metric: Metric,
+        chosen: Chosen | None = None,
+        families: Mapping[str, BestOfFamily] = MappingProxyType({}),
+    ) -> None:
         self.Y, self.parts, self._metric, self._criterion = Y, parts, metric, Criterion(metric)
+        self._families, self._new = dict(families), set[str]()
         self._others = [np.delete(np.arange(Y.shape[0]), part) for part in parts]
         self.chosen = Chosen.none(len(parts)) if chosen is None else chosen
 
@@ -225,6 +255,19 @@ class Choice:
         self.chosen = Chosen(tuple(losses), tuple(answers), least, best)
         parts = zip(of_parts, self.parts, strict=True)
         return value, tuple(_value(evaluation, labels[part], scores[part]) for evaluation, part in parts)
+
+    def offer_to_mix(self, candidate: Candidate, spec: MethodSpec, value: float, scores: Any) -> None:
+        """Keep the scores of the best candidate of each family with tuned thresholds, unless they are many."""
+        family, loss = spec.family, self._criterion.loss(value)
+        takes = spec.is_tuned and not spec.mixes_neighbors and scores.size <= _MOST_MIXED_CELLS
+        if takes and loss < (self._families[family].loss if family in self._families else np.inf):
+            self._families[family] = BestOfFamily(candidate, loss, scores)
+            self._new.add(family)
+
+    def new_families(self) -> dict[str, BestOfFamily]:
+        """Return the families with a better candidate since the last call."""
+        new, self._new = {name: self._families[name] for name in sorted(self._new)}, set()
+        return new
 
     @cached_property
     def _evaluations(self) -> tuple[Evaluation, list[Evaluation], list[Evaluation]]:
@@ -297,6 +340,11 @@ class Tuned:
         Lines that were not tried, and the reasons.
     n_samples : int or None
         Number of samples on which the values were computed: fewer than all if there was time for `sample_rows` only.
+    mixture : MixedCandidate or None
+        The best mixture of candidates of different families with tuned thresholds; None if none is better than the
+        best candidate, in both cases by thresholds of other parts, or if labels are unknown.
+    mixture_value : float
+        Its value by cross-fitting: weights and thresholds of each part are chosen on the others.
     """
 
     trials: tuple[Trial, ...]
@@ -306,11 +354,13 @@ class Tuned:
     costs: dict[Line, Cost] = field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
     n_samples: int | None = None
+    mixture: MixedCandidate | None = None
+    mixture_value: float = np.nan
 
     @property
     def best(self) -> Candidate:
-        """The candidate with the best value."""
-        return self.trials[0].candidate
+        """The mixture, or the candidate with the best value."""
+        return self.trials[0].candidate if self.mixture is None else self.mixture
 
 
 def tuned_of(
@@ -326,7 +376,7 @@ def tuned_of(
     if samples.copies is not None:
         scores |= _without_copies(best_first[0].candidate, fittings, choice, samples.copies)
     left_out = attempt.left_out | _out_of_time(fittings, attempt)
-    return Tuned(
+    tuned = Tuned(
         tuple(best_first),
         metric.name,
         scores,
@@ -335,6 +385,35 @@ def tuned_of(
         tuple(LeftOut(line, reason) for line, reason in left_out.items()),
         samples.Y.shape[0],
     )
+    return _with_mixture(tuned, attempt, samples, choice, metric)
+
+
+def _mapped(of: BestOfFamily, truth: PartialLabels) -> FloatArray:
+    """Return scores as probabilities that are comparable between families."""
+    return fit_joint_map(of.scores, truth, are_probabilities=has_probabilities(of.candidate)).predict(of.scores)
+
+
+def _with_mixture(tuned: Tuned, attempt: Attempt, samples: Samples, choice: Choice, metric: Metric) -> Tuned:
+    """Return the results with the mixture of the best of the families, and its metrics, if it is better than each."""
+    criterion, Y = Criterion(metric), samples.Y
+    if len(attempt.families) < 2 or has_unknown(Y):
+        return tuned
+    best = sorted(attempt.families.values(), key=lambda of: of.loss)
+    strategy = strategy_for(metric)
+    mapped = [_mapped(of, PartialLabels.of(Y)) for of in best]
+    found = MixtureChoice(mapped, Y, metric, strategy, samples.data.groups).best()
+    used = sorted(np.flatnonzero(found.weights).tolist(), key=lambda place: (-found.weights[place], place))
+    if len(used) < 2 or not criterion.loss(found.crossfit_value) < criterion.loss(tuned.trials[0].value):
+        return tuned
+    mixture = MixedCandidate.mixing([(float(found.weights[p]), best[p].candidate) for p in used], strategy)
+    answer = Answer(np.empty(found.scores.shape, dtype=np.int64), found.scores)
+    labels = answer.decided(strategy, Y, samples.parts)
+    scores = choice.metrics_of(slice(None), labels, found.scores)
+    if samples.copies is not None:
+        unique = np.bincount(samples.copies)[samples.copies] == 1
+        if unique.any():
+            scores |= named_without_copies(choice.metrics_of(unique, labels[unique], found.scores[unique]))
+    return replace(tuned, scores=scores, mixture=mixture, mixture_value=found.crossfit_value)
 
 
 def _measured(attempt: Attempt, fittings: Sequence[Fitting], n_parts: int) -> str:

@@ -84,6 +84,10 @@ class Tuning:
     out_of_range : {"clip", "keep"} or float, default="clip"
         What happens to numbers and dates outside the range of the training samples, as in `Candidate`. With folds,
         held-out samples may be outside.
+    mix : bool, default=False
+        Whether the best candidates of different families with tuned thresholds are mixed at the end: votes, and each
+        other class of methods. Costs next to nothing: their scores are known. Then `Tuned.best` is the mixture if it is
+        better.
 
     Raises
     ------
@@ -129,6 +133,7 @@ class Tuning:
     size_of: SizeOf | None = None
     one_scaling: bool = False
     out_of_range: OutOfRange = CLIP
+    mix: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", by_name("methods", self.methods))
@@ -243,7 +248,9 @@ class Tuning:
     @property
     def _stages(self) -> Stages:
         sample_seconds = np.inf if self.time_limit is None else self.time_limit * _SAMPLES_SHARE
-        return Stages(self._grid, self.metric, self.sample_rows, sample_seconds, self.size_of, self.one_scaling)
+        return Stages(
+            self._grid, self.metric, self.sample_rows, sample_seconds, self.size_of, self.one_scaling, self.mix
+        )
 
     def _samples(self, data: Dataset) -> Samples:
         return Samples.of(data, self.cv, without_copies=self.without_copies)
