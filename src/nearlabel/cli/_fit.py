@@ -191,10 +191,13 @@ def main(arguments: argparse.Namespace) -> None:
     column, ranks, missing = ("", None, "") if calibration is not None else _training.order_of(arguments, data)
     splits = arguments.split_by is not None
     data, harm = _without_harm(arguments, data, column, ranks)
+    without_copies = test is None and _matched_data.has_copies(data)
+    if isinstance(plan, nearlabel.experiments.NeighborsChoice):
+        plan = replace(plan, without_copies=without_copies)
     chosen, is_stopped = _chosen(plan, data, ranks if splits else None)
     tuned = None
     if arguments.validate != NONE and not is_stopped:
-        tuned = _evaluated(arguments, chosen, data, without_copies=test is None and _matched_data.has_copies(data))
+        tuned = _evaluated(arguments, chosen, data, without_copies=without_copies)
     best, scores = (chosen.candidate, chosen.scores) if tuned is None else (tuned.best, tuned.scores)
     measured = _measured(chosen, tuned)
     if _training.is_mixture(best) and isinstance(arguments.validate, int):

@@ -103,6 +103,9 @@ class NeighborsChoice:
     with_linear : bool, default=False
         Whether a linear support vector machine is tried as well where features are words or texts; then the best of
         votes, ML-MLM and it are mixed (`MixtureClassifierCV`). Not with `updatable`, or if labels are unknown.
+    without_copies : bool, default=False
+        Whether the scores of a mixture contain the metrics without exact copies, too, as in `Tuning`: those of the
+        samples that have none.
     out_of_range : {"clip", "keep"} or float, default="clip"
         What happens to numbers and dates outside the range of the training samples, as in `Candidate`. The choice does
         not depend on it: it is made on training samples.
@@ -130,6 +133,7 @@ class NeighborsChoice:
     time_limit: float | None = None
     updatable: bool = False
     with_linear: bool = False
+    without_copies: bool = False
     out_of_range: OutOfRange = CLIP
 
     def __post_init__(self) -> None:
@@ -194,7 +198,9 @@ class NeighborsChoice:
         )
         if order is not None or trials.n_samples < data.Y.shape[0]:
             return chosen
-        scores, measured = left_out_scores(data, trials.final_scores, self._strategy, self.metric, without_copies=mixes)
+        scores, measured = left_out_scores(
+            data, trials.final_scores, self._strategy, self.metric, without_copies=mixes and self.without_copies
+        )
         if mixes:
             measured = measured.replace(";", " or 5 folds;", 1)
         return chosen._replace(scores=scores, measured=measured)
