@@ -20,7 +20,7 @@ from nearlabel.rivals import (
     RandomForestPCT,
     RankSVM,
 )
-from nearlabel.selection import NeighborsClassifierCV, NeighborsPerLabel
+from nearlabel.selection import MixtureClassifierCV, NeighborsClassifierCV, NeighborsPerLabel
 
 _ROOMS = ("lazy", "rivals", "thresholds", "selection", "preprocessing")
 
@@ -42,6 +42,9 @@ _SMALL: dict[str, Any] = {
     "RandomForestPCT": RandomForestPCT(5),
     "EnsembleOfBinaryRelevance": EnsembleOfBinaryRelevance(n_estimators=3),
     "EnsembleOfClassifierChains": EnsembleOfClassifierChains(n_estimators=3),
+    "MixtureClassifierCV": MixtureClassifierCV(
+        families=("neighbors", "linear"), n_neighbors=(3, 5), scales=("none",), metrics=("euclidean",)
+    ),
     "NeighborsClassifierCV": NeighborsClassifierCV(scales=("minmax",), metrics=("euclidean",)),
     "NeighborsPerLabel": NeighborsPerLabel(max_neighbors=5),
 }

@@ -39,6 +39,7 @@ FEATURES = {
     "RandomForestPCT": _SHARES | {"draws_samples": True},
     "CalibratedLabels": {"min_samples": 14, "scores_tie": True},
     "FixedThresholdsClassifier": _COUNTS | {"scores_tie": True},
+    "MixtureClassifierCV": _SHARES | {"min_samples": 2, "labels_follow_scores": False},
     "NeighborsClassifierCV": _SHARES | {"min_samples": 2, "labels_follow_scores": False},
     "ResampledClassifier": _SHARES,
     "StreamClassifier": _COUNTS | {"scores_tie": True},
@@ -49,12 +50,14 @@ _VOTE_WEIGHTS = {
     "check_sample_weight_equivalence_on_sparse_data": "the same",
     "check_classifiers_one_label_sample_weights": "few samples have a weight above 0: fewer than 10 neighbours",
 }
+_CHOSEN = {
+    "check_dtype_object": "columns of objects are categories; a value may be of any type",
+    "check_n_features_in_after_fitting": "partial_fit is there after a fit only: the choice tells whether it can",
+}
 OTHERS = {
     "CalibratedLabels": {"check_classifiers_one_label_sample_weights": "a fold of 8 of its 10 samples, 10 neighbours"},
-    "NeighborsClassifierCV": {
-        "check_dtype_object": "columns of objects are categories; a value may be of any type",
-        "check_n_features_in_after_fitting": "partial_fit is there after a fit only: the choice tells whether it can",
-    },
+    "MixtureClassifierCV": _CHOSEN,
+    "NeighborsClassifierCV": _CHOSEN,
     "BRkNN": _VOTE_WEIGHTS,
     "BRkNNa": _VOTE_WEIGHTS
     | {"check_classifiers_train": "it never predicts an empty label set, so one label is always predicted"},
