@@ -14,6 +14,7 @@ from nearlabel import BRkNN, NeighborsClassifierCV
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Tuning
 from nearlabel.metrics import get_metric, micro_f1
+from nearlabel.models import training_shares
 from nearlabel.persistence import load_model, save_model
 from nearlabel.rivals import SoftVote
 from nearlabel.selection import MixtureClassifierCV
@@ -198,6 +199,26 @@ def test_the_later_samples_decide():
     model = MixtureClassifierCV().fit(X, Y, order=np.arange(len(Y)))
     assert model.predict(queries).shape == (20, 4)
     assert model.n_candidates_ > 3
+
+
+@pytest.mark.parametrize("problem", [numbers, words])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_parts_are_fitted_to_all_samples(problem, grouped):
+    """Also if the choice is made on a draw of them: each part explains by, and predicts from, all."""
+    X, Y, queries = problem()
+    groups = np.arange(len(Y)) // 2 if grouped else None
+    model = MixtureClassifierCV(max_samples=50).fit(X, Y, groups)
+    assert set(model.cv_results_["n_samples"]) == {50}
+    shares = [
+        training_shares(part, queries, X).shape
+        for part, of in zip(
+            getattr(model.best_estimator_, "estimators_", [model.best_estimator_]), model.parts_, strict=True
+        )
+        if of["method"] not in ("svm", "mlknn")
+    ]
+    assert set(shares) <= {(20, len(Y))}
+    if isinstance(model.best_estimator_, SoftVote):
+        assert len(model.explain(queries)) == 20
 
 
 def test_a_mixed_table():

@@ -46,7 +46,7 @@ class Mixture(NamedTuple):
 
 
 class MixtureChoice:
-    """The choice of weights for the scores of several models of the same samples (`nearlabel` METHODS3, B.1).
+    """The choice of weights for the scores of several models of the same samples.
 
     Tried are equal weights for the best one, two, three and four models, and weights by greedy selection with
     replacement (Caruana et al., ICML 2004): the model whose addition gains most is added, up to 20 times. Each way is

@@ -157,8 +157,7 @@ class MixtureClassifierCV(NeighborsClassifierCV):
         parts = [fitted_model(of, trials.labels, samples, is_tuned_again=False) for of in best]
         scores = [_mapped(part, of[2]) for part, of in zip(parts, best, strict=True)]
         strategy = strategy_for(self.scoring) if self.strategy is None else self.strategy
-        groups = samples.groups if trials.n_samples == samples.labels.shape[0] else None
-        found = MixtureChoice(scores, trials.labels, get_metric(self.scoring), strategy, groups).best()
+        found = MixtureChoice(scores, trials.labels, get_metric(self.scoring), strategy, trials.groups).best()
         order = sorted(range(len(parts)), key=lambda place: (-found.weights[place], place))
         used = [place for place in order if found.weights[place] > 0]
         self.parts_ = [{"weight": float(found.weights[place]), **best[place][0].params} for place in used]

@@ -415,6 +415,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         strategy = strategy_for(self.scoring) if self.strategy is None else self.strategy
         trials = Trials(samples.judged, get_metric(self.scoring), strategy, keeps_families=self._mixes)
+        trials.groups = samples.groups
         jobs = [(tried.place, samples.labels.shape[0]) for tried, _ in plan]
         most_in = most_asked(plan)
         prepared: dict[int, LeaveOneOut | Fold] = {}  # of the space in use

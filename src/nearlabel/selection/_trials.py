@@ -137,6 +137,7 @@ class Trials:
         self.all: list[Trial] = []
         self.best_model: Any = None
         self.mixed: Any = None  # scores of a mixture
+        self.groups: IntArray | None = None  # of the samples
 
     def offer(self, tried: MethodInSpace, n_neighbors: int | None, model: Any, scores: Any) -> None:
         """Find the best thresholds for checked scores (n_samples, n_labels), and store the value that they reach."""
@@ -454,8 +455,8 @@ def fitted_model(
     if is_tuned_again:
         model.fit(X, labels, **of_groups(groups))
     else:
-        # Others know the neighbours of these samples only, and with an order it learnt on the earlier ones.
-        fitted = known_model if k is None and ranks is None else None
+        # Others know the neighbours of these samples only; with an order it learnt on the earlier ones, or on a draw.
+        fitted = known_model if k is None and ranks is None and judged.shape[0] == labels.shape[0] else None
         strategy = trial.strategy if ranks is None else for_a_refit(trial.strategy, scores)
         model._handed(strategy, X, labels, fitted, on_rows_alone=groups is None and ranks is None)
         model._learn_map(scores, PartialLabels(judged, None))

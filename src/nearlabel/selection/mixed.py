@@ -121,10 +121,9 @@ def _name(candidate: Candidate) -> str:
 def fitted_with_scores(candidate: Candidate, data: Dataset, ranks: IntArray | None) -> tuple[Any, FloatArray]:
     """Return a candidate's model, fitted to all rows, and the scores of rows by which its thresholds were tuned.
 
-    These are scores of rows that it has not seen: by leaving one out, or by five folds, for which steps before it are
-    fitted to all rows. With ranks they are of the
-    later rows by a model of the earlier ones, whose steps have not seen them. The power of ML-MLM stays as it was
-    selected there: scores by another one have another scale.
+    These are scores of rows that it has not seen: by leaving one out, or by five folds, for which the steps before it
+    are fitted to all rows. With ranks they are of the later rows by a model of the earlier ones, whose steps have not
+    seen them. The power of ML-MLM stays as it was selected there: scores by another one have another scale.
     """
     known, n_labels = PartialLabels.of(data.Y), data.Y.shape[1]
     *steps, method = (step for _, step in make_untuned(candidate, data).steps)
