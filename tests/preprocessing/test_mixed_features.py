@@ -169,7 +169,7 @@ def test_texts_by_the_cosine(encoder):
     queries = ["corn oil", "unknown", None]
     ours = MixedFeaturesEncoder(text=[0], text_encoder=encoder).fit(X)
     encoded, asked = ours.fit_transform(X), ours.transform(np.array(queries, dtype=object).reshape(-1, 1))
-    vectors = TfidfVectorizer() if encoder is None else encoder
+    vectors = TfidfVectorizer(sublinear_tf=True) if encoder is None else encoder
     known, words = ["" if t is None else t for t in TEXTS], ["" if t is None else t for t in queries]
     if hasattr(vectors, "fit"):
         left, right = vectors.fit(known).transform(words).toarray(), vectors.transform(known).toarray()
@@ -180,6 +180,29 @@ def test_texts_by_the_cosine(encoder):
     np.testing.assert_allclose(squared_distances(dense(asked), dense(encoded)), 1 - cosine, atol=1e-12)
     empty = squared_distances(dense(encoded), dense(encoded))[3]
     np.testing.assert_allclose(np.delete(empty, 3), 1, atol=1e-15)
+
+
+def test_texts_of_several_columns_are_one():
+    """Texts of a sample are joined: a word has one column, wherever it is; a missing text adds nothing."""
+    X = np.array([["corn", "oil and corn"], ["oil", None], [None, None], [None, "wheat"]], dtype=object)
+    encoder = MixedFeaturesEncoder(text=[0, 1], feature_names=["title", "body"])
+    encoded = dense(encoder.fit_transform(X))
+    words = TfidfVectorizer(sublinear_tf=True)
+    joined = words.fit_transform(["corn oil and corn", "oil", "", "wheat"]).toarray()
+    expected = np.where(np.eye(4), 0.0, 1 - joined @ joined.T)
+    np.testing.assert_allclose(squared_distances(encoded, encoded), expected, atol=1e-12)
+    assert encoder.get_feature_names_out()[:4].tolist() == ["text__and", "text__corn", "text__oil", "text__wheat"]
+    with pytest.raises(ValueError, match="a value in each column, got column 'body' of 4 missing ones"):
+        encoder.fit(np.array([["corn", None]] * 4, dtype=object))
+
+
+def test_columns_of_weight_0_are_never_out_of_range():
+    """A date that no distance uses needs no warning."""
+    X = np.array([["corn", dt.date(2026, 1, 1)], ["oil", dt.date(2026, 1, 5)]], dtype=object)
+    later = np.array([["corn", dt.date(2027, 1, 1)]], dtype=object)
+    for weight, expected in ((0, False), (0.5, True)):
+        encoder = MixedFeaturesEncoder(text=[0], dates=[1], weights={"dates": weight}).fit(X)
+        assert encoder.is_out_of_range(later).tolist() == [[False, expected]]
 
 
 def test_dates_are_days():

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from nearlabel.persistence import load_model, save_model
 from nearlabel.rivals import SoftVote
 from nearlabel.selection import MixtureClassifierCV
 from nearlabel.selection._mixing import MixtureChoice
-from nearlabel.selection.automatic import NeighborsChoice
+from nearlabel.selection.automatic import NeighborsChoice, usual_scales
 from nearlabel.selection.data import as_dataset
 from nearlabel.selection.later import fit_for_later, later_scores
 from nearlabel.selection.mixed import MixedCandidate, scores_by_folds
@@ -126,8 +127,22 @@ def test_trees_for_numbers_and_a_linear_model_for_words():
     for rows, labels, tried in ((X, Y, {"forest", "extra trees"}), (counts, of_counts, {"svm"})):
         every = set(MixtureClassifierCV().fit(rows, labels).cv_results_["method"])
         alone = set(MixtureClassifierCV(families=("neighbors",)).fit(rows, labels).cv_results_["method"])
-        assert every - alone == tried
+        assert {name.partition(":")[0] for name in every - alone} == tried
         assert "mlmlm" in alone
+
+
+def test_a_larger_penalty_that_gains_ends_the_search():
+    """Three values of C are tried unless the smallest is better than the middle one."""
+    ends = set()
+    for seed in range(8):
+        X, Y, _ = words()
+        noisy = np.where(np.random.default_rng(seed).random(Y.shape) < 0.07 * seed, 1 - Y, Y)
+        found = MixtureClassifierCV().fit(X, noisy).cv_results_
+        of = {m: v for m, v in zip(found["method"].tolist(), found["score"], strict=True) if m.startswith("svm")}
+        assert list(of)[:2] == ["svm:C=0.25", "svm:C=0.0625"]
+        assert ("svm:C=1" in of) == (of["svm:C=0.0625"] <= of["svm:C=0.25"])
+        ends.add("svm:C=1" in of)
+    assert ends == {False, True}
 
 
 def test_kernel_votes_are_candidates():
@@ -214,7 +229,7 @@ def test_parts_are_fitted_to_all_samples(problem, grouped):
         for part, of in zip(
             getattr(model.best_estimator_, "estimators_", [model.best_estimator_]), model.parts_, strict=True
         )
-        if of["method"] not in ("svm", "mlknn")
+        if not of["method"].startswith(("svm", "mlknn"))
     ]
     assert set(shares) <= {(20, len(Y))}
     if isinstance(model.best_estimator_, SoftVote):
@@ -229,7 +244,7 @@ def test_a_mixed_table():
     from nearlabel.preprocessing import MixedFeaturesEncoder
 
     model = MixtureClassifierCV(scales={"minmax": MixedFeaturesEncoder(text=["text"])}).fit(frame, Y)
-    assert "svm" in model.cv_results_["method"]
+    assert "svm:C=0.25" in model.cv_results_["method"]
     assert model.feature_names_in_.tolist() == ["text", "size"]
     assert queries.shape[0] == 20
 
@@ -284,6 +299,24 @@ def test_the_choice_for_words_is_a_mixture():
     assert again.predict_proba(queries) == pytest.approx(chosen.model.predict_proba(queries), abs=0.02)
     alone = NeighborsChoice(with_linear=True, updatable=True).run(data)
     assert not isinstance(alone.candidate, MixedCandidate)
+
+
+def test_texts_are_compared_alone():
+    """Of a table with texts, a scaling is "tfidf": the texts alone, where a column of noise does not matter."""
+    X, Y, _ = words()
+    noise = np.random.default_rng(0).choice(["u", "v", "w", "x"], (len(Y), 3))
+    texts = [" ".join(f"w{word}" for word in np.flatnonzero(row)) for row in X.toarray()]
+    cells = np.column_stack([np.array(texts, dtype=object), noise])
+    kinds = ("text", "category", "category", "category")
+    data = Dataset(cells, Y, ("text", "p", "q", "r"), ("a", "b", "c", "d"), "texts", kinds)
+    chosen = NeighborsChoice().run(data)
+    assert chosen.candidate.scale == "tfidf"
+    assert chosen.candidate.search in (None, "exact:metric=cosine")
+    other = np.column_stack([cells[:, 0], noise[::-1]])
+    assert (chosen.model.predict_proba(other) == chosen.model.predict_proba(cells)).all()
+    alone = replace(data, X=cells[:, :1], feature_names=("text",), feature_kinds=("text",))
+    assert usual_scales(data) == ("minmax", "tfidf")
+    assert usual_scales(alone) == ("tfidf",)
 
 
 def test_estimates_of_a_mixture():

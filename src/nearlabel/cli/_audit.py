@@ -217,11 +217,11 @@ def _check_method(arguments: argparse.Namespace) -> None:
 
 def _candidate(arguments: argparse.Namespace, data: nearlabel.datasets.Dataset) -> nearlabel.experiments.Candidate:
     """Return the named method, or the usual one, on features scaled as its kind is best compared."""
-    from nearlabel.utils.containers import are_words
+    from nearlabel.selection import automatic
 
     scale = arguments.scale
     if scale is None:
-        scale = "tfidf" if data.X.dtype.kind != "O" and are_words(data.X) else "minmax"
+        scale = "tfidf" if automatic.has_words(data) else "minmax"
     k = min(N_NEIGHBORS, data.X.shape[0] - 2) if arguments.k is None else arguments.k
     search = arguments.search or nearlabel.experiments.usual_search(scale)
     return nearlabel.experiments.Candidate(

@@ -285,13 +285,14 @@ def _print_severe(data: Dataset, plan: Plan) -> None:
 def _without_harm(arguments: argparse.Namespace, data: Dataset, column: str, ranks: Any) -> tuple[Dataset, str]:
     """Return the data without the kind of columns that makes later rows worse, and a line on it.
 
-    Columns are left out with --split-by only; otherwise they are named.
+    Columns are left out with --split-by only; otherwise they are named. Where columns are texts, the choice tries these
+    alone.
     """
     import numpy as np
 
     from nearlabel.selection import guests, later
 
-    if ranks is None or data.X.dtype.kind != "O":
+    if ranks is None or data.X.dtype.kind != "O" or "text" in data.feature_kinds:
         return data, ""
     probe = nearlabel.experiments.Candidate(
         "mlknn@micro-f", 10, "minmax", "exact", impute=_data.imputation(arguments), out_of_range=arguments.out_of_range

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import nearlabel
 from nearlabel.cli import _arguments, _console, _data, _matched_data, _model, _training
@@ -30,8 +30,31 @@ Line: TypeAlias = "nearlabel.experiments.Line"
 Trial: TypeAlias = "nearlabel.experiments.Trial"
 Tuned: TypeAlias = "nearlabel.experiments.Tuned"
 
-USUAL_SCALES, SCALES_OF_MIXED = ("none", "minmax"), ("minmax", "standard")
-USUAL_SEARCHES, SEARCHES_OF_MIXED = ("exact", "exact:metric=cosine"), ("exact",)
+
+class Usual(NamedTuple):
+    """What is tried unless options name it."""
+
+    methods: tuple[str, ...]
+    scales: tuple[str, ...]
+    searches: tuple[str, ...]
+
+
+_COSINE = "exact:metric=cosine"
+OF_NUMBERS = Usual(LEADERBOARD_METHODS, ("none", "minmax"), ("exact", _COSINE))
+OF_MIXED = Usual(LEADERBOARD_METHODS, ("minmax", "standard"), ("exact",))
+OF_TEXTS = Usual(  # the other methods take minutes for thousands of words
+    (
+        "brknn:weights=distance@micro-f",
+        "mlknn@micro-f",
+        "brknn:weights=similarity-2@micro-f",
+        "svm:C=0.25@micro-f",
+        "svm:C=1@micro-f",
+        "mlmlm:scale=none:metric=cosine@micro-f",
+        "br:estimator=logistic@micro-f",
+    ),
+    ("tfidf", "minmax"),
+    (_COSINE,),
+)
 MOST = 30  # numbers of neighbours, as far as the rows allow
 SECONDS = 300
 
@@ -55,7 +78,7 @@ def _add_candidate_options(parser: argparse.ArgumentParser) -> None:
         type=_arguments.some_names,
         default=LEADERBOARD_METHODS,
         help=f"comma-separated, of {', '.join(METHODS)}, or package.module:Class, as in nearlabel evaluate; default:"
-        f" {','.join(LEADERBOARD_METHODS)}",
+        f" {','.join(OF_NUMBERS.methods)}, or if there are texts {','.join(OF_TEXTS.methods)}",
     )
     parser.add_argument(
         "--k", type=_arguments.numbers, default=MOST, help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 1-30"
@@ -63,8 +86,9 @@ def _add_candidate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scales",
         type=_arguments.some_names,
-        help=f"comma-separated, of {', '.join(SCALES)}; default: {','.join(USUAL_SCALES)}, or"
-        f" {','.join(SCALES_OF_MIXED)} if there are columns of other kinds",
+        help=f"comma-separated, of {', '.join(SCALES)}; default: {','.join(OF_NUMBERS.scales)}, or"
+        f" {','.join(OF_MIXED.scales)} if there are columns of other kinds, {','.join(OF_TEXTS.scales)} if there are"
+        " texts: tfidf compares these alone",
     )
     _data.add_impute_option(parser)
     _data.add_range_option(parser)
@@ -74,7 +98,8 @@ def _add_candidate_options(parser: argparse.ArgumentParser) -> None:
         "--search",
         type=_arguments.some_names,
         help=f"comma-separated, of {', '.join(SEARCHES)}, with options such as the distance, or package.module:Class;"
-        f" default: {','.join(USUAL_SEARCHES)}, or {','.join(SEARCHES_OF_MIXED)} if there are columns of other kinds",
+        f" default: {','.join(OF_NUMBERS.searches)}, or {','.join(OF_MIXED.searches)} if there are columns of other"
+        f" kinds, {','.join(OF_TEXTS.searches)} if there are texts",
     )
     parser.add_argument(
         "--thresholds",
@@ -171,9 +196,10 @@ def main(arguments: argparse.Namespace) -> None:
 
 def _tuning(arguments: argparse.Namespace) -> nearlabel.experiments.Tuning:
     """Return the tuning that the options request."""
-    mixed = _data.is_mixed(arguments)
-    methods = _with_thresholds(arguments.methods, arguments.thresholds)
-    if arguments.updatable and arguments.methods == LEADERBOARD_METHODS:
+    usual = OF_TEXTS if arguments.text else OF_MIXED if _data.is_mixed(arguments) else OF_NUMBERS
+    are_usual = arguments.methods == LEADERBOARD_METHODS
+    methods = _with_thresholds(usual.methods if are_usual else arguments.methods, arguments.thresholds)
+    if arguments.updatable and are_usual:
         methods = tuple(filter(_training.is_updatable, methods))
     elif arguments.updatable:
         for method in methods:
@@ -181,8 +207,8 @@ def _tuning(arguments: argparse.Namespace) -> nearlabel.experiments.Tuning:
     return nearlabel.experiments.Tuning(
         methods=methods,
         n_neighbors=arguments.k,
-        scales=arguments.scales or (SCALES_OF_MIXED if mixed else USUAL_SCALES),
-        searches=arguments.search or (SEARCHES_OF_MIXED if mixed else USUAL_SEARCHES),
+        scales=arguments.scales or usual.scales,
+        searches=arguments.search or usual.searches,
         metric=arguments.metric,
         cv=arguments.cv,
         impute=_data.imputation(arguments),

@@ -29,7 +29,7 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     kind : {"number", "date", "category", "text"}
         "number" and "date" give float64 with NaN where a value is missing, dates as days since 1970; "category" gives
-        objects with None where one is missing; "text", of one column, a list of strings, empty where one is missing.
+        objects with None where one is missing; "text" gives a list of strings, the cells of a row joined.
     names : sequence of str
         Names of the columns in messages.
     """
@@ -46,14 +46,14 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def fit_transform(self, X: MatrixLike, y: object = None) -> Any:
         """Read training samples."""
         validate_data(self, X, skip_check_array=True)
-        read = self.transform(X)
-        for name, column in zip(self.names, [read] if self.kind == "text" else read.T, strict=True):
+        values = self._each(columns_of(X))
+        for name, column in zip(self.names, values, strict=True):
             if _lack_all(self.kind, column):
                 raise ValueError(
                     f"X must have a value in each column, got column {name} of {len(column)} missing ones."
                     " Hint: leave it out."
                 )
-        return read
+        return self._joined(values)
 
     def transform(self, X: MatrixLike) -> Any:
         """Read rows."""
@@ -61,6 +61,9 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def read(self, columns: Sequence[Any]) -> Any:
         """Read columns of any container, one for each name."""
+        return self._joined(self._each(columns))
+
+    def _each(self, columns: Sequence[Any]) -> list[AnyArray]:
         read, expected = _READERS[self.kind]
         values = []
         for name, column in zip(self.names, columns, strict=True):
@@ -68,7 +71,12 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 values.append(read(as_array(column)))
             except (TypeError, ValueError) as error:
                 raise ValueError(f"X must have {expected} in column {name}: {error}") from error
-        return values[0].tolist() if self.kind == "text" else np.column_stack(values)
+        return values
+
+    def _joined(self, values: Sequence[AnyArray]) -> Any:
+        if self.kind == "text":
+            return ["\n".join(filter(None, cells)) for cells in zip(*values, strict=True)]
+        return np.column_stack(values)
 
 
 def _lack_all(kind: str, column: Any) -> bool:
@@ -228,13 +236,18 @@ class TextEncoder(Apart):
         self.encoder = encoder
 
     def _learn(self, X: list[str]) -> tuple[Matrix, BoolArray]:
+        if type(self.encoder) is TfidfVectorizer:  # `fit` and `transform` would read the words twice
+            self.encoder_ = clone(self.encoder)
+            return self._directions(X, self.encoder_.fit_transform(X))
         self.encoder_ = clone(self.encoder).fit(X) if hasattr(self.encoder, "transform") else self.encoder
         return self._encode(X)
 
     def _encode(self, X: list[str]) -> tuple[Matrix, BoolArray]:
         self._restore()
-        encode = getattr(self.encoder_, "transform", self.encoder_)
-        rows = check_array(encode(X), accept_sparse="csr", input_name="the result of text_encoder")
+        return self._directions(X, getattr(self.encoder_, "transform", self.encoder_)(X))
+
+    def _directions(self, X: list[str], rows: Any) -> tuple[Matrix, BoolArray]:
+        rows = check_array(rows, accept_sparse="csr", input_name="the result of text_encoder")
         if rows.shape[0] != len(X):
             raise ValueError(f"text_encoder must return a row for each of {len(X)} texts, got shape {rows.shape}.")
         self.n_columns_ = rows.shape[1]

@@ -20,16 +20,16 @@ from nearlabel.utils.validation import as_dense, check_choice, check_rows, large
 
 SCALES = ("none", "minmax", "standard", "tfidf")
 _LARGEST = 1e150  # squares of larger features do not add up in float64
-_NO_COUNTS = {"category", "text", "date"}
+_NO_COUNTS = {"category", "date"}
 
 
 def check_scale(scale: str, feature_kinds: Sequence[str]) -> None:
     """Raise ValueError unless there is such a scaling, for features of these kinds."""
     check_choice("scale", scale, SCALES)
-    if scale == "tfidf" and (found := sorted(_NO_COUNTS.intersection(feature_kinds))):
+    if scale == "tfidf" and "text" not in feature_kinds and (found := sorted(_NO_COUNTS.intersection(feature_kinds))):
         raise ValueError(
             f"scale must be one of none, minmax, standard with features of kind {found[0]}, got 'tfidf', which weights"
-            " counts of words."
+            " counts of words or texts."
         )
 
 

@@ -55,8 +55,9 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         arrays of objects, columns with any value that is no number. Integers are numbers unless their columns are
         listed here.
     text : sequence of str or int, default=()
-        Columns of texts to compare by their words. The squared distance of two texts is 1 - cosine of their tf-idf. A
-        text that is missing, or has no word that occurs in training, is at distance 1 from all others.
+        Columns of texts to compare by their words. Those of a sample are joined to one text: so a word of a title is
+        the same as in a body. The squared distance of two texts is 1 - cosine of their tf-idf. A text that is missing,
+        or has no word that occurs in training, is at distance 1 from all others.
     dates : sequence of str or int, default=()
         Columns of dates or times, or of texts such as 2026-01-31, to compare as numbers of days. Dates in any other
         column raise an error.
@@ -74,7 +75,8 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         Whether a missing category differs from all others, or all missing ones are one category.
     text_encoder : object with `fit` and `transform`, or callable, default=None
         Turns a list of texts into rows, sparse or dense, which are scaled to equal length; a function, such as the
-        `encode` of a language model, needs no fit. None: scikit-learn's ``TfidfVectorizer()``.
+        `encode` of a language model, needs no fit. None: scikit-learn's ``TfidfVectorizer(sublinear_tf=True)``, in
+        which a word that is repeated counts a little more, and not as often as it occurs.
     weights : mapping of str to float, default=None
         Factors for the squared distances of "numbers", "dates", "categories" and "text"; the default of each is 1.
     sparse_output : bool or "auto", default="auto"
@@ -87,7 +89,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
     groups_ : dict of str to list of int
         Positions of the columns that are "numbers", "dates", "categories" and "text".
     transformer_ : ColumnTransformer
-        The fitted parts, a pipeline for each group and each text.
+        The fitted parts, a pipeline for each group.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -253,7 +255,8 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         outside : ndarray of bool of shape (n_queries, n_columns)
-            The sum over the rows counts them by column. False for missing values, categories and texts.
+            The sum over the rows counts them by column. False for missing values, categories and texts, and for groups
+            of weight 0.
 
         Raises
         ------
@@ -263,7 +266,8 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         columns = columns_of(self._table(X, reset=False))
         outside = np.zeros((len(columns[0]), len(columns)), dtype=bool)
-        for group in {"numbers", "dates"} & set(self.groups_):
+        used = {group for group in ("numbers", "dates") if (self.weights or {}).get(group, 1) > 0}
+        for group in used & set(self.groups_):
             steps, places = self.transformer_.named_transformers_[group].named_steps, self.groups_[group]
             if _RANGE in steps:  # not if it was saved before there were ranges
                 outside[:, places] = steps[_RANGE].is_outside(steps["read"].read([columns[at] for at in places]))
@@ -281,8 +285,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         -------
         ndarray of str
             The group and the name of the column, ``numbers__age``; for categories also the value,
-            ``categories__colour_red`` and ``categories__colour_red (again)``; for texts the word,
-            ``text_title__wheat``.
+            ``categories__colour_red`` and ``categories__colour_red (again)``; for texts the word, ``text__wheat``.
         """
         check_is_fitted(self)
         if input_features is None:
@@ -374,15 +377,10 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         return repr(names[place]) if names else str(place)
 
     def _parts(self) -> ColumnTransformer:
-        """Return a pipeline for each group; of text, for each column."""
-        parts: list[tuple[str, Pipeline, list[int]]] = []
-        for group, places in self.groups_.items():
-            if group == "text":
-                parts += [(self._text_name(place), self._pipeline(group, [place]), [place]) for place in places]
-            else:
-                parts.append((group, self._pipeline(group, places), places))
+        """Return a pipeline for each group."""
+        parts = [(group, self._pipeline(group, places), places) for group, places in self.groups_.items()]
         weights = {} if self.weights is None else self.weights
-        factors = {name: float(np.sqrt(weights.get(name if name in _KINDS else "text", 1))) for name, _, _ in parts}
+        factors = {name: float(np.sqrt(weights.get(name, 1))) for name, _, _ in parts}
         factors = {name: factor for name, factor in factors.items() if factor != 1}
         below = _SPARSE_BELOW[self.sparse_output]
         return ColumnTransformer(parts, sparse_threshold=below, transformer_weights=factors or None)
@@ -392,17 +390,12 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         if group == "categories":
             return Pipeline([read, ("overlap", OverlapEncoder(self.missing_categories))])
         if group == "text":
-            encoder = TfidfVectorizer() if self.text_encoder is None else self.text_encoder
+            encoder = TfidfVectorizer(sublinear_tf=True) if self.text_encoder is None else self.text_encoder
             return Pipeline([read, ("encode", TextEncoder(encoder))])
         impute = "passthrough" if self.missing_numbers == "distance" else SimpleImputer(strategy=self.missing_numbers)
         scalers = {"minmax": RangeScaler(), "standard": StandardScaler(), "robust": RobustScaler()}
         bound = (_RANGE, TrainingRange(self.out_of_range))
         return Pipeline([read, bound, ("impute", impute), ("scale", scalers.get(self.scale, "passthrough"))])
-
-    def _text_name(self, place: int) -> str:
-        names = self._names()
-        name = names[place] if names else f"x{place}"
-        return f"text_{place}" if "__" in name else f"text_{name}"  # which separates names in scikit-learn
 
     def _as_wanted(self, encoded: Matrix) -> Matrix:
         return sparse.csr_array(encoded) if sparse.issparse(encoded) or self.sparse_output is True else encoded

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
+from sklearn.svm import LinearSVC
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -148,6 +149,12 @@ class BinaryRelevance(AroundCalibrated):
 
     def _decide(self, X: Matrix) -> Matrix:
         return self._probabilities.decide(X)
+
+
+@registered("method", "svm")
+def support_vectors(*, C: float = 1.0, random_state: Any = None) -> BinaryRelevance:
+    """Return linear support vector machines whose scores are decision values, without the folds of Platt's sigmoid."""
+    return BinaryRelevance(LinearSVC(C=C, random_state=random_state), probability=False)
 
 
 @registered("method", "smbr")

@@ -107,9 +107,9 @@ class _Linear(NamedTuple):
         return ", ".join(words[: max(fitting, default=1)]) or "no feature"
 
     def _name(self, place: int) -> str:
-        """Return the name of a feature; of a word after its column, as in body:grain."""
+        """Return the name of a feature; of one that is no word after its group, as in numbers:age."""
         name = f"x{place}" if self.names is None else str(self.names[place])
-        return name.removeprefix("text_").replace("__", ":", 1)
+        return name.removeprefix("text__").removeprefix("text_").replace("__", ":", 1)
 
 
 def leaf_shares_of(part: Any, X: MatrixLike) -> LeafShares | None:

@@ -138,7 +138,7 @@ class MixtureClassifierCV(NeighborsClassifierCV):
         model = in_space(tried)
         if hasattr(model, "loo_predict_proba"):
             return False
-        if suits(tried, held_out.X):
+        if suits(tried, held_out.X, trials):
             try:
                 scores, fitted = unseen_scores(model, held_out, budget.left)
             except TimeoutError:

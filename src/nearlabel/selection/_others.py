@@ -8,19 +8,21 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.svm import LinearSVC
 
 from nearlabel.models.out_of_sample import Fold, LeaveOneOut, Needs, of_groups, splitter_of
-from nearlabel.rivals import BinaryRelevance, RandomForestPCT
+from nearlabel.rivals import RandomForestPCT
+from nearlabel.rivals._binary_relevance import support_vectors
 from nearlabel.selection._spaces import Space
-from nearlabel.selection._trials import MOST_DENSE_CELLS, N_PARTS, NOISE, MethodInSpace
+from nearlabel.selection._trials import MOST_DENSE_CELLS, N_PARTS, NOISE, MethodInSpace, Trials
 from nearlabel.utils.containers import are_words
 from nearlabel.utils.types import FloatArray
 from nearlabel.utils.validation import as_score_matrix
 
 NEIGHBORS, LINEAR, TREES = FAMILIES = ("neighbors", "linear", "trees")
+_LINEAR = {f"svm:C={C:g}": support_vectors(C=C, random_state=0) for C in (0.25, 0.0625, 1)}
+_, _SMALLEST, _LARGEST = _LINEAR
 _METHODS = {
-    LINEAR: {"svm": BinaryRelevance(LinearSVC(C=0.5, random_state=0), probability=False)},
+    LINEAR: _LINEAR,
     TREES: {
         "forest": RandomForestPCT(200, random_state=0),
         "extra trees": RandomForestPCT(200, random_splits=True, random_state=0),
@@ -45,11 +47,16 @@ def others_in(spaces: Sequence[Space], families: Sequence[str], n_cells: int) ->
     ]
 
 
-def suits(tried: MethodInSpace, X: Any) -> bool:
-    """Return whether a method suits prepared samples, by their values: linear models words, trees others."""
+def suits(tried: MethodInSpace, X: Any, trials: Trials) -> bool:
+    """Return whether a method suits prepared samples, by their values: linear models words, trees others.
+
+    The largest C is not tried where the smallest was better than the one between.
+    """
     if tried.name not in OTHERS:
         return True
-    return bool((tried.name in _METHODS[LINEAR]) == are_words(X))
+    so_far = trials.best_of_families.get(tried.family)
+    is_beaten = tried.name == _LARGEST and so_far is not None and so_far[0].tried.name == _SMALLEST
+    return bool((tried.name in _METHODS[LINEAR]) == are_words(X)) and not is_beaten
 
 
 def unseen_scores(model: Any, held_out: LeaveOneOut | Fold, seconds: float) -> tuple[FloatArray, Any]:

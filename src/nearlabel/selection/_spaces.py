@@ -19,11 +19,15 @@ _MOST_TERMS_OF_MANHATTAN = 4e9  # n² d: it is no matrix product, and 10 times a
 
 
 class Space(NamedTuple):
-    """One way: the name of the scaling, an unfitted transformer or None, and the metric."""
+    """One way: the name of the scaling, an unfitted transformer or None, and the metric.
+
+    `takes_all`: whether "auto" tries here the methods whose cost grows faster than that of a search, too.
+    """
 
     scale: str
     preparation: Any
     metric: str
+    takes_all: bool = False
 
 
 def spaces_of(X: MatrixLike, scales: Any = "auto", metrics: Any = "auto") -> list[Space]:
@@ -37,7 +41,7 @@ def spaces_of(X: MatrixLike, scales: Any = "auto", metrics: Any = "auto") -> lis
         Names of scalings, as `FeatureScaler` knows them, or transformers of the features, by name.
     metrics : "auto" or sequence of str
         Metrics of `ExactNeighbors`. "auto": for a scale that "auto" tries too, those that go with it there; for another
-        scale all of them.
+        scale all of them, and for "tfidf" the cosine.
 
     Returns
     -------
@@ -49,14 +53,16 @@ def spaces_of(X: MatrixLike, scales: Any = "auto", metrics: Any = "auto") -> lis
     given = scales if isinstance(scales, Mapping) else {scale: _preparation(X, scale) for scale in names}
     if not (isinstance(scales, str) and isinstance(metrics, str)):
         pairs = [(scale, metric) for scale in names for metric in _tried(metrics, scale, pairs)]
-    return [Space(scale, given[scale], metric) for scale, metric in pairs]
+    for_all = ("tfidf", "cosine") if is_mixed(X) and "tfidf" in names else ("minmax", "euclidean")
+    return [Space(scale, given[scale], metric, (scale, metric) == for_all) for scale, metric in pairs]
 
 
 def _tried(metrics: Any, scale: str, pairs: list[tuple[str, str]]) -> list[str]:
     """Return the metrics to try with a scale, where "auto" for both would try these pairs."""
     if not isinstance(metrics, str):
         return list(metrics)
-    return [metric for of, metric in pairs if of == scale] or list(dict.fromkeys(metric for _, metric in pairs))
+    usual = ["cosine"] if scale == "tfidf" else list(dict.fromkeys(metric for _, metric in pairs))
+    return [metric for of, metric in pairs if of == scale] or usual
 
 
 def _automatic(X: MatrixLike) -> list[tuple[str, str]]:

@@ -54,8 +54,8 @@ class MethodInSpace(NamedTuple):
 
     @property
     def family(self) -> str:
-        """The name of the family: all methods by votes are one, each other method is its own."""
-        return _VOTES if _takes_search(self.method.get_params(deep=False)) else self.name
+        """The name of the family: all methods by votes are one; others are by their names without options."""
+        return _VOTES if _takes_search(self.method.get_params(deep=False)) else self.name.partition(":")[0]
 
     @property
     def usual_numbers(self) -> tuple[int, ...]:
@@ -238,7 +238,6 @@ def joined_tables(tables: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArra
 
 Schedule: TypeAlias = list[tuple[MethodInSpace, Sequence[int]]]  # methods with the numbers of neighbours to try
 
-_ONE_SPACE = ("minmax", "euclidean")  # where "auto" tries methods whose cost grows faster than that of a search
 VOTES = {"brknn": BRkNN(), "mlknn": MLkNN(), "brknn:weights=distance": BRkNN(weights="distance")}
 POWERS, SHARPNESSES = (1.0, 2.0, 4.0, 8.0), (1.0, 2.0, 4.0, 8.0)
 NOISE = 0.0005  # what a method that is harder to read and to update must gain
@@ -310,7 +309,7 @@ def methods_in(spaces: Sequence[Space], methods: Any, n_cells: int) -> list[Meth
     for place, space in enumerate(spaces):
         tried = _usual_methods(space, has_cosine=any(other.metric == "cosine" for other in spaces))
         every += [MethodInSpace(name, of, space, (order, place)) for order, (name, of) in enumerate(tried.items())]
-        if space[::2] == _ONE_SPACE and n_cells <= MOST_DENSE_CELLS:
+        if space.takes_all and n_cells <= MOST_DENSE_CELLS:
             every.append(MethodInSpace("mlmlm", MLMLM(scale="none"), space, (len(tried), place), NOISE))
     return every
 

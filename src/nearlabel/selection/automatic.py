@@ -209,7 +209,7 @@ class NeighborsChoice:
         """Select among the methods that support unknown labels, by a `Tuning` with the same options."""
         methods = {method: MethodSpec.of(method) for method in _METHODS_OF_KNOWN if self._tries(method)}
         check_takes_unknown(data.name, data.Y, methods)
-        spaces = spaces_of(data.X, self.scales or "auto", self.distances or "auto")
+        spaces = spaces_of(data.X, self.scales or usual_scales(data), self.distances or "auto")
         tuning = Tuning(
             methods={
                 f"{method}@{self._threshold_name}": MethodSpec(method, thresholds=self._strategy) for method in methods
@@ -252,16 +252,12 @@ class NeighborsChoice:
     def _preparations(self, data: Dataset) -> Any:
         """Return the preparations of the features, by name of scaling, as in `Candidate`."""
         columns = Columns.of(data)
-        has_categories = "category" in columns.kinds
-        if not columns.hold_cells and not has_categories and self.impute is None and self.out_of_range == CLIP:
+        is_plain = not columns.hold_cells and "category" not in columns.kinds
+        if is_plain and self.impute is None and self.out_of_range == CLIP:
             return self.scales or "auto"
-        scales = self.scales
-        if scales is None:
-            usual = dict.fromkeys(space.scale for space in spaces_of(data.X))
-            scales = tuple(scale for scale in usual if scale != "tfidf" or not has_categories)
         return {
             scale: make_preparation(data, impute=self.impute, scale=scale, out_of_range=self.out_of_range)
-            for scale in scales
+            for scale in self.scales or usual_scales(data)
         }
 
     @property
@@ -288,6 +284,15 @@ class NeighborsChoice:
             impute=self.impute,
             out_of_range=self.out_of_range,
         )
+
+
+def usual_scales(data: Dataset) -> tuple[str, ...]:
+    """Return the scalings to try; of a table with texts, that of all columns and "tfidf", the texts alone."""
+    kinds = set(data.feature_kinds)
+    if "text" in kinds:
+        return ("tfidf",) if kinds == {"text"} else ("minmax", "tfidf")
+    scales = dict.fromkeys(space.scale for space in spaces_of(data.X))
+    return tuple(scale for scale in scales if scale != "tfidf" or "category" not in kinds)
 
 
 def has_words(data: Dataset) -> bool:

@@ -169,7 +169,7 @@ def preparation(columns: Columns, impute: str | None, scale: str, out_of_range: 
     impute : {None, "mean", "median", "most_frequent"}
         Replacement of missing numbers and dates; None: they stay missing, so that the method raises an error.
     scale : {"none", "minmax", "standard", "tfidf"}
-        Scaling of numbers and dates.
+        Scaling of numbers and dates. "tfidf": where columns are texts, these alone are compared.
     out_of_range : {"clip", "keep"} or float
         What happens to numbers and dates outside the range of the training samples.
 
@@ -182,7 +182,7 @@ def preparation(columns: Columns, impute: str | None, scale: str, out_of_range: 
     Raises
     ------
     ValueError
-        If `scale` is "tfidf", which weights words, and a column is a category, text or date.
+        If `scale` is "tfidf", which weights words, and a column is a category or date, and none is a text.
     """
     check_scale(scale, columns.kinds)
     if columns.hold_cells:
@@ -205,7 +205,8 @@ def make_preparation(
     impute : {None, "mean", "median", "most_frequent"}, default=None
         Replacement of missing numbers and dates.
     scale : {"none", "minmax", "standard", "tfidf"}, default="none"
-        Scaling of numbers and dates; categories are not scaled.
+        Scaling of numbers and dates; categories are not scaled. "tfidf": where columns are texts, these alone are
+        compared.
     out_of_range : {"clip", "keep"} or float, default="clip"
         What happens to numbers and dates outside the range of the training samples, as in `Candidate`.
 
@@ -218,7 +219,7 @@ def make_preparation(
     Raises
     ------
     ValueError
-        If `scale` is "tfidf", which weights words, and a column is a category, text or date.
+        If `scale` is "tfidf", which weights words, and a column is a category or date, and none is a text.
 
     Examples
     --------
@@ -253,6 +254,7 @@ def prepared_by(steps: list[Any], training: Matrix, *others: Matrix) -> list[Mat
 
 
 def _encoder(columns: Columns, impute: str | None, scale: str, out_of_range: OutOfRange) -> MixedFeaturesEncoder:
+    """Return the encoder of cells; by "tfidf" the texts alone are compared, and the other columns weigh nothing."""
     categories, texts, dates = (
         [place for place, of_column in enumerate(columns.kinds) if of_column == kind]
         for kind in ("category", "text", "date")
@@ -261,9 +263,10 @@ def _encoder(columns: Columns, impute: str | None, scale: str, out_of_range: Out
         categorical=categories,
         text=texts,
         dates=dates,
-        scale=scale,
+        scale="none" if scale == "tfidf" else scale,
         out_of_range=out_of_range,
-        missing_numbers=impute or "distance",
+        missing_numbers=impute or ("median" if scale == "tfidf" else "distance"),
+        weights={"numbers": 0, "dates": 0, "categories": 0} if scale == "tfidf" else None,
         feature_names=columns.names,
     )
 

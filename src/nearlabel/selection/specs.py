@@ -65,6 +65,7 @@ LEADERBOARD_METHODS = (
     "brknn:weights=distance@micro-f",
     "mlknn@micro-f",
     "br:estimator=logistic@micro-f",
+    "svm:C=0.25@micro-f",
     "mlmlm@micro-f",
     "iblr@micro-f",
     "nldd:estimator=logistic",  # its scores are those of the regressions; only its decision rule is new

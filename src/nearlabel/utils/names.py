@@ -45,7 +45,7 @@ OFFERED = {
 METHODS = (
     "brknn", "brknn-a", "brknn-b", "lpknn", "mlknn", "dmlknn", "cmlknn", "iblr", "nldd", "mlmlm", "br", "smbr", "cc",
     "lp", "ebr", "ecc", "rakelo", "rakeld", "homer", "pct", "rfpct", "interpolation", "cbm", "ranksvm", "adaboostmh",
-    "adtboostmh", "bpmll",
+    "adtboostmh", "bpmll", "svm",
 )
 NEIGHBOR_METHODS = ("brknn", "brknn-a", "brknn-b", "lpknn", "mlknn", "dmlknn", "cmlknn", "iblr")
 SELECTIONS = ("igs", "ig")
@@ -68,8 +68,8 @@ METRICS_ON_REQUEST = (
 # Further values of arguments, each declared in its room.
 LEADERBOARD_METHODS = (
     "brknn@micro-f", "brknn:weights=distance@micro-f", "mlknn@micro-f", "br:estimator=logistic@micro-f",
-    "mlmlm@micro-f", "iblr@micro-f", "nldd:estimator=logistic", "rfpct@micro-f", "ecc:estimator=logistic@micro-f",
-    "interpolation:estimator=logistic",
+    "svm:C=0.25@micro-f", "mlmlm@micro-f", "iblr@micro-f", "nldd:estimator=logistic", "rfpct@micro-f",
+    "ecc:estimator=logistic@micro-f", "interpolation:estimator=logistic",
 )
 ESTIMATORS = ("svm", "svm-hinge", "svm-rbf", "knn", "logistic", "tree")
 IMPUTATIONS = ("mean", "median", "most_frequent")

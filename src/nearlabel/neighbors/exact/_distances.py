@@ -37,6 +37,7 @@ _LARGEST_NORM = float(np.finfo(np.float64).max) / 16  # sums of a few norms stay
 # on are 2^-1006 or more: far above 2^-1074, where float64 ends.
 SMALLEST_SQUARED = 2.0**-450
 _PAIRS_AT_A_TIME = 2048  # whose rows fit into the cache
+_SPARSE_PAIRS_AT_A_TIME = 2**16  # each time, scipy takes as long for a few rows as for thousands
 _CACHED_BYTES = 2**18
 
 
@@ -263,7 +264,7 @@ class Cosine(Distance):
     def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
         """Return minus the cosines; each row in the pairs is scaled once a block."""
         ranks: FloatArray = np.empty(len(pairs[0]))
-        for block in row_blocks(len(ranks), 1, _PAIRS_AT_A_TIME):
+        for block in row_blocks(len(ranks), 1, _SPARSE_PAIRS_AT_A_TIME if sparse.issparse(rows) else _PAIRS_AT_A_TIME):
             (asked, query), (used, row) = (_distinct(which[block]) for which in pairs)
             left, right = (_scaled_by_powers_of_two(as_float64(some)) for some in (queries[asked], rows[used]))
             dot = sum_over_features(left, right, (query, row), np.multiply, np.positive)
