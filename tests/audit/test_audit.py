@@ -16,21 +16,21 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from nearlabel.audit import audit
-from nearlabel.lazy import IBLR, BRkNN, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
-from nearlabel.neighbors import ExactNeighbors
+from nearlabel.lazy import IBLR, MLMLM, BRkNN, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
+from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 from nearlabel.preprocessing import MLSMOTE, ResampledClassifier
-from nearlabel.rivals import RandomForestPCT
+from nearlabel.rivals import RandomForestPCT, SoftVote
 from nearlabel.thresholds import CalibratedLabels, FixedThresholdsClassifier, MCut, TunedThresholdsClassifierCV
 
 METHODS = [BRkNN(3), BRkNN(3, weights="distance"), BRkNNb(3), LPkNN(3), MLkNN(3), DMLkNN(3), CMLkNN(3)]
 K = 3
 
 
-def problem(seed=0, *, holes=False):
+def problem(seed=0, *, holes=False, n_samples=40):
     """Rows with many ties and copies, and label sets."""
     rng = np.random.default_rng(seed)
-    X = rng.integers(0, 5, (40, 3)).astype(float)
-    y = ((X[:, :1] + rng.integers(0, 3, (40, 5))) > 3).astype(float)
+    X = rng.integers(0, 5, (n_samples, 3)).astype(float)
+    y = ((X[:, :1] + rng.integers(0, 3, (n_samples, 5))) > 3).astype(float)
     if holes:
         y[rng.random(y.shape) < 0.15] = np.nan
     return X, y if holes else y.astype(int)
@@ -339,6 +339,47 @@ def test_scores_from_elsewhere_take_the_place_of_leave_one_out():
         row: tuple(np.flatnonzero(scores >= 0.5).tolist()) for row, scores in enumerate(p)
     }
     assert found.cells[:5] != audit(BRkNN(3).fit(X, y)).cells[:5]
+
+
+@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: make_pipeline(MinMaxScaler(), TunedThresholdsClassifierCV(m))])
+def test_probabilities_of_unlike_models_are_averaged(wrap):
+    """By default, from 50 samples on: those of the model, of ML-MLM and of a forest; label sets remain the model's."""
+    X, y = problem(n_samples=60)
+    model = wrap(BRkNN(3)).fit(X, y)
+    last = model[-1] if isinstance(model, Pipeline) else model
+    rows = MinMaxScaler().fit_transform(X) if isinstance(model, Pipeline) else X
+    own = getattr(last, "estimator_", last).loo_predict_proba()
+    others = [MLMLM(scale="none").fit(rows, y).loo_predict_proba()]
+    others.append(RandomForestPCT(100, random_state=0)._fit_out_of_bag(rows, y))
+    found, given = audit(model, n_rows=100), audit(model, scores=np.mean([own, *others], axis=0), n_rows=100)
+    assert found.evidence == ("model", "mlmlm", "rfpct")
+    assert given.evidence == ("given",)
+    assert [(cell.row, cell.label, cell.probability) for cell in found.cells] == [
+        (cell.row, cell.label, pytest.approx(cell.probability, abs=1e-12)) for cell in given.cells
+    ]
+    alone = audit(model, scores="model", n_rows=100)
+    assert alone.evidence == ("model",)
+    assert {row.row: row.predicted for row in found.rows} == {row.row: row.predicted for row in alone.rows}
+    assert found.cells[:5] != alone.cells[:5]
+
+
+def test_the_model_alone_where_others_cannot_add():
+    """Few samples, unknown cells, or a search that does not return its samples."""
+    X, y = problem(n_samples=60)
+    known = BRkNN(3, search=PrecomputedNeighbors.from_search(ExactNeighbors(), X, n_neighbors=10))
+    for model in (BRkNN(3).fit(X[:49], y[:49]), BRkNN(3).fit(*problem(n_samples=60, holes=True)), known.fit(X, y)):
+        assert audit(model).evidence == ("model",)
+
+
+def test_a_mixture_is_audited_by_its_votes():
+    """The neighbours are those of its first part by votes; without such a part it cannot be audited."""
+    X, y = problem(n_samples=60)
+    parts = [("forest", RandomForestPCT(5, random_state=0)), ("votes", make_pipeline(MinMaxScaler(), BRkNN(3)))]
+    found = audit(SoftVote(parts, random_state=0).fit(X, y))
+    assert found.cells == audit(make_pipeline(MinMaxScaler(), BRkNN(3)).fit(X, y)).cells
+    forests = [("one", RandomForestPCT(5, random_state=0)), ("two", RandomForestPCT(5, random_state=1))]
+    with pytest.raises(TypeError, match="got SoftVote around RandomForestPCT"):
+        audit(SoftVote(forests, random_state=0).fit(X, y))
 
 
 def test_the_effects_of_cells_by_other_scores_are_those_of_the_model():

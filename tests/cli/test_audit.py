@@ -8,7 +8,7 @@ import pytest
 
 from nearlabel.audit import audit
 from nearlabel.datasets import Dataset, load_dataset, read_npz, write_npz
-from nearlabel.lazy import MLMLM, MLkNN
+from nearlabel.lazy import MLkNN
 from nearlabel.persistence import save_model
 from nearlabel.preprocessing import FeatureScaler
 
@@ -55,15 +55,16 @@ def test_the_planted_cells_come_first(nearlabel, songs):
     """As text with names, as JSON as the library has it, and as CSV."""
     answer = nearlabel("audit", songs, *NAMED)
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith("songs, by mlknn, k 20, and mlmlm\n\n60 rows, 2 labels: confident learning flags 3")
+    assert answer.out.startswith(
+        "songs, by mlknn, k 20, with mlmlm and rfpct\n\n60 rows, 2 labels: confident learning flags 3"
+    )
     assert '"Song" 3, live (sid s97), m_calm: yes, but 20 of 20 neighbours (' in answer.out
     told = json.loads(nearlabel("audit", songs, *NAMED, "--n", 3, "--format", "json").out)
     assert {(one["row"], one["label_name"]) for one in told["cells"]} == {(3, "m_calm"), (7, "m_loud"), (40, "m_calm")}
     data = load_dataset(songs, labels_prefix="m_", ignore=["sid", "title"])
     X = FeatureScaler("minmax").fit_transform(data.X)
-    models = MLkNN(20).fit(X, data.Y), MLMLM(scale="none").fit(X, data.Y)
-    scores = sum(model.loo_predict_proba() for model in models) / 2
-    found = audit(models[0], scores=scores, n_cells=3, label_names=data.label_names)
+    found = audit(MLkNN(20).fit(X, data.Y), n_cells=3, label_names=data.label_names)
+    assert tuple(told["evidence"]) == found.evidence == ("model", "mlmlm", "rfpct")
     expected = json.loads(json.dumps(found.to_dict()))
     for of_kind in ("cells", "rows", "conflicts", "hubs"):
         names = {"name", "names"}
@@ -93,7 +94,9 @@ def test_a_model(nearlabel, songs, tmp_path):
     assert nearlabel("fit", songs, *NAMED, *fit).code == 0
     answer = nearlabel("audit", model, "--out", tmp_path / "a.html", "--csv", tmp_path / "s.csv")
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith("songs, by Pipeline(FeatureScaler, MLkNN)\n\n60 rows, 2 labels: ")
+    assert answer.out.startswith(
+        "songs, by Pipeline(FeatureScaler, MLkNN), with mlmlm and rfpct\n\n60 rows, 2 labels: "
+    )
     assert answer.out.endswith(f"\n\nPage: {tmp_path / 'a.html'}\nCells: {tmp_path / 's.csv'}\n")
     assert {line["sid"] for line in table_of(tmp_path / "s.csv")[:3]} == {"s97", "s93", "s60"}
     page = (tmp_path / "a.html").read_text()

@@ -290,7 +290,7 @@ def test_given_split(nearlabel, data_folder):
         (("--cv", "given"), "must be a name of the catalogue to have a given split. Hint: --cv 10."),
         (
             ("--methods", "knn"),
-            "'ranksvm', 'rfpct', 'smbr'], got 'knn'.",
+            "'ranksvm', 'rfpct', 'smbr', 'svm'], got 'knn'.",
         ),
         (("--methods", "MLkNN"), "got 'MLkNN'. Did you mean 'mlknn'?"),
         (("--methods", "mlknn,mlknn"), "methods must name at least one, each once, got ('mlknn', 'mlknn')."),

@@ -150,10 +150,29 @@ def test_bad_options(nearlabel, table, fitted, tmp_path, monkeypatch, options, m
     assert answer.err.count("\n") == 1
 
 
+def test_a_linear_model(nearlabel, table, tmp_path):
+    """Its features add up to the score that the threshold is compared with."""
+    out = tmp_path / "svm.skops"
+    fit = nearlabel("fit", table[1], *CSV, "--method", "svm@micro-f", "--validate", "none", "--out", out)
+    assert fit.code == 0, fit.err
+    answer = nearlabel("explain", out, table[1], "--row", 0, "--figure", tmp_path / "svm.png")
+    assert answer.code == 0, answer.err
+    assert "score = intercept + sum of coefficient * feature; chosen: score >= threshold" in answer.out
+    assert "intercept" in answer.out
+    assert max(map(len, answer.out.splitlines())) <= 80
+    told = json.loads(nearlabel("explain", out, table[1], "--row", 0, "--format", "json").out)
+    of_label = {one["name"]: one.get("raw_score", one["score"]) for one in told["labels"]}
+    for name in {one["name"] for one in told["terms"]}:
+        amounts = [one["amount"] for one in told["terms"] if one["name"] == name]
+        assert sum(amounts) == pytest.approx(of_label[name], abs=1e-9)
+
+
 def test_methods_that_cannot_explain(nearlabel, table, fitted, tmp_path):
     """Named, with those that can."""
     out = tmp_path / "br.skops"
-    assert nearlabel("fit", table[1], *CSV, "--method", "br", "--validate", "none", "--out", out).code == 0
+    assert (
+        nearlabel("fit", table[1], *CSV, "--method", "br:estimator=tree", "--validate", "none", "--out", out).code == 0
+    )
     answer = nearlabel("explain", out, table[1], "--row", 0)
     assert answer.err == (
         "nearlabel: MODEL must be a method by neighbours to be explained, got BinaryRelevance."

@@ -6,13 +6,14 @@ import pytest
 from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from conftest import long_after
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.models import explain
 from nearlabel.plots import ExplanationDisplay
-from nearlabel.rivals import BinaryRelevance
+from nearlabel.rivals import BinaryRelevance, SoftVote
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 
 STARTS = {"png": b"\x89PNG\r\n", "svg": b"<?xml", "pdf": b"%PDF-"}
@@ -164,3 +165,29 @@ def test_of_an_estimator(container):
     assert ExplanationDisplay.from_estimator(piped, X, row=7).explanation == shown
     with pytest.raises(TypeError, match="estimator must have `explain`, as lazy classifiers do, got BinaryRelevance"):
         ExplanationDisplay.from_estimator(BinaryRelevance(DecisionTreeClassifier()), X)
+
+
+def test_amounts_of_a_mixture_and_of_a_linear_model(tmp_path):
+    """The left side has the amounts of the first labels; bars of labels are made of the parts of a mixture."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 4))
+    Y = (X[:, :3] + random.normal(size=(60, 3)) / 2 > 0.3).astype(int)
+    linear = BinaryRelevance(LinearSVC(), probability=False)
+    parts = [("votes", BRkNN(5)), ("linear", TunedThresholdsClassifierCV(linear, cv=3, map_scores=True))]
+    for model, evidence, n_bars in ((SoftVote(parts, random_state=0), "row ", 2), (linear, "intercept", 1)):
+        (explanation,) = explain(model.fit(X, Y), X[:1])
+        for label in explanation.terms["name"]:
+            of_label = [
+                amount for name, amount in zip(*map(explanation.terms.get, ("name", "amount")), strict=True)
+                if name == label
+            ]  # fmt: skip
+            assert sum(of_label) == pytest.approx(explanation.labels["score"][label], abs=1e-12)
+        display = ExplanationDisplay(explanation).plot()
+        left, right = display.ax_
+        shown = [tick.get_text() for tick in left.get_yticklabels()]
+        assert any(text.startswith(evidence) for text in shown)
+        assert len(shown) <= 20
+        assert len(right.patches) == 3 * n_bars
+        texts = {annotation.get_text() for annotation in left.texts}
+        assert {str(name) for name in explanation.terms["name"][:1]} <= texts
+        display.write(tmp_path / "explanation.png")

@@ -15,7 +15,7 @@ from nearlabel.persistence import ModelCard
 from nearlabel.report import model_facts
 from nearlabel.report._error_facts import Pictures, explorer_facts
 from nearlabel.report._facts import labelset_facts
-from nearlabel.rivals import BinaryRelevance, RankSVM
+from nearlabel.rivals import BinaryRelevance, RandomForestPCT, RankSVM, SoftVote
 from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV, micro_pr_frontier
 
 NAMES = ("a", "b", "c", "never", "always")
@@ -349,6 +349,23 @@ def test_predicted_labels_that_are_unknown_are_neither_right_nor_wrong(store):
         assert always not in row["true"]
     known = explorer_facts(model, data, predicted, scores, None, 5, kept={}, own={})
     assert all("unknown" not in row for row in known["rows"])
+
+
+def test_the_explorer_has_the_amounts_of_a_mixture():
+    """They sum to the scores; a sample that no neighbour speaks for has none by samples."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(40, 3))
+    Y = (X[:, :2] > 0.4).astype(int)
+    parts = [("votes", BRkNN(3)), ("forest", RandomForestPCT(5, random_state=0))]
+    model, data = SoftVote(parts, random_state=0).fit(X, Y), Dataset(X, Y, ("x", "y", "z"), ("a", "b"), "mixed")
+    scores = model.predict_proba(X)
+    facts = explorer_facts(model, data, model.predict(X), scores, None, 40, kept={}, own={})
+    assert facts["explained"]
+    for row in facts["rows"]:
+        for label in {one["label"] for one in row["amounts"]}:
+            sums = sum(one["amount"] for one in row["amounts"] if one["label"] == label)
+            (score,) = (one["score"] for one in row["labels"] if one["label"] == label)
+            assert sums == pytest.approx(score)
 
 
 def test_figures_of_label_sets_with_unknown_cells():

@@ -7,6 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from nearlabel.lazy import MLMLM, BRkNN
+from nearlabel.models import explain
 from nearlabel.preprocessing import FeatureScaler
 from nearlabel.rivals import BinaryRelevance, RandomForestPCT, SoftVote
 from nearlabel.thresholds import TunedThresholdsClassifierCV
@@ -112,3 +113,38 @@ def test_a_sparse_forest_and_a_weight_of_zero():
     model = SoftVote(parts, "per_label", cv=3).fit(X, Y)
     (explained,) = model.explain(queries[:1])
     assert explained.labels["score"] == pytest.approx(model.predict_proba(queries[:1])[0], abs=1e-12)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_a_linear_model_alone(container):
+    """The amounts of a label sum to its decision value: the largest products, the others, and the intercept."""
+    X, Y, queries = problem()
+    Y[:, 2] = 1  # one class
+    model = BinaryRelevance(LinearSVC(random_state=0), probability=False)
+    assert not hasattr(model, "explain")
+    values = model.fit(container(X), Y).decision_function(container(queries))
+    for query, explanation in enumerate(explain(model, container(queries))):
+        assert explanation.labels["score"].tolist() == values[query].tolist()
+        assert explanation.predicted == np.flatnonzero(model.predict(container(queries))[query]).tolist()
+        assert len(explanation.neighbors["row"]) == 0
+        terms = list(zip(*map(explanation.terms.get, ("name", "evidence", "amount")), strict=True))
+        for label in {name for name, _, _ in terms}:
+            of_label = {evidence: amount for name, evidence, amount in terms if name == label}
+            assert sum(of_label.values()) == pytest.approx(values[query, label], abs=1e-12)
+            for feature, coefficient in enumerate(np.ravel(getattr(model.estimators_[label], "coef_", []))):
+                assert of_label[f"x{feature}"] == pytest.approx(coefficient * queries[query, feature])
+    tuned = TunedThresholdsClassifierCV(model, map_scores=True, random_state=0).fit(X, Y)
+    (mapped,) = explain(tuned, queries[:1])
+    assert mapped.labels["score"] == pytest.approx(tuned.predict_proba(queries[:1])[0])
+    assert mapped.predicted == np.flatnonzero(tuned.predict(queries[:1])[0]).tolist()
+    assert not hasattr(BinaryRelevance(LinearSVC()).fit(X, Y), "explain")  # its scores are not linear
+
+
+def test_no_sample_has_the_best_label():
+    """Then there is no row of a sample, in the text and as plain data."""
+    X = np.array([[0.0], [1.0], [10.0], [11.0]] * 5)
+    Y = (X > 5).astype(int)
+    parts = [("votes", BRkNN(2)), ("forest", RandomForestPCT(5, bootstrap=False, random_state=0))]
+    explanation = SoftVote(parts, random_state=0).fit(X, Y).explain([[0.5]])[0]
+    assert explanation.to_dict()["neighbors"] == []
+    assert "votes: no sample has the label" in str(explanation)

@@ -24,7 +24,7 @@ _NEAR_SHARE = 0.001  # share of the rows that have a neighbour as near as the us
 def audit(
     model: Any,
     *,
-    scores: MatrixLike | None = None,
+    scores: MatrixLike | str = "auto",
     order: str = "odds",
     n_cells: int = 100,
     n_rows: int = 20,
@@ -34,19 +34,22 @@ def audit(
 ) -> Audit:
     """Find probably wrong labels of a model's training samples: those that a sample's neighbours contradict.
 
-    Every cell (sample, label) has a leave-one-out probability, from all samples except its own. A cell whose given
-    value is improbable is suspicious. One search is enough for everything: the probabilities, the neighbours that are
-    shown with each cell, near copies with different label sets, and hubs.
+    Every cell (sample, label) has a probability, from all samples except its own. A cell whose given value is
+    improbable is suspicious. Probabilities are the mean of unlike models: errors that one of them has learnt, the
+    others seldom have. One search is enough for everything else: the neighbours that are shown with each cell, near
+    copies with different label sets, and hubs.
 
     Parameters
     ----------
     model : fitted estimator
         `BRkNN`, `BRkNNa`, `BRkNNb`, `LPkNN`, `MLkNN`, `DMLkNN` or `CMLkNN`; a pipeline or a search of parameters that
         ends in one, or thresholds around one. Steps of a pipeline before it have seen all samples.
-    scores : array-like of shape (n_samples, n_labels), default=None
-        Out-of-sample probabilities of the training samples by another model, such as the result of `cross_val_scores`;
-        they replace the leave-one-out probabilities. The neighbours, and the effects of correcting a cell, remain those
-        of `model`.
+    scores : {"auto", "model"} or array-like of shape (n_samples, n_labels), default="auto"
+        The probabilities. "model": those of the model, by leaving one out. "auto": the mean of these, of ML-MLM by
+        leaving one out, and of a random forest out of bag, both fitted to the features that the model searches; "model"
+        with fewer than 50 or more than 5,000 samples, unknown cells, or neighbours from a search that cannot return its
+        samples. An array: out-of-sample probabilities by any model, such as the result of `cross_val_scores`. The
+        neighbours, and the effects of correcting a cell, are those of `model`.
     order : {"odds", "self_confidence"}, default="odds"
         The score that orders cells, the lowest first. "self_confidence": the probability of the given value. "odds":
         that probability divided by a prior of the value, which is halfway in log-odds between its share in the label
@@ -73,8 +76,8 @@ def audit(
     TypeError
         If this kind of model cannot be audited.
     ValueError
-        If there are too few samples to leave one out, scores are not probabilities of the training samples, or a
-        parameter is out of range.
+        If there are too few samples to leave one out, scores are neither "auto", "model" nor probabilities of the
+        training samples, or a parameter is out of range.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
 
@@ -111,12 +114,15 @@ def audit(
     audited = _cells.AuditedModel.of(model)
     given = audited.given
     names = _checked_names(audited.label_names if label_names is None else label_names, given)
-    checked = None if scores is None else _checked_scores(scores, given)
+    if isinstance(scores, str):
+        check_choice("scores", scores, {"auto", "model"})
+    checked = None if isinstance(scores, str) else _checked_scores(scores, given)
     left_out = audited.lazy.loo_with_neighbors()
     distances, indices = left_out.distances, left_out.indices
     usual = float(np.quantile(distances[:, 0], _NEAR_SHARE, method="lower"))
     radius = usual if radius is None else _checked_radius(radius)
-    answers = audited.remembered(left_out, checked)
+    others = _cells.others_of(audited.lazy, given) if isinstance(scores, str) and scores == "auto" else {}
+    answers = audited.remembered(left_out, checked, list(others.values()))
     prior = halfway_prior(given.with_nan()) if order == "odds" else None
     look = _cells.look_at_cells(answers, given, (distances, indices), n_cells, prior)
     n_lists = occurrences(indices, len(indices))
@@ -137,6 +143,7 @@ def audit(
         radius=radius,
         skewness=skewness(n_lists),
         n_antihubs=int((n_lists == 0).sum()),
+        evidence=("given",) if checked is not None else ("model", *others),
     )
 
 

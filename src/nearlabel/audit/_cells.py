@@ -18,10 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.audit._findings import Conflict, Hub, LabelPair
 from nearlabel.audit._scores import Cells, confidence_of, confident_sums, issues_of, odds_of, row_quality, thresholds_of
-from nearlabel.lazy import LazyClassifier, LeftOut
+from nearlabel.lazy import MLMLM, LazyClassifier, LeftOut
 from nearlabel.models.decision import cut
+from nearlabel.models.unwrapped import unwrapped
 from nearlabel.neighbors.votes import label_votes, vote_weights
+from nearlabel.rivals import RandomForestPCT, SoftVote
 from nearlabel.thresholds import CalibratedLabels
+from nearlabel.utils.messages import without_advice
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, cells_of, row_blocks
@@ -80,10 +83,17 @@ class AuditedModel:
                 p = calibration.calibrated(p, listed)
             yield rows, (labels if p is scores and self.thresholds is None else self._decide(p, listed)), p
 
-    def remembered(self, left_out: LeftOut, scores: FloatArray | None) -> RememberedAnswers:
-        """Return leave-one-out results, or results from given scores, for more than one pass."""
-        make = partial(self.answers, left_out) if scores is None else partial(self.of_scores, scores)
+    def remembered(
+        self, left_out: LeftOut, scores: FloatArray | None, others: Sequence[FloatArray]
+    ) -> RememberedAnswers:
+        """Return leave-one-out results, their scores averaged with others, or results from given scores."""
+        make = partial(self.averaged, left_out, others) if scores is None else partial(self.of_scores, scores)
         return RememberedAnswers(make, len(left_out.indices) * len(self.label_names))
+
+    def averaged(self, left_out: LeftOut, others: Sequence[FloatArray]) -> Iterator[Answer]:
+        """Yield leave-one-out results; scores are the mean of the model's and of others, label sets the model's."""
+        for rows, labels, scores in self.answers(left_out):
+            yield rows, labels, np.mean([scores, *(other[rows] for other in others)], axis=0) if others else scores
 
     def of_scores(self, scores: FloatArray) -> Iterator[Answer]:
         """Yield results from given scores, with the thresholds, or one half."""
@@ -121,12 +131,20 @@ def _inside(part: Any, model: Any) -> Any:
         )
     if isinstance(part, Pipeline):
         return part[-1]
+    if isinstance(part, SoftVote):
+        check_is_fitted(part)
+        return next((one for one in part.estimators_ if _has_votes(one)), part.estimators_[0])
     for name in ("best_estimator_", "estimator_", "estimator"):
         if hasattr(part, name) and (name != "estimator" or isinstance(part, FrozenEstimator)):
             return getattr(part, name)
     if isinstance(part, BaseEstimator):
         check_is_fitted(part)
     raise _no_votes(model, part)
+
+
+def _has_votes(part: Any) -> bool:
+    """Return whether a part of a mixture is a method by votes."""
+    return hasattr(unwrapped(part).classifier, "loo_with_neighbors")
 
 
 def _no_votes(model: Any, part: Any) -> TypeError:
@@ -136,6 +154,28 @@ def _no_votes(model: Any, part: Any) -> TypeError:
         f" thresholds around one, got {got if got == inner else f'{got} around {inner}'}. Hint: to audit with scores of"
         " any other model, pass them: audit(BRkNN().fit(X, y), scores=...)."
     )
+
+
+# Evidence besides the model's own: out-of-sample scores by unlike models of the same features.
+
+_FEWEST_SAMPLES, _MOST_SAMPLES = 50, 5_000  # of more samples, these models cost far more than the search
+_METRICS = {"euclidean", "cosine", "manhattan"}  # of features without missing values
+
+
+def others_of(lazy: LazyClassifier, given: PartialLabels) -> dict[str, FloatArray]:
+    """Return the scores of the training samples by ML-MLM (left out) and by a random forest (out of bag); or none.
+
+    There are none if samples are few, or many, if cells are unknown, or the search has no usual metric or no samples.
+    """
+    search, n_samples = lazy.search_, given.labels.shape[0]
+    has_features = hasattr(search, "take") and getattr(search, "metric", None) in _METRICS
+    if not (_FEWEST_SAMPLES <= n_samples <= _MOST_SAMPLES) or given.unknown is not None or not has_features:
+        return {}
+    X, labels = search.take(np.arange(n_samples)), given.labels
+    with without_advice():
+        by_label_sets = MLMLM(metric=search.metric, scale="none").fit(X, labels).loo_predict_proba()
+        by_trees = RandomForestPCT(100, random_state=0)._fit_out_of_bag(X, labels)
+    return {"mlmlm": as_dense(by_label_sets), "rfpct": by_trees}
 
 
 # The effects of correcting a cell on the leave-one-out predictions of the other rows.

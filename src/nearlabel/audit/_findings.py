@@ -273,6 +273,8 @@ class Audit:
         Skewness of the numbers of lists that samples are in; above 1, a few samples are in very many.
     n_antihubs : int
         How many samples are in no other sample's list: their labels affect no prediction.
+    evidence : tuple of str
+        Whose probabilities were averaged: "model", "mlmlm", "rfpct"; or "given", those that were passed.
     """
 
     cells: tuple[SuspectCell, ...]
@@ -287,6 +289,7 @@ class Audit:
     radius: float
     skewness: float
     n_antihubs: int
+    evidence: tuple[str, ...] = ("model",)
 
     def to_records(self, kind: str = "cells") -> list[dict[str, Any]]:
         """Return one flat dict for each finding of a kind.
@@ -340,6 +343,7 @@ class Audit:
             The records of each kind, and the figures.
         """
         figures = {name: plain_value(value) for name, value in vars(self).items() if name not in KINDS}
+        figures["evidence"] = list(self.evidence)
         return {**figures, **{kind: self.to_records(kind) for kind in KINDS}}
 
     def named(self, names: Sequence[str]) -> Audit:

@@ -24,7 +24,6 @@ LOADS = ("audit", "datasets", "experiments", "models", "persistence", "report")
 
 
 METHOD, N_NEIGHBORS = "mlknn", 20  # the defaults for DATA
-SECOND, MOST_ROWS = "mlmlm", 5_000  # averaged with METHOD up to this many rows: its cost grows faster
 MODEL_ENDING = ".skops"
 _PAGES = (".html", ".htm")
 _OF_DATA = (
@@ -51,7 +50,7 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
         "--method",
         metavar="SPEC",
         help=f"a method by votes of neighbours, with options and thresholds as in nearlabel fit; default: {METHOD},"
-        f" averaged with {SECOND} for at most {MOST_ROWS:,} rows",
+        " averaged with mlmlm and rfpct for at most 5,000 rows",
     )
     group.add_argument("--k", type=int, help=f"number of neighbours; default: {N_NEIGHBORS}")
     group.add_argument(
@@ -176,13 +175,13 @@ def _of_model(arguments: argparse.Namespace) -> _Audited:
     found = _found(arguments, opened.model, opened.label_names, kept)
     changes = opened.card.changes
     by_number = not opened.card.guarantee and (changes is None or not changes.forgotten)
-    return _Audited(found, name, opened.card.method, kept, _id_column(kept, next(iter(kept), None)), by_number)
+    return _Audited(
+        found, name, _by(opened.card.method, found), kept, _id_column(kept, next(iter(kept), None)), by_number
+    )
 
 
 def _of_data(arguments: argparse.Namespace) -> _Audited:
     """Fit a method to DATA, and audit these."""
-    from nearlabel.utils.targets import has_unknown
-
     _check_method(arguments)
     kept = {name: ["" if cell is None else str(cell) for cell in cells] for name, cells in _kept_of(arguments).items()}
     data = _data.open_training_data(_model.without_kept(arguments))
@@ -190,13 +189,15 @@ def _of_data(arguments: argparse.Namespace) -> _Audited:
     _data.print_severe(data, scales=(candidate.scale,), searches=(str(candidate.search),), by_neighbors=True)
     with _console.progress_bar(f"neighbours of {data.name}"):
         model = candidate.fit(data)
-    by, scores = f"{candidate.method}, k {candidate.n_neighbors}", None
-    if arguments.method is None and data.X.shape[0] <= MOST_ROWS and not has_unknown(data.Y):
-        with _console.progress_bar(f"distances of label sets of {data.name}"):
-            scores = _mean_scores(data, model, _second(candidate).fit(data))
-        by = f"{by}, and {SECOND}"
-    found = _found(arguments, model, data.label_names, kept, scores)
+    found = _found(arguments, model, data.label_names, kept, "auto" if arguments.method is None else "model")
+    by = _by(f"{candidate.method}, k {candidate.n_neighbors}", found)
     return _Audited(found, data.name, by, kept, _id_column(kept, arguments.id))
+
+
+def _by(method: str, found: nearlabel.audit.Audit) -> str:
+    """Return whose probabilities were averaged."""
+    others = " and ".join(found.evidence[1:])
+    return f"{method}, with {others}" if others else method
 
 
 def _id_column(kept: Mapping[str, Sequence[str]], name: str | None) -> str | None:
@@ -229,22 +230,6 @@ def _candidate(arguments: argparse.Namespace, data: nearlabel.datasets.Dataset) 
     )
 
 
-def _second(candidate: nearlabel.experiments.Candidate) -> nearlabel.experiments.Candidate:
-    """Return a second method with the same distance: ML-MLM, which makes different errors than the usual one."""
-    metric = ":metric=cosine" if candidate.scale == "tfidf" else ""
-    return replace(candidate, method=f"{SECOND}:scale=none{metric}", n_neighbors=None, search=None)
-
-
-def _mean_scores(data: nearlabel.datasets.Dataset, *models: Any) -> Any:
-    """Return the mean of the leave-one-out probabilities."""
-    import numpy as np
-
-    answers = nearlabel.models.out_of_sample
-    needs, n_labels = answers.Needs(labels=False), data.Y.shape[1]
-    found = [answers.left_out_answer(model, n_labels, needs).scores for model in models]
-    return np.asarray(sum(found) / len(found))
-
-
 def _kept_of(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
     kept = _model.open_kept(arguments)
     for name in kept:
@@ -259,7 +244,7 @@ def _found(
     model: Any,
     label_names: Sequence[str],
     kept: Mapping[str, Sequence[str]],
-    scores: Any = None,
+    scores: str = "auto",
 ) -> nearlabel.audit.Audit:
     from nearlabel.utils.tables import names_of_rows
 

@@ -14,7 +14,7 @@ from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_integer
 
 _MOST_NEIGHBORS, _MOST_LABELS, _MOST_IN_TITLE = 12, 20, 3
-_LONGEST = 28  # maximum of letters of a name
+_LONGEST, _LONGEST_EVIDENCE = 28, 48  # maximum of letters of a name, and of evidence
 _MOST_LETTERS = 50  # font size of the labels next to a neighbour
 # Inches: height of a line, longest stem, width of a letter, width of the axes of scores, width outside axes.
 _LINE, _STEM, _LETTER, _SCORES, _MARGINS = 0.27, 1.5, 0.07, 3.6, 2.4
@@ -29,10 +29,13 @@ class ExplanationDisplay(_figure.DisplayInSeveralAxes):
     label is predicted; a mark shows its threshold, if it has one. At most 12 neighbours and 20 labels are drawn:
     predicted labels first, then by score.
 
+    For a mixture, and a linear model, the left side shows the amounts of which the scores of the first labels are the
+    sums, at most 20: training samples, words or other features; the bars of a mixture are made of its parts.
+
     Parameters
     ----------
     explanation : Explanation or mapping
-        An explanation that `explain` of a lazy classifier returns, or the result of its `to_dict`.
+        An explanation that `explain` returns, or the result of its `to_dict`.
 
     Attributes
     ----------
@@ -111,12 +114,15 @@ class ExplanationDisplay(_figure.DisplayInSeveralAxes):
 
     def _widths(self) -> tuple[float, float]:
         """Return the widths of the axes in inches: the left axes fit the longest line of labels."""
+        if self._amounts():
+            return 2 * _STEM, _SCORES
         return _STEM + _LETTER * max((_n_letters(one["names"]) for one in self._neighbors()), default=0), _SCORES
 
     def _size(self) -> tuple[float, float]:
         names = max((len(shortened(one["name"], _LONGEST)) for one in self._labels()), default=0)
         names += max((len(name) - len("row 1234") for name in self._names()), default=0)
-        n_lines = max(len(self._neighbors()), len(self._labels()), 4)
+        names += max((len(_evidence_of(one)) - len("row 1234") for one in self._amounts()), default=0)
+        n_lines = max(len(self._amounts() or self._neighbors()), len(self._labels()), 4)
         return sum(self._widths()) + _MARGINS + _LETTER * names, 1.5 + _LINE * n_lines
 
     def _axes_of(self, figure: Any) -> Any:
@@ -126,15 +132,26 @@ class ExplanationDisplay(_figure.DisplayInSeveralAxes):
         return _title_of(self.explanation)
 
     def _labels(self) -> list[Any]:
-        return sorted(self.explanation["labels"], key=lambda one: (not one["chosen"], -one["score"]))[:_MOST_LABELS]
+        finite = [one for one in self.explanation["labels"] if not isinstance(one["score"], str)]
+        return sorted(finite, key=lambda one: (not one["chosen"], -one["score"]))[:_MOST_LABELS]
+
+    def _amounts(self) -> list[Mapping[str, Any]]:
+        """Return the amounts of the first labels, as many labels as fit whole, but one in any case."""
+        terms = [one for one in self.explanation.get("terms", ()) if "amount" in one]
+        ends = [place for place in range(1, len(terms) + 1) if terms[place:] == [] or _starts(terms, place)]
+        return terms[: max((end for end in ends if end <= _MOST_LABELS), default=_MOST_LABELS)]
 
     def _draw(self, ax: Any, **style: Any) -> None:
         left, right = ax
-        neighbors, labels = self._neighbors(), self._labels()
-        _draw_neighbors(left, neighbors, self._names(), set(self.explanation["predicted"]))
-        left.set_xlim(-0.02, self._widths()[0] / _STEM)
-        _draw_labels(right, labels)
-        for axes, what, shown in ((left, "neighbors", neighbors), (right, "labels", labels)):
+        neighbors, labels, amounts = self._neighbors(), self._labels(), self._amounts()
+        if amounts:
+            _draw_amounts(left, amounts, set(self.explanation["predicted"]))
+        else:
+            _draw_neighbors(left, neighbors, self._names(), set(self.explanation["predicted"]))
+            left.set_xlim(-0.02, self._widths()[0] / _STEM)
+        _draw_labels(right, labels, self.explanation["shown"] if amounts else ())
+        headings = ("terms", amounts) if amounts else ("neighbors", neighbors)
+        for axes, (what, shown) in ((left, headings), (right, ("labels", labels))):
             axes.set_title(_heading(what, len(shown), len(self.explanation[what])), fontsize=10, loc="left")
 
 
@@ -147,7 +164,7 @@ def _title_of(explanation: Mapping[str, Any]) -> str:
 
 
 def _heading(what: str, n_shown: int, n_in_all: int) -> str:
-    what = "neighbours" if what == "neighbors" else what
+    what = {"neighbors": "neighbours", "terms": "amounts of the scores"}.get(what, what)
     return what if n_shown == n_in_all else f"{n_shown} of {n_in_all} {what}"
 
 
@@ -165,6 +182,34 @@ def _draw_neighbors(ax: Any, neighbors: Sequence[Mapping[str, Any]], names: Sequ
     ax.set_xticks([])
     ax.spines[["top", "right", "bottom"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
+
+
+def _starts(terms: Sequence[Mapping[str, Any]], place: int) -> bool:
+    """Return whether an amount is the first of its label."""
+    return bool(terms[place]["name"] != terms[place - 1]["name"])
+
+
+def _evidence_of(one: Mapping[str, Any]) -> str:
+    return shortened(one["evidence"], _LONGEST_EVIDENCE)
+
+
+def _draw_amounts(ax: Any, amounts: Sequence[Mapping[str, Any]], predicted: set[Any]) -> None:
+    """Draw a bar for each amount, and the name of the label above the first of its amounts."""
+    for line, one in enumerate(amounts):
+        colour = _figure.BLUE if one["name"] in predicted else _figure.GREY
+        ax.barh(line, one["amount"], height=0.55, color=colour, alpha=1 if one["row"] is not None else 0.45)
+        ax.annotate(f"{one['amount']:+.2f}", (1.02, line), xycoords=("axes fraction", "data"), fontsize=7, va="center")
+        if line == 0 or _starts(amounts, line):
+            name = shortened(one["name"], _LONGEST)
+            ax.annotate(name, (0.98, line), xycoords=("axes fraction", "data"), fontsize=8, va="center", ha="right",
+                        color=colour, weight="bold", parse_math=False)  # fmt: skip
+            ax.axhline(line - 0.5, color=_figure.GREY, linewidth=0.5)
+    ax.set_yticks(range(len(amounts)), [_evidence_of(one) for one in amounts], fontsize=8, parse_math=False)
+    low, high = min(0.0, *(one["amount"] for one in amounts)), max(one["amount"] for one in amounts)
+    ax.set(xlim=(1.05 * low, 1.8 * max(high, 1e-9)), ylim=(len(amounts) - 0.4, -0.6))  # room for names of labels
+    ax.set_xlabel("dark: a training sample; pale: others, words, features", fontsize=8)
+    ax.tick_params(axis="y", length=0)
+    _figure.set_open_frame(ax)
 
 
 def _chips(names: Sequence[Any]) -> list[str]:
@@ -206,23 +251,45 @@ def _write(ax: Any, place: Mapping[str, Any], offset: int, text: str, colour: st
     return ax.annotate(text, color=colour, bbox=box if boxed else None, **look, **where)
 
 
-def _draw_labels(ax: Any, labels: Sequence[Mapping[str, Any]]) -> None:
-    """Draw a bar from prior to score for each label, and its threshold as a mark."""
+def _draw_labels(ax: Any, labels: Sequence[Mapping[str, Any]], parts: Sequence[str]) -> None:
+    """Draw a bar from prior to score for each label, made of parts if there are any, and its threshold as a mark."""
     for line, one in enumerate(labels):
         start, colour = one.get("prior", 0.0), _figure.BLUE if one["chosen"] else _figure.GREY
-        ax.barh(line, one["score"] - start, left=start, height=0.5, color=colour)
+        if parts:
+            _draw_parts(ax, line, [one[part] for part in parts], colour)
+        else:
+            ax.barh(line, one["score"] - start, left=start, height=0.5, color=colour)
         if "prior" in one:
             ax.plot([start], [line], color=_figure.INK, marker="|", markersize=7, linestyle="none")
         ax.plot([one["score"]], [line], color=colour, marker="o", markersize=5, linestyle="none")
         if isinstance(one["threshold"], float):
             ax.plot([one["threshold"]] * 2, [line - 0.42, line + 0.42], color=_figure.ORANGE, linewidth=1.6)
-        ax.annotate(_label_text(one), (1.03, line), fontsize=7.5, va="center", annotation_clip=False, color=_figure.INK)
+        ax.annotate(
+            _label_text(one),
+            (1.03, line),
+            xycoords=("axes fraction", "data"),
+            fontsize=7.5,
+            va="center",
+            annotation_clip=False,
+            color=_figure.INK,
+        )
     names = [shortened(one["name"], _LONGEST) for one in labels]
     ax.set_yticks(range(len(labels)), names, fontsize=8, parse_math=False)
-    ax.set(xlim=(-0.02, 1.02), ylim=(len(labels) - 0.4, -0.6))
+    scores = [one["score"] for one in labels]
+    ax.set(xlim=(min(-0.02, *scores), max(1.02, *scores)), ylim=(len(labels) - 0.4, -0.6))
     ax.tick_params(axis="y", length=0)
     _figure.set_open_frame(ax)
-    ax.set_xlabel(_legend(labels), fontsize=8)
+    made_of = f"parts: {', '.join(shortened(part, _LONGEST) for part in parts)}\n" if parts else ""
+    ax.set_xlabel(made_of + _legend(labels), fontsize=8)
+
+
+def _draw_parts(ax: Any, line: int, amounts: Sequence[float], colour: str) -> None:
+    """Draw the amounts of the parts next to each other, the first one darkest."""
+    start = 0.0
+    for place, amount in enumerate(amounts):
+        shade = 1 - 0.7 * place / len(amounts)
+        ax.barh(line, amount, left=start, height=0.5, color=colour, alpha=shade, edgecolor=_figure.PAPER, linewidth=0.5)
+        start += amount
 
 
 def _legend(labels: Sequence[Mapping[str, Any]]) -> str:

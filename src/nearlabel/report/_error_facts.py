@@ -195,11 +195,11 @@ def explorer_facts(
     dict
         ``names`` of the labels that occur in it; ``rows``, each with the number of the ``row``, its ``true`` and
         ``predicted`` labels as positions in `names`, the ``unknown`` ones of these if some labels of the data are,
-        its most relevant ``labels``, its first ``neighbors``,
+        its most relevant ``labels``, its first ``neighbors``, the ``amounts`` of the scores of its first labels,
         ``n_neighbors`` in all, the ``rule`` of its decisions in words, what is ``kept`` of it, and the ``name`` made of
         that, empty if nothing is kept; ``n_rows`` of the data; ``kept_columns``, the names of the columns that name
         neighbours; ``pictures`` by row number, ``neighbor_pictures`` likewise, and their ``shape``, None if the samples
-        are no pictures; ``explained``, whether the model explains itself; ``label_columns`` and ``neighbor_columns``,
+        are no pictures; ``explained``, whether neighbours are known; ``label_columns`` and ``neighbor_columns``,
         the columns of an explanation; ``change``, what would change a decision, in words.
     """
     chosen = np.unique(np.linspace(0, data.Y.shape[0] - 1, n_rows).round().astype(np.intp))
@@ -218,7 +218,7 @@ def explorer_facts(
         "n_rows": int(data.Y.shape[0]),
         "names": names.used,
         "rows": rows,
-        "explained": first is not None,
+        "explained": any(len(explanation.neighbors["row"]) > 0 for explanation in explanations),
         "label_columns": columns,
         "neighbor_columns": [] if first is None else [name for name in first.neighbors if name not in _OF_NEIGHBORS],
         "kept_columns": [] if not explanations else list(explanations[0].kept),
@@ -257,7 +257,22 @@ def _row_facts(
             for one in explanation["neighbors"][:_MOST_NEIGHBORS_EXPLORED]
         ],
         "n_neighbors": len(explanation["neighbors"]),
+        "amounts": _amounts(explanation, names),
     }
+
+
+def _amounts(explanation: Mapping[str, Any], names: _Names) -> list[dict[str, Any]]:
+    """Return the amounts of which the scores of the first labels are the sums; empty for most methods."""
+    label_of = {one["name"]: one["label"] for one in explanation["labels"]}
+    return [
+        {
+            "label": names.position(label_of[one["name"]]),
+            "evidence": _in_short(one["evidence"]),
+            "amount": one["amount"],
+        }
+        for one in explanation.get("terms", ())
+        if "amount" in one
+    ]
 
 
 def _unknown_of(unknown: Matrix | None, i: int, decided: IntArray, names: _Names) -> dict[str, Any]:

@@ -290,7 +290,9 @@ def _co_occurrence(facts: Facts) -> Markup:
 def _explorer(explorer: Facts, *, seen: bool) -> Markup:
     count, total = len(explorer["rows"]), explorer["n_rows"]
     which = f"{count} of {total:,} samples, spread evenly." if count < total else "All samples."
-    neighbours = "" if explorer["explained"] else " The model does not explain itself: no neighbours are known."
+    has_amounts = any(row["amounts"] for row in explorer["rows"])
+    is_explained = explorer["explained"] or has_amounts
+    neighbours = "" if is_explained else " The model does not explain itself: no neighbours are known."
     if seen and explorer["explained"]:
         neighbours = " Each sample is its own neighbour here: these predictions are not leave-one-out."
     place = element("div", element("p", "The explorer needs JavaScript.", class_="note"), id="explorer-view")

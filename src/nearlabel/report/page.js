@@ -214,6 +214,15 @@
     return scrolling("Neighbours", titles, rows, notes);
   }
 
+  // The scores of the first labels as sums: what training samples, words or other features add to each.
+  function amountTable(facts, row) {
+    const rows = row.amounts.map((one) => make("tr", {},
+      make("th", { scope: "row" }, ...chips([one.label], facts.names, kindOf(row))),
+      make("td", {}, one.evidence), number(one.amount)));
+    const titles = [["label", false], ["evidence", false], ["amount", true]];
+    return scrolling("Amounts", titles, rows, ["The amounts of a label sum to its score."]);
+  }
+
   // Predicted labels of which nobody knows whether they are true: neither right nor wrong.
   function unknownOf(row) {
     return row.unknown || [];
@@ -314,6 +323,7 @@
         return;
       }
       panel.replaceChildren(summary(facts, row), labelTable(facts, row),
+        ...(row.amounts.length ? [amountTable(facts, row)] : []),
         ...(facts.explained ? [neighborTable(facts, row)] : []));
     }
 

@@ -16,6 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from nearlabel.labels import labelsets_by_frequency
 from nearlabel.models import MetaClassifier, WithOptionalProbabilities, WithProbabilities
 from nearlabel.models.decision import cut
+from nearlabel.rivals._mixture_explanation import explain_linear, is_linear
 from nearlabel.solvers.label_probabilities import LabelProbabilities, chosen_classifier, seeded_classifier
 from nearlabel.thresholds import PCut
 from nearlabel.utils.estimators import available_if, params_of_samples
@@ -143,6 +144,11 @@ class BinaryRelevance(AroundCalibrated):
             One array; a label with one class is 1 or -1. For a one-dimensional y, the value of its second class.
         """
         return self._container.decisions(self._probabilities.decision_values(self._queries(X)))
+
+    def _explains_linearly(self) -> bool:
+        return self._has_decisions() and is_linear(self)
+
+    explain = available_if(_explains_linearly)(explain_linear)
 
     def _score(self, X: Matrix) -> FloatArray:
         return self._probabilities.predict(X)

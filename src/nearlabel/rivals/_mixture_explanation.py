@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from nearlabel.lazy.explain import OtherRule
 from nearlabel.models import LeafShares, training_shares
 from nearlabel.models.explanation import Explanation
 from nearlabel.models.leaf_shares import has_leaf_shares
@@ -20,6 +21,7 @@ from nearlabel.utils.types import CSR, FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense
 
 _MOST_SAMPLES, _MOST_LABELS, _MOST_OF_LABEL, _MOST_FEATURES = 10, 5, 5, 3
+_TERMS = ("name", "row", "evidence", "amount")
 _LEAST = 0.01  # of the votes: the least amount of a sample that is named
 _LONGEST, _LONGEST_FEATURES = 52, 32  # letters of evidence
 _RULE = "score = sum over the parts of weight * probability; chosen: {}"
@@ -94,14 +96,21 @@ class _Linear(NamedTuple):
     models: Sequence[Any]
     names: NDArray[Any] | None
 
+    def products(self, query: int, label: int) -> FloatArray:
+        """Return coefficient times value of each feature; all 0 for a label with one class."""
+        coef = getattr(self.models[label], "coef_", np.zeros(self.rows.shape[1]))
+        return np.asarray(np.ravel(as_dense(self.rows[[query]])) * np.ravel(coef))
+
+    def largest_of(self, products: FloatArray, at_most: int) -> list[tuple[str, float]]:
+        """Return the names of the features with the largest products, and these."""
+        order = np.argsort(-np.abs(products), kind="stable")[:at_most]
+        return [(self._name(place), float(products[place])) for place in order.tolist() if products[place]]
+
     def largest(self, query: int, label: int) -> str:
-        """Return the features with the largest coefficient times value, and these products, in words."""
-        coef = getattr(self.models[label], "coef_", None)
-        if coef is None:  # a label with one class
+        """Return the features with the largest products, and these, in words."""
+        if not hasattr(self.models[label], "coef_"):
             return "a constant"
-        products = np.ravel(as_dense(self.rows[[query]])) * np.ravel(coef)
-        order = np.argsort(-np.abs(products), kind="stable")[:_MOST_FEATURES]
-        named = [(self._name(place), products[place]) for place in order.tolist() if products[place]]
+        named = self.largest_of(self.products(query, label), _MOST_FEATURES)
         words = [f"{name} {product:+.2f}" for name, product in named]
         fitting = [n for n in range(1, len(words) + 1) if len(", ".join(words[:n])) <= _LONGEST_FEATURES]
         return ", ".join(words[: max(fitting, default=1)]) or "no feature"
@@ -136,6 +145,81 @@ def explain(self: Any, X: MatrixLike) -> list[MixtureExplanation]:
     return [_of_query(self, parts, query, scores[query], chosen[query]) for query in range(len(scores))]
 
 
+def is_linear(classifier: Any) -> bool:
+    """Return whether a fitted classifier has a linear model, or a constant, for each label."""
+    models = getattr(classifier, "estimators_", None)
+    return models is not None and all(isinstance(one, float) or hasattr(one, "coef_") for one in models)
+
+
+def explain_linear(
+    self: Any, X: MatrixLike, *, thresholds: ArrayLike | None = None, decide: Callable[..., Any] | None = None
+) -> list[MixtureExplanation]:
+    """Explain the label set of every query by the features that add most to each decision value.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse container of shape (n_queries, n_features)
+        Queries.
+    thresholds : float or array-like of shape (n_labels,), default=None
+        Decide by these: a label is predicted if its decision value is at least its threshold.
+    decide : callable, default=None
+        Takes decision values (n, n_labels), and returns label sets of that shape.
+
+    Returns
+    -------
+    list of MixtureExplanation
+        `terms` has the decision value of each predicted label, or of the best one, in amounts that sum to it: the
+        products of coefficient and feature, the largest first, and the intercept. There are no neighbours. A label with
+        one class has no terms; where thresholds are around the classifier, its score is infinite, as there.
+    """
+    rows = self._queries(X)
+    values = self._probabilities.decision_values(rows)
+    other = None if thresholds is None and decide is None else OtherRule(thresholds, decide, values.shape[1])
+    chosen = as_dense(self._decide(rows) if other is None else other(values)) == 1
+    linear = _Linear(rows, self.estimators_, getattr(self, "_feature_names", None))
+    limits = np.zeros(values.shape[1]) if other is None else other.thresholds
+    if other is not None:
+        values = np.where([isinstance(one, float) for one in self.estimators_], values * np.inf, values)
+    rule = "score = intercept + sum of coefficient * feature; chosen: "
+    rule += "score > 0" if other is None else other.words
+    return [_of_linear(self, linear, query, values[query], chosen[query], limits, rule) for query in range(len(values))]
+
+
+def _of_linear(
+    classifier: Any,
+    linear: _Linear,
+    query: int,
+    values: FloatArray,
+    chosen: NDArray[Any],
+    limits: FloatArray,
+    rule: str,
+) -> MixtureExplanation:
+    labels, names = np.arange(len(values)), classifier.label_names_
+    lines: list[tuple[Any, None, str, float]] = []
+    for label in np.lexsort((labels, -values, ~chosen))[: max(1, min(_MOST_LABELS, int(chosen.sum())))].tolist():
+        if isinstance(linear.models[label], float):
+            continue
+        products = linear.products(query, label)
+        shown = linear.largest_of(products, _MOST_OF_LABEL)
+        added = float(sum(product for _, product in shown))
+        n_others = int(np.count_nonzero(products)) - len(shown)
+        rest = [(f"{n_others} other features", float(products.sum()) - added)] if n_others else []
+        intercept = ("intercept", float(values[label]) - float(products.sum()))
+        lines += [(names[label], None, evidence, amount) for evidence, amount in (*shown, *rest, intercept)]
+    return MixtureExplanation(
+        method=type(classifier).__name__,
+        rule=rule,
+        change="",
+        labels={"label": labels, "name": names, "score": values, "threshold": limits, "chosen": chosen},
+        neighbors={"row": np.empty(0, dtype=np.intp), **labelset_columns(np.empty((0, len(values))), names)},
+        settings={"n_labels": len(values), "rest": 0.0},
+        novelty=None,
+        novelty_reason="a linear model has no neighbours.",
+        terms={name: column_of([line[at] for line in lines]) for at, name in enumerate(_TERMS)},
+        shown=[],
+    )
+
+
 def _part(mixture: Any, place: int, X: MatrixLike) -> _Part:
     name, fitted = mixture._parts()[place][0], mixture.estimators_[place]
     terms = mixture.weights_[..., place] * mixture._terms(place, X)
@@ -145,7 +229,7 @@ def _part(mixture: Any, place: int, X: MatrixLike) -> _Part:
         shares = leaves.shares(fitted, X)
     elif hasattr(inner, "_training_shares"):
         shares = training_shares(fitted, X)
-    elif all(isinstance(model, float) or hasattr(model, "coef_") for model in getattr(inner, "estimators_", [None])):
+    elif is_linear(inner):
         linear = _Linear(rows, inner.estimators_, unwrapped(fitted)._feature_names())
     if shares is not None:
         votes = as_dense(shares @ mixture._training_labels)
@@ -163,7 +247,6 @@ def _of_query(
     of_rows = np.sum(list(by_votes.values()), axis=0)
     rows = np.argsort(-of_rows, kind="stable")[:_MOST_SAMPLES]
     rows = rows[of_rows[rows] > 0]
-    terms = zip(*lines, strict=True)
     of_parts = {part.name: part.terms[query] for part in parts}
     weights = ", ".join(f"{part.weight:.2g} {part.name}" for part in parts)
     return MixtureExplanation(
@@ -182,7 +265,7 @@ def _of_query(
         settings={"n_labels": len(scores), "rest": float(np.delete(of_rows, rows).sum())},
         novelty=None,
         novelty_reason="a mixture has no neighbours of its own.",
-        terms=dict(zip(("name", "row", "evidence", "amount"), map(column_of, map(list, terms)), strict=True)),
+        terms={name: column_of([line[at] for line in lines]) for at, name in enumerate(_TERMS)},
         shown=[part.name for part in parts],
     )
 

@@ -44,7 +44,8 @@ def names_of_labels(labels: Matrix, names: NDArray[Any]) -> list[tuple[Any, ...]
     """Return the label names of each sample, in the order of the columns of an indicator matrix."""
     rows = sparse.csr_array(labels)
     rows.sort_indices()
-    return [tuple(names[some].tolist()) for some in np.split(rows.indices, rows.indptr[1:-1])]
+    ends = zip(rows.indptr.tolist(), rows.indptr[1:].tolist(), strict=False)
+    return [tuple(names[rows.indices[start:end]].tolist()) for start, end in ends]
 
 
 def predict_labels(self: Any, X: MatrixLike) -> list[tuple[Any, ...]]:
