@@ -159,13 +159,15 @@ def _no_votes(model: Any, part: Any) -> TypeError:
 # Evidence besides the model's own: out-of-sample scores by unlike models of the same features.
 
 _FEWEST_SAMPLES, _MOST_SAMPLES = 50, 5_000  # of more samples, these models cost far more than the search
+_MOST_VALUES = 2**24  # of samples of a forest: it is slow with sparse ones
 _METRICS = {"euclidean", "cosine", "manhattan"}  # of features without missing values
 
 
 def others_of(lazy: LazyClassifier, given: PartialLabels) -> dict[str, FloatArray]:
     """Return the scores of the training samples by ML-MLM (left out) and by a random forest (out of bag); or none.
 
-    There are none if samples are few, or many, if cells are unknown, or the search has no usual metric or no samples.
+    There are none if samples are few, or many, if cells are unknown, or the search has no usual metric or no samples;
+    and no forest for a very large number of features.
     """
     search, n_samples = lazy.search_, given.labels.shape[0]
     has_features = hasattr(search, "take") and getattr(search, "metric", None) in _METRICS
@@ -173,9 +175,10 @@ def others_of(lazy: LazyClassifier, given: PartialLabels) -> dict[str, FloatArra
         return {}
     X, labels = search.take(np.arange(n_samples)), given.labels
     with without_advice():
-        by_label_sets = MLMLM(metric=search.metric, scale="none").fit(X, labels).loo_predict_proba()
-        by_trees = RandomForestPCT(100, random_state=0)._fit_out_of_bag(X, labels)
-    return {"mlmlm": as_dense(by_label_sets), "rfpct": by_trees}
+        found = {"mlmlm": as_dense(MLMLM(metric=search.metric, scale="none").fit(X, labels).loo_predict_proba())}
+        if n_samples * X.shape[1] <= _MOST_VALUES:
+            found["rfpct"] = RandomForestPCT(100, random_state=0)._fit_out_of_bag(as_dense(X), labels)
+    return found
 
 
 # The effects of correcting a cell on the leave-one-out predictions of the other rows.
