@@ -19,6 +19,7 @@ from _classifiers import SMALL, default_classifiers
 from nearlabel.audit import _suggest, review, suggest
 from nearlabel.lazy import MLMLM, BRkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors, TransformerNeighbors
+from nearlabel.rivals import RandomForestPCT, SoftVote
 from nearlabel.selection import NeighborsClassifierCV
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 
@@ -131,6 +132,16 @@ def test_a_model_that_chose_its_method(container):
     assert [one.row for one in suggest(model, container(POOL), 9, X_labelled=container(LABELLED))] == [
         row for row, _ in expected
     ]
+
+
+def test_a_mixture_measures_by_its_votes():
+    """Whatever its first part is, and in the space of the part that votes."""
+    parts = [("forest", RandomForestPCT(3, random_state=0)), ("votes", make_pipeline(StandardScaler(), BRkNN(3)))]
+    mixture = SoftVote(parts, random_state=0).fit(LABELLED, Y[:15])
+    alone = make_pipeline(StandardScaler(), BRkNN(3)).fit(LABELLED, Y[:15])
+    found, expected = suggest(mixture, POOL, 5), suggest(alone, POOL, 5)
+    assert [(one.row, one.score) for one in found] == [(one.row, one.score) for one in expected]
+    assert len(review(mixture, POOL, 5)) == 5
 
 
 def test_search_without_a_metric():

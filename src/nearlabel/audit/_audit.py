@@ -43,7 +43,8 @@ def audit(
     ----------
     model : fitted estimator
         `BRkNN`, `BRkNNa`, `BRkNNb`, `LPkNN`, `MLkNN`, `DMLkNN` or `CMLkNN`; a pipeline or a search of parameters that
-        ends in one, or thresholds around one. Steps of a pipeline before it have seen all samples.
+        ends in one, or thresholds around one; or a mixture that has such a part, which is audited. Steps of a pipeline
+        before it have seen all samples.
     scores : {"auto", "model"} or array-like of shape (n_samples, n_labels), default="auto"
         The probabilities. "model": those of the model, by leaving one out. "auto": the mean of these, of ML-MLM by
         leaving one out, and of a random forest out of bag, both fitted to the features that the model searches; "model"

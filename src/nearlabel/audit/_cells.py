@@ -132,8 +132,7 @@ def _inside(part: Any, model: Any) -> Any:
     if isinstance(part, Pipeline):
         return part[-1]
     if isinstance(part, SoftVote):
-        check_is_fitted(part)
-        return next((one for one in part.estimators_ if _has_votes(one)), part.estimators_[0])
+        return part_by_votes(part)
     for name in ("best_estimator_", "estimator_", "estimator"):
         if hasattr(part, name) and (name != "estimator" or isinstance(part, FrozenEstimator)):
             return getattr(part, name)
@@ -142,9 +141,11 @@ def _inside(part: Any, model: Any) -> Any:
     raise _no_votes(model, part)
 
 
-def _has_votes(part: Any) -> bool:
-    """Return whether a part of a mixture is a method by votes."""
-    return hasattr(unwrapped(part).classifier, "loo_with_neighbors")
+def part_by_votes(mixture: SoftVote) -> Any:
+    """Return the first fitted part that votes by neighbours, or the first part if none does."""
+    check_is_fitted(mixture)
+    parts: list[Any] = mixture.estimators_
+    return next((part for part in parts if hasattr(unwrapped(part).classifier, "loo_with_neighbors")), parts[0])
 
 
 def _no_votes(model: Any, part: Any) -> TypeError:

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from nearlabel.audit._cells import part_by_votes
 from nearlabel.lazy import Explanation
 from nearlabel.models import explain, explains
 from nearlabel.models.unwrapped import unwrapped
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.votes import clone_search
+from nearlabel.rivals import SoftVote
 from nearlabel.utils.tables import plain_value
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_rows, row_blocks
@@ -112,7 +114,8 @@ def suggest(
     ----------
     model : fitted estimator
         A method by nearest neighbours, such as `MLkNN`, a pipeline that ends in one, or a search of parameters or tuned
-        thresholds around one. It is not changed. With `X_labelled`, or "random", any model.
+        thresholds around one. Of a mixture, the part that votes measures distances. It is not changed. With
+        `X_labelled`, or "random", any model.
     X_pool : array-like, data frame or sparse container of shape (n_pool, n_features)
         Rows without labels, as for `model.predict`. Copies of training samples, and second copies within the pool, add
         nothing and so come last.
@@ -197,8 +200,10 @@ def _coverage(model: Any, X_pool: MatrixLike, looked_at: IntArray, X_labelled: M
 
 
 def _inmost(model: Any) -> Any:
-    """Return the classifier in a model; for `NeighborsClassifierCV`, a classifier itself, the one that it selected."""
+    """Return the classifier in a model: the one that a choice selected, and the part of a mixture that votes."""
     classifier = unwrapped(model).classifier
+    if isinstance(classifier, SoftVote):
+        return _inmost(part_by_votes(classifier))
     return _inmost(classifier.best_estimator_) if hasattr(classifier, "best_estimator_") else classifier
 
 
@@ -206,6 +211,8 @@ def _as_searched(model: Any, X: MatrixLike) -> Any:
     """Return rows in the form that the inmost classifier gets."""
     found = unwrapped(model)
     rows = found.transformed(X)
+    if isinstance(found.classifier, SoftVote):
+        return _as_searched(part_by_votes(found.classifier), rows)
     if hasattr(found.classifier, "best_estimator_"):
         return _as_searched(found.classifier.best_estimator_, found.classifier._queries(rows))
     return check_rows(found.classifier, rows, reset=False)

@@ -23,7 +23,7 @@ from nearlabel.utils.validation import as_dense
 _MOST_SAMPLES, _MOST_LABELS, _MOST_OF_LABEL, _MOST_FEATURES = 10, 5, 5, 3
 _TERMS = ("name", "row", "evidence", "amount")
 _LEAST = 0.01  # of the votes: the least amount of a sample that is named
-_LONGEST, _LONGEST_FEATURES = 52, 32  # letters of evidence
+_LONGEST, _LONGEST_OF_PART = 52, 36  # letters of evidence
 _RULE = "score = sum over the parts of weight * probability; chosen: {}"
 
 
@@ -106,13 +106,13 @@ class _Linear(NamedTuple):
         order = np.argsort(-np.abs(products), kind="stable")[:at_most]
         return [(self._name(place), float(products[place])) for place in order.tolist() if products[place]]
 
-    def largest(self, query: int, label: int) -> str:
-        """Return the features with the largest products, and these, in words."""
+    def largest(self, query: int, label: int, longest: int) -> str:
+        """Return the features with the largest products, and these, in words, as many as fit into some letters."""
         if not hasattr(self.models[label], "coef_"):
             return "a constant"
         named = self.largest_of(self.products(query, label), _MOST_FEATURES)
         words = [f"{name} {product:+.2f}" for name, product in named]
-        fitting = [n for n in range(1, len(words) + 1) if len(", ".join(words[:n])) <= _LONGEST_FEATURES]
+        fitting = [n for n in range(1, len(words) + 1) if len(", ".join(words[:n])) <= longest]
         return ", ".join(words[: max(fitting, default=1)]) or "no feature"
 
     def _name(self, place: int) -> str:
@@ -299,7 +299,8 @@ def _amounts(
     for part in parts:
         term = float(part.terms[query, label])
         if part.votes is None:
-            words = "" if part.linear is None else f": {part.linear.largest(query, label)}"
+            longest = _LONGEST_OF_PART - len(part.name) - 2
+            words = "" if part.linear is None else f": {part.linear.largest(query, label, longest)}"
             yield name, None, f"{part.name}{words}", term
         elif not part.votes[query, label] > 0:
             yield name, None, f"{part.name}: no sample has the label", term
