@@ -204,3 +204,27 @@ def test_what_does_not_go_together(nearlabel, many, tmp_path, options, message):
     answer = nearlabel("fit", tmp_path / "none.csv", *CSV, "--out", tmp_path / "m.skops", *options)
     assert answer.code == 2
     assert message in answer.err
+
+
+def test_a_mixture_may_promise(nearlabel, tmp_path):
+    """Texts have a mixture; the promise is around it, and it is predicted, explained and audited."""
+    random = np.random.default_rng(0)
+    counts = random.poisson(0.15, size=(240, 40))
+    likely = counts[:, :12].reshape(-1, 4, 3).sum(axis=2) + random.normal(size=(240, 4)) / 2
+    texts = [" ".join(f"word{word}" for word in np.flatnonzero(count)) or "none" for count in counts]
+    tags = [";".join(map(str, np.flatnonzero(of > 0.6))) for of in likely]
+    lines = [f"{row},{text},{tag}" for row, (text, tag) in enumerate(zip(texts, tags, strict=True))]
+    table, out = tmp_path / "texts.csv", tmp_path / "promise.skops"
+    table.write_text("\n".join(["id,text,tags", *lines]) + "\n")
+    options = ("--labels-column", "tags", "--id", "id", "--text", "text")
+    answer = nearlabel("fit", table, *options, "--guarantee", "recall=0.8", "--out", out)
+    assert answer.code == 0, answer.err
+    assert re.search(r"method +0\.\d+ .* \+ ", answer.out)
+    assert re.search(r"can be updated +no *\n", answer.out)
+    assert "at least 80 % of the labels" in answer.out
+    predicted = nearlabel("predict", out, table, "--id", "id")
+    assert predicted.code == 0, predicted.err
+    assert len(predicted.out.splitlines()) > 240
+    explained = nearlabel("explain", out, table, "--row", 0)
+    assert "chosen: score >= threshold" in explained.out
+    assert nearlabel("audit", out).code == 0

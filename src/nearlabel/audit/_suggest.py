@@ -114,7 +114,7 @@ def suggest(
     ----------
     model : fitted estimator
         A method by nearest neighbours, such as `MLkNN`, a pipeline that ends in one, or a search of parameters or tuned
-        thresholds around one. Of a mixture, the part that votes measures distances. It is not changed. With
+        thresholds around one. In a mixture, the part that votes measures distances. It is not changed. With
         `X_labelled`, or "random", any model.
     X_pool : array-like, data frame or sparse container of shape (n_pool, n_features)
         Rows without labels, as for `model.predict`. Copies of training samples, and second copies within the pool, add

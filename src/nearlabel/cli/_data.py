@@ -295,8 +295,9 @@ def usual_scale(arguments: argparse.Namespace) -> str:
 
 def steps_of(model: Any) -> list[Any]:
     """Return the steps of a pipeline, or the model itself as the only one; a mixture after those of its first part."""
-    if isinstance(model, nearlabel.rivals.SoftVote):  # each part reads the same columns
-        return [*steps_of(model.estimators_[0])[:-1], model]
+    inner = getattr(model, "estimator_", model)  # thresholds of a guarantee are around a mixture
+    if isinstance(inner, nearlabel.rivals.SoftVote):  # each part reads the same columns
+        return [*steps_of(inner.estimators_[0])[:-1], model]
     return [step for _, step in model.steps] if hasattr(model, "steps") else [model]
 
 

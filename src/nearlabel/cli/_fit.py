@@ -268,7 +268,7 @@ def _choice(arguments: argparse.Namespace) -> nearlabel.experiments.NeighborsCho
         impute=_data.imputation(arguments),
         time_limit=arguments.time_limit,
         updatable=arguments.updatable,
-        with_linear=arguments.only is None and arguments.guarantee is None,
+        with_linear=arguments.only is None,
         out_of_range=arguments.out_of_range,
     )
 

@@ -288,12 +288,14 @@ def _print_model(kept: KeptModel, choice: str) -> None:
 
 def _way_to_update(kept: KeptModel) -> str:
     way = str(nearlabel.models.way_to_update(kept.model))
-    return f"{way}; with --updatable: yes" if is_mixture(kept.candidate) else way
+    return f"{way}; with --updatable: yes" if is_mixture(kept.candidate) and not _guarantee(kept.model) else way
 
 
 def _method(kept: KeptModel) -> str:
     """Return the method, without the thresholds that those of a promise have replaced."""
     method = str(kept.candidate.method)
+    if is_mixture(kept.candidate):
+        return method
     thresholds = nearlabel.experiments.MethodSpec.of(method).thresholds if _guarantee(kept.model) else None
     if thresholds is None or isinstance(thresholds, nearlabel.thresholds.RiskControl):
         return method

@@ -126,13 +126,19 @@ def leaf_shares_of(part: Any, X: MatrixLike) -> LeafShares | None:
     return LeafShares.of(part, X) if has_leaf_shares(inmost(part)[0]) else None
 
 
-def explain(self: Any, X: MatrixLike) -> list[MixtureExplanation]:
+def explain(
+    self: Any, X: MatrixLike, *, thresholds: ArrayLike | None = None, decide: Callable[..., Any] | None = None
+) -> list[MixtureExplanation]:
     """Explain the label set of every query by the amounts of its parts and of the training samples.
 
     Parameters
     ----------
     X : array-like, data frame or sparse container of shape (n_queries, n_features)
         Queries.
+    thresholds : float or array-like of shape (n_labels,), default=None
+        Decide by these instead of the mixture's own: a label is predicted if its score is at least its threshold.
+    decide : callable, default=None
+        Takes scores (n, n_labels), and returns label sets of that shape.
 
     Returns
     -------
@@ -140,9 +146,13 @@ def explain(self: Any, X: MatrixLike) -> list[MixtureExplanation]:
         With ``space="probability"`` only.
     """
     scores = self._score(X)  # which needs a fit
-    chosen = as_dense(self.strategy_.predict(scores)) == 1
+    other = None if thresholds is None and decide is None else OtherRule(thresholds, decide, scores.shape[1])
+    chosen = as_dense(self.strategy_.predict(scores) if other is None else other(scores)) == 1
+    rule = ("by a rule on all scores", np.nan) if other is None else (other.words, other.thresholds)
+    if other is None and hasattr(self, "thresholds_"):
+        rule = "score >= threshold", self.thresholds_
     parts = [_part(self, place, X) for place in range(len(self.estimators_)) if np.any(self.weights_[..., place])]
-    return [_of_query(self, parts, query, scores[query], chosen[query]) for query in range(len(scores))]
+    return [_of_query(self, parts, query, scores[query], chosen[query], rule) for query in range(len(scores))]
 
 
 def is_linear(classifier: Any) -> bool:
@@ -237,10 +247,14 @@ def _part(mixture: Any, place: int, X: MatrixLike) -> _Part:
 
 
 def _of_query(
-    mixture: Any, parts: Sequence[_Part], query: int, scores: FloatArray, chosen: NDArray[Any]
+    mixture: Any,
+    parts: Sequence[_Part],
+    query: int,
+    scores: FloatArray,
+    chosen: NDArray[Any],
+    rule: tuple[str, Any],
 ) -> MixtureExplanation:
     labels, names = np.arange(len(scores)), mixture.label_names_
-    thresholds = getattr(mixture, "thresholds_", np.nan)
     best = np.lexsort((labels, -scores, ~chosen))[: max(1, min(_MOST_LABELS, int(chosen.sum())))]
     by_votes = {label: _of_samples(mixture, parts, query, label) for label in best.tolist()}
     lines = [line for label, each in by_votes.items() for line in _amounts(mixture, parts, query, label, each)]
@@ -251,14 +265,14 @@ def _of_query(
     weights = ", ".join(f"{part.weight:.2g} {part.name}" for part in parts)
     return MixtureExplanation(
         method=f"{type(mixture).__name__} of {weights}",
-        rule=_RULE.format("score >= threshold" if hasattr(mixture, "thresholds_") else "by a rule on all scores"),
+        rule=_RULE.format(rule[0]),
         change="",
         labels={
             "label": labels,
             "name": names,
             **of_parts,
             "score": scores,
-            "threshold": np.broadcast_to(np.asarray(thresholds, dtype=np.float64), len(scores)),
+            "threshold": np.broadcast_to(np.asarray(rule[1], dtype=np.float64), len(scores)),
             "chosen": chosen,
         },
         neighbors={"row": rows, "amount": of_rows[rows], **labelset_columns(mixture._training_labels[rows], names)},
