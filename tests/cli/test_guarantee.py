@@ -207,7 +207,7 @@ def test_what_does_not_go_together(nearlabel, many, tmp_path, options, message):
 
 
 def test_a_mixture_may_promise(nearlabel, tmp_path):
-    """Texts have a mixture; the promise is around it, and it is predicted, explained and audited."""
+    """Texts have a mixture; the promise is around it, and it is predicted and explained."""
     random = np.random.default_rng(0)
     counts = random.poisson(0.15, size=(240, 40))
     likely = counts[:, :12].reshape(-1, 4, 3).sum(axis=2) + random.normal(size=(240, 4)) / 2
@@ -227,4 +227,3 @@ def test_a_mixture_may_promise(nearlabel, tmp_path):
     assert len(predicted.out.splitlines()) > 240
     explained = nearlabel("explain", out, table, "--row", 0)
     assert "chosen: score >= threshold" in explained.out
-    assert nearlabel("audit", out).code == 0
