@@ -15,8 +15,8 @@ import pytest
 from nearlabel.audit import read_corrections
 from nearlabel.datasets import load_dataset, open_rows, read_meka, read_mulan, read_table
 from nearlabel.datasets._arff import _label_names
-from nearlabel.datasets._label_columns import parsed_list
 from nearlabel.datasets._table_file import did_you_mean, shortened
+from nearlabel.datasets._written_tags import read_written
 from nearlabel.papers._paper_file import read_paper
 from nearlabel.utils.naming import read_value
 
@@ -233,10 +233,17 @@ def test_dates_beyond_the_calendar(write):
 
 def test_written_lists():
     """Lists as Python writes them are read text by text, whatever the backslashes, without a warning."""
-    assert parsed_list(r"['a\'b', 'c\d', ]") == ["a'b", r"c\d"]
-    assert parsed_list("[" + "'a'," * 10_000 + "]") == ["a"] * 10_000
-    assert parsed_list("[" * _LONG) == [None]
-    assert parsed_list(r"['\N{no such name}']") == [None]
+    assert read_written(r"['a\'b', 'c\d', ]") == ["a'b", r"c\d"]
+    assert read_written("[" + "'a'," * 10_000 + "]") == ["a"] * 10_000
+    for text in (
+        "[" * _LONG,
+        "{" * _LONG,
+        "[" * _LONG + "]" * _LONG,
+        r"['\N{no such name}']",
+        "{'a': " * 99 + "}" * 99,
+    ):
+        with pytest.raises(ValueError, match=r"\W"):
+            read_written(text)
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress], ids=["gzip", "bzip2"])

@@ -439,11 +439,13 @@ def test_bad_csv(write, text, message):
 
 @pytest.mark.parametrize(("text", "message"), [
     ("x,t\n1,\n2,;\n", "column 't' of .* must contain at least one tag, got none"),
-    ("x,t\n1,a\n2,\"['a' 'b']\"\n",
-     r"line 3: column 't' must contain tags, got \"\['a' 'b'\]\"\. Hint: a list is like \[\"red\", \"blue\"\]"),
+    ("x,t\n1,a\n2,\"['a', 'b' 'c']\"\n",
+     r"line 3: column 't' must contain tags, got \"\['a', 'b' 'c'\]\"\. Hint: a list is like \[\"red\", \"blue\"\]"),
     ("x,t\n1,\"['a', None]\"\n", "line 2: column 't' must contain tags, got"),
     ("x,t\n1,\"['a', ['b']]\"\n", "line 2: column 't' must contain tags, got"),
-    ("x,t\n1,\"[1, 2,]\"\n", "line 2: column 't' must contain tags, got"),
+    ("x,t\n1,\"[1, 2,,]\"\n", "line 2: column 't' must contain tags, got"),
+    ("x,t\n1,\"{'a': 0.5}\"\n", "scores, from which tags cannot be read. Hint: lists of those that do, or 0 and 1"),
+    ("x,t\n1,\"[{'id': 1, 'name': 'a'}]\"\n", "one of name, label, text, id, value, got 'name' and 'id'"),
 ])  # fmt: skip
 def test_bad_tags(write, text, message):
     """No tag at all, lists as NumPy prints them, and lists of other things."""

@@ -191,7 +191,7 @@ def _with_separator(data: str, options: dict[str, Any]) -> dict[str, Any]:
     if guess is None:
         return options
     _console.print_notes(
-        [f"{guess!r} is used as the separator between tags, as most cells contain it. Hint: --labels-separator."]
+        [f"{guess!r} is used as the separator between tags, as many cells contain it. Hint: --labels-separator."]
     )
     return options | {"labels_separator": guess}
 

@@ -342,8 +342,17 @@ class _Found:
         return _TYPES.get(next(iter(types))) if len(types) == 1 else None
 
     @property
+    def _is_nested(self) -> bool:
+        """Whether the values are objects, or lists of objects or of true and false, which are read as their JSON."""
+        types = self._elements if self._is_list else self._types
+        others = self._types - {list, type(None)} if self._is_list else set()
+        return not others and types - {type(None)} in ({dict}, {bool}) and (self._is_list or dict in types)
+
+    @property
     def kind(self) -> table_file.Kind:
         """The kind of the column."""
+        if self._is_nested:
+            return "text"
         if self._type is None or (self._is_list and self._type == "bool"):
             return "other"
         of_one: table_file.Kind = "text" if self._type == "text" else "number"
@@ -357,6 +366,9 @@ class _Found:
 
     def array(self, values: Sequence[Any]) -> Any:
         """Return values of this column."""
+        if self._is_nested:
+            values = [None if value is None else json.dumps(value, ensure_ascii=False) for value in values]
+            return table_file.array_of(values, "text")
         type_ = self._type or "text"
         if type_ in ("bool", "text"):
             return table_file.array_of(values, type_, lists=self._is_list)

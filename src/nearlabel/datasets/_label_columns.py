@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import math
 import re
-import warnings
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,17 +16,12 @@ from nearlabel.datasets._arff_parts import NUMBER
 from nearlabel.datasets._nominal import SparseRows
 from nearlabel.datasets._numeric_columns import numbers
 from nearlabel.datasets._table_file import Batch, CellError, TableFile, check_filled, shortened
+from nearlabel.datasets._written_tags import is_answer, is_written, read_written, said
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import BLOCK_BYTES
 
-# Text that looks like a list of texts or whole numbers; and a list as Python writes it, with the commas, without which
-# Python would join two texts.
-WRITTEN_LIST = re.compile(r"\s*+\[\s*+(?:['\"].*|\d[\d\s,]*+)?\]\s*+", re.DOTALL)
-_PYTHON_TEXT = r"(?:'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")"
-_TEXT_OF_PYTHON = re.compile(_PYTHON_TEXT, re.DOTALL)
-_PYTHON_LIST = re.compile(rf"\[\s*+{_PYTHON_TEXT}\s*+(?:,\s*+{_PYTHON_TEXT}\s*+)*+(?:,\s*+)?\]", re.DOTALL)
-_SEPARATORS = ("|", ",")  # the first is seldom a part of a tag
+_SEPARATORS = ("|", ",", "#", "::", " / ", "\t")  # the first is seldom a part of a tag
 _CELLS_TO_GUESS_BY = 1000
 
 
@@ -168,54 +161,100 @@ class TagColumn:
             raise ValueError(shortened(value))
         if self._kind == "texts":
             return [value] if value.strip() else []
-        if WRITTEN_LIST.fullmatch(value):
-            return _tags_of_list(value, self._separator)
-        return [tag for part in value.split(self._separator) if (tag := part.strip())]
+        if not is_written(value):
+            return [tag for part in value.split(self._separator) if (tag := part.strip())]
+        try:
+            each = said(read_written(value))
+        except ValueError as error:
+            hint = f'a list is like ["red", "blue"], or tags are joined, as in \'red{self._separator}blue\''
+            raise ValueError(str(error) if "Hint: " in str(error) else f"{error}. Hint: {hint}") from None
+        texts = [(tag, applies) for one, applies in each if (tag := str(one)).strip()]
+        if any("\ud800" <= character <= "\udfff" for tag, _ in texts for character in tag):
+            raise ValueError(f"{shortened(value)}, with half a character")
+        for tag, applies in texts:
+            if not applies:  # it is a label, though it may apply nowhere
+                self._numbers_of.setdefault(tag, len(self._numbers_of))
+        return [tag for tag, applies in texts if applies]
 
 
-LabelColumns: TypeAlias = IndicatorColumns | TagColumn
+class IndicatorLists:
+    """A column of lists of 0 and 1, all of one length: a label for each place, named by its number."""
+
+    def __init__(self, table: TableFile, column: str, width: int) -> None:
+        self._path, self._width = table.path, width
+        self._rows = SparseRows()
+        self.columns: tuple[str, ...] = (column,)
+
+    def append(self, batch: Batch) -> None:
+        """Add rows; a missing list means that all labels of the row are unknown."""
+        marks = np.empty((batch.n_rows, self._width))
+        for row, cell in enumerate(batch.columns[self.columns[0]].to_pylist()):
+            marks[row] = math.nan if cell is None or cell == "" else _answers(cell)
+        rows, labels = np.nonzero(marks)
+        self._rows.append(batch.n_rows, rows, labels, marks[rows, labels])
+
+    def labels(self) -> tuple[Matrix, tuple[str, ...]]:
+        """Return Y and the numbers of the places."""
+        return _in_its_storage(self._rows.matrix(self._width)), tuple(map(str, range(self._width)))
 
 
-def _tags_of_list(text: str, separator: str) -> list[str]:
-    """Return the tags of a list as JSON or Python writes it; raise ValueError with the text."""
-    tags = parsed_list(text.strip())
-    if not all(isinstance(tag, str) or type(tag) is int for tag in tags):
-        hint = f'Hint: a list is like ["red", "blue"], or tags are joined, as in \'red{separator}blue\''
-        raise ValueError(f"{shortened(text)}. {hint}")
-    texts = [tag for one in tags if (tag := str(one)).strip()]
-    if any("\ud800" <= character <= "\udfff" for tag in texts for character in tag):
-        raise ValueError(f"{shortened(text)}, with half a character")
-    return texts
+def width_of_indicators(table: TableFile, column: str) -> int | None:
+    """Return the length of the lists if a column is one of indicators; None if it is one of tags.
+
+    Indicators are lists of one length, of true and false, or of 0 and 1 of which some list repeats one: tags do not.
+    """
+    widths: set[int] = set()
+    repeats = False
+    for batch in table.batches([column]):
+        for cell in batch.columns[column].to_pylist():
+            if cell is None or cell == "":
+                continue
+            answers = _answers(cell)
+            if not answers or len(widths | {len(answers)}) > 1:
+                return None
+            widths.add(len(answers))
+            repeats = repeats or len(set(answers)) < len(answers) or any(isinstance(one, bool) for one in answers)
+    return next(iter(widths), None) if repeats else None
 
 
-def parsed_list(text: str) -> list[Any]:
-    """Return a list as JSON or Python writes it; one with None where it is neither."""
-    with suppress(ValueError, RecursionError, MemoryError):
-        tags = json.loads(text)
-        return tags if isinstance(tags, list) else [None]
-    if not _PYTHON_LIST.fullmatch(text):
-        return [None]
-    with suppress(ValueError, SyntaxError), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on a backslash that escapes nothing
-        # One after the other: Python would make a tree of a long list, of a hundred times its size.
-        return [ast.literal_eval(one) for one in _TEXT_OF_PYTHON.findall(text)]
-    return [None]
+def _answers(cell: Any) -> list[Any] | None:
+    """Return the items of a list of true and false, or of 0 and 1; None if it is none."""
+    if isinstance(cell, str):
+        try:
+            cell = read_written(cell) if is_written(cell) else None
+        except ValueError:
+            return None
+    return list(cell) if isinstance(cell, list) and cell and all(map(is_answer, cell)) else None
+
+
+LabelColumns: TypeAlias = IndicatorColumns | TagColumn | IndicatorLists
 
 
 def guess_separator(table: TableFile, column: str) -> str | None:
-    """Return what most of the first cells of tags contain, ``|`` or ``,``; None if neither, or some have a ``;``."""
+    """Return what joins tags in the first cells of a column; None if nothing does, or some have a ``;``.
+
+    That is ``|`` or ``,`` in most cells; or any usual separator in two cells or more, if most of the parts that it
+    makes of these occur elsewhere, too.
+    """
     if column not in table.columns or table.columns[column].kind not in ("cell", "text"):
         return None
     cells: list[str] = []
     for batch in table.batches([column]):
-        cells += [cell for cell in batch.columns[column].to_pylist() if cell and not WRITTEN_LIST.fullmatch(cell)]
+        cells += [cell for cell in batch.columns[column].to_pylist() if cell and not is_written(cell)]
         if len(cells) >= _CELLS_TO_GUESS_BY:
             break
     some = cells[:_CELLS_TO_GUESS_BY]
     if any(";" in cell for cell in some):
         return None
-    most = (separator for separator in _SEPARATORS if 2 * sum(separator in cell for cell in some) > len(some))
-    return next(most, None)
+    most = (separator for separator in _SEPARATORS[:2] if 2 * sum(separator in cell for cell in some) > len(some))
+    return next(most, None) or next((one for one in _SEPARATORS if _joins(one, some)), None)
+
+
+def _joins(separator: str, cells: Sequence[str]) -> bool:
+    joined = [cell for cell in cells if separator in cell]
+    counts = Counter(part.strip() for cell in cells for part in set(cell.split(separator)))
+    parts = {part.strip() for cell in joined for part in cell.split(separator)} - {""}
+    return len(joined) > 1 and 2 * sum(counts[part] > 1 for part in parts) > len(parts)
 
 
 def _check_kinds(table: TableFile, columns: Sequence[str], kinds: Sequence[str], what: str) -> None:
@@ -283,9 +322,8 @@ def tags_cell(old: Any, tags: Mapping[str, bool], separator: str) -> Any:
 
 
 def _tags_text(old: str, tags: Mapping[str, bool], separator: str) -> str:
-    if WRITTEN_LIST.fullmatch(old):
-        changed = _changed(parsed_list(old.strip()), tags)
-        return repr(changed) if "'" in old and '"' not in old else json.dumps(changed, ensure_ascii=False)
+    if is_written(old):
+        return _written_text(old.strip(), tags)
     if wrong := [tag for tag, added in tags.items() if added and separator in tag]:
         raise ValueError(f"the separator {separator!r} in the tag {wrong[0]!r}")
     parts = [part for part in old.split(separator) if part.strip()]
@@ -295,6 +333,19 @@ def _tags_text(old: str, tags: Mapping[str, bool], separator: str) -> str:
     there = {part.strip() for part in kept}
     added = [space * bool(kept) + tag for tag, carried in tags.items() if carried and tag not in there]
     return separator.join([*kept, *added]).strip()
+
+
+def _written_text(old: str, tags: Mapping[str, bool]) -> str:
+    """Return a list, tuple or set with other tags, in its own brackets and quotes."""
+    read = read_written(old)
+    if not isinstance(read, list) or not all(isinstance(one, str | int) for one in read):
+        raise ValueError(f"{shortened(old)}, which is no list of tags")
+    changed = _changed(read, tags)
+    if old.startswith("["):
+        return repr(changed) if "'" in old and '"' not in old else json.dumps(changed, ensure_ascii=False)
+    if old.startswith("{"):
+        return f"{{{', '.join(map(repr, changed))}}}" if changed else "set()"
+    return repr(tuple(changed)) if old.startswith("(") else repr(changed)
 
 
 def _changed(items: list[Any], tags: Mapping[str, bool]) -> list[Any]:

@@ -71,11 +71,14 @@ def read_table(
     labels_prefix : str, default=None
         The same for all columns whose name starts with this prefix, in the order of the file, under their full names.
     labels_column : str, default=None
-        A column of tags: lists of text or integers, such lists as JSON or Python writes them, or text with a separator
-        between tags. The labels are the distinct tags, sorted.
+        A column of tags: lists of text or integers, such lists, tuples or sets as JSON, Python or numpy writes them, or
+        text with a separator between tags. The labels are the distinct tags, sorted. Objects are read as their
+        ``choices``, as the ``name`` of each, or as the tags whose answers are true. Lists of one length of true and
+        false, or of 0 and 1 of which some repeat a value, are a label for each place, named by its number; a warning
+        tells so.
     labels_separator : str, default=";"
-        The separator between tags; blanks around a tag are removed. A warning tells if no tag has a semicolon and most
-        cells contain another usual separator, ``|`` or a comma.
+        The separator between tags; blanks around a tag are removed. A warning tells if no tag has a semicolon and
+        cells are joined by another usual separator: ``|``, a comma, ``#``, ``::``, `` / `` or a tab.
     unknown : str, default=None
         A text that marks an unknown label, in addition to a missing cell: "-1", "?" or "n/k" in columns of 0 and 1. In
         a column of tags, as a cell or a tag: the row's other tags are unknown; "" makes empty cells unknown.
@@ -166,6 +169,9 @@ def read_table(
     columns = _label_columns(table, labels, labels_prefix, labels_column, ignored)
     if labels_column is None:
         source: label_columns.LabelColumns = label_columns.IndicatorColumns(table, columns, unknown)
+    elif (width := label_columns.width_of_indicators(table, labels_column)) is not None:
+        source = label_columns.IndicatorLists(table, labels_column, width)
+        _tell_of_indicators(labels_column, width)
     else:
         source = label_columns.TagColumn(table, labels_column, labels_separator, unknown)
     kinds = _kinds(table, {*ignored, *columns}, categorical=categorical, text=text, dates=dates)
@@ -186,12 +192,20 @@ def read_table(
     return data.with_frames() if as_frame else data
 
 
+def _tell_of_indicators(column: str, width: int) -> None:
+    warnings.warn(
+        f"Each cell of {column!r} is a list of {width} times 0 or 1, read as {width} labels, named 0 to {width - 1}.",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
 def _warn_of_unsplit_tags(table: TableFile, column: str) -> None:
     """Warn if the cells of a column look like tags with another separator than the default one."""
     guess = label_columns.guess_separator(table, column)
     if guess is not None:
         warnings.warn(
-            f"Each cell of {column!r} is one tag, as none contains {SEPARATOR!r}, but most contain {guess!r}."
+            f"Each cell of {column!r} is one tag, as none contains {SEPARATOR!r}, but many contain {guess!r}."
             f" Hint: labels_separator={guess!r}.",
             UserWarning,
             stacklevel=3,
