@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)", re.ASCII)
 _NUMBERS = re.compile(r"[-+.\d][-+.\d\s,]*+", re.ASCII)
 _BEGINNINGS, _BRACKET = set("'\"[{("), re.compile(r"[\[\](){}]")
 _CONSTANTS = {"True": True, "False": False, "None": None, "nan": None}
-_LONGEST_TREE = 2**16  # letters: Python makes a tree of a hundred times the size of what it reads
+_LONGEST_TREE = 2**16  # letters: Python makes a tree of a hundred times the size of a text
 _NAMES = ("name", "label", "text", "id", "value")  # of objects that are tags
 _LISTS = ("choices", "labels", "tags")  # of an object around a list of tags
 
