@@ -63,7 +63,7 @@ def test_a_new_method_is_a_file_and_a_line(tmp_path):
     line = "from nearlabel.lazy._at_least import AtLeast\n"
     room.write_text(room.read_text().replace("from nearlabel.lazy._brknn", f"{line}from nearlabel.lazy._brknn"))
     run(source, str(TESTS / "names.py"))
-    assert "bpmll, at-least, with options" in " ".join(run(source, "-c", USE).split())
+    assert "svm, at-least, with options" in " ".join(run(source, "-c", USE).split())
     stub = ast.parse((source / "__init__.pyi").read_text())
     assert "AtLeast" in {alias.name for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
 
