@@ -62,8 +62,8 @@ def is_mixture(candidate: nearlabel.experiments.Candidate) -> bool:
 
 
 def fit_options(candidate: nearlabel.experiments.Candidate) -> str:
-    """Return the options of ``nearlabel fit`` that fit such a model to other data; none if no option names it."""
-    if is_mixture(candidate) or candidate.method.partition("@")[0] == "svm":
+    """Return the options of ``nearlabel fit`` that fit such a model to other data; none for a mixture."""
+    if is_mixture(candidate):
         return ""
     words = {
         "--method": candidate.method,

@@ -105,14 +105,14 @@ def _unquoted(quoted: str) -> str:
             raise ValueError(shortened(quoted)) from error
 
 
-def said(read: Sequence[Any] | Mapping[Any, Any], key: str | None = None) -> list[tuple[Any, bool]]:
+def said(read: Sequence[Any] | Mapping[Any, Any]) -> list[tuple[Any, bool]]:
     """Return the tags of a list or an object that was read, and whether each applies; raise ValueError otherwise.
 
-    An object may answer for each tag, or have one list of tags; a list may have objects with a name, `key`.
+    An object may answer for each tag, or have one list of tags; a list may have objects with a name.
     """
     if isinstance(read, Mapping):
-        return _of_object(read, key)
-    return [(_tag(one, key), True) for one in read]
+        return _of_object(read)
+    return [(_tag(one), True) for one in read]
 
 
 def is_answer(value: Any) -> bool:
@@ -120,10 +120,10 @@ def is_answer(value: Any) -> bool:
     return isinstance(value, bool | int | float) and value in (0, 1)
 
 
-def _of_object(read: Mapping[Any, Any], key: str | None) -> list[tuple[Any, bool]]:
+def _of_object(read: Mapping[Any, Any]) -> list[tuple[Any, bool]]:
     lists = [value for name, value in read.items() if name in _LISTS and isinstance(value, list)]
     if len(read) == len(lists) == 1:
-        return said(lists[0], key)
+        return said(lists[0])
     if all(map(is_answer, read.values())):
         return [(str(name), bool(value)) for name, value in read.items()]
     if all(isinstance(value, int | float) for value in read.values()):
@@ -134,10 +134,10 @@ def _of_object(read: Mapping[Any, Any], key: str | None) -> list[tuple[Any, bool
     raise ValueError(shortened(str(dict(read))))
 
 
-def _tag(one: Any, key: str | None) -> Any:
+def _tag(one: Any) -> Any:
     """Return a tag: a text, a whole number, or the name of an object."""
     if isinstance(one, Mapping):
-        names = [name for name in ((key,) if key is not None else _NAMES) if isinstance(one.get(name), str | int)]
+        names = [name for name in _NAMES if isinstance(one.get(name), str | int)]
         if len(names) != 1:
             got = " and ".join(map(repr, names)) or "none"
             raise ValueError(

@@ -11,15 +11,15 @@ from sklearn.base import clone
 
 from nearlabel.models.out_of_sample import Fold, LeaveOneOut, Needs, of_groups, splitter_of
 from nearlabel.rivals import RandomForestPCT
-from nearlabel.rivals._binary_relevance import support_vectors
 from nearlabel.selection._spaces import Space
 from nearlabel.selection._trials import MOST_DENSE_CELLS, N_PARTS, NOISE, MethodInSpace, Trials
+from nearlabel.selection.specs import METHODS
 from nearlabel.utils.containers import are_words
 from nearlabel.utils.types import FloatArray
 from nearlabel.utils.validation import as_score_matrix
 
 NEIGHBORS, LINEAR, TREES = FAMILIES = ("neighbors", "linear", "trees")
-_LINEAR = {f"svm:C={C:g}": support_vectors(C=C, random_state=0) for C in (0.25, 0.0625, 1)}
+_LINEAR = {f"svm:C={C:g}": METHODS["svm"](C=C, random_state=0) for C in (0.25, 0.0625, 1)}
 _, _SMALLEST, _LARGEST = _LINEAR
 _METHODS = {
     LINEAR: _LINEAR,
