@@ -41,7 +41,7 @@ def completed(nearlabel, tmp_path):
     ("words", "offered"),
     [
         (["ver"], ["verify", "versions"]),
-        (["describe", "--labels-c"], ["--labels-column"]),
+        (["describe", "--labels-c"], ["--labels-column", "--labels-columns"]),
         (["describe", "yeast", "--format", ""], ["table", "json", "csv"]),
         (["describe", "song"], ["songs.csv", "songs.skops"]),
         (["predict", "songs.s"], ["songs.skops"]),

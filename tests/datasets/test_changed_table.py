@@ -10,20 +10,22 @@ import numpy as np
 import pytest
 
 from nearlabel.datasets import read_table
-from nearlabel.datasets._label_columns import tags_cell, zero_one_cell
+from nearlabel.datasets._label_codes import Codes, changed_cell
 from nearlabel.datasets._parquet_file import copy_parquet
+from nearlabel.datasets._written_tags import Notation, changed_tags
 from nearlabel.datasets.tables import copy_with_labels
 
 pytest.importorskip("pyarrow")
 NAN = math.nan
-OPTIONS = {"labels_column": None, "separator": ";", "unknown": None}
 
 
 def copied(folder, content, changes, *, name="a.csv", out="b.csv", **options):
     """Write a file, copy it with changes, and return what the copy holds."""
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    copy_with_labels(path, folder / out, changes, **(OPTIONS | options))
+    copy_with_labels(
+        path, folder / out, changes, options or {"labels": sorted({label for _, label, _ in changes} or {"m_a"})}
+    )
     return (folder / out).read_bytes()
 
 
@@ -103,7 +105,7 @@ def test_compression_is_that_of_the_name(tmp_path, suffix, opened):
 )
 def test_cells_of_tags(old, tags, separator, new):
     """Texts with separators, lists as JSON and Python write them, lists, and numbers."""
-    assert tags_cell(old, tags, separator) == new
+    assert changed_tags(old, tags, Notation(separator)) == new
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_cells_of_tags(old, tags, separator, new):
 def test_what_tags_cannot_say(tmp_path, old, tags, message):
     """Then nothing is written."""
     with pytest.raises(ValueError, match=message):
-        tags_cell(old, tags, ";")
+        changed_tags(old, tags, Notation())
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,7 @@ def test_what_tags_cannot_say(tmp_path, old, tags, message):
 )
 def test_cells_of_zero_and_one(old, value, unknown, new):
     """Written as the cell was."""
-    found = zero_one_cell(old, value, unknown)
+    found = changed_cell(old, value, Codes(unknown))
     assert (found, type(found)) == (new, type(new))
 
 
@@ -159,10 +161,10 @@ def test_json_lines(tmp_path):
 
 
 def test_json_lines_with_escapes(tmp_path):
-    """Half of a pair of surrogates, which a program cut in two, is no character and has no UTF-8."""
-    content = r'{"title": "d\ud83d \u00e9", "m": 1}'
+    """A line of ASCII stays one."""
+    content = r'{"title": "d\ud83d\ude00 \u00e9", "m": 1}'
     found = copied(tmp_path, content, [(0, "m", 0)], name="a.jsonl", out="b.jsonl").decode()
-    assert found == r'{"title": "d\ud83d \u00e9", "m": 0}'
+    assert found == r'{"title": "d\ud83d\ude00 \u00e9", "m": 0}'
 
 
 def test_parquet(tmp_path):
@@ -177,7 +179,7 @@ def test_parquet(tmp_path):
     table = arrow.table(columns).replace_schema_metadata({"pandas": '{"index_columns": ["x"]}'})
     path, out = tmp_path / "a.parquet", tmp_path / "b.parquet"
     parquet.write_table(table, path, row_group_size=2, compression="zstd")
-    copy_with_labels(path, out, [(0, "m_a", 0), (1, "m_a", 1), (2, "m_b", 1), (0, "m_b", NAN)], **OPTIONS)
+    copy_with_labels(path, out, [(0, "m_a", 0), (1, "m_a", 1), (2, "m_b", 1), (0, "m_b", NAN)], {"labels_prefix": "m_"})
     found, before, after = parquet.read_table(out), parquet.ParquetFile(path), parquet.ParquetFile(out)
     assert found.schema.equals(parquet.read_schema(path), check_metadata=True)
     assert found["m_a"].to_pylist() == [False, True, False]
@@ -185,7 +187,7 @@ def test_parquet(tmp_path):
     assert found["tags"].to_pylist() == table["tags"].to_pylist()
     assert after.num_row_groups == before.num_row_groups == 2
     assert after.metadata.row_group(0).column(0).compression == "ZSTD"
-    copy_with_labels(path, out, [(0, "u", 0), (1, "w", 1)], **OPTIONS | {"labels_column": "tags"})
+    copy_with_labels(path, out, [(0, "u", 0), (1, "w", 1)], {"labels_column": "tags"})
     assert parquet.read_table(out)["tags"].to_pylist() == [["v"], ["w"], None]
 
 
@@ -202,7 +204,7 @@ def test_damaged_parquet(tmp_path, damaged):
     with pytest.raises(ValueError, match=r"a\.parquet must be a whole Parquet file, got a damaged one \("):
         copy_parquet(path, out, {"m_a": {0: int}})
     with pytest.raises(ValueError, match=r"a\.parquet"):
-        copy_with_labels(path, tmp_path / "c.parquet", [(0, "m_a", 1)], **OPTIONS)
+        copy_with_labels(path, tmp_path / "c.parquet", [(0, "m_a", 1)], {"labels": ["m_a"]})
     assert not (tmp_path / "c.parquet").exists()
 
 
@@ -218,7 +220,7 @@ def test_damaged_parquet(tmp_path, damaged):
 def test_other_formats_are_refused(name, out, message):
     """A copy is of the format of the table."""
     with pytest.raises(ValueError, match=message):
-        copy_with_labels(Path(name), Path(out), [], **OPTIONS)
+        copy_with_labels(Path(name), Path(out), [], {})
 
 
 def test_nothing_is_written_after_an_error(tmp_path):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from nearlabel.datasets import read_table
-from nearlabel.datasets._label_columns import tags_cell
-from nearlabel.datasets._written_tags import is_written, read_written, said
+from nearlabel.datasets._written_tags import Notation, changed_tags, is_written
 
 
 @pytest.mark.parametrize(
@@ -39,7 +38,7 @@ from nearlabel.datasets._written_tags import is_written, read_written, said
 def test_notations(cell, tags):
     """Lists, tuples, sets, arrays and objects, with quotes or without."""
     assert is_written(cell)
-    assert [tag for tag, applies in said(read_written(cell)) if applies] == tags
+    assert [tag for tag, applies in Notation().said(cell) if applies] == list(map(str, tags))
 
 
 @pytest.mark.parametrize("tag", ["[80s]", "(optional)", "{red}", "[red] apple;[x]", "a [b, c]", "set", "(a) or (b)"])
@@ -57,7 +56,7 @@ def test_what_is_not_understood(cell):
     """It is an error that shows what would be, and never a tag."""
     assert is_written(cell)
     with pytest.raises(ValueError, match=r"\w"):
-        said(read_written(cell))
+        Notation().said(cell)
 
 
 def test_tags_that_apply_nowhere_are_labels(tmp_path):
@@ -86,7 +85,7 @@ def test_lists_of_indicators(tmp_path, cells, ending):
     if len(cells[0]) == 1:  # one place never repeats
         assert set(read_table(path, labels_column="labels").label_names) == {"0", "1"}
         return
-    with pytest.warns(UserWarning, match=f"is a list of {len(cells[0])} times 0 or 1, read as {len(cells[0])} labels"):
+    with pytest.warns(UserWarning, match=f"is a list of {len(cells[0])} times 0 or 1"):
         read = read_table(path, labels_column="labels")
     assert read.label_names == tuple(map(str, range(len(cells[0]))))
     assert read.Y.tolist() == np.array(cells, dtype=int).tolist()
@@ -104,7 +103,7 @@ def test_a_missing_list_of_indicators_is_unknown(tmp_path):
     """As a missing list of tags is."""
     path = tmp_path / "lists.jsonl"
     path.write_text('{"x": 1, "labels": [0, 0]}\n{"x": 2, "labels": null}\n{"x": 3, "labels": [1, 0]}\n')
-    with pytest.warns(UserWarning, match="read as 2 labels, named 0 to 1"):
+    with pytest.warns(UserWarning, match="read as labels 0 to 1"):
         read = read_table(path, labels_column="labels")
     assert np.isnan(read.Y[1]).all()
     assert read.Y[[0, 2]].tolist() == [[0, 0], [1, 0]]
@@ -124,9 +123,11 @@ def test_separators_are_recognised_by_what_recurs(tmp_path, cells, separator):
     """Even if most cells have one tag."""
     path = tmp_path / "tags.csv"
     path.write_text("x,tags\n" + "".join(f'{row},"{cell}"\n' for row, cell in enumerate(cells)))
-    with pytest.warns(UserWarning, match="Each cell of 'tags' is one tag") as told:
-        read_table(path, labels_column="tags")
-    assert f"Hint: labels_separator={separator!r}." in str(told[0].message)
+    with pytest.warns(UserWarning, match=f"Tags are joined by {separator!r}".replace("|", "[|]")):
+        read = read_table(path, labels_column="tags")
+    parts = {part.strip() for cell in cells for part in cell.split(separator)} - {""}
+    assert read.label_names == tuple(sorted(parts))
+    assert read.Y.sum(axis=1).tolist() == [len(cell.split(separator)) if cell else 0 for cell in cells]
 
 
 def test_separators_that_are_parts_of_names(tmp_path, recwarn):
@@ -144,15 +145,32 @@ def test_separators_that_are_parts_of_names(tmp_path, recwarn):
         ("('red', 'blue')", "('blue', 'green')"),
         ("['red' 'blue']", "['blue', 'green']"),
         ('["red", "blue"]', '["blue", "green"]'),
+        ("__label__red __label__blue", "__label__blue __label__green"),
+        ('{"choices": ["red", "blue"]}', '{"choices": ["blue", "green"]}'),
+        ({"labels": ["red", "blue"]}, {"labels": ["blue", "green"]}),
+        ([{"name": "red"}, {"name": "blue", "color": "b"}], [{"name": "blue", "color": "b"}, {"name": "green"}]),
+        ('{"red": true, "blue": true}', '{"red": false, "blue": true, "green": true}'),
+        ({"red": 1.0, "blue": 1.0}, {"red": 0.0, "blue": 1.0, "green": 1.0}),
     ],
 )
 def test_corrections_keep_the_notation(old, new):
-    """A set stays a set."""
-    assert tags_cell(old, {"red": False, "green": True}, ";") == new
-    assert [tag for tag, _ in said(read_written(new))] == ["blue", "green"]
+    """A set stays a set, an object an object."""
+    found = changed_tags(old, {"red": False, "green": True}, Notation())
+    assert found == new
+    text = new if isinstance(new, str) else json.dumps(new)
+    assert [tag for tag, applies in Notation().said(text) if applies] == ["blue", "green"]
 
 
-def test_corrections_of_objects_are_refused():
+def test_corrections_find_tags_that_are_written_otherwise():
+    """In another form of Unicode, or another case if that makes no difference."""
+    decomposed = "cafe\u0301; Rock"
+    assert changed_tags(decomposed, {"caf\xe9": False}, Notation()) == "Rock"
+    assert changed_tags(decomposed, {"rock": False}, Notation(normalise="case")) == "cafe\u0301"
+    with pytest.raises(ValueError, match="no tag 'rock'"):
+        changed_tags(decomposed, {"rock": False}, Notation())
+
+
+def test_corrections_of_objects_that_are_unclear_are_refused():
     """Nothing says how to write them."""
-    with pytest.raises(ValueError, match="which is no list of tags"):
-        tags_cell('{"red": true}', {"red": False}, ";")
+    with pytest.raises(ValueError, match="which does not say yes or no to each tag"):
+        changed_tags('{"red": 0.4}', {"red": False}, Notation())

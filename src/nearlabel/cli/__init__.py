@@ -49,6 +49,11 @@ class _Parser(argparse.ArgumentParser):
         self._words = sys.argv[1:] if args is None else list(args)
         return super().parse_known_args(args, namespace)
 
+    def _get_option_tuples(self, option_string: str) -> list[Any]:
+        """Return the options that begin with a text; two names of one option are not ambiguous."""
+        found: list[Any] = super()._get_option_tuples(option_string)
+        return found[:1] if len({match[0].dest for match in found}) == 1 else found
+
     def print_help(self, file: object = None) -> None:
         """Print the help page, or raise OSError: argparse's own method ignores a full disk."""
         _print_out(self.format_help())
@@ -151,7 +156,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.command is None:
             return 0
         logging.basicConfig(format="%(message)s", level=logging.WARNING)
-        with _console.quietly(arguments.quiet), _console.warnings_in_one_line():
+        with _console.quietly(arguments.quiet), _console.warnings_in_one_line(arguments):
             return _run(arguments)
 
 

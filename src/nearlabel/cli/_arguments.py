@@ -33,6 +33,20 @@ def columns(text: str) -> tuple[str, ...]:
     return tuple(of_columns)
 
 
+def one_or_columns(text: str) -> str | tuple[str, ...]:
+    """Parse ``a``, or ``a,b``."""
+    of_columns = columns(text)
+    return of_columns[0] if len(of_columns) == 1 else of_columns
+
+
+def column_is(text: str) -> tuple[str, ...]:
+    """Parse ``column=value``; ``none`` is no column."""
+    column, equal, value = text.partition("=")
+    if text != "none" and not (column and equal):
+        raise argparse.ArgumentTypeError(f"must be like answer=ignore, or none, got {text!r}")
+    return (column, value) if equal else ()
+
+
 def numbers(text: str) -> tuple[int, ...]:
     """Parse ``10``, ``1-30`` and ``1,5,10-12``."""
     chosen: list[int] = []

@@ -26,10 +26,7 @@ LOADS = ("audit", "datasets", "experiments", "models", "persistence", "report")
 METHOD, N_NEIGHBORS = "mlknn", 20  # the defaults for DATA
 MODEL_ENDING = ".skops"
 _PAGES = (".html", ".htm")
-_OF_DATA = (
-    "labels", "labels_prefix", "labels_column", "labels_separator", "unknown", "ignore", "decimal", "input_format",
-    "categorical", "text", "date", "id", "show", "method", "k", "scale", "search",
-)  # fmt: skip
+_OF_DATA = (*_data.OF_TABLES, "input_format", "date", "id", "show", "method", "k", "scale", "search")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -375,14 +372,8 @@ def _write_arrays(file: Path, data: nearlabel.datasets.Dataset) -> None:
 
 
 def _write_table(arguments: argparse.Namespace, changes: Sequence[tuple[int, str, float]]) -> None:
-    column = arguments.labels_column
     nearlabel.datasets.tables.copy_with_labels(
-        Path(arguments.data),
-        arguments.file,
-        changes,
-        labels_column=column,
-        separator="" if column is None else _data.separator_of(arguments),
-        unknown=arguments.unknown,
+        Path(arguments.data), arguments.file, changes, _data.label_options(arguments)
     )
 
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import nearlabel
-from nearlabel.utils.messages import AdviceWarning, ParameterError, Progress, listening
+from nearlabel.utils.messages import AdviceWarning, ParameterError, ParameterWarning, Progress, listening
 from nearlabel.utils.naming import import_optional
 
 FORMATS = ("table", "json", "csv")
@@ -170,18 +170,20 @@ def is_quiet() -> bool:
 
 
 @contextmanager
-def warnings_in_one_line() -> Iterator[None]:
-    """Print warnings as notes on standard error, each once; advice is not printed if quiet."""
+def warnings_in_one_line(arguments: argparse.Namespace) -> Iterator[None]:
+    """Print warnings as notes on standard error, each once, with options for parameters; quiet hides advice."""
     shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
         if str(message) not in shown and not (is_quiet() and issubclass(category, AdviceWarning)):
-            print_notes([str(message)])
+            named = message.message(partial(_show, arguments)) if isinstance(message, ParameterWarning) else message
+            print_notes([str(named)])
         shown.add(str(message))
 
     with warnings.catch_warnings():
         # Commands match columns by name and pass plain arrays in the order of the model.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        warnings.filterwarnings("always", category=ParameterWarning)  # what was guessed is always told
         warnings.showwarning = show
         yield
 
@@ -436,8 +438,9 @@ def without_folder(message: str, arguments: argparse.Namespace) -> str:
 # Parameters of the library and the options for them, of which a command has at most one. Parameters that also occur in
 # the specification of a method or search, such as `metric` and `thresholds`, keep their names.
 _SAME = (
-    "categorical", "decimal", "ignore", "labels", "labels_column", "labels_prefix", "labels_separator", "metrics",
-    "out_of_range", "replace", "state", "text", "time_limit", "trusted", "unknown",
+    "categorical", "decimal", "ignore", "join_by", "label_key", "label_names", "label_threshold", "labels",
+    "labels_column", "labels_file", "labels_prefix", "labels_separator", "metrics", "negative", "normalise",
+    "out_of_range", "positive", "replace", "state", "text", "time_limit", "trusted", "unknown", "unlabelled",
 )  # fmt: skip
 _OPTIONS = {name: (name,) for name in _SAME} | {
     "corrections": ("apply",), "cv": ("cv", "validate"), "dates": ("date",), "file": ("figure",), "id_column": ("id",),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 import nearlabel
 from nearlabel.cli import _console
-from nearlabel.cli._arguments import columns
+from nearlabel.cli._arguments import column_is, columns, one_or_columns
 from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.utils.names import IMPUTATIONS
 
@@ -39,12 +38,19 @@ def add_data_options(
     )
     table.add_argument("--labels", type=columns, metavar="A,B", help="0/1 columns, one for each label")
     table.add_argument("--labels-prefix", metavar="TEXT", help="0/1 columns whose name starts with this prefix")
-    table.add_argument("--labels-column", metavar="NAME", help="column with the tags of each row")
+    table.add_argument(
+        "--labels-column",
+        "--labels-columns",
+        type=one_or_columns,
+        metavar="A[,B]",
+        help="column with the tags of each row, or several, such as tag1,tag2 or 'tag*'",
+    )
     table.add_argument(
         "--labels-separator",
         metavar="TEXT",
-        help="separator between tags; default: ; (or, if no cell contains ; and most contain | or a comma, that one)",
+        help="separator between tags; default: ; (or, if no cell has one, the one that joins tags, such as |)",
     )
+    _add_label_options(parser)
     parser.add_argument(
         "--unknown",
         metavar="VALUE",
@@ -57,6 +63,38 @@ def add_data_options(
         "--input-format",
         choices=_console.INPUT_FORMATS,
         help="format of standard input (-); default: detected from its content",
+    )
+
+
+def _add_label_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how other programs write labels in a table."""
+    group = parser.add_argument_group("labels of a table as other programs write them")
+    group.add_argument("--negative", metavar="VALUE", help="value of 0/1 columns for no, such as -1 or nein")
+    group.add_argument("--positive", metavar="VALUE", help="value of 0/1 columns for yes, such as 1 or ja")
+    group.add_argument("--label-key", metavar="KEY", help="key of the name of a tag where tags are objects")
+    group.add_argument(
+        "--label-threshold", type=float, metavar="SCORE", help="least score with which a tag with a score applies"
+    )
+    group.add_argument(
+        "--label-names", type=columns, metavar="A,B", help="the labels of lists of 0 and 1, place by place"
+    )
+    group.add_argument(
+        "--normalise",
+        choices=("nfc", "none", "case"),
+        help="which tags are the same: nfc: equal in Unicode's composed form; none: as written; case: also in upper and"
+        " lower case; default: nfc",
+    )
+    group.add_argument(
+        "--unlabelled",
+        type=column_is,
+        action="append",
+        metavar="COLUMN=VALUE",
+        help="rows whose labels are unknown, by a cell; may be repeated; none: no rows; default: those that the columns"
+        " answer, is_confirmed, cancelled and was_cancelled of annotation tools say",
+    )
+    group.add_argument("--join-by", metavar="COLUMN", help="ids: rows of one id become one row with the tags of all")
+    group.add_argument(
+        "--labels-file", metavar="FILE", help="another table with the labels; --join-by names the ids in both"
     )
 
 
@@ -125,11 +163,17 @@ def add_test_data_option(parser: argparse.ArgumentParser, *, used: str) -> None:
 
 # DATA on the command line: a name or a file, and for tables which columns are labels.
 
-_SAME = (
-    "labels", "labels_prefix", "labels_column", "labels_separator", "unknown", "ignore", "decimal", "categorical",
-    "text",
+_OF_LABELS = (
+    "labels", "labels_prefix", "labels_column", "labels_separator", "unknown", "negative", "positive", "label_names",
+    "label_key", "label_threshold", "normalise",
 )  # fmt: skip
-_PARAMETERS = {name: name for name in _SAME} | {"dates": "date"}  # of load_dataset, and the options for them
+OF_TABLES = (*_OF_LABELS, "unlabelled", "join_by", "labels_file", "ignore", "decimal", "categorical", "text")
+_PARAMETERS = {name: name for name in OF_TABLES} | {"dates": "date"}  # of load_dataset, and the options for them
+
+
+def label_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the given options that say which columns are labels and how they are written."""
+    return {name: getattr(arguments, name) for name in _OF_LABELS if getattr(arguments, name) is not None}
 
 
 def open_data(arguments: argparse.Namespace, *, subset: str = "all") -> nearlabel.datasets.Dataset:
@@ -142,25 +186,43 @@ def _read(arguments: argparse.Namespace, subset: str) -> nearlabel.datasets.Data
     data: str = arguments.data
     given = {name: getattr(arguments, option, None) for name, option in _PARAMETERS.items()}
     options = {name: value for name, value in given.items() if value is not None}
+    if "unlabelled" in options:
+        options["unlabelled"] = _values_by_column(options["unlabelled"])
     groups = getattr(arguments, "groups", None)
     if groups is None:
         return _found(data, options, subset)
     if groups == DUPLICATES:
         found = _found(data, options, subset)
         return replace(found, groups=nearlabel.datasets.duplicate_groups(found.X))
-    numbers = _groups_by_column(data, groups)
+    numbers = _groups_by_column(arguments, groups)
     options["ignore"] = tuple(dict.fromkeys([*options.get("ignore", ()), groups]))
     return replace(_found(data, options, subset), groups=numbers)
 
 
-def _groups_by_column(data: str, column: str) -> Any:
+def read_columns(arguments: argparse.Namespace, options: Mapping[str, str]) -> dict[str, list[Any]]:
+    """Return the cells of some columns of DATA; `options` contains the option that names each column."""
+    return nearlabel.datasets.tables.read_columns(
+        Path(arguments.data), options, decimal=arguments.decimal or ".", join_by=arguments.join_by
+    )
+
+
+def _values_by_column(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the values of each column; none of any for the one word that is no pair."""
+    values: dict[str, list[str]] = defaultdict(list)
+    for column, value in filter(None, pairs):
+        values[column].append(value)
+    return values
+
+
+def _groups_by_column(arguments: argparse.Namespace, column: str) -> Any:
     """Return the number of each row's group: rows with equal cells in a column; a row with an empty cell is alone."""
     import numpy as np
 
+    data: str = arguments.data
     check_file(data)
     if not is_file(data):
         raise ValueError(f"--groups must be {DUPLICATES} for a data set of the catalogue, {data!r}, got {column!r}.")
-    cells = nearlabel.datasets.tables.read_columns(Path(data), {column: "--groups"})[column]
+    cells = read_columns(arguments, {column: "--groups"})[column]
     names = [f"= {cell}" if cell not in (None, "") else f"row {row}" for row, cell in enumerate(cells)]
     return np.unique(names, return_inverse=True)[1]
 
@@ -171,10 +233,7 @@ def _found(data: str, options: dict[str, Any], subset: str) -> nearlabel.dataset
     if subset != "all" and (is_path or data == EMBEDDED):
         raise ValueError(f"{data} must be a name of the catalogue to have a given split. Hint: --cv 10.")
     if is_path:
-        options = _with_separator(data, options)
-        with warnings.catch_warnings():  # the separator is guessed or given
-            warnings.filterwarnings("ignore", message="Each cell of .* is one tag")
-            return nearlabel.datasets.load_dataset(data, **options)
+        return nearlabel.datasets.load_dataset(data, **options)
     if options:
         option = _PARAMETERS[next(iter(options))].replace("_", "-")
         raise ValueError(f"--{option} must go with a file, got the data set {data!r}. Hint: its labels are known.")
@@ -183,30 +242,9 @@ def _found(data: str, options: dict[str, Any], subset: str) -> nearlabel.dataset
     return nearlabel.datasets.fetch_dataset(data, subset=subset)
 
 
-def _with_separator(data: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options with a guess of the separator of tags if it is not given; the user is informed of it."""
-    if "labels_column" not in options or "labels_separator" in options:
-        return options
-    guess = nearlabel.datasets.tables.guess_separator_of(Path(data), options["labels_column"])
-    if guess is None:
-        return options
-    _console.print_notes(
-        [f"{guess!r} is used as the separator between tags, as many cells contain it. Hint: --labels-separator."]
-    )
-    return options | {"labels_separator": guess}
-
-
 def column_names(data: str) -> Sequence[str] | None:
     """Return the names of the columns of DATA; None if it is not a table."""
     return nearlabel.datasets.tables.column_names_of(Path(data)) if is_file(data) else None
-
-
-def separator_of(arguments: argparse.Namespace) -> str:
-    """Return the separator of the tags in a column of a table, given or guessed."""
-    guess = arguments.labels_separator or nearlabel.datasets.tables.guess_separator_of(
-        Path(arguments.data), arguments.labels_column
-    )
-    return guess or nearlabel.datasets.tables.SEPARATOR
 
 
 def feature_names(arguments: argparse.Namespace, id_column: str | None) -> tuple[str, ...] | None:

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import nearlabel
@@ -403,7 +402,7 @@ def open_kept(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
     for name, option in asked.items():
         if _data.is_label(arguments, name):
             raise ValueError(f"{option} must name columns that are not labels, got {name!r}.")
-    kept = nearlabel.datasets.tables.read_columns(Path(arguments.data), asked, decimal=arguments.decimal or ".")
+    kept = _data.read_columns(arguments, asked)
     _print_ids_twice(arguments.id, kept)
     return kept
 
@@ -424,7 +423,7 @@ def kept_in(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, li
     there = {name: "--show" for name in names if name in (known or ())}
     if not there:
         return None
-    columns = nearlabel.datasets.tables.read_columns(Path(arguments.data), there, decimal=arguments.decimal or ".")
+    columns = _data.read_columns(arguments, there)
     return {name: ["" if cell is None else str(cell) for cell in cells] for name, cells in columns.items()}
 
 

@@ -155,9 +155,7 @@ def _cells_of(arguments: argparse.Namespace, column: str) -> Any:
 
     if not _data.is_file(arguments.data):
         raise ValueError(f"--split-by must name a feature of {arguments.data!r}, got {column!r}.")
-    cells = nearlabel.datasets.tables.read_columns(
-        Path(arguments.data), {column: "--split-by"}, decimal=arguments.decimal or "."
-    )[column]
+    cells = _data.read_columns(arguments, {column: "--split-by"})[column]
     texts = np.array(["" if cell is None else str(cell) for cell in cells])
     for kind, missing in (("float64", "nan"), ("datetime64[us]", "NaT")):
         try:

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from nearlabel.datasets._arff_parts import Attribute, Header, SparseCells, read_header, read_rows, unescape
 from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._label_columns import as_stored, check_unknown
+from nearlabel.datasets._label_codes import as_stored, check_unknown
 from nearlabel.datasets._lines import Lines, name_of_data, plain_name
 from nearlabel.datasets._nominal import CodedColumns, CodedRows, DenseRows, Nominal, SparseRows, is_true, says_yes_or_no
 from nearlabel.datasets._table_file import check_filled, shortened

@@ -1,39 +1,85 @@
-"""Columns of tables as label sets: one column per label, or one column of tags."""
+"""Columns of tables as label sets: a column for each label, columns of tags, or lists of 0 and 1."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, TypeAlias
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from nearlabel.datasets._arff_parts import NUMBER
+from nearlabel.datasets._label_codes import (
+    Codes,
+    changed_cell,
+    distinct_values,
+    known_pair,
+    not_codes,
+    with_unknown_rows,
+)
 from nearlabel.datasets._nominal import SparseRows
-from nearlabel.datasets._numeric_columns import numbers
 from nearlabel.datasets._table_file import Batch, CellError, TableFile, check_filled, shortened
-from nearlabel.datasets._written_tags import is_answer, is_written, read_written, said
-from nearlabel.utils.messages import ParameterError
-from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import BLOCK_BYTES
+from nearlabel.datasets._written_tags import (
+    FASTTEXT,
+    Normalisation,
+    Notation,
+    UnclearTagsError,
+    changed_tags,
+    is_answer,
+    is_written,
+    read_written,
+)
+from nearlabel.utils.messages import ParameterError, ParameterWarning
+from nearlabel.utils.types import CSR, IntArray
 
+SEPARATOR = ";"
 _SEPARATORS = ("|", ",", "#", "::", " / ", "\t")  # the first is seldom a part of a tag
 _CELLS_TO_GUESS_BY = 1000
+_NOTHING = ("nan", "NaN", "NaT", "<NA>", "NA", "N/A", "None", "NULL", "null")  # as programs write a missing cell
+
+
+# A changed label: number of the row, name of the label, and 0, 1 or NaN. What changes a cell, by column and row.
+LabelChange: TypeAlias = tuple[int, str, float]
+Edit: TypeAlias = Callable[[Any], Any]
+Edits: TypeAlias = Mapping[str, Mapping[int, Edit]]
+
+
+class LabelOptions(NamedTuple):
+    """The parameters of `read_table` that say which columns are labels and how they are written."""
+
+    labels: Sequence[str] | None = None
+    labels_prefix: str | None = None
+    labels_column: str | Sequence[str] | None = None
+    labels_separator: str | None = None
+    unknown: str | None = None
+    negative: str | None = None
+    positive: str | None = None
+    label_names: Sequence[str] | None = None
+    label_key: str | None = None
+    label_threshold: float | None = None
+    normalise: Normalisation = "nfc"
+
+    @property
+    def codes(self) -> Codes:
+        """The codes of columns of 0 and 1."""
+        return Codes(self.unknown, self.negative, self.positive)
+
+    def notation(self, separator: str) -> Notation:
+        """Return the notation of columns of tags."""
+        return Notation(separator, self.label_key, self.label_threshold, self.normalise)
 
 
 class IndicatorColumns:
-    """0/1 columns, one for each label; a missing cell is unknown, and one with the text `unknown`."""
+    """0/1 columns, one for each label; a missing cell is unknown."""
 
-    def __init__(self, table: TableFile, columns: tuple[str, ...], unknown: str | None = None) -> None:
+    def __init__(self, table: TableFile, columns: tuple[str, ...], codes: Codes) -> None:
         _check_kinds(table, columns, ("cell", "number", "text"), "0 and 1")
-        self._path, self._decimal = table.path, table.decimal
+        self._table, self._codes = table, codes
         self._rows = SparseRows()
-        self._words = ANSWERS if unknown is None else ANSWERS | {unknown.strip().lower(): np.nan}
-        self._unknown = unknown
         self.columns = columns
 
     def append(self, batch: Batch) -> None:
@@ -41,74 +87,145 @@ class IndicatorColumns:
         Y = np.empty((batch.n_rows, len(self.columns)))
         for label, column in enumerate(self.columns):
             try:
-                Y[:, label] = self._zero_one(batch.columns[column])
+                Y[:, label] = self._codes.values(batch.columns[column], self._table.decimal)
             except CellError as error:
-                where = f"{self._path}, {batch.locate(error.row)}"
-                raise not_zero_one(f"{where}: label {column!r} must be 0 or 1", str(error)) from None
+                where = f"{self._table.path}, {batch.locate(error.row)}"
+                self._codes = self._guessed(f"{where}: label {column!r} must be 0 or 1", str(error))
+                Y[:, label] = self._codes.values(batch.columns[column], self._table.decimal)
+        if batch.is_unlabelled is not None:
+            Y[batch.is_unlabelled] = np.nan
         rows, labels = np.nonzero(Y)
         self._rows.append(batch.n_rows, rows, labels, Y[rows, labels])
 
-    def labels(self) -> tuple[Matrix, tuple[str, ...]]:
+    def labels(self) -> tuple[CSR, tuple[str, ...]]:
         """Return Y and the columns' names."""
-        return _in_its_storage(self._rows.matrix(len(self.columns))), self.columns
+        return self._rows.matrix(len(self.columns)), self.columns
 
-    def _zero_one(self, array: Any) -> FloatArray:
-        """Return 0, 1 and NaN."""
-        values: FloatArray = with_unknown(numbers(array, self._decimal, words=self._words), self._unknown)
-        allowed = (values == 0) | (values == 1) | np.isnan(values)
-        if not allowed.all():
-            row = int(np.argmin(allowed))
-            raise CellError(row, f"{values[row]:g}")
-        return values
+    def edits(self, changes: Iterable[LabelChange]) -> Edits:
+        """Return what changes the cells of some labels."""
+        codes = self._codes
+        if codes.negative is None and (pair := known_pair(distinct_values(self._table, self.columns, codes.unknown))):
+            codes = codes._replace(negative=pair[0], positive=pair[1])
+        edits: dict[str, dict[int, Edit]] = defaultdict(dict)
+        for row, label, value in changes:
+            edits[label][row] = partial(changed_cell, value=value, codes=codes)
+        return edits
+
+    def _guessed(self, problem: str, got: str) -> Codes:
+        """Return the codes that all label columns have, if their meaning is certain; raise ValueError otherwise."""
+        codes = self._codes
+        if codes.negative is not None:
+            raise ValueError(f"{problem.removesuffix('0 or 1')}{codes.negative!r} or {codes.positive!r}, got {got}.")
+        values = distinct_values(self._table, self.columns, codes.unknown)
+        pair = known_pair(values)
+        if pair is None:
+            raise not_codes(problem, got, values)
+        warnings.warn(
+            ParameterWarning(
+                "Labels do not apply where a cell is {no}, and apply where it is {yes}. Hint: {negative} and {positive}"
+                " say otherwise.",
+                dict.fromkeys(("negative", "positive")),
+                {"no": repr(pair[0]), "yes": repr(pair[1])},
+            ),
+            stacklevel=2,
+        )
+        return codes._replace(negative=pair[0], positive=pair[1])
 
 
-class TagColumn:
-    """A column of lists of tags, or of text with a separator between tags.
+class TagColumns:
+    """Columns of tags: lists, or text in a `Notation`; of several columns, a row has the tags of all.
 
-    A missing list, and the text `unknown` as a cell or a tag, means that all other tags of the row are unknown.
+    A missing list in the only column, and the text `unknown` as a cell or a tag, mean that all other tags of the row
+    are unknown.
     """
 
-    def __init__(self, table: TableFile, column: str, separator: str, unknown: str | None = None) -> None:
-        _check_kinds(table, (column,), ("cell", "number", "text", "texts", "numbers"), "tags")
-        self._path = table.path
-        self._kind = table.columns[column].kind
-        self._separator = separator
+    def __init__(
+        self, table: TableFile, columns: tuple[str, ...], notation: Notation, unknown: str | None = None
+    ) -> None:
+        _check_kinds(table, columns, ("cell", "number", "text", "texts", "numbers"), "tags")
+        self._path, self._notation = table.path, notation
+        self._kinds = {column: table.columns[column].kind for column in columns}
+        self._classes = {column: table.class_names(column) for column in columns}
         self._unknown = None if unknown is None else unknown.strip()
         self._numbers_of: dict[str | int | None, int] = {}  # None: the other tags are unknown
         self._rows = SparseRows()
-        self.columns: tuple[str, ...] = (column,)
+        self.columns = columns
 
     def append(self, batch: Batch) -> None:
         """Add rows; a repeated tag counts once."""
-        array = batch.columns[self.columns[0]]
-        if self._kind == "cell":
-            array = array.fill_null("")  # an empty cell of CSV has no tag
-        try:
-            rows, values = self._cells(array)
-            tags = self._tags_of(batch.n_rows, rows, values)
-        except CellError as error:
-            where = f"{self._path}, {batch.locate(error.row)}"
-            raise ValueError(f"{where}: column {self.columns[0]!r} must contain tags, got {error}.") from None
-        rows, labels = self._beside_missing(array, *tags.nonzero())
+        hidden = batch.is_unlabelled
+        said = [self._said_in(batch, column) for column in self.columns]
+        rows, labels = (np.concatenate(parts) for parts in zip(*said, strict=True))
+        if hidden is not None:
+            known, unlabelled = ~hidden[rows], np.flatnonzero(hidden)
+            rows, labels = np.append(rows[known], unlabelled), np.append(labels[known], self._all_unknown(unlabelled))
+        cells = sparse.csr_array((np.ones(len(rows)), (rows, labels)), shape=(batch.n_rows, len(self._numbers_of)))
+        rows, labels = cells.nonzero()
         self._rows.append(batch.n_rows, rows, labels, np.ones(len(rows)))
 
-    def labels(self) -> tuple[Matrix, tuple[str, ...]]:
+    def labels(self) -> tuple[CSR, tuple[str, ...]]:
         """Return Y and the tags, sorted."""
         tags = sorted(tag for tag in self._numbers_of if tag is not None)
+        where = f"{'column' if len(self.columns) == 1 else 'columns'} {', '.join(map(repr, self.columns))}"
         if not tags:
-            raise ValueError(f"column {self.columns[0]!r} of {self._path} must contain at least one tag, got none.")
+            raise ValueError(f"{where} of {self._path} must contain at least one tag, got none.")
         said = self._rows.matrix(len(self._numbers_of))
         Y = said[:, [self._numbers_of[tag] for tag in tags]]
+        _tell_of_nothing(where, {tag: Y[:, [place]].nnz for place, tag in enumerate(tags) if tag in _NOTHING})
         if None in self._numbers_of:
             n_unknown = said[:, [self._numbers_of[None]]].nnz
             check_filled(self._path, n_unknown * len(tags), said.nnz + said.shape[0], "leave out rows of unknown tags")
             Y = with_unknown_rows(Y, said[:, [self._numbers_of[None]]].toarray().ravel())
-        return _in_its_storage(Y), tuple(map(str, tags))
+        return Y, tuple(map(str, tags))
 
-    def _cells(self, array: Any) -> tuple[IntArray, Any]:
+    def edits(self, changes: Iterable[LabelChange]) -> Edits:
+        """Return what changes the cells of some rows; raise ValueError if tags cannot express a change."""
+        if len(self.columns) > 1:
+            raise ValueError(f"corrections must go to one column of tags, got {len(self.columns)}. Hint: --out X.npz.")
+        tags: dict[int, dict[str, bool]] = defaultdict(dict)
+        for row, label, value in changes:
+            if math.isnan(value):
+                problem = "corrections must be 0 or 1 where labels are tags"
+                raise ValueError(f"{problem}, got ? for row {row}, label {label!r}.")
+            tags[row][label] = value == 1
+        return {self.columns[0]: {row: partial(self._edited, row=row, tags=of_row) for row, of_row in tags.items()}}
+
+    def _edited(self, old: Any, row: int, tags: Mapping[str, bool]) -> Any:
+        try:
+            return changed_tags(old, tags, self._notation)
+        except ValueError as error:
+            where = f"{self._path}, row {row}: column {self.columns[0]!r}"
+            raise ValueError(f"{where} must take corrections, got {error}.") from None
+
+    def _said_in(self, batch: Batch, column: str) -> tuple[IntArray, IntArray]:
+        """Return (row, number of the tag) of each tag in a column; a tag may come twice."""
+        array = batch.columns[column]
+        if self._kinds[column] == "cell":
+            array = array.fill_null("")  # an empty cell of CSV has no tag
+        try:
+            rows, values = self._cells(array, column)
+            rows, labels = self._tags_of(batch.n_rows, rows, values, column)
+        except CellError as error:
+            raise self._refused(f"{self._path}, {batch.locate(error.row)}", column, error) from error.__cause__
+        absent = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))
+        if not absent.size or len(self.columns) > 1:
+            return rows, labels
+        return np.append(rows, absent), np.append(labels, self._all_unknown(absent))
+
+    def _all_unknown(self, rows: IntArray) -> IntArray:
+        """Return the number that stands for unknown tags, for each of some rows."""
+        return np.full(len(rows), self._numbers_of.setdefault(None, len(self._numbers_of)) if len(rows) else 0)
+
+    def _refused(self, where: str, column: str, error: CellError) -> ValueError:
+        problem, cause = f"{where}: column {column!r} must contain tags, got {error}.", error.__cause__
+        if not isinstance(cause, UnclearTagsError) or not cause.hint:
+            return ValueError(problem)
+        return ParameterError(f"{{problem}} Hint: {cause.hint}.", cause.parameters, {"problem": problem})
+
+    def _cells(self, array: Any, column: str) -> tuple[IntArray, Any]:
         """Return the row (n_values,) of each value that exists, and the values: tags, or text of several."""
         rows, array = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False)), array.drop_null()
-        if self._kind not in ("texts", "numbers"):
+        if self._kinds[column] not in ("texts", "numbers"):
             return rows, array
         is_fixed = hasattr(array.type, "list_size")
         lengths = array.type.list_size if is_fixed else array.value_lengths().to_numpy()
@@ -118,93 +235,123 @@ class TagColumn:
             raise CellError(int(rows[np.argmax(missing)]), "a missing value")
         return rows, values
 
-    def _beside_missing(self, array: Any, rows: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
-        """Return (row, number of the tag) of each tag, also of None where a cell is missing, ordered by row."""
-        absent = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))
-        if not absent.size:
-            return rows, labels.astype(np.intp)
-        number = self._numbers_of.setdefault(None, len(self._numbers_of))
-        rows, labels = np.append(rows, absent), np.append(labels, np.full(len(absent), number))
-        order = np.argsort(rows, kind="stable")
-        return rows[order], labels[order].astype(np.intp)
-
-    def _tags_of(self, n_rows: int, rows: IntArray, values: Any) -> CSR:
-        """Return the counts (n_rows, n_tags) of the tags known so far; each distinct value is split once."""
+    def _tags_of(self, n_rows: int, rows: IntArray, values: Any, column: str) -> tuple[IntArray, IntArray]:
+        """Return (row, number of the tag) of the tags in values; each distinct value is split once."""
         encoded = values.dictionary_encode()
         codes = encoded.indices.to_numpy()
         tags: list[int] = []
         ends = [0]
         for code, value in enumerate(encoded.dictionary.to_pylist()):
             try:
-                tags += [self._numbers_of.setdefault(tag, len(self._numbers_of)) for tag in self._said(value)]
+                tags += [self._numbers_of.setdefault(tag, len(self._numbers_of)) for tag in self._said(value, column)]
             except ValueError as error:
-                raise CellError(int(rows[np.argmax(codes == code)]), str(error)) from None
+                raise CellError(int(rows[np.argmax(codes == code)]), str(error)) from error
             ends.append(len(tags))
         of_value = sparse.csr_array((np.ones(len(tags)), tags, ends), shape=(len(ends) - 1, len(self._numbers_of)))
         has_value = sparse.csr_array((np.ones(len(rows)), (rows, codes)), shape=(n_rows, len(ends) - 1))
-        return has_value @ of_value
+        of_row, labels = (has_value @ of_value).nonzero()
+        return of_row.astype(np.intp), labels.astype(np.intp)
 
-    def _said(self, value: Any) -> list[Any]:
+    def _said(self, value: Any, column: str) -> list[Any]:
         """Return the tags of one value, None for the text `unknown`; raise ValueError with the value."""
         if self._is_unknown(value):
             return [None]
-        return [None if self._is_unknown(tag) else tag for tag in self._split(value)]
+        return [None if self._is_unknown(tag) else tag for tag in self._split(value, column)]
 
     def _is_unknown(self, value: Any) -> bool:
         return self._unknown is not None and str(value).strip() == self._unknown
 
-    def _split(self, value: Any) -> list[Any]:
+    def _split(self, value: Any, column: str) -> list[Any]:
         """Return the tags of one value; raise ValueError with the value."""
         if isinstance(value, int) and not isinstance(value, bool):
-            return [value]
+            return _class_of(value, self._classes[column])
         if not isinstance(value, str):
-            raise ValueError(shortened(value))
-        if self._kind == "texts":
-            return [value] if value.strip() else []
-        if not is_written(value):
-            return [tag for part in value.split(self._separator) if (tag := part.strip())]
-        try:
-            each = said(read_written(value))
-        except ValueError as error:
-            hint = f'a list is like ["red", "blue"], or tags are joined, as in \'red{self._separator}blue\''
-            raise ValueError(str(error) if "Hint: " in str(error) else f"{error}. Hint: {hint}") from None
-        texts = [(tag, applies) for one, applies in each if (tag := str(one)).strip()]
-        if any("\ud800" <= character <= "\udfff" for tag, _ in texts for character in tag):
-            raise ValueError(f"{shortened(value)}, with half a character")
-        for tag, applies in texts:
+            raise UnclearTagsError(shortened(value))
+        if self._kinds[column] == "texts":
+            tag = self._notation.plain(value)
+            return [tag] if tag else []
+        said = self._notation.said(value)
+        for tag, applies in said:
             if not applies:  # it is a label, though it may apply nowhere
                 self._numbers_of.setdefault(tag, len(self._numbers_of))
-        return [tag for tag, applies in texts if applies]
+        return [tag for tag, applies in said if applies]
+
+
+def _class_of(number: int, classes: Sequence[str] | None) -> list[Any]:
+    """Return the tag with a number: the number itself, or the name of a class; -1 is no known class."""
+    if classes is None:
+        return [number]
+    if not -1 <= number < len(classes):
+        raise UnclearTagsError(f"{number}, though the file names {len(classes)} classes")
+    return [classes[number] if number >= 0 else None]
+
+
+def _tell_of_nothing(where: str, rows_of: Mapping[str, int]) -> None:
+    """Warn of tags that programs write for a missing cell."""
+    if rows_of:
+        rows = ", ".join(f"{tag!r} ({n_rows} row{'' if n_rows == 1 else 's'})" for tag, n_rows in rows_of.items())
+        template = "Tags in {where} may be missing cells: {rows}. Hint: {unknown} makes labels of such rows unknown."
+        values = {"where": where, "rows": rows}
+        warnings.warn(ParameterWarning(template, {"unknown": next(iter(rows_of))}, values), stacklevel=2)
 
 
 class IndicatorLists:
-    """A column of lists of 0 and 1, all of one length: a label for each place, named by its number."""
+    """A column of lists of 0 and 1, all of one length: a label for each place."""
 
-    def __init__(self, table: TableFile, column: str, width: int) -> None:
-        self._path, self._width = table.path, width
+    def __init__(self, table: TableFile, column: str, width: int, names: Sequence[str] | None) -> None:
+        if names is not None and len(names) != width:
+            raise ValueError(f"label_names must be {width} names, one for each place, got {len(names)}.")
+        self._names = tuple(map(str, range(width))) if names is None else tuple(names)
         self._rows = SparseRows()
         self.columns: tuple[str, ...] = (column,)
+        if names is None:
+            template = "Each cell of {column} is a list of {width} times 0 or 1, read as labels 0 to {last}. Hint:"
+            values = {"column": repr(column), "width": width, "last": width - 1}
+            warnings.warn(ParameterWarning(template + " {label_names}.", {"label_names": None}, values), stacklevel=3)
 
     def append(self, batch: Batch) -> None:
         """Add rows; a missing list means that all labels of the row are unknown."""
-        marks = np.empty((batch.n_rows, self._width))
+        marks = np.empty((batch.n_rows, len(self._names)))
         for row, cell in enumerate(batch.columns[self.columns[0]].to_pylist()):
             marks[row] = math.nan if cell is None or cell == "" else _answers(cell)
+        if batch.is_unlabelled is not None:
+            marks[batch.is_unlabelled] = math.nan
         rows, labels = np.nonzero(marks)
         self._rows.append(batch.n_rows, rows, labels, marks[rows, labels])
 
-    def labels(self) -> tuple[Matrix, tuple[str, ...]]:
-        """Return Y and the numbers of the places."""
-        return _in_its_storage(self._rows.matrix(self._width)), tuple(map(str, range(self._width)))
+    def labels(self) -> tuple[CSR, tuple[str, ...]]:
+        """Return Y and the names of the places."""
+        return self._rows.matrix(len(self._names)), self._names
+
+    def edits(self, changes: Iterable[LabelChange]) -> Edits:
+        """Return what changes the places of some rows."""
+        of_rows: dict[int, dict[int, float]] = defaultdict(dict)
+        for row, label, value in changes:
+            of_rows[row][self._names.index(label)] = value
+        return {self.columns[0]: {row: partial(_edited_list, values=values) for row, values in of_rows.items()}}
 
 
-def width_of_indicators(table: TableFile, column: str) -> int | None:
+def _edited_list(old: Any, values: Mapping[int, float]) -> Any:
+    """Return a list of 0 and 1, or its text, with other values in some places."""
+    if any(map(math.isnan, values.values())):
+        raise ValueError("corrections must be 0 or 1 where labels are lists of these, got ?.")
+    answers = _answers(old)
+    if answers is None:
+        raise ValueError(f"corrections must go to a list of 0 and 1, got {shortened(old)}.")
+    changed = [type(one)(values.get(place, one)) for place, one in enumerate(answers)]
+    return json.dumps(changed) if isinstance(old, str) else changed
+
+
+def width_of_indicators(table: TableFile, column: str, *, are_certain: bool = False) -> int | None:
     """Return the length of the lists if a column is one of indicators; None if it is one of tags.
 
-    Indicators are lists of one length, of true and false, or of 0 and 1 of which some list repeats one: tags do not.
+    Indicators are lists of one length, of true and false, or of 0 and 1 of which some list repeats one: tags do not. If
+    the caller says that they are, none need do so.
     """
     widths: set[int] = set()
-    repeats = False
+    if table.class_names(column) is not None:
+        return None
+    repeats = are_certain
     for batch in table.batches([column]):
         for cell in batch.columns[column].to_pylist():
             if cell is None or cell == "":
@@ -227,24 +374,45 @@ def _answers(cell: Any) -> list[Any] | None:
     return list(cell) if isinstance(cell, list) and cell and all(map(is_answer, cell)) else None
 
 
-LabelColumns: TypeAlias = IndicatorColumns | TagColumn | IndicatorLists
+LabelColumns: TypeAlias = IndicatorColumns | TagColumns | IndicatorLists
 
 
-def guess_separator(table: TableFile, column: str) -> str | None:
-    """Return what joins tags in the first cells of a column; None if nothing does, or some have a ``;``.
+def tag_columns(table: TableFile, columns: tuple[str, ...], options: LabelOptions) -> TagColumns | IndicatorLists:
+    """Return columns of tags, or one of lists of 0 and 1, if the caller names its places or it can be nothing else."""
+    names = options.label_names
+    width = width_of_indicators(table, columns[0], are_certain=names is not None) if len(columns) == 1 else None
+    if width is not None:
+        return IndicatorLists(table, columns[0], width, names)
+    if names is not None:
+        raise ValueError(f"label_names must go with lists of 0 and 1 of one length, got others in {columns[0]!r}.")
+    notation = options.notation(separator_of(table, columns, options.labels_separator))
+    return TagColumns(table, columns, notation, options.unknown)
+
+
+def separator_of(table: TableFile, columns: Sequence[str], given: str | None) -> str:
+    """Return what joins tags: the given text, or the guess, of which a warning tells."""
+    guess = None if given is not None else guess_separator(table, columns)
+    if guess is not None:
+        message = "Tags are joined by {guess}, as many cells have it. Hint: {labels_separator} says otherwise."
+        warnings.warn(ParameterWarning(message, {"labels_separator": None}, {"guess": repr(guess)}), stacklevel=3)
+    return given or guess or SEPARATOR
+
+
+def guess_separator(table: TableFile, columns: Sequence[str]) -> str | None:
+    """Return what joins tags in the first cells of some columns; None if nothing does, or some have a ``;``.
 
     That is ``|`` or ``,`` in most cells; or any usual separator in two cells or more, if most of the parts that it
     makes of these occur elsewhere, too.
     """
-    if column not in table.columns or table.columns[column].kind not in ("cell", "text"):
-        return None
+    texts = [name for name in columns if name in table.columns and table.columns[name].kind in ("cell", "text")]
     cells: list[str] = []
-    for batch in table.batches([column]):
-        cells += [cell for cell in batch.columns[column].to_pylist() if cell and not is_written(cell)]
+    for batch in table.batches(texts) if texts else ():
+        each = [cell for name in texts for cell in batch.columns[name].to_pylist()]
+        cells += [cell for cell in each if cell and not is_written(cell) and FASTTEXT not in cell]
         if len(cells) >= _CELLS_TO_GUESS_BY:
             break
     some = cells[:_CELLS_TO_GUESS_BY]
-    if any(";" in cell for cell in some):
+    if any(SEPARATOR in cell for cell in some):
         return None
     most = (separator for separator in _SEPARATORS[:2] if 2 * sum(separator in cell for cell in some) > len(some))
     return next(most, None) or next((one for one in _SEPARATORS if _joins(one, some)), None)
@@ -262,159 +430,3 @@ def _check_kinds(table: TableFile, columns: Sequence[str], kinds: Sequence[str],
         if table.columns[column].kind not in kinds:
             got = table.columns[column].description
             raise ValueError(f"column {column!r} of {table.path} must contain {what}, got type {got}.")
-
-
-def _in_its_storage(Y: CSR) -> Matrix:
-    """Return labels, as CSR if a dense array would be large and nearly empty."""
-    cells = Y.shape[0] * Y.shape[1]
-    labels = as_stored(Y)
-    return labels if 8 * cells > BLOCK_BYTES and 10 * Y.nnz < cells else labels.toarray()
-
-
-# The text of a cell of a table after the labels of its row were changed.
-
-_OPPOSITES = {"true": "false", "false": "true", "yes": "no", "no": "yes"}
-_DIGIT = re.compile(r"[01]([.,]0*)?")
-
-
-def zero_one_cell(old: Any, value: float, unknown: str | None) -> Any:
-    """Return a cell with another value, 0, 1 or NaN, written as the cell was: as a digit, a word, or of its type.
-
-    `unknown` is the text for NaN; None: the cell is empty.
-    """
-    if isinstance(old, str):
-        return _zero_one_text(old, value, unknown)
-    if math.isnan(value):
-        return None if unknown is None else type(old)(float(unknown))
-    return int(value) if old is None else type(old)(value)
-
-
-def _zero_one_text(old: str, value: float, unknown: str | None) -> str:
-    if math.isnan(value):
-        return unknown or ""
-    word = old.strip()
-    opposite = _OPPOSITES.get(word.lower())
-    if opposite is not None:
-        same_case = str.upper if word.isupper() else str.title if word.istitle() else str.lower
-        return old.replace(word, same_case(opposite))
-    digit = str(int(value))
-    return old.replace(word, digit + word[1:]) if _DIGIT.fullmatch(word) else digit
-
-
-def tags_cell(old: Any, tags: Mapping[str, bool], separator: str) -> Any:
-    """Return a cell of tags in which some, those that are True, are added, and the others removed.
-
-    Raises
-    ------
-    ValueError
-        If the cell cannot express that.
-    """
-    if old is None:
-        raise ValueError("a missing value, which means that all tags are unknown")
-    if isinstance(old, str):
-        return _tags_text(old, tags, separator)
-    if isinstance(old, list):
-        return _changed(old, tags)
-    changed = _changed([old], tags)
-    if len(changed) != 1:
-        raise ValueError(f"{shortened(old)}, which is one tag and would become {len(changed)}")
-    return changed[0]
-
-
-def _tags_text(old: str, tags: Mapping[str, bool], separator: str) -> str:
-    if is_written(old):
-        return _written_text(old.strip(), tags)
-    if wrong := [tag for tag, added in tags.items() if added and separator in tag]:
-        raise ValueError(f"the separator {separator!r} in the tag {wrong[0]!r}")
-    parts = [part for part in old.split(separator) if part.strip()]
-    space = " " if any(part.startswith(" ") for part in parts[1:]) else ""
-    _check_removed({part.strip() for part in parts}, tags)
-    kept = [part for part in parts if tags.get(part.strip(), True)]
-    there = {part.strip() for part in kept}
-    added = [space * bool(kept) + tag for tag, carried in tags.items() if carried and tag not in there]
-    return separator.join([*kept, *added]).strip()
-
-
-def _written_text(old: str, tags: Mapping[str, bool]) -> str:
-    """Return a list, tuple or set with other tags, in its own brackets and quotes."""
-    read = read_written(old)
-    if not isinstance(read, list) or not all(isinstance(one, str | int) for one in read):
-        raise ValueError(f"{shortened(old)}, which is no list of tags")
-    changed = _changed(read, tags)
-    if old.startswith("["):
-        return repr(changed) if "'" in old and '"' not in old else json.dumps(changed, ensure_ascii=False)
-    if old.startswith("{"):
-        return f"{{{', '.join(map(repr, changed))}}}" if changed else "set()"
-    return repr(tuple(changed)) if old.startswith("(") else repr(changed)
-
-
-def _changed(items: list[Any], tags: Mapping[str, bool]) -> list[Any]:
-    """Return a list of tags, which are texts or whole numbers, with some added and others removed."""
-    _check_removed({str(item) for item in items}, tags)
-    kept = [item for item in items if tags.get(str(item), True)]
-    are_numbers = bool(items) and all(type(item) is int for item in items)
-    there = {str(item) for item in kept}
-    return [*kept, *(int(tag) if are_numbers else tag for tag, added in tags.items() if added and tag not in there)]
-
-
-def _check_removed(there: Collection[str], tags: Mapping[str, bool]) -> None:
-    """Raise ValueError if a tag to be removed is missing: it was unknown."""
-    for tag, added in tags.items():
-        if not added and tag not in there:
-            raise ValueError(f"no tag {tag!r}, and cannot express that this one is known not to apply")
-
-
-# The text that marks an unknown label in a file.
-
-ANSWERS = {"yes": 1.0, "no": 0.0}
-_KNOWN = {"true", "false", *ANSWERS}
-
-
-def check_unknown(unknown: object, *, beside_zero_and_one: bool = False) -> None:
-    """Raise TypeError unless it is None or text, ValueError if it means 0 or 1 in columns of these."""
-    if unknown is None:
-        return
-    if not isinstance(unknown, str):
-        raise TypeError(f"unknown must be text or None, got {unknown!r}. Hint: {str(unknown)!r}.")
-    if beside_zero_and_one and (unknown.strip().lower() in _KNOWN or number_of(unknown) in (0, 1)):
-        raise ValueError(f"unknown must be text that means neither 0 nor 1, got {unknown!r}.")
-
-
-def number_of(unknown: str | None) -> float | None:
-    """Return the number that the text is; None if it is none."""
-    text = "" if unknown is None else unknown.strip()
-    return float(text) if NUMBER.fullmatch(text) else None
-
-
-def not_zero_one(problem: str, got: object) -> ValueError:
-    """Return the error for a label that is neither 0 nor 1; the hint is that a text or -1 may mark an unknown label."""
-    text = f"{got:g}" if isinstance(got, float) else str(got)
-    may_stand = text.strip("'\"") if text == "-1" or text[:1] in "'\"" else None
-    if may_stand is None:
-        return ValueError(f"{problem}, got {text}.")
-    hint = "{problem}, got {got}. Hint: {unknown}, if it marks an unknown label."
-    return ParameterError(hint, {"unknown": may_stand}, {"problem": problem, "got": text})
-
-
-def with_unknown(values: Matrix, unknown: str | None) -> Matrix:
-    """Return numbers with NaN in place of the one that the text is."""
-    number = number_of(unknown)
-    if number is None:
-        return values
-    if not sparse.issparse(values):
-        return np.where(values == number, math.nan, values)
-    data = np.where(values.data == number, math.nan, values.data)
-    return sparse.csr_array((data, values.indices, values.indptr), shape=values.shape)
-
-
-def with_unknown_rows(labels: CSR, is_unknown: BoolArray) -> CSR:
-    """Return label sets of 0 and 1 in which all labels that some rows (n_rows,) do not carry are unknown: NaN."""
-    rows = np.flatnonzero(is_unknown)
-    within, columns = np.nonzero(labels[rows].toarray() == 0)
-    nan = np.full(len(within), math.nan)
-    return sparse.csr_array(labels + sparse.csr_array((nan, (rows[within], columns)), shape=labels.shape))
-
-
-def as_stored(Y: Matrix) -> Matrix:
-    """Return int64 labels, or float64 if one is unknown."""
-    return Y if np.isnan(Y.data if sparse.issparse(Y) else Y).any() else Y.astype(np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._label_columns import as_stored, check_unknown, not_zero_one, number_of, with_unknown
+from nearlabel.datasets._label_codes import as_stored, check_unknown, not_zero_one, number_of, with_unknown
 from nearlabel.datasets._numbered_names import LARGEST_LABEL_COUNT, NumberedNames, counts_of
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.files.untrusted import is_text, open_npz

@@ -18,7 +18,8 @@ from nearlabel.utils.types import AnyArray, FloatArray, IntArray
 FeatureKind: TypeAlias = Literal["number", "category", "text", "date"]
 Kinds: TypeAlias = Mapping[str, FeatureKind]  # of features, by name; those left out are numbers
 Cells: TypeAlias = AnyArray  # of objects
-_WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(("", "na", "n/a", "nan", "null", "none"), np.nan)
+MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none")
+_WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(MISSING_WORDS, np.nan)
 _LONGEST_NAME, _LONGEST_PROBLEM = 200, 1000  # characters
 _SWAP = str.maketrans(".,", ",.")
 _WITH_COMMA = re.compile(r"'\s*+[-+]?+\d++,\d++\s*+'")
@@ -286,19 +287,19 @@ def read_cells(kind: FeatureKind, array: Any) -> Cells:
 
 
 def _categories(array: Any) -> Cells:
-    return _each(array, lambda value: _as_text(value).strip() or None)
+    return each_cell(array, lambda value: as_text(value).strip() or None)
 
 
 def _texts(array: Any) -> Cells:
-    return _each(array, lambda value: text if (text := _as_text(value)).strip() else None)
+    return each_cell(array, lambda value: text if (text := as_text(value)).strip() else None)
 
 
 def _dates(array: Any) -> Cells:
     if kind_of(array.type) == "time":
         _check_calendar(array)
         naive = array.cast(pyarrow().timestamp("us"), safe=False)  # those with a zone are moved to UTC
-        return _each(naive, lambda value: value, missing=np.nan)
-    return _each(array, _date, missing=np.nan)
+        return each_cell(naive, lambda value: value, missing=np.nan)
+    return each_cell(array, _date, missing=np.nan)
 
 
 def _check_calendar(array: Any) -> None:
@@ -317,7 +318,7 @@ def _check_calendar(array: Any) -> None:
 _READERS: dict[FeatureKind, Callable[[Any], Cells]] = {"category": _categories, "text": _texts, "date": _dates}
 
 
-def _each(array: Any, read: Callable[[Any], Any], *, missing: Any = None) -> Cells:
+def each_cell(array: Any, read: Callable[[Any], Any], *, missing: Any = None) -> Cells:
     """Return what `read` makes of each cell; it is called once for each distinct value."""
     values, codes = _encoded(array)
     cells = np.full(len(values) + 1, missing, dtype=np.object_)
@@ -336,7 +337,7 @@ def _encoded(array: Any) -> tuple[list[Any], IntArray]:
     return values, encoded.indices.fill_null(len(values)).to_numpy()
 
 
-def _as_text(value: Any) -> str:
+def as_text(value: Any) -> str:
     """Return a value as in CSV, so that all formats agree: 3 for 3.0, true for True."""
     if isinstance(value, bool):
         return str(value).lower()

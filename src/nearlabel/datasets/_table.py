@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import json
-import math
-import re
-import warnings
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from functools import partial
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from nearlabel.datasets import _label_columns as label_columns
+import numpy as np
+
 from nearlabel.datasets._csv_file import CsvFile, JsonLinesFile
 from nearlabel.datasets._dataset import Dataset, check_as_frame
 from nearlabel.datasets._excel_file import ExcelFile
-from nearlabel.datasets._lines import A_TABLE, BYTE_ORDER_MARK, Lines, format_of, malformed, name_of_data, plain_name
+from nearlabel.datasets._label_codes import as_stored, check_codes, check_unknown
+from nearlabel.datasets._label_columns import IndicatorColumns, LabelColumns, LabelOptions, tag_columns
+from nearlabel.datasets._label_rows import JoinedRows, Unlabelled, aligned, check_not_long
+from nearlabel.datasets._lines import A_TABLE, format_of, name_of_data
 from nearlabel.datasets._nominal import CellRows, DenseRows
 from nearlabel.datasets._numeric_columns import FeatureKind, features_beside, kinds_of_options
-from nearlabel.datasets._parquet_file import ParquetFile, copy_parquet
+from nearlabel.datasets._parquet_file import ParquetFile
 from nearlabel.datasets._table_file import TableFile, columns_hint, require_columns
-from nearlabel.files.atomic_file import whole_file
+from nearlabel.datasets._written_tags import Normalisation, check_notation
 from nearlabel.utils.messages import ParameterError, tell
-from nearlabel.utils.validation import check_choice, check_flag, check_integer
+from nearlabel.utils.types import CSR, Matrix
+from nearlabel.utils.validation import BLOCK_BYTES, check_choice, check_flag, check_integer
 
-SEPARATOR = ";"
 POINT = "."
 
 _TEXT_TABLES: dict[str, Callable[[Path, str, int | None], TableFile]] = {"csv": CsvFile, "xlsx": ExcelFile}
+Values: TypeAlias = Mapping[str, str | Sequence[str]]  # texts of cells, by column
 
 
 def read_table(
@@ -39,9 +35,18 @@ def read_table(
     *,
     labels: Sequence[str] | None = None,
     labels_prefix: str | None = None,
-    labels_column: str | None = None,
-    labels_separator: str = SEPARATOR,
+    labels_column: str | Sequence[str] | None = None,
+    labels_separator: str | None = None,
     unknown: str | None = None,
+    negative: str | None = None,
+    positive: str | None = None,
+    label_names: Sequence[str] | None = None,
+    label_key: str | None = None,
+    label_threshold: float | None = None,
+    normalise: Normalisation = "nfc",
+    unlabelled: Values | None = None,
+    join_by: str | None = None,
+    labels_file: str | Path | None = None,
     ignore: Sequence[str] = (),
     decimal: str = POINT,
     categorical: Sequence[str] = (),
@@ -70,18 +75,44 @@ def read_table(
         Columns of 0 and 1 (also 0.0, false, "true", "yes", "no"), each a label, in the desired order.
     labels_prefix : str, default=None
         The same for all columns whose name starts with this prefix, in the order of the file, under their full names.
-    labels_column : str, default=None
-        A column of tags: lists of text or integers, such lists, tuples or sets as JSON, Python or numpy writes them, or
-        text with a separator between tags. The labels are the distinct tags, sorted. Objects are read as their
-        ``choices``, as the ``name`` of each, or as the tags whose answers are true. Lists of one length of true and
-        false, or of 0 and 1 of which some repeat a value, are a label for each place, named by its number; a warning
+    labels_column : str or sequence of str, default=None
+        A column of tags, or several, whose names may end in ``*``, as ``tag*``: a row has the tags of all. The labels
+        are the distinct tags, sorted. A cell is a list of text or integers; such a list, tuple or set as JSON, Python
+        or numpy writes it; tags joined by a separator; labels of fastText, as ``__label__red``; an object, of which the
+        ``choices``, or the tags whose answers are true, apply; or a list of objects, each with the name of a tag.
+        Lists of one length of true and false, or of 0 and 1 of which some repeat a value, are a label for each place.
+    labels_separator : str, default=None
+        The separator between tags; blanks around a tag are removed. None: a semicolon, or, if no cell has one and cells
+        are joined by another usual separator, that one: ``|``, a comma, ``#``, ``::``, `` / `` or a tab; a warning
         tells so.
-    labels_separator : str, default=";"
-        The separator between tags; blanks around a tag are removed. A warning tells if no tag has a semicolon and
-        cells are joined by another usual separator: ``|``, a comma, ``#``, ``::``, `` / `` or a tab.
     unknown : str, default=None
         A text that marks an unknown label, in addition to a missing cell: "-1", "?" or "n/k" in columns of 0 and 1. In
         a column of tags, as a cell or a tag: the row's other tags are unknown; "" makes empty cells unknown.
+    negative, positive : str, default=None
+        The two values that say no and yes in columns of labels, such as "-1" and "1", or "" and "x"; other values are
+        errors. None: 0 and 1; or, if all label columns have just two values that mean no and yes in some language, such
+        as nein and ja, or F and T, these: a warning tells so.
+    label_names : sequence of str of length n_labels, default=None
+        The labels of a column of lists of 0 and 1, place by place. None: their numbers; a warning tells so.
+    label_key : str, default=None
+        The key under which an object has the name of its tag. None: the one of ``name``, ``label``, ``text``, ``id``
+        and ``value`` that an object has.
+    label_threshold : float, default=None
+        The least score with which a tag applies, of objects of scores by tag and of objects with a ``score``,
+        ``confidence`` or ``probability``. None: scores other than 0 and 1 are an error.
+    normalise : {"nfc", "none", "case"}, default="nfc"
+        Which tags are the same: those equal in Unicode's composed form NFC; as written; or also in upper and lower
+        case, of which the lower is the label.
+    unlabelled : mapping of str to str or sequence of str, default=None
+        Columns, and the cells in them that mark rows nobody has labelled: all labels of such a row are unknown. The
+        columns are no features. None: ``answer``, ``is_confirmed``, ``cancelled`` and ``was_cancelled``, if their cells
+        are those of annotation tools; a warning tells so. {}: no column.
+    join_by : str, default=None
+        A column of ids. Rows of one id, which must have the same features, become one row with the tags of all; in a
+        column of tags, a missing cell is no tag then. It is no feature.
+    labels_file : path-like, default=None
+        Another table with the columns of labels, and `join_by` in both; ids without a row there have no tags or, in
+        columns of 0 and 1, unknown labels.
     ignore : sequence of str, default=()
         Columns that are neither labels nor features.
     decimal : {".", ","}, default="."
@@ -158,58 +189,99 @@ def read_table(
     (('cat', 'dog', 'pet'), [[1, 0, 1], [0, 1, 1], [0, 0, 0]])
     """
     check_as_frame(as_frame)
-    label_columns.check_unknown(unknown, beside_zero_and_one=labels_column is None)
     check_flag("isolate", isolate)
     if max_unpacked_bytes is not None:
         check_integer("max_unpacked_bytes", max_unpacked_bytes, low=1)
-    table = open_table(Path(path), decimal, max_unpacked_bytes, isolate=isolate)
-    ignored = _names("ignore", ignore)
-    require_columns(table, "ignore", ignored)
-    _check_text("labels_separator", labels_separator)
-    columns = _label_columns(table, labels, labels_prefix, labels_column, ignored)
-    if labels_column is None:
-        source: label_columns.LabelColumns = label_columns.IndicatorColumns(table, columns, unknown)
-    elif (width := label_columns.width_of_indicators(table, labels_column)) is not None:
-        source = label_columns.IndicatorLists(table, labels_column, width)
-        _tell_of_indicators(labels_column, width)
-    else:
-        source = label_columns.TagColumn(table, labels_column, labels_separator, unknown)
-    kinds = _kinds(table, {*ignored, *columns}, categorical=categorical, text=text, dates=dates)
-    features = features_beside(table, {*ignored, *columns}, kinds)
-    X: Any = (CellRows if features.kinds else DenseRows)(len(features.names))
-    for batch in table.batches([*features.columns, *columns]):
-        X.append(features.matrix(batch))
-        source.append(batch)
-        tell(batch.share_done)
-    if not len(X):
-        raise ValueError(f"{path} must contain at least one row below the column names, got none.")
-    Y, label_names = source.labels()
-    if labels_column is not None and labels_separator == SEPARATOR:
-        _warn_of_unsplit_tags(table, labels_column)
-    data = Dataset(
-        X.matrix(), Y, features.names, label_names, name_of_data(table.path), features.kinds, source=str(path)
-    )
+    options = LabelOptions(
+        labels, labels_prefix, labels_column, labels_separator, unknown, negative, positive, label_names, label_key,
+        label_threshold, normalise,
+    )  # fmt: skip
+    files = [Path(path)] if labels_file is None else [Path(path), Path(labels_file)]
+    tables = [open_table(file, decimal, max_unpacked_bytes, isolate=isolate) for file in files]
+    kinds = {"categorical": categorical, "text": text, "dates": dates}
+    data = dataset_of(tables[0], tables[-1], options, unlabelled, join_by, _names("ignore", ignore), kinds)
     return data.with_frames() if as_frame else data
 
 
-def _tell_of_indicators(column: str, width: int) -> None:
-    warnings.warn(
-        f"Each cell of {column!r} is a list of {width} times 0 or 1, read as {width} labels, named 0 to {width - 1}.",
-        UserWarning,
-        stacklevel=3,
+def dataset_of(
+    table: TableFile,
+    of_labels: TableFile,
+    options: LabelOptions,
+    unlabelled: Values | None,
+    join_by: str | None,
+    ignored: Sequence[str],
+    kinds_by_option: Mapping[str, Sequence[str]],
+) -> Dataset:
+    """Return the data set in a table, whose labels may be in another one; the other parameters are of `read_table`."""
+    require_columns(table, "ignore", ignored)
+    is_apart = of_labels is not table
+    if is_apart and join_by is None:
+        raise ParameterError("{labels_file} must go with {join_by}.", dict.fromkeys(("labels_file", "join_by")))
+    source = label_source(of_labels, options, () if is_apart else ignored)
+    named = {name for names in kinds_by_option.values() for name in names}
+    skipped = Unlabelled(of_labels, unlabelled, {*source.columns, *named})
+    others = {*ignored, *((join_by,) if join_by else ())} | (set() if is_apart else {*source.columns, *skipped.columns})
+    kinds = _kinds(table, others, **kinds_by_option)
+    features = features_beside(table, others, kinds)
+    joined = None if join_by is None else JoinedRows(table, join_by)
+    ids = () if join_by is None else (join_by,)
+    X: Any = (CellRows if features.kinds else DenseRows)(len(features.names))
+    in_labels = () if is_apart else (*source.columns, *skipped.columns)
+    for batch in table.batches(tuple(dict.fromkeys([*features.columns, *in_labels, *ids]))):
+        rows = features.matrix(batch)
+        X.append(rows if joined is None else joined.first(batch, rows))
+        if not is_apart:
+            source.append(skipped.marked(batch))
+        tell(batch.share_done)
+    if not len(X):
+        raise ValueError(f"{table.path} must contain at least one row below the column names, got none.")
+    if is_apart and joined is not None:
+        Y, label_names = _labels_by_id(of_labels, source, skipped, joined)
+    else:
+        Y, label_names = source.labels()
+        skipped.check_found(table, Y.shape[0])
+        if joined is not None:
+            Y = joined.of_ids(Y)
+        elif not isinstance(source, IndicatorColumns):
+            check_not_long(table, source.columns, ignored, X.matrix(), Y)
+    return Dataset(
+        X.matrix(),
+        _in_its_storage(Y),
+        features.names,
+        label_names,
+        name_of_data(table.path),
+        features.kinds,
+        source=str(table.path),
     )
 
 
-def _warn_of_unsplit_tags(table: TableFile, column: str) -> None:
-    """Warn if the cells of a column look like tags with another separator than the default one."""
-    guess = label_columns.guess_separator(table, column)
-    if guess is not None:
-        warnings.warn(
-            f"Each cell of {column!r} is one tag, as none contains {SEPARATOR!r}, but many contain {guess!r}."
-            f" Hint: labels_separator={guess!r}.",
-            UserWarning,
-            stacklevel=3,
-        )
+def _labels_by_id(
+    table: TableFile, source: LabelColumns, skipped: Unlabelled, rows: JoinedRows
+) -> tuple[CSR, tuple[str, ...]]:
+    """Return the labels in a table of their own, for each id of the joined rows."""
+    joined = JoinedRows(table, rows.column)
+    for batch in table.batches(tuple(dict.fromkeys([*source.columns, *skipped.columns, rows.column]))):
+        joined.are_new(batch)
+        source.append(skipped.marked(batch))
+    Y, label_names = source.labels()
+    return aligned(rows.ids, joined, Y, np.nan if isinstance(source, IndicatorColumns) else 0.0), label_names
+
+
+def _in_its_storage(Y: CSR) -> Matrix:
+    """Return labels, as CSR if a dense array would be large and nearly empty."""
+    cells = Y.shape[0] * Y.shape[1]
+    labels = as_stored(Y)
+    return labels if 8 * cells > BLOCK_BYTES and 10 * Y.nnz < cells else labels.toarray()
+
+
+def label_source(table: TableFile, options: LabelOptions, ignored: Sequence[str]) -> LabelColumns:
+    """Return the columns of labels in a table; raise TypeError or ValueError for a wrong option."""
+    is_tags = options.labels_column is not None
+    check_unknown(options.unknown, beside_zero_and_one=not is_tags and options.negative is None)
+    check_codes(options.negative, options.positive, options.unknown, are_columns=not is_tags)
+    check_notation(options.labels_separator, options.label_key, options.label_threshold, options.normalise)
+    columns = _label_columns(table, options, ignored)
+    return tag_columns(table, columns, options) if is_tags else IndicatorColumns(table, columns, options.codes)
 
 
 def open_table(
@@ -229,10 +301,9 @@ def open_table(
     return ParquetFile(path, largest=max_unpacked_bytes, isolate=isolate)
 
 
-def _label_columns(
-    table: TableFile, labels: Sequence[str] | None, prefix: str | None, column: str | None, ignored: Sequence[str]
-) -> tuple[str, ...]:
-    """Return the columns of the labels, or the one of tags, from exactly one of the three ways to name them."""
+def _label_columns(table: TableFile, options: LabelOptions, ignored: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of the labels, or of tags, from exactly one of the three ways to name them."""
+    labels, prefix, column = options[:3]
     given = sum(choice is not None for choice in (labels, prefix, column))
     if given != 1:
         raise ParameterError(
@@ -242,10 +313,13 @@ def _label_columns(
             {"path": table.path, "given": given or "none", "hint": columns_hint(table)},
         )
     if prefix is not None:
-        return _with_prefix(table, prefix, ignored)
-    if column is not None:
-        return _chosen(table, "labels_column", (column,), ignored)
-    return _chosen(table, "labels", labels or (), ignored)
+        return _with_prefix(table, "labels_prefix", prefix, ignored)
+    if column is None:
+        return _chosen(table, "labels", labels or (), ignored)
+    named = (column,) if isinstance(column, str) else _names("labels_column", column)
+    if len(named) == 1 and named[0].endswith("*") and named[0] not in table.columns:
+        return _with_prefix(table, "labels_column", named[0].removesuffix("*"), ignored)
+    return _chosen(table, "labels_column", named, ignored)
 
 
 def _chosen(table: TableFile, option: str, names: Sequence[str], ignored: Sequence[str]) -> tuple[str, ...]:
@@ -259,11 +333,12 @@ def _chosen(table: TableFile, option: str, names: Sequence[str], ignored: Sequen
     return chosen
 
 
-def _with_prefix(table: TableFile, prefix: str, ignored: Sequence[str]) -> tuple[str, ...]:
-    _check_text("labels_prefix", prefix)
+def _with_prefix(table: TableFile, option: str, prefix: str, ignored: Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(prefix, str) or not prefix:
+        raise ValueError(f"{option} must be text of at least one character, got {prefix!r}.")
     names = tuple(name for name in table.columns if name.startswith(prefix) and name not in ignored)
     if not names:
-        problem = f"labels_prefix must begin the name of some column of {table.path}, got {prefix!r}."
+        problem = f"{option} must begin the name of some column of {table.path}, got {prefix!r}."
         raise ValueError(problem + columns_hint(table))
     return names
 
@@ -278,160 +353,6 @@ def _kinds(table: TableFile, others: set[str], **options: Sequence[str]) -> dict
 
 
 def _names(option: str, names: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    if isinstance(names, str) or not isinstance(names, Collection) or not all(isinstance(one, str) for one in names):
         raise TypeError(f"{option} must be a sequence of column names, got {names!r}. Hint: [{names!r}].")
     return tuple(names)
-
-
-def _check_text(option: str, text: object) -> None:
-    if not isinstance(text, str) or not text:
-        raise ValueError(f"{option} must be text of at least one character, got {text!r}.")
-
-
-# Copies of tables in which some labels are changed, and everything else is unchanged.
-
-LabelChange: TypeAlias = tuple[int, str, float]  # number of the row, name of the label, 0, 1 or NaN
-Edit: TypeAlias = Callable[[Any], Any]
-Edits: TypeAlias = Mapping[str, Mapping[int, Edit]]  # by column and row
-
-_SAME_ENDINGS = ({".csv"}, {".tsv"}, {".jsonl", ".ndjson"}, {".parquet"})
-
-
-def copy_with_labels(
-    path: Path,
-    out: Path,
-    changes: Iterable[LabelChange],
-    *,
-    labels_column: str | None,
-    separator: str,
-    unknown: str | None,
-) -> None:
-    """Copy a CSV, JSON lines or Parquet file with other labels in some rows; the copy appears when it is complete.
-
-    In CSV, all bytes except those of the changed cells are unchanged. Labels are columns of 0 and 1, unless
-    `labels_column` has their tags, with this separator; `unknown` is the text for an unknown cell.
-
-    Raises
-    ------
-    ValueError
-        If the copy would have another format, or a cell of tags cannot express a correction.
-    """
-    check_same_format(path, out)
-    if labels_column is None:
-        edits = _edits_of_columns(changes, unknown)
-    else:
-        edits = _edits_of_tags(path, changes, labels_column, separator)
-    with whole_file(out, name="--out") as place:
-        if (format_ := format_of(path)) == "parquet":
-            copy_parquet(path, place, edits)
-        else:
-            (_copy_csv if format_ == "csv" else _copy_json_lines)(path, place, edits, out)
-
-
-def check_same_format(path: Path, out: Path) -> None:
-    """Raise ValueError unless a copy of a table under this name has the format of the table."""
-    before, after = (Path(plain_name(one)).suffix.lower() for one in (path, out))
-    endings = next((sorted(same) for same in _SAME_ENDINGS if before in same), [])
-    if after not in endings:
-        raise ValueError(f"--out must end in {' or '.join([*endings, '.npz'])} for {path}, got {out.name!r}.")
-
-
-def _edits_of_columns(changes: Iterable[LabelChange], unknown: str | None) -> Edits:
-    edits: dict[str, dict[int, Edit]] = defaultdict(dict)
-    for row, label, value in changes:
-        edits[label][row] = partial(label_columns.zero_one_cell, value=value, unknown=unknown)
-    return edits
-
-
-def _edits_of_tags(path: Path, changes: Iterable[LabelChange], column: str, separator: str) -> Edits:
-    tags: dict[int, dict[str, bool]] = defaultdict(dict)
-    for row, label, value in changes:
-        if math.isnan(value):
-            raise ValueError(f"corrections must be 0 or 1 where labels are tags, got ? for row {row}, label {label!r}.")
-        tags[row][label] = value == 1
-
-    def edit(old: Any, row: int) -> Any:
-        try:
-            return label_columns.tags_cell(old, tags[row], separator)
-        except ValueError as error:
-            raise ValueError(f"{path}, row {row}: column {column!r} must take corrections, got {error}.") from None
-
-    return {column: {row: partial(edit, row=row) for row in tags}}
-
-
-def _by_row(edits: Edits) -> dict[int, dict[str, Edit]]:
-    rows: dict[int, dict[str, Edit]] = defaultdict(dict)
-    for column, of_rows in edits.items():
-        for row, edit in of_rows.items():
-            rows[row][column] = edit
-    return rows
-
-
-def _copy_csv(path: Path, place: Path, edits: Edits, out: Path) -> None:
-    table, of_rows = CsvFile(path), _by_row(edits)
-    with Lines(path) as lines, _open_as(out, place) as file:
-        for _ in range(table.header_lines):
-            file.write(lines.raw_line())
-        with closing(table.raw_rows(lines)) as rows:
-            for row, (raw, cells) in enumerate(rows):
-                of_row = {table.places[column]: edit for column, edit in of_rows.get(row, {}).items()}
-                file.write(_edited_line(raw, cells, of_row, table.delimiter) if of_row else raw)
-
-
-def _edited_line(raw: bytes, cells: list[str], edits: Mapping[int, Edit], delimiter: str) -> bytes:
-    """Return the text of a row, whose cells are as Latin-1, with some cells edited."""
-    text = raw.decode("latin-1")
-    start, end = len(text) - len(text.lstrip("\r\n")), len(text.rstrip("\r\n"))
-    one = re.compile(rf'(?:"(?:[^"]|"")*+")?[^{re.escape(delimiter)}]*+')
-    parts, at = [], start
-    for place, value in enumerate(cells):
-        found = one.match(text, at, end)
-        assert found is not None, "the pattern takes an empty cell, too"
-        parts.append(_edited(found[0], value, edits.get(place)))
-        at = found.end() + 1
-    return (text[:start] + delimiter.join(parts) + text[end:]).encode("latin-1")
-
-
-def _edited(part: str, value: str, edit: Edit | None) -> str:
-    """Return a cell as the file writes it, in quotes where it was or must be."""
-    if edit is None:
-        return part
-    new: str = edit(value.encode("latin-1").decode("utf-8"))
-    quoted = part.startswith('"') or re.search('[",;\t\r\n]', new)
-    written = '"' + new.replace('"', '""') + '"' if quoted else new
-    return written.encode("utf-8").decode("latin-1")
-
-
-def _copy_json_lines(path: Path, place: Path, edits: Edits, out: Path) -> None:
-    of_rows, row = _by_row(edits), -1
-    with Lines(path) as lines, _open_as(out, place) as file:
-        while line := lines.raw_line():
-            row += bool(line.removeprefix(BYTE_ORDER_MARK).strip())
-            if row in of_rows:
-                try:
-                    line = _edited_object(line, of_rows.pop(row))
-                except ValueError as error:  # an integer of 5,000 digits, which a table takes as a float
-                    raise malformed(path, lines.number, f"the line cannot be changed: {error}.") from error
-            file.write(line)
-
-
-def _edited_object(line: bytes, edits: Mapping[str, Edit]) -> bytes:
-    values = json.loads(line.decode("utf-8-sig"))
-    values |= {name: edit(values.get(name)) for name, edit in edits.items()}
-    ending = line[len(line.rstrip(b"\r\n")) :]
-    return json.dumps(values, ensure_ascii=line.isascii()).encode() + ending  # half a pair of surrogates has no UTF-8
-
-
-@contextmanager
-def _open_as(out: Path, place: Path) -> Iterator[IO[bytes]]:
-    """Open the file at a place for writing, compressed as the suffix of `out` demands."""
-    suffix = out.suffix.lower()
-    with place.open("wb") as file:
-        if suffix == ".gz":
-            with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
-                yield packed  # type: ignore[misc]
-        elif suffix == ".bz2":
-            with bz2.BZ2File(file, "wb") as packed_too:
-                yield packed_too
-        else:
-            yield file

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from nearlabel.datasets._lines import BYTE_ORDER_MARK
 from nearlabel.utils.naming import import_optional
+from nearlabel.utils.types import BoolArray
 
 _SHOWN = 64  # characters of a text in a message
 _MOST_COMPARED, _LONGEST_COMPARED = 10_000, 100  # names, and characters of each: similarity takes their product
@@ -44,13 +45,15 @@ class Batch(NamedTuple):
     """Some consecutive rows.
 
     `columns` maps names to pyarrow arrays of `n_rows` cells, `share_done` is the share of the file that was read, and
-    `locate` returns the line or row of the file for a row of this batch.
+    `locate` returns the line or row of the file for a row of this batch. `is_unlabelled` (n_rows,) says whose labels
+    are unknown; None: of no row.
     """
 
     n_rows: int
     columns: Mapping[str, Any]
     share_done: float
     locate: Callable[[int], str]
+    is_unlabelled: BoolArray | None = None
 
 
 class TableFile:
@@ -68,6 +71,10 @@ class TableFile:
     def width(self, name: str) -> int:
         """Return how many numbers a cell of a column of lists contains."""
         raise NotImplementedError
+
+    def class_names(self, name: str) -> Sequence[str] | None:
+        """Return the names of the classes that are numbers in a column; None if the file does not name them."""
+        return None
 
 
 def located(unit: str, numbers: Sequence[int]) -> Callable[[int], str]:

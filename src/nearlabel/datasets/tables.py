@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any
 
 from nearlabel.datasets._arff import declared_labels, read_arff
 from nearlabel.datasets._arff_parts import Header, read_header, read_rows
+from nearlabel.datasets._changed_table import check_same_format, copy_with_labels
 from nearlabel.datasets._dataset import Dataset, check_as_frame
-from nearlabel.datasets._label_columns import TagColumn, guess_separator
+from nearlabel.datasets._label_columns import SEPARATOR, LabelOptions, TagColumns, guess_separator
+from nearlabel.datasets._label_rows import JoinedRows
 from nearlabel.datasets._lines import A_TABLE, TABLES, Lines, format_of, name_of_data, names_data, suffix_of_content
 from nearlabel.datasets._nominal import CodedColumns, FeatureMatch, Nominal, attribute_of, check_arff
 from nearlabel.datasets._npz import matrix_of, names_of, read_npz
@@ -19,14 +21,14 @@ from nearlabel.datasets._numbered_names import NumberedNames, are_numbered
 from nearlabel.datasets._numeric_columns import FeatureColumns, features_beside
 from nearlabel.datasets._parquet_file import ParquetWriter
 from nearlabel.datasets._svmlight import read_svmlight, svmlight_rows
-from nearlabel.datasets._table import POINT, SEPARATOR, check_same_format, copy_with_labels, open_table, read_table
+from nearlabel.datasets._table import POINT, open_table, read_table
 from nearlabel.datasets._table_file import Kind, TableFile, did_you_mean, require_columns, shortened
 from nearlabel.files.untrusted import damage_named, open_npz
 
 __all__ = [
     "SEPARATOR", "FeatureMatch", "Kind", "NumberedNames", "ParquetWriter", "are_numbered", "attribute_of",
     "check_has_format", "check_same_format", "column_names_of", "columns_of_model", "copy_with_labels", "did_you_mean",
-    "feature_names_of", "guess_separator_of", "locate_row", "name_of_data", "names_data", "read_columns", "read_whole",
+    "feature_names_of", "locate_row", "name_of_data", "names_data", "read_columns", "read_whole",
     "shortened", "suffix_of_content",
 ]  # fmt: skip
 
@@ -40,20 +42,12 @@ _LABELS_OF = {
 def load_dataset(
     path: str | Path,
     *,
-    labels: Sequence[str] | None = None,
-    labels_prefix: str | None = None,
-    labels_column: str | None = None,
-    labels_separator: str = SEPARATOR,
     unknown: str | None = None,
-    ignore: Sequence[str] = (),
-    decimal: str = POINT,
     nominal: Nominal = "overlap",
-    categorical: Sequence[str] = (),
-    text: Sequence[str] = (),
-    dates: Sequence[str] = (),
     as_frame: bool = False,
     max_unpacked_bytes: int | None = None,
     isolate: bool = False,
+    **options: Any,
 ) -> Dataset:
     r"""Read a data set in the format that its name and content show.
 
@@ -65,22 +59,10 @@ def load_dataset(
     Parameters
     ----------
     path : path-like
-    labels : sequence of str, default=None
-    labels_prefix : str, default=None
-    labels_column : str, default=None
-        Which columns of a table are labels, one of the three as `read_table` describes them.
-    labels_separator : str, default=";"
-        As in `read_table`.
     unknown : str, default=None
         The value of an unknown label, as in `read_table`, `read_mulan` and `read_npz`; svmlight has none.
-    ignore : sequence of str, default=()
-    decimal : {".", ","}, default="."
-        As in `read_table`.
     nominal : {"overlap", "codes"}, default="overlap"
         What nominal features of ARFF become, as in `read_mulan`. Other formats have none.
-    categorical, text, dates : sequence of str, default=()
-        As in `read_table`. Only tables accept these nine parameters (apart from `unknown`): other formats declare their
-        labels themselves.
     as_frame : bool, default=False
         Whether X and Y are pandas data frames with the names of features and labels, which classifiers fitted to them
         then use, as with `Dataset.with_frames`.
@@ -90,6 +72,10 @@ def load_dataset(
     isolate : bool, default=False
         As in `read_table`: a Parquet file at which pyarrow crashes is a ValueError. Other formats are read in this
         process.
+
+    **options
+        The other parameters of `read_table`, such as `labels_column` and `text`. Other formats declare their labels
+        themselves, and accept none.
 
     Returns
     -------
@@ -115,24 +101,13 @@ def load_dataset(
     """
     check_as_frame(as_frame)
     path = Path(path)
-    options: dict[str, Any] = {
-        "labels": labels,
-        "labels_prefix": labels_prefix,
-        "labels_column": labels_column,
-        "labels_separator": labels_separator,
-        "ignore": ignore,
-        "decimal": decimal,
-        "categorical": categorical,
-        "text": text,
-        "dates": dates,
-    }
     format_ = format_of(path)
     check_arff(path, format_, nominal)
     if format_ in TABLES:
         limits: dict[str, Any] = {"isolate": isolate, "max_unpacked_bytes": max_unpacked_bytes}
         return read_table(path, **options, unknown=unknown, as_frame=as_frame, **limits)
     for name, value in options.items():
-        if value not in (None, SEPARATOR, POINT, (), []):
+        if value not in (None, POINT, (), [], {}):
             raise ValueError(f"{name} must go with {A_TABLE}, got {path}. Hint: {_LABELS_OF[format_]}.")
     data = _load(path, format_, nominal, unknown, max_unpacked_bytes)
     return data.with_frames() if as_frame else data
@@ -190,10 +165,13 @@ def column_names_of(path: Path) -> tuple[str, ...] | None:
     return tuple(open_table(path).columns) if format_of(path) in TABLES else None
 
 
-def read_columns(path: Path, options: Mapping[str, str], *, decimal: str = POINT) -> dict[str, list[Any]]:
+def read_columns(
+    path: Path, options: Mapping[str, str], *, decimal: str = POINT, join_by: str | None = None
+) -> dict[str, list[Any]]:
     """Return the cells of some columns of a table; `options` contains the option that names each column, for messages.
 
-    Cells of text files are texts, others have the types of the file; a missing one is None.
+    Cells of text files are texts, others have the types of the file; a missing one is None. With `join_by`, those of
+    the first row of each id in that column.
     """
     table = open_table(path, decimal)
     for name, option in options.items():
@@ -202,10 +180,13 @@ def read_columns(path: Path, options: Mapping[str, str], *, decimal: str = POINT
         if column.kind in ("numbers", "texts"):
             raise ValueError(f"{option} must name columns of one value in a cell, got {name!r}, {column.description}.")
     cells: dict[str, list[Any]] = {name: [] for name in options}
-    for batch in table.batches(list(options)):
+    joined = None if join_by is None else JoinedRows(table, join_by)
+    for batch in table.batches([*dict.fromkeys([*options, *([] if join_by is None else [join_by])])]):
+        kept = None if joined is None else joined.are_new(batch)
         with damage_named(path, "a table of cells that can be read"):
             for name, values in cells.items():
-                values += batch.columns[name].to_pylist()
+                column = batch.columns[name].to_pylist()
+                values += column if kept is None else compress(column, kept)
     return cells
 
 
@@ -239,7 +220,8 @@ def columns_of_model(
 def _contains_tags(table: TableFile, column: str, known: set[str], separator: str | None) -> bool:
     """Return whether most of the tags in the first rows of a column are known."""
     try:
-        tags = TagColumn(table, column, separator or guess_separator(table, column) or SEPARATOR)
+        notation = LabelOptions().notation(separator or guess_separator(table, [column]) or SEPARATOR)
+        tags = TagColumns(table, (column,), notation)
         for batch in islice(table.batches([column]), 1):
             tags.append(batch)
         Y, names = tags.labels()
@@ -248,11 +230,6 @@ def _contains_tags(table: TableFile, column: str, known: set[str], separator: st
     is_known = [name in known for name in names]
     carried = Y == 1  # everything else is 0 or unknown
     return bool(2 * carried[:, is_known].sum() > carried.sum())
-
-
-def guess_separator_of(path: Path, column: str) -> str | None:
-    """Return the probable separator of the tags in a column of a table; None if it is unclear."""
-    return guess_separator(open_table(path), column) if format_of(path) in TABLES else None
 
 
 def locate_row(path: Path, row: int) -> str:

@@ -57,7 +57,23 @@ def without_advice() -> Iterator[None]:
 # Errors about parameters that another program can show with its own parameter names.
 
 
-class ParameterError(ValueError):
+class _OfParameters(Exception):  # noqa: N818  # also of warnings
+    """A message with the names of parameters, as `ParameterError` describes its arguments."""
+
+    def __init__(self, template: str, parameters: Mapping[str, Any], values: Mapping[str, object] | None = None):
+        self._parts = template, parameters, values or {}
+        super().__init__(self.message(_in_python))
+
+    def message(self, show: Callable[[str, Any], str]) -> str:
+        """Return the message with ``show(name, value)`` for each parameter."""
+        template, parameters, values = self._parts
+        return template.format(**values, **{name: show(name, value) for name, value in parameters.items()})
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), self._parts  # by default exceptions are pickled with their message only
+
+
+class ParameterError(_OfParameters, ValueError):
     """A ValueError whose message contains parameter names or settings.
 
     Most messages begin with the name of the wrong parameter; for these a ValueError is enough. This class is for
@@ -81,17 +97,9 @@ class ParameterError(ValueError):
     'x must be a number. Hint: --ignore x skips it.'
     """
 
-    def __init__(self, template: str, parameters: Mapping[str, Any], values: Mapping[str, object] | None = None):
-        self._parts = template, parameters, values or {}
-        super().__init__(self.message(_in_python))
 
-    def message(self, show: Callable[[str, Any], str]) -> str:
-        """Return the message with ``show(name, value)`` for each parameter."""
-        template, parameters, values = self._parts
-        return template.format(**values, **{name: show(name, value) for name, value in parameters.items()})
-
-    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), self._parts  # by default exceptions are pickled with their message only
+class ParameterWarning(_OfParameters, UserWarning):
+    """The same for a warning: what was guessed, and the parameter that says otherwise."""
 
 
 def _in_python(name: str, value: Any) -> str:
