@@ -242,7 +242,7 @@ class JsonLinesFile(table_file.TableFile):
         self._limit = max_unpacked_bytes
         self.n_rows = 0
         n_values = 0
-        found: dict[str, _Found] = {}
+        found: dict[str, FoundTypes] = {}
         with listening(None):  # progress is reported for the second reading only
             for _, rows in self._blocks():
                 for line, row in rows:
@@ -301,16 +301,16 @@ class JsonLinesFile(table_file.TableFile):
             raise malformed(self.path, line, f"the line must be an object of JSON, got {table_file.shortened(row)}.")
         return row
 
-    def _add(self, found: dict[str, _Found], line: int, row: dict[str, Any]) -> None:
+    def _add(self, found: dict[str, FoundTypes], line: int, row: dict[str, Any]) -> None:
         for name, value in row.items():
             if name not in found:
                 if len(found) == _MOST_NAMES:
                     raise malformed(self.path, line, f"the file must have at most {_MOST_NAMES} names, got {name!r}.")
-                found[name] = _Found()
+                found[name] = FoundTypes()
             found[name].add(value)
 
 
-class _Found:
+class FoundTypes:
     """The types of the values under one name."""
 
     def __init__(self) -> None:

@@ -136,18 +136,25 @@ class TagColumns:
     """Columns of tags: lists, or text in a `Notation`; of several columns, a row has the tags of all.
 
     A missing list in the only column, and the text `unknown` as a cell or a tag, mean that all other tags of the row
-    are unknown.
+    are unknown; its number is that of None. If a row is one of several of an id, a missing cell is no tag.
     """
 
     def __init__(
-        self, table: TableFile, columns: tuple[str, ...], notation: Notation, unknown: str | None = None
+        self,
+        table: TableFile,
+        columns: tuple[str, ...],
+        notation: Notation,
+        unknown: str | None = None,
+        *,
+        is_long: bool = False,
     ) -> None:
         _check_kinds(table, columns, ("cell", "number", "text", "texts", "numbers"), "tags")
-        self._path, self._notation = table.path, notation
+        self._path, self._notation, self._may_lack = table.path, notation, is_long or len(columns) > 1
         self._kinds = {column: table.columns[column].kind for column in columns}
         self._classes = {column: table.class_names(column) for column in columns}
         self._unknown = None if unknown is None else unknown.strip()
-        self._numbers_of: dict[str | int | None, int] = {}  # None: the other tags are unknown
+        names = {name for of_column in self._classes.values() for name in of_column or ()}
+        self._numbers_of: dict[Any, int] = {name: number for number, name in enumerate(sorted(names))}
         self._rows = SparseRows()
         self.columns = columns
 
@@ -208,7 +215,7 @@ class TagColumns:
         except CellError as error:
             raise self._refused(f"{self._path}, {batch.locate(error.row)}", column, error) from error.__cause__
         absent = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))
-        if not absent.size or len(self.columns) > 1:
+        if not absent.size or self._may_lack:
             return rows, labels
         return np.append(rows, absent), np.append(labels, self._all_unknown(absent))
 
@@ -377,7 +384,9 @@ def _answers(cell: Any) -> list[Any] | None:
 LabelColumns: TypeAlias = IndicatorColumns | TagColumns | IndicatorLists
 
 
-def tag_columns(table: TableFile, columns: tuple[str, ...], options: LabelOptions) -> TagColumns | IndicatorLists:
+def tag_columns(
+    table: TableFile, columns: tuple[str, ...], options: LabelOptions, *, is_long: bool
+) -> TagColumns | IndicatorLists:
     """Return columns of tags, or one of lists of 0 and 1, if the caller names its places or it can be nothing else."""
     names = options.label_names
     width = width_of_indicators(table, columns[0], are_certain=names is not None) if len(columns) == 1 else None
@@ -386,7 +395,7 @@ def tag_columns(table: TableFile, columns: tuple[str, ...], options: LabelOption
     if names is not None:
         raise ValueError(f"label_names must go with lists of 0 and 1 of one length, got others in {columns[0]!r}.")
     notation = options.notation(separator_of(table, columns, options.labels_separator))
-    return TagColumns(table, columns, notation, options.unknown)
+    return TagColumns(table, columns, notation, options.unknown, is_long=is_long)
 
 
 def separator_of(table: TableFile, columns: Sequence[str], given: str | None) -> str:

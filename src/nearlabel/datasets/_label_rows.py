@@ -190,11 +190,13 @@ def check_not_long(table: TableFile, columns: Sequence[str], candidates: Sequenc
 
     That is so if rows with one value in another column always have the same features and different tags, one each.
     """
-    counts = np.diff(Y.indptr)
-    if np.isnan(Y.data).any() or counts.max(initial=0) > 1:
+    carried = sparse.csr_array((Y.data == 1, Y.indices, Y.indptr), shape=Y.shape)  # others are 0 or unknown
+    carried.eliminate_zeros()
+    counts = np.diff(carried.indptr)
+    if counts.max(initial=0) > 1:
         return
     tags = np.full(Y.shape[0], -1)
-    tags[counts == 1] = Y.indices
+    tags[counts == 1] = carried.indices
     hashes = np.unique(np.array(row_hashes(X)), return_inverse=True)[1]
     if hashes.max(initial=-1) + 1 == len(hashes):
         return  # no row comes twice

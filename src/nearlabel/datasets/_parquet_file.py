@@ -35,7 +35,7 @@ class ParquetFile(TableFile):
         self._largest = allowed_bytes(str(path), largest)
         self.n_rows: int = facts["rows"]
         self._values, self._bytes = facts["values"], facts["bytes"]
-        index = set(facts["index"])
+        index, self._classes = set(facts["index"]), facts["classes"]
         with damage_named(path, "a Parquet file of columns with names"):
             columns = [
                 Column(field.name, kind_of(field.type), str(field.type), field.name in index) for field in schema
@@ -64,6 +64,10 @@ class ParquetFile(TableFile):
             raise ValueError(f"column {name!r} of {self.path} must contain some list of at least one number, got none.")
         self._check_size(8 * size * self.n_rows)  # a missing list takes as much as any other
         return size
+
+    def class_names(self, name: str) -> Sequence[str] | None:
+        """Return the names of classes, as Hugging Face's schema has them."""
+        return self._classes.get(name)  # type: ignore[no-any-return]
 
     def _first_length(self, name: str) -> int:
         for batch in self.batches([name]):

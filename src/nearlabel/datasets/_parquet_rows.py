@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ _FAILED = 3
 
 
 def facts_of(pyarrow: Any, path: str) -> tuple[Any, dict[str, Any]]:
-    """Return the schema, and by name: the number of rows, values and bytes of each column, names of index columns.
+    """Return the schema, and by name: the number of rows, values and bytes of each column, index columns, classes.
 
     Raise any error of pyarrow, or ValueError for a file whose description contradicts itself.
     """
@@ -43,7 +43,13 @@ def facts_of(pyarrow: Any, path: str) -> tuple[Any, dict[str, Any]]:
             sizes[column] += max(8 * chunk.num_values, chunk.total_uncompressed_size)
     if n_rows != metadata.num_rows:
         raise ValueError(f"{metadata.num_rows} rows, but {n_rows} in its groups")
-    return schema, {"rows": n_rows, "values": values, "bytes": sizes, "index": _index_of(schema)}
+    return schema, {
+        "rows": n_rows,
+        "values": values,
+        "bytes": sizes,
+        "index": _index_of(schema),
+        "classes": classes_in(schema.metadata),
+    }
 
 
 def column_of(path: str, names: Collection[str]) -> str:
@@ -121,6 +127,26 @@ def _index_of(schema: Any) -> list[str]:
     except (ValueError, LookupError, TypeError, RecursionError):
         return []
     return [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
+
+
+def classes_in(metadata: Mapping[bytes, bytes] | None) -> dict[str, list[str]]:
+    """Return the names of the classes in each column, as the metadata of a schema of Hugging Face has them."""
+    try:
+        features = json.loads((metadata or {}).get(b"huggingface", b"{}"))["info"]["features"]
+        named = {name: _class_names(feature) for name, feature in features.items()}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return {}
+    return {name: names for name, names in named.items() if names}
+
+
+def _class_names(feature: Any) -> list[str] | None:
+    """Return the names of a feature of classes, or of a list of them."""
+    while isinstance(feature, list) and len(feature) == 1:
+        feature = feature[0]
+    while isinstance(feature, dict) and isinstance(feature.get("feature"), dict):
+        feature = feature["feature"]
+    names = feature.get("names") if isinstance(feature, dict) and feature.get("_type") == "ClassLabel" else None
+    return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else None
 
 
 def _is_text(pyarrow: Any, data_type: Any) -> bool:

@@ -199,7 +199,7 @@ def read_table(
     files = [Path(path)] if labels_file is None else [Path(path), Path(labels_file)]
     tables = [open_table(file, decimal, max_unpacked_bytes, isolate=isolate) for file in files]
     kinds = {"categorical": categorical, "text": text, "dates": dates}
-    data = dataset_of(tables[0], tables[-1], options, unlabelled, join_by, _names("ignore", ignore), kinds)
+    data = dataset_of(tables[0], tables[-1], options, unlabelled, join_by, names_of_option("ignore", ignore), kinds)
     return data.with_frames() if as_frame else data
 
 
@@ -217,7 +217,7 @@ def dataset_of(
     is_apart = of_labels is not table
     if is_apart and join_by is None:
         raise ParameterError("{labels_file} must go with {join_by}.", dict.fromkeys(("labels_file", "join_by")))
-    source = label_source(of_labels, options, () if is_apart else ignored)
+    source = label_source(of_labels, options, () if is_apart else ignored, is_long=join_by is not None)
     named = {name for names in kinds_by_option.values() for name in names}
     skipped = Unlabelled(of_labels, unlabelled, {*source.columns, *named})
     others = {*ignored, *((join_by,) if join_by else ())} | (set() if is_apart else {*source.columns, *skipped.columns})
@@ -274,14 +274,18 @@ def _in_its_storage(Y: CSR) -> Matrix:
     return labels if 8 * cells > BLOCK_BYTES and 10 * Y.nnz < cells else labels.toarray()
 
 
-def label_source(table: TableFile, options: LabelOptions, ignored: Sequence[str]) -> LabelColumns:
+def label_source(
+    table: TableFile, options: LabelOptions, ignored: Sequence[str], *, is_long: bool = False
+) -> LabelColumns:
     """Return the columns of labels in a table; raise TypeError or ValueError for a wrong option."""
     is_tags = options.labels_column is not None
     check_unknown(options.unknown, beside_zero_and_one=not is_tags and options.negative is None)
     check_codes(options.negative, options.positive, options.unknown, are_columns=not is_tags)
     check_notation(options.labels_separator, options.label_key, options.label_threshold, options.normalise)
     columns = _label_columns(table, options, ignored)
-    return tag_columns(table, columns, options) if is_tags else IndicatorColumns(table, columns, options.codes)
+    if is_tags:
+        return tag_columns(table, columns, options, is_long=is_long)
+    return IndicatorColumns(table, columns, options.codes)
 
 
 def open_table(
@@ -316,7 +320,7 @@ def _label_columns(table: TableFile, options: LabelOptions, ignored: Sequence[st
         return _with_prefix(table, "labels_prefix", prefix, ignored)
     if column is None:
         return _chosen(table, "labels", labels or (), ignored)
-    named = (column,) if isinstance(column, str) else _names("labels_column", column)
+    named = (column,) if isinstance(column, str) else names_of_option("labels_column", column)
     if len(named) == 1 and named[0].endswith("*") and named[0] not in table.columns:
         return _with_prefix(table, "labels_column", named[0].removesuffix("*"), ignored)
     return _chosen(table, "labels_column", named, ignored)
@@ -324,7 +328,7 @@ def _label_columns(table: TableFile, options: LabelOptions, ignored: Sequence[st
 
 def _chosen(table: TableFile, option: str, names: Sequence[str], ignored: Sequence[str]) -> tuple[str, ...]:
     """Return the names of columns of labels; raise ValueError if one is missing, ignored or named twice."""
-    chosen = _names(option, names)
+    chosen = names_of_option(option, names)
     require_columns(table, option, chosen)
     if not chosen or len(set(chosen)) < len(chosen):
         raise ValueError(f"{option} must name at least one column, each once, got {list(chosen)!r}.")
@@ -346,13 +350,13 @@ def _with_prefix(table: TableFile, option: str, prefix: str, ignored: Sequence[s
 def _kinds(table: TableFile, others: set[str], **options: Sequence[str]) -> dict[str, FeatureKind]:
     """Return the kinds of the features that options name."""
     for option, names in options.items():
-        require_columns(table, option, _names(option, names))
+        require_columns(table, option, names_of_option(option, names))
         if both := sorted(others.intersection(names)):
             raise ValueError(f"{option} must name features, got {both[0]!r}, which is a label or ignored.")
     return kinds_of_options(**options)
 
 
-def _names(option: str, names: Sequence[str]) -> tuple[str, ...]:
+def names_of_option(option: str, names: Sequence[str]) -> tuple[str, ...]:
     if isinstance(names, str) or not isinstance(names, Collection) or not all(isinstance(one, str) for one in names):
         raise TypeError(f"{option} must be a sequence of column names, got {names!r}. Hint: [{names!r}].")
     return tuple(names)

@@ -6,6 +6,7 @@ Other readers call methods of these arrays only: this module, and that of Parque
 from __future__ import annotations
 
 import difflib
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -18,6 +19,7 @@ from nearlabel.utils.types import BoolArray
 
 _SHOWN = 64  # characters of a text in a message
 _MOST_COMPARED, _LONGEST_COMPARED = 10_000, 100  # names, and characters of each: similarity takes their product
+_LONGEST_KEY = 1000  # characters of a name in objects
 _ALWAYS_ALLOWED, _CELLS_PER_VALUE = 2**24, 100
 
 # "cell" is a cell of CSV or Excel, which has no type; "time" is a date or a time; "numbers" and "texts" are lists.
@@ -186,11 +188,33 @@ class CsvParser:
 
 
 def kind_of(data_type: Any) -> Kind:
-    """Return the kind of a column of this type."""
+    """Return the kind of a column of this type; objects, and lists of objects, are read as their JSON."""
     types = pyarrow().types
-    if types.is_list(data_type) or types.is_large_list(data_type) or types.is_fixed_size_list(data_type):
-        return LISTS.get(_kind_of_scalar(types, data_type.value_type), "other")
-    return _kind_of_scalar(types, data_type.value_type if types.is_dictionary(data_type) else data_type)
+    if is_nested(data_type):
+        return "text"
+    if _is_list(data_type):
+        return LISTS.get(_kind_of_scalar(types, _decoded(types, data_type.value_type)), "other")
+    return _kind_of_scalar(types, _decoded(types, data_type))
+
+
+def _decoded(types: Any, data_type: Any) -> Any:
+    return data_type.value_type if types.is_dictionary(data_type) else data_type
+
+
+def _is_list(data_type: Any) -> bool:
+    types = pyarrow().types
+    tests = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    return any(test(data_type) for test in tests)
+
+
+def is_nested(data_type: Any) -> bool:
+    """Return whether cells are objects, or lists of objects, with names that are not too long to be repeated."""
+    types = pyarrow().types
+    if _is_list(data_type):
+        return bool(types.is_struct(data_type.value_type)) and is_nested(data_type.value_type)
+    if not types.is_struct(data_type):
+        return bool(types.is_map(data_type))
+    return all(len(data_type.field(place).name) <= _LONGEST_KEY for place in range(data_type.num_fields))
 
 
 LISTS: dict[Kind, Kind] = {"number": "numbers", "text": "texts"}
@@ -213,8 +237,15 @@ def array_of(values: Sequence[Any], data_type: Literal["bool", "int", "float", "
 
 
 def plain(array: Any) -> Any:
-    """Return categories and string views as plain arrays, which other modules can handle."""
+    """Return categories and string views as plain arrays, which other modules can handle, and objects as their JSON."""
     types = pyarrow().types
     if types.is_dictionary(array.type):
         array = array.dictionary_decode()
+    if is_nested(array.type):
+        is_map = types.is_map(array.type)
+        cells = (dict(cell) if is_map and cell is not None else cell for cell in array.to_pylist())
+        texts = [None if cell is None else json.dumps(cell, ensure_ascii=False, default=str) for cell in cells]
+        return array_of(texts, "text")
+    if _is_list(array.type) and types.is_dictionary(array.type.value_type):
+        return array.cast(pyarrow().list_(array.type.value_type.value_type))
     return array.cast("string") if types.is_string_view(array.type) else array
