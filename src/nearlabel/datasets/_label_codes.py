@@ -110,24 +110,27 @@ def distinct_values(table: TableFile, columns: Sequence[str], unknown: str | Non
     return list(found)
 
 
-def not_codes(problem: str, got: str, values: Sequence[str]) -> ValueError:
+def not_codes(problem: str, got: str, values: Sequence[str], columns: Sequence[str]) -> ValueError:
     """Return the error for a label that is neither 0 nor 1, in columns with these values, or more than two."""
     of_error = {"problem": problem, "got": got}
-    if len(values) == 1 and number_of(values[0]) is None:
-        hint = "Hint: if it means yes, and an empty cell no: {positive} {negative}."
-        return ParameterError(
-            "{problem}, got {got} as the only value. " + hint, {"positive": values[0], "negative": ""}, of_error
-        )
+    are_texts = all(number_of(value) is None and value.lower() not in _KNOWN for value in values)
+    tags = {"labels_column": columns} if are_texts else {}
+    if_tags = " If cells are tags: {labels_column}." if tags else ""
+    if len(values) == 1 and are_texts:
+        hint = "{problem}, got {got} as the only value. Hint: if it means yes, an empty cell no: {positive} {negative}."
+        return ParameterError(hint + if_tags, {"positive": values[0], "negative": "", **tags}, of_error)
+    if len(values) != 2 and tags:
+        return ParameterError("{problem}, got {got}. Hint:" + if_tags.lower(), tags, of_error)
     if len(values) != 2:
         return not_zero_one(problem, got)
     low, high = sorted(values, key=lambda text: (number_of(text) is None, number_of(text) or 0.0, text))
     hint = "{problem}, got {got}. Hint: there are two values. If they mean no and yes: {negative} {positive}."
-    parameters = {"negative": low, "positive": high}
+    parameters: dict[str, Any] = {"negative": low, "positive": high, **tags}
     for one, lost in (("1", "not to apply"), ("0", "to apply")):
         if one in values:
             parameters["unknown"] = high if low == one else low
             hint += f" With {{unknown}} no label is known {lost}."
-    return ParameterError(hint, parameters, of_error)
+    return ParameterError(hint + if_tags, parameters, of_error)
 
 
 def not_zero_one(problem: str, got: object) -> ValueError:

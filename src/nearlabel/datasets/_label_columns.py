@@ -119,7 +119,7 @@ class IndicatorColumns:
         values = distinct_values(self._table, self.columns, codes.unknown)
         pair = known_pair(values)
         if pair is None:
-            raise not_codes(problem, got, values)
+            raise not_codes(problem, got, values, self.columns)
         warnings.warn(
             ParameterWarning(
                 "Labels do not apply where a cell is {no}, and apply where it is {yes}. Hint: {negative} and {positive}"
@@ -178,7 +178,8 @@ class TagColumns:
             raise ValueError(f"{where} of {self._path} must contain at least one tag, got none.")
         said = self._rows.matrix(len(self._numbers_of))
         Y = said[:, [self._numbers_of[tag] for tag in tags]]
-        _tell_of_nothing(where, {tag: Y[:, [place]].nnz for place, tag in enumerate(tags) if tag in _NOTHING})
+        nothing = {self._notation.plain(text) for text in _NOTHING}
+        _tell_of_nothing(where, {tag: Y[:, [place]].nnz for place, tag in enumerate(tags) if tag in nothing})
         if None in self._numbers_of:
             n_unknown = said[:, [self._numbers_of[None]]].nnz
             check_filled(self._path, n_unknown * len(tags), said.nnz + said.shape[0], "leave out rows of unknown tags")

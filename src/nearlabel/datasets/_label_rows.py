@@ -155,16 +155,10 @@ class JoinedRows:
         rows = np.concatenate(self._of_rows)
         ones = np.ones(len(rows))
         joins = sparse.csr_array((ones, (rows, np.arange(len(rows)))), shape=(len(self._numbers), len(rows)))
-        unknown = sparse.csr_array((np.isnan(Y.data).astype(np.float64), Y.indices, Y.indptr), shape=Y.shape)
-        carried = sparse.csr_array(((Y.data == 1).astype(np.float64), Y.indices, Y.indptr), shape=Y.shape)
-        carried, unknown = joins @ carried, joins @ unknown
-        for cells in (carried, unknown):
-            cells.eliminate_zeros()
-            cells.data[:] = 1.0
-        unknown = sparse.csr_array(unknown - unknown.multiply(carried))
-        unknown.eliminate_zeros()
+        carried, unknown = ((joins @ (cells.astype(np.float64))) > 0 for cells in (Y == 1, Y != Y))
+        unknown = sparse.csr_array((unknown > carried).astype(np.float64))
         unknown.data[:] = np.nan
-        return sparse.csr_array(carried + unknown)
+        return sparse.csr_array(carried.astype(np.float64) + unknown)
 
 
 def row_hashes(X: AnyArray) -> list[int]:
@@ -190,8 +184,7 @@ def check_not_long(table: TableFile, columns: Sequence[str], candidates: Sequenc
 
     That is so if rows with one value in another column always have the same features and different tags, one each.
     """
-    carried = sparse.csr_array((Y.data == 1, Y.indices, Y.indptr), shape=Y.shape)  # others are 0 or unknown
-    carried.eliminate_zeros()
+    carried = sparse.csr_array(Y == 1)  # others are 0 or unknown
     counts = np.diff(carried.indptr)
     if counts.max(initial=0) > 1:
         return

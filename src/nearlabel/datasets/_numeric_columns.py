@@ -25,6 +25,7 @@ _SWAP = str.maketrans(".,", ",.")
 _WITH_COMMA = re.compile(r"'\s*+[-+]?+\d++,\d++\s*+'")
 # Possessive: a text of many digits that is no number must not be tried at each digit.
 _NUMBER = re.compile(r"[-+]?+(?:(?:\d++\.?+\d*+|\.\d++)(?:e[-+]?+\d++)?+|inf|infinity)")
+_LAST_DIGITS = re.compile(r"[\W_]*\d+\Z")
 _ELEMENT = re.compile(r"(.+)\[(0|[1-9]\d*)\]", re.DOTALL)
 
 
@@ -101,13 +102,20 @@ class FeatureColumns:
     """The features of X in their order, and the columns of a table in which they are.
 
     A column of lists, such as embeddings, has a feature for each number: ``embedding[0]``, ``embedding[1]`` and so on.
-    `kinds` are those of the features, in their order; empty if all are numbers. `may_ignore` adds a hint to errors.
+    `kinds` are those of the features, in their order; empty if all are numbers. `may_ignore` adds a hint to errors; a
+    column like those of `tags` is no feature there.
     """
 
     def __init__(
-        self, table: TableFile, names: tuple[str, ...], kinds: Kinds | None = None, *, may_ignore: bool = False
+        self,
+        table: TableFile,
+        names: tuple[str, ...],
+        kinds: Kinds | None = None,
+        *,
+        may_ignore: bool = False,
+        tags: Sequence[str] = (),
     ) -> None:
-        self._table, self._may_ignore, self.names = table, may_ignore, names
+        self._table, self._may_ignore, self._tags, self.names = table, may_ignore, tags, names
         kinds = kinds or {}
         sources = [_source(table, name) for name in names]
         if missing := [name for name, (column, _) in zip(names, sources, strict=True) if not column]:
@@ -160,34 +168,55 @@ class FeatureColumns:
             return ParameterError(hint, {"decimal": ","}, {"problem": problem})
         if kind != "number" or not self._may_ignore:
             return ValueError(problem)
-        return not_features(problem, {column: proposed_option(batch.columns[column]) for column in wrong})
+        return not_features(problem, _options(batch, tuple(wrong), self._tags), self._tags)
 
 
-def features_beside(table: TableFile, others: set[str], kinds: Kinds | None = None) -> FeatureColumns:
-    """Return all columns as features, except `others` and index columns; `kinds` are those that are no numbers."""
+def features_beside(
+    table: TableFile, others: set[str], kinds: Kinds | None = None, tags: Sequence[str] = ()
+) -> FeatureColumns:
+    """Return all columns as features, except `others` and index columns; `kinds` are those that are no numbers.
+
+    `tags` are the columns of tags, for hints.
+    """
     kinds = kinds or {}
     used = [c for c in table.columns.values() if c.name not in others and (c.name in kinds or not c.names_rows)]
     wrong = [c.name for c in used if c.name not in kinds and c.kind in ("text", "time", "texts", "other")]
     if wrong:
         got = table.columns[wrong[0]].description
         problem = f"column {shortened(wrong[0])} of {table.path} must contain numbers, got type {got}."
-        raise not_features(problem, _proposed(table, wrong))
+        raise not_features(problem, _proposed(table, wrong, tags), tags)
     if not used:
         raise ValueError(f"{table.path} must contain at least one feature, got only labels and ignored columns.")
     names: list[str] = []
     for column in used:
         is_list = column.kind == "numbers" and column.name not in kinds
         names += _element_names(table, column.name) if is_list else [column.name]
-    return FeatureColumns(table, tuple(names), kinds, may_ignore=True)
+    return FeatureColumns(table, tuple(names), kinds, may_ignore=True, tags=tags)
 
 
-def _proposed(table: TableFile, names: Sequence[str]) -> dict[str, str | None]:
+def _proposed(table: TableFile, names: Sequence[str], tags: Sequence[str]) -> dict[str, str | None]:
     """Return, for each column, the option that would read it, by its first cells; None if none would."""
     options = {name: "dates" if table.columns[name].kind == "time" else None for name in names}
     texts = [name for name in names if table.columns[name].kind == "text"]
-    for batch in islice(table.batches(texts), 1) if texts else ():
-        options |= {name: proposed_option(batch.columns[name]) for name in texts}
+    for batch in islice(table.batches([*texts, *tags]), 1) if texts else ():
+        options |= _options(batch, texts, tags)
     return options
+
+
+def _options(batch: Batch, names: Sequence[str], tags: Sequence[str]) -> dict[str, str | None]:
+    """Return the option for each column; that of tags, if most of its cells are in `tags`, or only the numbers differ.
+
+    So tag2 is one beside tag1: a column of tags as a feature would give the answer away.
+    """
+    options = {name: proposed_option(batch.columns[name]) for name in names}
+    of_tags = {cell for tag in tags for cell in _encoded(batch.columns[tag])[0] if isinstance(cell, str)}
+    stems = {_LAST_DIGITS.sub("", tag) for tag in tags if _LAST_DIGITS.search(tag)}
+    alike = [name for name in batch.columns if _LAST_DIGITS.sub("", name) in stems]  # an empty one, too
+    for name in names if tags else ():
+        cells = [cell for cell in _encoded(batch.columns[name])[0] if isinstance(cell, str)]
+        if 2 * len(of_tags.intersection(cells)) > max(1, len(cells)):
+            alike.append(name)
+    return options | dict.fromkeys((name for name in alike if name not in tags), "labels_column")
 
 
 def _element_names(table: TableFile, column: str) -> list[str]:
@@ -233,17 +262,18 @@ def missing_features(path: Path, missing: Sequence[str], hint: str) -> ValueErro
     return ValueError(f"{path} must have a column for every feature, got none for {missing[0]!r}{others}.{hint}")
 
 
-def not_features(problem: str, columns: Mapping[str, str | None]) -> ParameterError:
+def not_features(problem: str, columns: Mapping[str, str | None], tags: Sequence[str] = ()) -> ParameterError:
     """Return the error for columns without numbers.
 
-    The hint proposes to leave them out, or the option for each column, if `columns` names one for it.
+    The hint proposes to leave them out, or the option for each column, if `columns` names one for it: columns of tags
+    beside `tags`.
     """
     if max(map(len, columns)) > _LONGEST_NAME:  # as an option it would be repeated in full
         return ParameterError("{problem}", {}, {"problem": problem[:_LONGEST_PROBLEM]})
     proposed: dict[str, list[str]] = {}
     for column, option in columns.items():
         if option is not None:
-            proposed.setdefault(option, []).append(column)
+            proposed.setdefault(option, list(tags) if option == "labels_column" else []).append(column)
     read_by = "".join(f"{{{option}}}, " for option in sorted(proposed) if option != "ignore")
     if read_by and "ignore" in proposed:
         left_out = "and {ignore} leaves out columns with another text in each row"

@@ -222,7 +222,8 @@ def dataset_of(
     skipped = Unlabelled(of_labels, unlabelled, {*source.columns, *named})
     others = {*ignored, *((join_by,) if join_by else ())} | (set() if is_apart else {*source.columns, *skipped.columns})
     kinds = _kinds(table, others, **kinds_by_option)
-    features = features_beside(table, others, kinds)
+    tags = () if is_apart or isinstance(source, IndicatorColumns) else source.columns
+    features = features_beside(table, others, kinds, tags)
     joined = None if join_by is None else JoinedRows(table, join_by)
     ids = () if join_by is None else (join_by,)
     X: Any = (CellRows if features.kinds else DenseRows)(len(features.names))
