@@ -430,7 +430,7 @@ def test_a_single_text_is_no_sequence_of_names(write, option):
     ("a;y\n1,5;0\n", r"must contain numbers, got '1,5'\. Hint: decimal=',' reads such decimals"),
     ("a,y\n1,0\n2,2\n", "line 3: label 'y' must be 0 or 1, got 2"),
     ("a,y\n1,0.5\n", "line 2: label 'y' must be 0 or 1, got 0.5"),
-    ("a,y\n1,maybe\n", r"line 2: label 'y' must be 0 or 1, got 'maybe' as the only value\. Hint: if it means yes, an empty"),
+    ("a,y\n1,maybe\n", r"line 2: label 'y' must be 0 or 1, got 'maybe' as the only value\. Hint: if it means yes, an"),
     ("a,y\n1,-1\n", r"line 2: label 'y' must be 0 or 1, got -1\. Hint: unknown='-1', if it marks an unknown"),
 ])  # fmt: skip
 def test_bad_csv(write, text, message):

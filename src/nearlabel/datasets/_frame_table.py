@@ -112,9 +112,7 @@ def from_hub(dataset: Any, *, labels: str | Sequence[str], text: str | Sequence[
     """
     if isinstance(dataset, Mapping):
         splits = ", ".join(map(repr, dataset))
-        raise TypeError(
-            f"dataset must be one split, got {len(dataset)}: {splits}. Hint: dataset[{next(iter(dataset))!r}]."
-        )
+        raise TypeError(f"dataset must be one split, got {splits}. Hint: dataset[{next(iter(dataset), '')!r}].")
     of_labels = {"labels_column": labels} if isinstance(labels, str) else {"labels": labels}
     texts = (text,) if isinstance(text, str) else tuple(text)
     return from_frame(dataset, text=texts, **of_labels, **options)

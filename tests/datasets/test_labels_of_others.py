@@ -1,0 +1,443 @@
+"""Labels as annotation tools, spreadsheets, data hubs and databases write them, in files and in data frames."""
+
+import json
+
+import numpy as np
+import pytest
+
+from nearlabel.datasets import from_frame, from_hub, load_dataset, read_table
+
+pd = pytest.importorskip("pandas")
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+NAN = np.nan
+
+
+def by_file(tmp_path, name, text, **options):
+    """Write a file and read it."""
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return load_dataset(path, **options)
+
+
+def assert_labels(data, names, rows):
+    """The labels in their order, and those of each row; None is a row of unknown labels, ? after a name an unknown."""
+    assert tuple(data.label_names) == tuple(names)
+    expected = [[NAN] * len(names) if row is None else [float(name in row) for name in names] for row in rows]
+    np.testing.assert_array_equal(np.asarray(data.Y, dtype=float), expected)
+
+
+FRAMES = {
+    "sets": ([{"red", "blue"}, {"red"}, set()], {}),
+    "tuples": ([("red", "blue"), ("red",), ()], {}),
+    "arrays": ([np.array(["red", "blue"]), np.array(["red"]), np.array([], dtype=str)], {}),
+    "texts": (["red|blue", "red", "|"], {"labels_separator": "|"}),
+    "python": (["{'red', 'blue'}", "('red',)", "set()"], {}),
+    "numpy": (["['red' 'blue']", "['red']", "[]"], {}),
+    "answers": ([{"red": True, "blue": True}, {"red": True, "blue": False}, {"red": False, "blue": False}], {}),
+    "numbers": ([{"red": 1.0, "blue": 1.0}, {"red": 1.0, "blue": 0.0}, {"red": 0.0, "blue": 0.0}], {}),
+    "scores": ([{"red": 0.7, "blue": 0.5}, {"red": 0.9, "blue": 0.4}, {"red": 0.1}], {"label_threshold": 0.5}),
+    "objects": ([[{"name": "red"}, {"name": "blue"}], [{"name": "red"}], []], {}),
+    "keys": (
+        [[{"id": 1, "name": "red"}, {"id": 2, "name": "blue"}], [{"id": 1, "name": "red"}], []],
+        {"label_key": "name"},
+    ),
+    "other key": ([[{"title": "red"}, {"title": "blue"}], [{"title": "red"}], []], {"label_key": "title"}),
+    "scored": (
+        [[{"label": "red", "score": 0.9}, {"label": "blue", "score": 0.6}], [{"label": "red", "score": 0.8}], []],
+        {"label_threshold": 0.6},
+    ),
+    "choices": ([{"choices": ["red", "blue"]}, {"choices": ["red"]}, {"choices": []}], {}),
+    "fasttext": (["__label__red __label__blue", "__label__red", ""], {}),
+}
+
+
+@pytest.mark.parametrize("shape", FRAMES)
+@pytest.mark.parametrize("source", ["pandas", "polars", "csv", "jsonl", "parquet"])
+def test_one_column(tmp_path, shape, source):
+    """In each notation, in a data frame and in files."""
+    cells, options = FRAMES[shape]
+    x = [0.1, 0.2, 0.3]
+    plain = [
+        sorted(cell) if isinstance(cell, set) else list(map(str, cell)) if isinstance(cell, np.ndarray) else cell
+        for cell in cells
+    ]
+    if source == "pandas":
+        data = from_frame(pd.DataFrame({"x": x, "tags": cells}), labels_column="tags", **options)
+    elif source == "csv":
+        frame = pd.DataFrame({"x": x, "tags": list(map(str, cells))})
+        data = by_file(tmp_path, "a.csv", frame.to_csv(index=False), labels_column="tags", **options)
+    elif source == "jsonl":
+        lines = "".join(json.dumps({"x": at, "tags": cell}) + "\n" for at, cell in zip(x, plain, strict=True))
+        data = by_file(tmp_path, "a.jsonl", lines, labels_column="tags", **options)
+    else:
+        lists = [list(cell) if isinstance(cell, tuple) else cell for cell in plain]
+        if shape == "scores":
+            lists[2] = {"red": 0.1, "blue": 0.0}
+        table = pa.table({"x": x, "tags": lists})
+        if source == "parquet":
+            parquet.write_table(table, tmp_path / "a.parquet")
+            data = load_dataset(tmp_path / "a.parquet", labels_column="tags", **options)
+        else:
+            polars = pytest.importorskip("polars")
+            data = from_frame(polars.from_arrow(table), labels_column="tags", **options)
+    assert_labels(data, ["blue", "red"], [{"blue", "red"}, {"red"}, set()])
+    assert data.X.ravel().tolist() == x
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ({"red": 0.7}, r"'red': 0.7}\", a score. Hint: label_threshold is the least score with which a tag applies"),
+        ([{"label": "red", "score": 0.2}], "a score. Hint: label_threshold"),
+        ([{"label": "red", "id": 3}], "an object with 'label' and 'id'. Hint: label_key is the key"),
+        ([{"title": "red"}], "an object without one of name, label, text, id, value. Hint: label_key"),
+        ({"red": "yes"}, "must contain tags, got"),
+        ([["red"]], "must "),
+    ],
+)
+def test_what_is_not_clear(cell, message):
+    """It is never a guess."""
+    with pytest.raises(ValueError, match=message):
+        from_frame(pd.DataFrame({"x": [1.0], "tags": [cell]}), labels_column="tags")
+
+
+def test_a_key_that_is_missing():
+    """The object is shown."""
+    frame = pd.DataFrame({"x": [1.0], "tags": [[{"name": "red"}]]})
+    with pytest.raises(ValueError, match="an object without 'title'"):
+        from_frame(frame, labels_column="tags", label_key="title")
+
+
+def test_lists_of_indicators_with_names(tmp_path):
+    """Names are those of the places; their number must be right, and the lists no tags."""
+    text = '{"x":1,"y":[0,1]}\n{"x":2,"y":[1,0]}\n'  # no list repeats a value
+    data = by_file(tmp_path, "a.jsonl", text, labels_column="y", label_names=["a", "b"])
+    assert_labels(data, ["a", "b"], [{"b"}, {"a"}])
+    with pytest.raises(ValueError, match="label_names must be 2 names, one for each place, got 1"):
+        read_table(tmp_path / "a.jsonl", labels_column="y", label_names=["a"])
+    with pytest.raises(ValueError, match="label_names must go with lists of 0 and 1 of one length"):
+        by_file(tmp_path, "b.jsonl", '{"x":1,"y":["a"]}\n', labels_column="y", label_names=["a"])
+
+
+WIDE = "x,y,tag1,tag2,tag3\n0.1,1,red,blue,\n0.5,0,red,,\n0.9,2,,,\n"
+
+
+@pytest.mark.parametrize("columns", [["tag1", "tag2", "tag3"], "tag*", ["tag*"]])
+def test_several_columns_of_tags(tmp_path, columns):
+    """A row has the tags of all; an empty cell is no tag, in files and frames."""
+    data = by_file(tmp_path, "wide.csv", WIDE, labels_column=columns)
+    assert_labels(data, ["blue", "red"], [{"red", "blue"}, {"red"}, set()])
+    assert tuple(data.feature_names) == ("x", "y")
+    frame = pd.read_csv(tmp_path / "wide.csv", dtype={"tag3": object})
+    assert_labels(from_frame(frame, labels_column=columns), ["blue", "red"], [{"red", "blue"}, {"red"}, set()])
+
+
+def test_hints_propose_no_column_of_tags_as_a_feature(tmp_path):
+    """It would give the answer away."""
+    with pytest.raises(ValueError, match=r"labels_column=\['tag1', 'tag2', 'tag3'\], or leave them out: ignore="):
+        by_file(tmp_path, "wide.csv", WIDE, labels_column="tag1")
+    with pytest.raises(ValueError, match=r"If cells are tags: labels_column=\('tag1', 'tag2', 'tag3'\)"):
+        by_file(tmp_path, "wide.csv", WIDE, labels_prefix="tag")
+    topics = "x,topic,more\n1,red,blue\n2,blue,red\n3,red,\n"
+    with pytest.raises(ValueError, match=r"labels_column=\['topic', 'more'\]"):
+        by_file(tmp_path, "topics.csv", topics, labels_column="topic")
+
+
+LONG = "doc,x,y,tag\nd1,0.1,1,red\nd1,0.1,1,blue\nd2,0.5,0,red\nd3,0.9,2,\n"
+
+
+@pytest.mark.parametrize("source", ["csv", "jsonl", "parquet", "pandas"])
+def test_the_long_form_is_joined(tmp_path, source):
+    """Rows of one id become one; without a tag it has none."""
+    frame = pd.DataFrame({
+        "doc": ["d1", "d1", "d2", "d3"], "x": [0.1, 0.1, 0.5, 0.9], "y": [1, 1, 0, 2],
+        "tag": ["red", "blue", "red", None],
+    })  # fmt: skip
+    options = {"labels_column": "tag", "join_by": "doc"}
+    if source == "csv":
+        data = by_file(tmp_path, "long.csv", LONG, **options)
+    elif source == "jsonl":
+        data = by_file(tmp_path, "long.jsonl", frame.to_json(orient="records", lines=True), **options)
+    elif source == "parquet":
+        frame.to_parquet(tmp_path / "long.parquet")
+        data = load_dataset(tmp_path / "long.parquet", **options)
+    else:
+        data = from_frame(frame, **options)
+    assert_labels(data, ["blue", "red"], [{"red", "blue"}, {"red"}, set()])
+    assert data.X.tolist() == [[0.1, 1], [0.5, 0], [0.9, 2]]
+
+
+def test_the_long_form_is_recognised(tmp_path):
+    """With its id left out it would be rows that contradict each other; rows that come twice are none."""
+    with pytest.raises(ValueError, match=r"got one for each tag: rows of one 'doc' .* Hint: join_by='doc' joins them"):
+        by_file(tmp_path, "long.csv", LONG, labels_column="tag", ignore=["doc"])
+    for text in (LONG.replace("d2", "d1"), LONG.replace("blue", "red"), LONG.replace("d1,0.1,1,blue", "d4,0.1,1,blue")):
+        data = by_file(tmp_path, "other.csv", text, labels_column="tag", ignore=["doc"])
+        assert data.X.shape == (4, 2)
+
+
+def test_rows_of_one_id_that_are_scattered(tmp_path):
+    """They need not be neighbours, nor in the order of ids; a block ends anywhere."""
+    rng = np.random.default_rng(0)
+    tags = rng.random((300, 5)) < 0.4
+    pairs = [(doc, tag) for doc in range(300) for tag in range(5) if tags[doc, tag]]
+    shuffled = rng.permutation(len(pairs))
+    lines = [f"i{pairs[at][0]},{pairs[at][0] / 7!r},t{pairs[at][1]}\n" for at in shuffled]
+    data = by_file(tmp_path, "long.csv", "id,x,tag\n" + "".join(lines), labels_column="tag", join_by="id")
+    docs = list(dict.fromkeys(pairs[at][0] for at in shuffled))
+    assert data.X.ravel().tolist() == [doc / 7 for doc in docs]
+    assert np.array_equal(np.asarray(data.Y), tags[docs])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (LONG.replace("d1,0.1,1,blue", "d1,0.2,1,blue"), "line 3: rows of one 'doc' must have the same features, got"),
+        (LONG.replace("d3", ""), "line 5: column 'doc' must have an id, got an empty cell"),
+    ],
+)
+def test_rows_that_cannot_be_joined(tmp_path, text, message):
+    """The line is named."""
+    with pytest.raises(ValueError, match=message):
+        by_file(tmp_path, "long.csv", text, labels_column="tag", join_by="doc")
+
+
+def test_labels_in_a_file_of_their_own(tmp_path):
+    """Rows and tags are joined by ids; ids without a row there have no tags, or unknown labels in columns of 0 and 1."""
+    (tmp_path / "tags.csv").write_text("id,tag\nb,red\na,blue\nb,blue\n")
+    (tmp_path / "marks.csv").write_text("id,red,blue\nb,1,1\na,0,1\n")
+    rows = "id,x\na,1\nb,2\nc,3\n"
+    data = by_file(tmp_path, "rows.csv", rows, labels_column="tag", join_by="id", labels_file=tmp_path / "tags.csv")
+    assert_labels(data, ["blue", "red"], [{"blue"}, {"red", "blue"}, set()])
+    marks = {"labels": ["red", "blue"], "labels_file": tmp_path / "marks.csv"}
+    assert_labels(read_table(tmp_path / "rows.csv", join_by="id", **marks), ["red", "blue"],
+                  [{"blue"}, {"red", "blue"}, None])  # fmt: skip
+    with pytest.raises(ValueError, match="labels_file must go with join_by"):
+        read_table(tmp_path / "rows.csv", **marks)
+    (tmp_path / "tags.csv").write_text("id,tag\nb,red\nz,blue\n")
+    with pytest.warns(UserWarning, match="1 of 2 ids with labels have no row"):
+        read_table(tmp_path / "rows.csv", labels_column="tag", join_by="id", labels_file=tmp_path / "tags.csv")
+
+
+CODES = [
+    (["ja", "nein"], ["nein", "ja"], {}),
+    (["Oui", "non"], ["non", "oui"], {}),
+    (["sí", "no"], ["no", "sí"], {}),
+    (["T", "F"], ["F", "T"], {}),
+    (["+", "-"], ["-", "+"], {}),
+    (["y", "n"], ["n", "y"], {}),
+    (["1", "-1"], ["-1", "1"], {"negative": "-1", "positive": "1"}),
+    (["2", "1"], ["1", "2"], {"negative": "1", "positive": "2"}),
+    (["x", ""], ["", "x"], {"negative": "", "positive": "x"}),
+    (["da", "weg"], ["WEG", "da"], {"negative": "weg", "positive": "da"}),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "options"), CODES)
+@pytest.mark.parametrize("source", ["csv", "pandas", "objects"])
+def test_two_codes(tmp_path, recwarn, a, b, options, source):
+    """Pairs that mean no and yes are told; others are named."""
+    if source == "csv":
+        text = "x,a,b\n" + "".join(f"{row},{one},{two}\n" for row, (one, two) in enumerate(zip(a, b, strict=True)))
+        data = by_file(tmp_path, "codes.csv", text, labels=["a", "b"], **options)
+    else:
+        are_numbers = source == "objects" and a[0] in ("1", "2")
+        columns = {name: [int(one) if are_numbers else one or None for one in cells] for name, cells in
+                   (("a", a), ("b", b))}  # fmt: skip
+        data = from_frame(pd.DataFrame({"x": [0, 1], **columns}), labels=["a", "b"], **options)
+    assert_labels(data, ["a", "b"], [{"a"}, {"b"}])
+    told = [str(one.message) for one in recwarn.list]
+    assert [text.startswith("Labels do not apply where") for text in told] == ([] if options else [True])
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            ["1", "-1"],
+            r"got -1. Hint: there are two values. If they mean no and yes: negative='-1' positive='1'. With "
+            "unknown='-1' no label is known not to apply.",
+        ),
+        (["2", "1"], "no and yes: negative='1' positive='2'. With unknown='2' no label is known not to apply"),
+        (["0", "-1"], "With unknown='-1' no label is known to apply"),
+        (
+            ["rot", "blau"],
+            r"If they mean no and yes: negative='blau' positive='rot'. If cells are tags: labels_column=",
+        ),
+        (["x", ""], "got 'x' as the only value. Hint: if it means yes, an empty cell no: positive='x' negative=''"),
+        (["a", "b", "c"], r"got 'a'. Hint: if cells are tags: labels_column=\('y',\)"),
+        (["0", "1", "-1"], "got -1. Hint: unknown='-1', if it marks an unknown label"),
+        (["0", "1", "n/k"], "got 'n/k'. Hint: unknown='n/k', if it marks an unknown label"),
+    ],
+)
+def test_hints_for_values_that_are_not_zero_and_one(tmp_path, values, message):
+    """They ask what two values mean, and say what an unknown one would do."""
+    text = "x,y\n" + "".join(f"{row},{value}\n" for row, value in enumerate(values))
+    with pytest.raises(ValueError, match=message):
+        by_file(tmp_path, "codes.csv", text, labels=["y"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": ["a"], "negative": "-1"}, "negative and positive must be two values, other than unknown, got '-1'"),
+        ({"labels": ["a"], "negative": "1", "positive": "1.0"}, "must be two values"),
+        ({"labels": ["a"], "negative": "0", "positive": "1", "unknown": "0.0"}, "must be two values, other than"),
+        (
+            {"labels_column": "a", "negative": "0", "positive": "1"},
+            "must go with columns of labels, labels or labels_p",
+        ),
+        ({"labels": ["a"], "negative": "0", "positive": "2"}, "label 'a' must be '0' or '2', got '1'"),
+        ({"labels_column": "a", "normalise": "nfd"}, "normalise must be one of"),
+        ({"labels_column": "a", "label_threshold": NAN}, "label_threshold must be a number, got nan"),
+        ({"labels_column": "a", "label_key": ""}, "label_key must be text of at least one character"),
+        ({"labels_column": "a", "join_by": "z"}, "join_by must name columns of .*got 'z'"),
+        ({"labels_column": "a", "unlabelled": {"z": "1"}}, "unlabelled must name columns of .*got 'z'"),
+        ({"labels_column": "z*"}, "labels_column must begin the name of some column"),
+    ],
+)
+def test_wrong_options(tmp_path, options, message):
+    """Each is told by its name."""
+    with pytest.raises(ValueError, match=message):
+        by_file(tmp_path, "a.csv", "x,a,b\n1,1,0\n2,0,1\n", **options)
+    with pytest.raises(TypeError, match="negative must be text or None, got -1. Hint: '-1'"):
+        read_table(tmp_path / "a.csv", labels=["a"], negative=-1, positive="1")
+    with pytest.raises(TypeError, match="takes the parameters of read_table for labels, got 'lables'"):
+        from_frame(pd.DataFrame({"x": [1]}), lables=["x"])
+
+
+PRODIGY = (
+    '{"text":"a","x":1.5,"options":[{"id":"POS"}],"accept":["POS","NEG"],"answer":"accept"}\n'
+    '{"text":"b","x":2,"options":[{"id":"POS"}],"accept":[],"answer":"ignore"}\n'
+    '{"text":"c","x":3,"options":[{"id":"POS"}],"accept":["NEG"],"answer":"reject"}\n'
+)
+
+
+def test_rows_that_an_annotator_skipped(tmp_path):
+    """Their labels are unknown, whatever they carry; the column is no feature."""
+    options = {"labels_column": "accept", "ignore": ["text", "options"]}
+    with pytest.warns(UserWarning, match="Column 'answer' is the annotator's .* unknown where it is 'ignore' or 'rej"):
+        data = by_file(tmp_path, "prodigy.jsonl", PRODIGY, **options)
+    assert_labels(data, ["NEG", "POS"], [{"NEG", "POS"}, None, None])
+    assert tuple(data.feature_names) == ("x",)
+    read = read_table(tmp_path / "prodigy.jsonl", unlabelled={"answer": "ignore"}, **options)
+    assert_labels(read, ["NEG", "POS"], [{"NEG", "POS"}, None, {"NEG"}])
+    everything = {"unlabelled": {}, "ignore": ["text", "options", "answer"]}
+    read = read_table(tmp_path / "prodigy.jsonl", **options | everything)
+    assert_labels(read, ["NEG", "POS"], [{"NEG", "POS"}, set(), {"NEG"}])
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "known"),
+    [
+        ("is_confirmed", [True, False, True], [True, False, True]),
+        ("was_cancelled", [False, True, False], [True, False, True]),
+        ("cancelled", ["0", "1", "0"], [True, False, True]),
+        ("answer", ["accept", "ignore", "accept"], [True, False, True]),
+    ],
+)
+def test_columns_of_annotation_tools(column, values, known):
+    """Of 0 and 1, too."""
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "red": [1, 0, 0], column: values})
+    with pytest.warns(UserWarning, match=f"Column '{column}' is the annotator's"):
+        data = from_frame(frame, labels=["red"])
+    assert (~np.isnan(data.Y.ravel())).tolist() == known
+    assert data.X.shape == (3, 1)
+
+
+def test_columns_that_only_have_the_name_of_one_of_a_tool():
+    """Other values are those of a feature."""
+    frame = pd.DataFrame({"x": [1.0, 2.0], "answer": [42.0, 7.0], "red": [1, 0]})
+    assert from_frame(frame, labels=["red"]).X.shape == (2, 2)
+    skipped = pd.DataFrame({"x": [1.0, 2.0], "red": [1, 0], "state": ["todo", "todo"]})
+    with pytest.raises(ValueError, match="must have labelled rows, got none: all are unlabelled by 'state'"):
+        from_frame(skipped, labels=["red"], unlabelled={"state": ["todo", "later"]})
+
+
+ALIKE = "x,tags\n0.1,caf\xe9;\U0001f3b8\n0.2,cafe\u0301; \U0001f3b8 \n0.3,Rock;rock\n0.4,rock;rock\n"
+
+
+def test_tags_that_look_alike(tmp_path):
+    """Composed and decomposed letters are one label; letters of another case only if asked."""
+    data = by_file(tmp_path, "alike.csv", ALIKE, labels_column="tags")
+    assert_labels(data, ["Rock", "caf\xe9", "rock", "\U0001f3b8"],
+                  [{"caf\xe9", "\U0001f3b8"}] * 2 + [{"Rock", "rock"}, {"rock"}])  # fmt: skip
+    folded = read_table(tmp_path / "alike.csv", labels_column="tags", normalise="case")
+    assert tuple(folded.label_names) == ("caf\xe9", "rock", "\U0001f3b8")
+    raw = read_table(tmp_path / "alike.csv", labels_column="tags", normalise="none")
+    assert tuple(raw.label_names) == ("Rock", "cafe\u0301", "caf\xe9", "rock", "\U0001f3b8")
+
+
+FEATURES = {"x": {"dtype": "float64", "_type": "Value"},
+            "y": {"feature": {"names": ["anger", "fear", "joy"], "_type": "ClassLabel"}, "_type": "Sequence"}}  # fmt: skip
+
+
+@pytest.mark.parametrize("isolate", [False, True])
+def test_classes_of_hugging_face(tmp_path, isolate):
+    """The schema names them; all are labels, -1 is no known class, and a number beyond is an error."""
+    schema = pa.schema([("x", pa.float64()), ("y", pa.list_(pa.int64()))])
+    schema = schema.with_metadata({"huggingface": json.dumps({"info": {"features": FEATURES}})})
+    for lists in ([[0, 2], [2, 2], [-1]], [[3], [0], [1]]):
+        parquet.write_table(pa.table({"x": [1.0, 2.0, 3.0], "y": lists}, schema=schema), tmp_path / "a.parquet")
+        if lists[0] == [3]:
+            with pytest.raises(ValueError, match="got 3, though the file names 3 classes"):
+                read_table(tmp_path / "a.parquet", labels_column="y", isolate=isolate)
+            return
+        data = read_table(tmp_path / "a.parquet", labels_column="y", isolate=isolate)
+        assert_labels(data, ["anger", "fear", "joy"], [{"anger", "joy"}, {"joy"}, None])
+
+
+class _Hub:
+    """What `datasets.Dataset` offers: its features, and its rows as Arrow's."""
+
+    def __init__(self, table):
+        self.features = type("Features", (), {"arrow_schema": table.schema})()
+        self._table = table
+
+    def with_format(self, name):
+        """Return rows in a format."""
+        assert name == "arrow"
+        return self._table.replace_schema_metadata(None)
+
+    def __getitem__(self, key):
+        return self._table
+
+
+def test_a_data_set_of_the_hub():
+    """Texts, classes with names; a mapping of splits is refused."""
+    schema = pa.schema([("text", pa.string()), ("y", pa.list_(pa.int64()))])
+    schema = schema.with_metadata({"huggingface": json.dumps({"info": {"features": FEATURES}})})
+    hub = _Hub(pa.table({"text": ["so glad", "oh no"], "y": [[2], [0, 1]]}, schema=schema))
+    data = from_hub(hub, text="text", labels="y")
+    assert_labels(data, ["anger", "fear", "joy"], [{"joy"}, {"anger", "fear"}])
+    assert data.feature_kinds == ("text",)
+    with pytest.raises(TypeError, match=r"dataset must be one split, got 'train', 'test'. Hint: dataset\['train'\]"):
+        from_hub({"train": hub, "test": hub}, text="text", labels="y")
+
+
+def test_frames_of_any_kind():
+    """Numbers, embeddings, categories, dates, sparse columns, names that are no text, and the interchange protocol."""
+    frame = pd.DataFrame({
+        "n": pd.array([1, None, 3], dtype="Int64"), "e": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]],
+        "c": pd.Categorical(["a", "b", "a"]), "d": pd.to_datetime(["2026-01-01", None, "2026-01-03"]),
+        "s": pd.arrays.SparseArray([0.0, 0.0, 2.0]), 7: [True, False, True], "tags": [["u"], ["v", "u"], []],
+    })  # fmt: skip
+    data = from_frame(frame, labels_column="tags", categorical=["c"], dates=["d"], name="mine")
+    assert tuple(data.feature_names) == ("n", "e[0]", "e[1]", "c", "d", "s", "7")
+    assert data.name == "mine"
+    assert data.X[:, 0].astype(float).tolist()[::2] == [1, 3]
+    assert data.X[2, 1:4].tolist() == [5.0, 6.0, "a"]
+    assert from_frame(frame[["n", "s", "tags"]], labels_column="tags", as_frame=True).Y.columns.tolist() == ["u", "v"]
+
+    class Interchange:
+        def __dataframe__(self, **_):
+            return pa.table({"x": [1.0, 2.0], "y": [0, 1]}).__dataframe__()
+
+    assert from_frame(Interchange(), labels=["y"]).Y.tolist() == [[0], [1]]
+    with pytest.raises(TypeError, match="frame must be a data frame, got list"):
+        from_frame([1, 2], labels=["y"])
+    with pytest.raises(ValueError, match="distinct names, got '7' 2 times"):
+        from_frame(pd.DataFrame([[1, 2]], columns=[7, "7"]), labels=["7"])
+    with pytest.raises(ValueError, match="column 'tags' of frame must contain tags, got type int and str"):
+        from_frame(pd.DataFrame({"x": [1, 2], "tags": ["a", 1]}), labels_column="tags")
