@@ -425,10 +425,14 @@ def read_bytes() -> bytes:
     return b"" if sys.stdin is None else sys.stdin.buffer.read()
 
 
+def is_spooled(arguments: argparse.Namespace) -> bool:
+    """Return whether DATA is the file that replaced standard input."""
+    return Path(getattr(arguments, "data", None) or "").parent.name.startswith(_FOLDERS)
+
+
 def without_folder(message: str, arguments: argparse.Namespace) -> str:
     """Return a message that names standard input instead of the file that replaced it."""
-    file = Path(getattr(arguments, "data", None) or "")
-    return message.replace(str(file), "standard input") if file.parent.name.startswith(_FOLDERS) else message
+    return message.replace(str(Path(arguments.data)), "standard input") if is_spooled(arguments) else message
 
 
 # Errors of the library as messages of the command line, which name options instead of parameters.
