@@ -448,10 +448,6 @@ _OPTIONS = {name: (name,) for name in _SAME} | {
     "method": ("method", "methods"), "methods": ("methods", "method"), "n_cells": ("n",), "n_neighbors": ("k",),
     "n_rows": ("rows",), "n_workers": ("jobs",), "scale": ("scale", "scales"),
 }  # fmt: skip
-_SYNONYMS = {  # of options, in other programs
-    "folds": ("cv", "validate"), "n_folds": ("cv", "validate"), "n_jobs": ("jobs",), "neighbors": ("k",),
-    "output": ("out",), "timeout": ("time_limit",),
-}  # fmt: skip
 _OF_FIT = {"categorical": "fit --categorical", "dates": "fit --date", "text": "fit --text"}  # of hints elsewhere
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -492,7 +488,6 @@ def _option(parameter: str, arguments: argparse.Namespace) -> str:
     return next((f"--{option.replace('_', '-')}" for option in options), parameter)
 
 
-def options_named(option: str) -> list[str]:
-    """Return options, of any command, that another word may mean: a parameter of the library, or a synonym."""
-    parameter = option.removeprefix("--").replace("-", "_")
-    return [f"--{name.replace('_', '-')}" for name in _SYNONYMS.get(parameter, _OPTIONS.get(parameter, ()))]
+def options_named(parameter: str) -> list[str]:
+    """Return the options, of any command, for a parameter of the library."""
+    return [f"--{name.replace('_', '-')}" for name in _OPTIONS.get(parameter.replace("-", "_"), ())]
