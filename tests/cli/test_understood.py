@@ -41,7 +41,7 @@ def test_a_table(nearlabel, songs):
     words, lines = described(nearlabel("describe", songs, *OPTIONS))
     assert words == (
         "Data set songs: 4 rows. 4 features: 1 date (day), 1 number (tempo), 1 category (genre), 1 text (title)."
-        " 2 cells of features are missing (--impute in fit). 3 labels (calm, sad, wild), tags of the column tags,"
+        " 2 cells of features are missing (--impute in fit). 3 labels (calm, sad, wild), in the column tags,"
         " written as 'calm|sad', separated by '|' (a guess: --labels-separator sets another). A row has 1.25 labels on"
         " average. 1 row has none. Left out: id."
     )
@@ -59,7 +59,7 @@ def test_a_separator_that_is_given_is_no_guess(nearlabel, songs):
     """Nor is one said where no cell has it."""
     assert ", separated by '|'. A row" in nearlabel("describe", songs, *OPTIONS, "--labels-separator", "|").out
     words, _ = described(nearlabel("describe", songs, *OPTIONS, "--labels-separator", "+"))
-    assert "tags of the column tags, written as 'calm|sad'. A row" in words
+    assert "in the column tags, written as 'calm|sad'. A row" in words
 
 
 def test_json_has_the_same(nearlabel, songs):
@@ -76,6 +76,25 @@ def test_json_has_the_same(nearlabel, songs):
         "more_unknown_labels": 0,
     }
     assert [row["features"]["genre"] for row in told["first_rows"]] == ["soul", "punk", None]
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        (
+            ["['calm', 'sad']", "['wild']"],
+            """3 labels (calm, sad, wild), in the column tags, written as "['calm', 'sad']".""",
+        ),
+        ([["calm"], []], "1 label (calm), in the column tags, written as ['calm']. A row"),
+        ([[0, 1, 1], [0, 0, 0]], "3 labels (0, 1, 2), in the column tags, written as [0, 1, 1]. A row"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Each cell of")
+def test_lists(nearlabel, tmp_path, cells, words):
+    """A cell is shown as it is; nothing separates its tags."""
+    file = tmp_path / "t.jsonl"
+    file.write_text("".join(json.dumps({"x": row, "tags": cell}) + "\n" for row, cell in enumerate(cells)))
+    assert words in described(nearlabel("describe", file, "--labels-column", "tags"))[0]
 
 
 @pytest.mark.parametrize(
@@ -227,7 +246,7 @@ def test_fit_without_a_method(nearlabel, rows, tmp_path):
         "scaling": "minmax, standard",
         "distance": "euclidean",
         "thresholds": "micro-f",
-        "columns": "1 number, 1 category",
+        "columns": "1 number, 1 category, by MixedFeaturesEncoder",
         "selected by": "micro F1",
         "evaluated by": "leave-one-out",
         "time limit": "60 seconds",
@@ -245,10 +264,12 @@ def test_fit_by_a_method(nearlabel, rows):
     told = plan(nearlabel("fit", *rows, *options, "--dry-run"))
     assert (told["method"], told["neighbours (k)"], told["scaling"]) == ("mlknn@macro-f", "1 to 30", "minmax")
     assert (told["search"], told["evaluated by"], told["fitted to"]) == ("exact", "5 folds", "40 rows")
+    assert told["thresholds"] == "macro-f"
     options = ("--ignore", "id,part", "--method", "mlknn", "--k", "3", "--guarantee", "recall=0.8", "--out", "m.skops")
     answer = nearlabel("fit", *rows, *options, "--dry-run")
     assert answer.out.startswith("Data set songs: 40 rows.")
-    assert (plan(answer)["guarantee"], plan(answer)["fitted to"]) == ("by 12 held-out rows", "28 rows")
+    assert (plan(answer)["guarantee"], plan(answer)["fitted to"]) == ("recall 0.8, by 12 rows held out", "28 rows")
+    assert plan(answer)["thresholds"] == "the method's own"
     options = ("--ignore", "id,part", "--method", "br", "--validate", "none", "--out", "m.skops")
     told = plan(nearlabel("fit", *rows, *options, "--dry-run"))
     assert not {"neighbours (k)", "search", "evaluated by"} & set(told)

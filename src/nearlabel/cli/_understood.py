@@ -107,21 +107,21 @@ def _labels(arguments: argparse.Namespace, data: Dataset) -> str:
     if not _data.is_file(arguments.data):
         return labels
     if arguments.labels_column is not None:
-        return f"{labels}, {_tags(arguments)}"
+        return f"{labels}, {_in_column(arguments)}"
     if arguments.labels is None and arguments.labels_prefix is None:
         return f"{labels}, as the file declares them"
     return f"{labels}, a column each{_written(arguments, names)}"
 
 
-def _tags(arguments: argparse.Namespace) -> str:
+def _in_column(arguments: argparse.Namespace) -> str:
     """Return the column of the tags, and how it has them."""
     from nearlabel.datasets.glance import written_labels
 
     column, separator = arguments.labels_column, _data.separator_of(arguments)
-    words = f"tags of the column {_short(column)}"
+    words = f"in the column {_short(column)}"
     of_file = written_labels(Path(arguments.data), [column], separator, most=1)
     if of_file.cells.first:
-        words += f", written as {_cell(of_file.cells.first[0])}"
+        words += f", written as {_cell(of_file.cells.first[0], 2 * _LONGEST)}"
     if not of_file.is_split:
         return words
     is_guess = arguments.labels_separator is None and separator != nearlabel.datasets.tables.SEPARATOR
@@ -226,11 +226,13 @@ def print_plan(
     held_out = arguments.validate if "validate" in arguments else arguments.cv
     facts = {
         **{_TITLES[name]: _in_line(values) for name, values in tried.items()},
-        "columns": _data.counted(data.feature_kinds) if data.X.dtype.kind == "O" else None,
+        "columns": f"{_data.counted(data.feature_kinds)}, by MixedFeaturesEncoder"
+        if data.X.dtype.kind == "O"
+        else None,
         "missing features": _data.imputation(arguments),
         "selected by": nearlabel.metrics.evaluation.title_of(arguments.metric),
         "evaluated by": _HELD_OUT.get(held_out, f"{held_out} folds"),
-        "guarantee": f"by {_counted(n_held, 'held-out row')}" if n_held else None,
+        "guarantee": "{} {:g}, by {} rows held out".format(*arguments.guarantee, n_held) if n_held else None,
         "test data": None if test is None else f"{test.name}, {_counted(test.X.shape[0], 'row')}",
         "time limit": f"{arguments.time_limit:g} seconds",
         "fitted to": None if arguments.file is None else _counted(n_fitted, "row"),
@@ -250,12 +252,17 @@ def print_plan(
 def tried_by(tuning: nearlabel.experiments.Tuning) -> dict[str, tuple[Any, ...]]:
     """Return what a tuning tries."""
     numbers = tuning.n_neighbors
-    has_neighbors = any(nearlabel.experiments.MethodSpec.of(of).has_neighbors for of in tuning.methods.values())
+    specs = {name: nearlabel.experiments.MethodSpec.of(method) for name, method in tuning.methods.items()}
+    has_neighbors = any(spec.has_neighbors for spec in specs.values())
+    thresholds = (
+        name.rpartition("@")[2] if spec.thresholds is not None else "the method's own" for name, spec in specs.items()
+    )
     return {
         "methods": tuple(tuning.methods),
         "n_neighbors": (numbers if isinstance(numbers, tuple) else tuple(range(1, numbers + 1))) * has_neighbors,
         "scales": tuning.scales,
         "searches": tuple(tuning.searches) * has_neighbors,
+        "thresholds": tuple(dict.fromkeys(thresholds)),
     }
 
 
