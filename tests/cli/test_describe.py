@@ -14,6 +14,8 @@ def test_json(nearlabel, meka, rows):
     answer = nearlabel("describe", meka, "--format", "json")
     facts = json.loads(answer.out)
     per_label = facts.pop("per_label")
+    assert facts.pop("in_words").startswith("Data set fruit: 30 rows. 3 features: 3 numbers (x0, x1, x2). 3 labels")
+    assert (facts.pop("left_out"), len(facts.pop("first_rows"))) == ([], 3)
     assert (answer.code, answer.err) == (0, "")
     assert facts == labels.describe(Y) | {
         "name": "fruit",
@@ -38,7 +40,7 @@ def test_table_shows_names_as_they_are(nearlabel, meka):
     """Brackets and colons in a label's name are neither markup nor a picture."""
     answer = nearlabel("describe", meka)
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith("Data set fruit\n")
+    assert answer.out.startswith("Data set fruit: 30 rows. 3 features: 3 numbers (x0, x1, x2). 3 labels ([red] apple, ")
     for name in ("[red] apple", "[/b] pear", ":lemon:"):
         assert name in answer.out
 

@@ -86,7 +86,7 @@ def test_every_option_is_explained():
         (["prophesy"], "unrecognized command: prophesy. Hint: nearlabel --help."),
         (
             ["evaluate", "d", "--validate", "5"],
-            "unrecognized arguments: --validate 5. Hint: nearlabel evaluate --help.",
+            "unrecognized arguments: --validate 5 (did you mean --cv?). Hint: nearlabel evaluate --help.",
         ),
         (["evalute", "yeast"], "unrecognized command: evalute (did you mean evaluate?). Hint: nearlabel --help."),
         (["--quiet", "exmaine"], "unrecognized command: exmaine (did you mean examine?). Hint: nearlabel --help."),
@@ -95,19 +95,33 @@ def test_every_option_is_explained():
         (["evaluate", "yeast", "--folds", "3"], "--folds 3 (did you mean --cv?). Hint: nearlabel evaluate --help."),
         (["fit", "x.csv", "--folds=3"], "arguments: --folds=3 (did you mean --validate?). Hint: nearlabel fit --help."),
         (["fit", "x.csv", "--n-neighbors", "3"], "arguments: --n-neighbors (did you mean --k?). Hint: nearlabel fit"),
-        (["predict", "m", "x.csv", "--folds", "3"], "unrecognized arguments: --folds 3. Hint: nearlabel predict"),
+        (
+            ["predict", "m", "x.csv", "--folds", "3"],
+            "arguments: --folds 3 (--cv is an option of evaluate and tune; --validate is an option of fit). Hint: near",
+        ),
+        (
+            ["fit", "x.csv", "--cv", "10"],
+            "unrecognized arguments: --cv (did you mean --validate?). Hint: nearlabel fit",
+        ),
+        (["fit", "x.csv", "-o", "m.skops"], "unrecognized arguments: -o (did you mean --out?). Hint: nearlabel fit"),
+        (["fit", "x.csv", "-k", "5", "--out", "m.skops"], "arguments: -k 5 (did you mean --k?). Hint: nearlabel fit"),
+        (["fit", "x.csv", "--target=t"], "--target=t (did you mean --labels-column or --labels?). Hint: nearlabel fit"),
+        (
+            ["fit", "x.csv", "--features", "a,b"],
+            "--features (did you mean --ignore? It names the columns that are not features). Hint: nearlabel fit -",
+        ),
         (
             ["describe", "x.csv", "--label-column=tags"],
             "unrecognized arguments: --label-column=tags (did you mean --labels-column?). Hint: nearlabel describe -",
         ),
-        (["predict", "m", "x.csv", "--score", "--jobs", "2", "y"], "unrecognized arguments: --jobs 2 y. Hint: near"),
+        (["predict", "m", "x.csv", "--score", "--jobs", "2", "y"], "--jobs 2 y (--jobs is an option of evaluate and"),
         (
             ["fit", "x.csv", "--label-column", "tags"],  # what is missing, too, is told when this is mended
             "unrecognized arguments: --label-column (did you mean --labels-column?). Hint: nearlabel fit --help.",
         ),
         (["fit", "x.csv", "--labels-col", "tags"], "the following arguments are required: --out. Hint: nearlabel fit"),
         (["fit", "--", "--label-column"], "the following arguments are required: --out. Hint: nearlabel fit --help."),
-        (["predict", "m", "x.csv", "--score", "--seed", "3"], "arguments: --seed 3. Hint: nearlabel predict"),
+        (["predict", "m", "x.csv", "--score", "--seed", "3"], "--seed 3 (--seed is an option of evaluate and sug"),
         (["explain", "m", "x.csv", "--rows=3"], "arguments: --rows=3 (did you mean --row?). Hint: nearlabel explain -"),
         (["--quite"], "unrecognized arguments: --quite (did you mean --quiet?). Hint: nearlabel --help."),
         (["evaluate", "yeast", "--jobs", "two"], "argument --jobs: invalid int value: 'two'"),

@@ -123,3 +123,35 @@ def test_only_what_can_be_updated(monkeypatch):
     assert (chosen.score, chosen.crossfit_score) == (best.best_score_, best.crossfit_score_)
     monkeypatch.setattr(automatic, "way_to_update", lambda model: "yes")
     assert NeighborsChoice(**FEW, updatable=True).run(data)[1:5] == every[1:5]
+
+
+@pytest.mark.parametrize(("features", "more"), [(numbers, ()), (words, ("svm",))])
+def test_what_is_tried_is_known_before(features, more):
+    """What would be tried are the candidates of the run, and the numbers of neighbours that the rows allow."""
+    data = data_of(features())
+    tried = NeighborsChoice(with_linear=True).tries(data)
+    chooser = NeighborsClassifierCV("micro_f1").fit(data.X, data.Y)
+    of_run = {name: set(values.tolist()) for name, values in chooser.cv_results_.items()}
+    assert set(tried["methods"]) == {method.partition(":")[0] for method in of_run["method"]} | set(more)
+    assert set(tried["n_neighbors"]) == of_run["n_neighbors"] - {0, 25}  # 25: of weights by similarity
+    assert (set(tried["scales"]), set(tried["distances"])) == (of_run["scale"], of_run["metric"])
+    assert tried["thresholds"] == ("micro-f",)
+
+
+def test_what_is_tried_with_unknown_labels():
+    """Only methods that accept them, no linear model; and what the run refuses is refused."""
+    data = data_of(words())
+    Y = data.Y.astype(float)
+    Y[0, 0] = np.nan
+    choice = NeighborsChoice(with_linear=True, scales=("minmax",), distances=("cosine",), n_neighbors=(3, 5))
+    assert choice.tries(replace(data, Y=Y)) == {
+        "methods": ("brknn", "mlknn"),
+        "n_neighbors": (3, 5),
+        "scales": ("minmax",),
+        "distances": ("cosine",),
+        "thresholds": ("micro-f",),
+    }
+    with pytest.raises(ValueError, match="order must go with labels that are all known"):
+        choice.tries(replace(data, Y=Y), order=np.arange(60))
+    with pytest.raises(ValueError, match="X of toy must be finite, got 1 missing"):
+        NeighborsChoice().tries(data_of(np.where(numbers() == numbers()[0, 0], np.nan, numbers())))

@@ -159,6 +159,32 @@ def test_one_candidate_is_judged_plainly(data):
     assert trial.values == pytest.approx(parts)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_neighbors": (40,)}, "n_neighbors must be at most 28 where some of 30 rows"),
+        ({"cv": 31}, "cv must be at most the 30 rows of toy, got 31"),
+    ],
+)
+def test_a_check_refuses_what_a_run_refuses(data, options, message):
+    """In the same words, without a fit; what can be tried passes."""
+    tuning = Tuning(("brknn", "mlknn"), **options)
+    for refuses in (tuning.check, tuning.run):
+        with pytest.raises(ValueError, match=message):
+            refuses(data)
+    assert Tuning(("brknn",), n_neighbors=(3,)).check(data) is None
+
+
+def test_a_check_reads_the_state_and_writes_none(data, tmp_path):
+    """A file of other options is refused."""
+    tuning = Tuning(("brknn",), n_neighbors=(3,))
+    tuning.check(data, state=tmp_path / "state")
+    assert list(tmp_path.iterdir()) == []
+    tuning.run(data, state=tmp_path / "state")
+    with pytest.raises(ValueError, match="state must be of the same data and options"):
+        Tuning(("mlknn",), n_neighbors=(3,)).check(data, state=tmp_path / "state")
+
+
 @pytest.mark.long
 def test_sparse_equals_dense(data):
     """The storage of X and Y changes no figure."""

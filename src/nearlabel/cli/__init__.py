@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from nearlabel import __version__
-from nearlabel.cli import _console
+from nearlabel.cli import _console, _option_names
 
 # The files of the commands, in the order of the help page.
 _COMMANDS = {
@@ -63,18 +63,16 @@ class _Parser(argparse.ArgumentParser):
         command = next((word for word in self._words if not word.startswith("-")), None)
         if self._subparsers and command is not None and command not in _COMMANDS:
             self._stop(f"unrecognized command: {command}{_meant(command, _COMMANDS)}")
-        options = [word for word in itertools.takewhile(lambda word: word != "--", self._words) if word[:2] == "--"]
-        unknown = [] if self._subparsers else [word for word in options if not self._known(word)]
+        words = itertools.takewhile(lambda word: word != "--", self._words)
+        unknown = [] if self._subparsers else [word for word in words if _is_option(word) and not self._known(word)]
         if unknown:
             self.refuse(unknown)
         self._stop(message)
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
-        """Report unknown arguments, with the option that the first resembles."""
-        options = [option for option in self._option_string_actions if option[:2] == "--"]
-        name = unknown[0].partition("=")[0]
-        same = [option for option in _console.options_named(name) if option in options]
-        meant = _meant(same[0] if same else name, options) if name.startswith("-") else ""
+        """Report unknown arguments, and what the first option among them may mean."""
+        first = next(filter(_is_option, unknown), None)
+        meant = "" if first is None else _option_names.meant(first, _long_options(self), _options_of_commands())
         self._stop(f"unrecognized arguments: {' '.join(unknown)}{meant}")
 
     def _stop(self, message: str) -> NoReturn:
@@ -101,6 +99,21 @@ class _Version(argparse.Action):
 def _print_out(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()
+
+
+def _is_option(word: str) -> bool:
+    """Return whether an argument looks like an option, such as ``--folds`` or ``-k``, and not like a number."""
+    return word.startswith("-") and word.lstrip("-")[:1].isalpha()
+
+
+def _long_options(parser: argparse.ArgumentParser) -> list[str]:
+    return [option for option in parser._option_string_actions if option[:2] == "--"]
+
+
+def _options_of_commands() -> dict[str, list[str]]:
+    """Return the options of each command."""
+    (commands,) = (action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction))
+    return {name: _long_options(parser) for name, parser in commands.choices.items()}
 
 
 def _meant(word: str, known: Iterable[str]) -> str:

@@ -427,10 +427,14 @@ def read_bytes() -> bytes:
     return b"" if sys.stdin is None else sys.stdin.buffer.read()
 
 
+def is_spooled(arguments: argparse.Namespace) -> bool:
+    """Return whether DATA is the file that replaced standard input."""
+    return Path(getattr(arguments, "data", None) or "").parent.name.startswith(_FOLDERS)
+
+
 def without_folder(message: str, arguments: argparse.Namespace) -> str:
     """Return a message that names standard input instead of the file that replaced it."""
-    file = Path(getattr(arguments, "data", None) or "")
-    return message.replace(str(file), "standard input") if file.parent.name.startswith(_FOLDERS) else message
+    return message.replace(str(Path(arguments.data)), "standard input") if is_spooled(arguments) else message
 
 
 # Errors of the library as messages of the command line, which name options instead of parameters.
@@ -446,10 +450,6 @@ _OPTIONS = {name: (name,) for name in _SAME} | {
     "corrections": ("apply",), "cv": ("cv", "validate"), "dates": ("date",), "file": ("figure",), "id_column": ("id",),
     "method": ("method", "methods"), "methods": ("methods", "method"), "n_cells": ("n",), "n_neighbors": ("k",),
     "n_rows": ("rows",), "n_workers": ("jobs",), "scale": ("scale", "scales"),
-}  # fmt: skip
-_SYNONYMS = {  # of options, in other programs
-    "folds": ("cv", "validate"), "n_folds": ("cv", "validate"), "n_jobs": ("jobs",), "neighbors": ("k",),
-    "output": ("out",), "timeout": ("time_limit",),
 }  # fmt: skip
 _OF_FIT = {"categorical": "fit --categorical", "dates": "fit --date", "text": "fit --text"}  # of hints elsewhere
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -491,7 +491,6 @@ def _option(parameter: str, arguments: argparse.Namespace) -> str:
     return next((f"--{option.replace('_', '-')}" for option in options), parameter)
 
 
-def options_named(option: str) -> list[str]:
-    """Return options, of any command, that another word may mean: a parameter of the library, or a synonym."""
-    parameter = option.removeprefix("--").replace("-", "_")
-    return [f"--{name.replace('_', '-')}" for name in _SYNONYMS.get(parameter, _OPTIONS.get(parameter, ()))]
+def options_named(parameter: str) -> list[str]:
+    """Return the options, of any command, for a parameter of the library."""
+    return [f"--{name.replace('_', '-')}" for name in _OPTIONS.get(parameter.replace("-", "_"), ())]

@@ -6,11 +6,14 @@ import argparse
 from typing import Any
 
 import nearlabel
-from nearlabel.cli import _console, _data
+from nearlabel.cli import _console, _data, _understood
 
 SUMMARY = "summarise a data set"
 EXAMPLES = ("nearlabel describe yeast", "nearlabel describe songs.csv --labels-prefix mood_ --ignore id,title")
 LOADS = ("datasets", "labels")
+_IN_WORDS = (  # figures that the paragraph has
+    "name", "features", "columns", "instances", "labels", "cardinality", "unknown_cells", "unknown_share",
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,13 +32,14 @@ def main(arguments: argparse.Namespace) -> None:
     per_label = _of_labels(dataset)
     if arguments.format == "json":
         per_column = {"per_column": columns} if columns else {}
-        _console.print_json(figures | per_column | {"per_label": per_label})
+        understood = _understood.facts_of(arguments, dataset)
+        _console.print_json(understood | figures | per_column | {"per_label": per_label})
     elif arguments.format == "csv":
         _console.print_csv(per_label)
     else:
-        _console.print_table(
-            f"Data set {dataset.name}", ("statistic", "value"), [(k, _text(v)) for k, v in figures.items()]
-        )
+        _understood.print_understood(arguments, dataset)
+        others = [(name, _text(value)) for name, value in figures.items() if name not in _IN_WORDS]
+        _console.print_table("Statistics", ("statistic", "value"), others)
         if columns:
             rows = [tuple(map(_text, column.values())) for column in columns]
             _console.print_table("Columns", tuple(columns[0]), rows, left=2)

@@ -9,7 +9,7 @@ from math import nan
 from typing import Any, TypeAlias
 
 import nearlabel
-from nearlabel.cli import _arguments, _console, _data, _matched_data, _model, _training
+from nearlabel.cli import _arguments, _console, _data, _matched_data, _model, _training, _understood
 from nearlabel.utils.names import CALIBRATIONS, METHODS, PROMISED_MEASURES, SCALES, SEARCHES, THRESHOLDS
 
 SUMMARY = "fit a model to a data set and save it"
@@ -180,7 +180,7 @@ def main(arguments: argparse.Namespace) -> None:
     _training.check_file(arguments.file, force=arguments.force)
     plan = _choice(arguments) if arguments.method == AUTO else _named(arguments)
     keep = _model.open_kept(arguments)
-    data = _data.open_training_data(_model.without_kept(arguments))
+    whole = data = _data.open_training_data(_model.without_kept(arguments))
     test = _matched_data.open_test_data(arguments, data)
     calibration = _model.hold_out(arguments, data, keep)
     if calibration is not None:
@@ -190,6 +190,11 @@ def main(arguments: argparse.Namespace) -> None:
         _data.narrowed({name: name for name in _TRIED}, data, by_default=True)
     column, ranks, missing = ("", None, "") if calibration is not None else _training.order_of(arguments, data)
     splits = arguments.split_by is not None
+    if arguments.dry_run:
+        tried = _tried(arguments, plan, data, ranks if splits else None)
+        shown = _model.without_kept(arguments)
+        _understood.print_plan(shown, whole, tried, n_fitted=data.X.shape[0], test=test)
+        return
     data, harm = _without_harm(arguments, data, column, ranks)
     without_copies = test is None and _matched_data.has_copies(data)
     if isinstance(plan, nearlabel.experiments.NeighborsChoice):
@@ -223,6 +228,17 @@ def main(arguments: argparse.Namespace) -> None:
     for line in (later, missing, harm, _left_out(chosen.left_out, arguments, is_stopped=is_stopped)):
         if line:
             _console.print_text(line)
+
+
+def _tried(arguments: argparse.Namespace, plan: Plan, data: Dataset, order: Any) -> dict[str, Any]:
+    """Return what would be tried, for --dry-run; raise what that would raise about data and options."""
+    if isinstance(plan, nearlabel.experiments.NeighborsChoice):
+        return plan.tries(data, order=order)
+    if arguments.validate == NONE:
+        plan.make(data)
+    else:
+        _tuning(arguments, plan).check(data)
+    return _understood.tried_by(_tuning(arguments, plan))
 
 
 def _named(arguments: argparse.Namespace) -> nearlabel.experiments.Candidate:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import nearlabel
-from nearlabel.cli import _arguments, _card, _console, _data, _matched_data
+from nearlabel.cli import _arguments, _card, _console, _data, _matched_data, _understood
 
 
 def add_model_argument(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +39,7 @@ def add_file_options(parser: argparse.ArgumentParser, *, required: bool) -> None
         help="file to save the model in, ending in .skops" + ("" if required else "; default: not saved"),
     )
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")
+    _understood.add_dry_run_option(parser)
 
 
 # MODEL on the command line: a file that fit, tune or save_model wrote, and the features of DATA in its order.

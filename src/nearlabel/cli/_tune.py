@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import nearlabel
-from nearlabel.cli import _arguments, _console, _data, _matched_data, _model, _training
+from nearlabel.cli import _arguments, _console, _data, _matched_data, _model, _training, _understood
 from nearlabel.utils.names import LEADERBOARD_METHODS, METHODS, SCALES, SEARCHES, THRESHOLDS
 
 SUMMARY = "select the best of many models for a data set"
@@ -171,6 +171,11 @@ def main(arguments: argparse.Namespace) -> None:
     tuning = replace(tuning, methods=_data.narrowed(tuning.methods, data, by_default=usual))
     by_neighbors = any(nearlabel.experiments.MethodSpec.of(method).has_neighbors for method in tuning.methods.values())
     _data.print_severe(data, scales=tuning.scales, searches=tuning.searches, by_neighbors=by_neighbors)
+    if arguments.dry_run:
+        tuning.check(data, state=arguments.state)
+        tried, shown = _understood.tried_by(tuning), _model.without_kept(arguments)
+        _understood.print_plan(shown, data, tried, n_fitted=data.X.shape[0], test=test)
+        return
     tuned = _tuned(tuning, data, arguments, start)
     verdict = verdict_of(tuned)
     kept = None  # or in its file before anything is printed, since a reader of the table may close it early

@@ -220,7 +220,7 @@ def _facts(data: Any, labels: Matrix, known: IntArray, unknown: Matrix) -> Grid:
     """
     (n_rows, n_labels), n_features = labels.shape, len(data.feature_names)
     cardinality = float((_rows_of_labels(labels) / np.maximum(1, known)).sum())
-    n_missing, n_unknown = _n_missing(data.X), int(unknown.sum())
+    n_missing, n_unknown = count_missing(data.X), int(unknown.sum())
     n_useless = int((np.asarray(unknown.sum(axis=1)) == n_labels).sum()) if n_unknown else 0
     facts = {
         "name": data.name,
@@ -261,7 +261,7 @@ def _unknown(labels: Matrix) -> Matrix:
     return sparse.csr_array((np.isnan(labels.data), labels.indices, labels.indptr), shape=labels.shape)
 
 
-def _n_missing(matrix: Any) -> int:
+def count_missing(matrix: Any) -> int:
     """Return how many cells are NaN, None or missing values of pandas."""
     matrix = without_sparse_frame(matrix)
     if is_frame(matrix):

@@ -169,13 +169,10 @@ class NeighborsChoice:
             If there are fewer than two samples or groups, or too few for the numbers of neighbours, X has missing
             values that are not imputed, or the metric is undefined.
         """
-        data = as_dataset("data", data)
-        check_matrices(data.name, data.X, data.Y, impute=self.impute)
-        if has_unknown(data.Y) and order is not None:
-            raise ValueError("order must go with labels that are all known, got some that are not.")
+        data = self._checked(data, order)
         if has_unknown(data.Y):
             return self._of_known_labels(data)
-        mixes = self.with_linear and not self.updatable and has_words(data)
+        mixes = self._mixes(data)
         given = {
             "methods": self._methods,
             "n_neighbors": self.n_neighbors or "auto",
@@ -204,6 +201,57 @@ class NeighborsChoice:
         if mixes:
             measured = measured.replace(";", " or 5 folds;", 1)
         return chosen._replace(scores=scores, measured=measured)
+
+    def tries(self, data: Any, *, order: ArrayLike | None = None) -> dict[str, tuple[Any, ...]]:
+        """Return what `run` tries for a data set.
+
+        Parameters
+        ----------
+        data : Dataset, pair (X, y), or str
+        order : array-like of shape (n_samples,), default=None
+            As in `run`.
+
+        Returns
+        -------
+        dict
+            Tuples: "methods" (without weights), "n_neighbors" (weights by similarity have others), "scales",
+            "distances" and "thresholds".
+
+        Raises
+        ------
+        ValueError
+            As in `run`, as far as that is known before a fit.
+
+        Examples
+        --------
+        >>> from nearlabel.datasets import load_multidigits
+        >>> from nearlabel.experiments import NeighborsChoice
+        >>> tried = NeighborsChoice(n_neighbors=(3, 9)).tries(load_multidigits())
+        >>> tried["scales"], tried["thresholds"]
+        (('minmax', 'standard'), ('micro-f',))
+        """
+        data = self._checked(data, order)
+        names = filter(self._tries, _METHODS_OF_KNOWN if has_unknown(data.Y) else (*_METHODS_OF_KNOWN, *_METHODS))
+        methods = dict.fromkeys(name.partition(":")[0] for name in names)  # with more weights than have a name here
+        preparations = self.scales or usual_scales(data) if has_unknown(data.Y) else self._preparations(data)
+        spaces = spaces_of(data.X, preparations, self.distances or "auto")
+        return {
+            "methods": (*methods, *(["svm"] if self._mixes(data) else [])),
+            "n_neighbors": self.n_neighbors or self._numbers(data),
+            "scales": tuple(dict.fromkeys(space.scale for space in spaces)),
+            "distances": tuple(dict.fromkeys(space.metric for space in spaces)),
+            "thresholds": (self._threshold_name,),
+        }
+
+    def _checked(self, data: Any, order: ArrayLike | None) -> Dataset:
+        checked: Dataset = as_dataset("data", data)
+        check_matrices(checked.name, checked.X, checked.Y, impute=self.impute)
+        if has_unknown(checked.Y) and order is not None:
+            raise ValueError("order must go with labels that are all known, got some that are not.")
+        return checked
+
+    def _mixes(self, data: Dataset) -> bool:
+        return self.with_linear and not self.updatable and not has_unknown(data.Y) and has_words(data)
 
     def _of_known_labels(self, data: Dataset) -> ChosenNeighbors:
         """Select among the methods that support unknown labels, by a `Tuning` with the same options."""

@@ -188,13 +188,7 @@ class Tuning:
             If the process of a time limit could not be started, or was killed.
         """
         budget = Budget(self.time_limit)
-        data = as_dataset("data", data)
-        check_matrices(data.name, data.X, data.Y, impute=self.impute)
-        check_takes_unknown(data.name, data.Y, self._grid.specs)
-        about = {} if state is None else self._about(data)
-        attempt = Attempt() if state is None else read_attempt(state, about, self._grid.candidate)
-        samples = self._samples(data)
-        fittings = self._grid.fittings(samples)
+        samples, fittings, attempt, about = self._begun(data, state)
         start = saved = time.monotonic()
         try:
             steps = self._steps_in_time(samples, fittings, attempt, budget)
@@ -217,6 +211,35 @@ class Tuning:
             if state is not None:
                 write_attempt(state, attempt, about)
         return self._tuned(attempt, samples, fittings)
+
+    def check(self, data: Any, *, state: str | os.PathLike[str] | None = None) -> None:
+        """Raise what `run` would raise about data and options, without a fit.
+
+        Parameters
+        ----------
+        data : Dataset, pair (X, y), or str
+        state : path, default=None
+            As in `run`.
+
+        Raises
+        ------
+        ValueError
+            If there are too few samples, missing values, no indicator matrix, unknown labels that a method does not
+            support, a scaling is not for such columns, or `state` is for other data or options.
+        """
+        self._begun(data, state)
+
+    def _begun(
+        self, data: Any, state: str | os.PathLike[str] | None
+    ) -> tuple[Samples, Sequence[Fitting], Attempt, dict[str, Any]]:
+        """Return the samples, what is to be fitted to them, the trials in a state file, and what it is for."""
+        data = as_dataset("data", data)
+        check_matrices(data.name, data.X, data.Y, impute=self.impute)
+        check_takes_unknown(data.name, data.Y, self._grid.specs)
+        about = {} if state is None else self._about(data)
+        attempt = Attempt() if state is None else read_attempt(state, about, self._grid.candidate)
+        samples = self._samples(data)
+        return samples, self._grid.fittings(samples), attempt, about
 
     def _steps_in_time(
         self, samples: Samples, fittings: Sequence[Fitting], attempt: Attempt, budget: Budget
