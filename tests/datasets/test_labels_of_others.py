@@ -204,7 +204,7 @@ def test_rows_that_cannot_be_joined(tmp_path, text, message):
 
 
 def test_labels_in_a_file_of_their_own(tmp_path):
-    """Rows and tags are joined by ids; an id without a row there has no tags, or unknown labels in columns of 0 and 1."""
+    """Rows and tags are joined by ids; one without a row has no tags, or unknown labels in columns of 0 and 1."""
     (tmp_path / "tags.csv").write_text("id,tag\nb,red\na,blue\nb,blue\n")
     (tmp_path / "marks.csv").write_text("id,red,blue\nb,1,1\na,0,1\n")
     rows = "id,x\na,1\nb,2\nc,3\n"

@@ -20,7 +20,7 @@ SYNONYMS: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("seed",): ("random-seed", "random-state", "rng", "rng-seed"),
     ("metric", "metrics"): ("measure", "measures", "objective", "score", "scorer", "scores", "scoring"),
     ("labels-column", "labels"): (
-        "class", "class-column", "classes", "label-columns", "labels-columns", "tag", "tag-column", "tags",
+        "class", "class-column", "classes", "label-columns", "tag", "tag-column", "tags",
         "tags-column", "target", "target-column", "targets", "y",
     ),
     ("labels-separator",): ("delim", "delimiter", "sep", "separator", "tag-separator"),

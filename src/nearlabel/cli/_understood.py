@@ -114,17 +114,23 @@ def _labels(arguments: argparse.Namespace, data: Dataset) -> str:
 
 
 def _in_column(arguments: argparse.Namespace) -> str:
-    """Return the column of the tags, and how it has them."""
+    """Return the columns of the tags, and how they have them."""
     from nearlabel.datasets.glance import written_labels
 
-    column, separator = arguments.labels_column, _data.separator_of(arguments)
-    words = f"in the column {_short(column)}"
-    of_file = written_labels(Path(arguments.data), [column], separator, most=1)
+    file, named = Path(arguments.labels_file or arguments.data), arguments.labels_column
+    columns = (named,) if isinstance(named, str) else tuple(named)
+    guess = nearlabel.datasets.tables.guess_separator_of(file, columns)
+    separator = arguments.labels_separator or guess or nearlabel.datasets.tables.SEPARATOR
+    noun = "column" if len(columns) == 1 else "columns"
+    words = f"in the {noun} {_listed(columns[:_NAMED], len(columns))}"
+    of_file = written_labels(file, columns, separator, most=1)
     if of_file.cells.first:
         words += f", written as {_cell(of_file.cells.first[0], 2 * _LONGEST)}"
+    if arguments.join_by is not None:
+        words += f", of all rows of one {_short(arguments.join_by)}"
     if not of_file.is_split:
         return words
-    is_guess = arguments.labels_separator is None and separator != nearlabel.datasets.tables.SEPARATOR
+    is_guess = arguments.labels_separator is None and separator == guess
     return f"{words}, separated by {separator!r}{' (a guess: --labels-separator sets another)' if is_guess else ''}"
 
 
@@ -132,7 +138,7 @@ def _written(arguments: argparse.Namespace, columns: Sequence[str]) -> str:
     """Return the distinct cells of columns of labels."""
     from nearlabel.datasets.glance import written_labels
 
-    cells, has_empty, _ = written_labels(Path(arguments.data), columns, None, most=_NAMED)
+    cells, has_empty, _ = written_labels(Path(arguments.labels_file or arguments.data), columns, None, most=_NAMED)
     shown = [str(cell) for cell in cells.first]
     known = f", written as {_listed(shown, cells.n)}" if shown else ""
     return f"{known}{' or empty' if has_empty else ''}"
@@ -155,7 +161,8 @@ def _left_out(arguments: argparse.Namespace) -> list[str]:
     """Return the columns of DATA that are neither features nor labels."""
     groups = getattr(arguments, "groups", None)
     of_groups = [] if groups in (None, _data.DUPLICATES) else [groups]
-    return list(dict.fromkeys([*(arguments.ignore or ()), *of_groups]))
+    joined = [] if arguments.join_by is None else [arguments.join_by]
+    return list(dict.fromkeys([*(arguments.ignore or ()), *of_groups, *joined]))
 
 
 def _guessed_format(arguments: argparse.Namespace) -> str:

@@ -142,7 +142,8 @@ class WrittenLabels(NamedTuple):
 def written_labels(path: Path, columns: Sequence[str], separator: str | None, most: int) -> WrittenLabels:
     """Return how the first rows of a table write labels: `most` distinct cells; those that a separator splits first."""
     table = open_table(path)
-    wanted = [name for name in columns[:_COLUMNS] if name in table.columns]
+    prefixes = tuple(name.removesuffix("*") for name in columns if name.endswith("*"))
+    wanted = [name for name in table.columns if name in columns or (prefixes and name.startswith(prefixes))][:_COLUMNS]
     found: dict[str, Any] = {}
     split: dict[str, Any] = {}
     has_empty = False

@@ -28,7 +28,7 @@ from nearlabel.files.untrusted import damage_named, open_npz
 __all__ = [
     "SEPARATOR", "FeatureMatch", "Kind", "NumberedNames", "ParquetWriter", "are_numbered", "attribute_of",
     "check_has_format", "check_same_format", "column_names_of", "columns_of_model", "copy_with_labels", "did_you_mean",
-    "feature_names_of", "locate_row", "name_of_data", "names_data", "read_columns", "read_whole",
+    "feature_names_of", "guess_separator_of", "locate_row", "name_of_data", "names_data", "read_columns", "read_whole",
     "shortened", "suffix_of_content",
 ]  # fmt: skip
 
@@ -230,6 +230,11 @@ def _contains_tags(table: TableFile, column: str, known: set[str], separator: st
     is_known = [name in known for name in names]
     carried = Y == 1  # everything else is 0 or unknown
     return bool(2 * carried[:, is_known].sum() > carried.sum())
+
+
+def guess_separator_of(path: Path, columns: Sequence[str]) -> str | None:
+    """Return the probable separator of the tags in columns of a table; None if it is unclear."""
+    return guess_separator(open_table(path), columns) if format_of(path) in TABLES else None
 
 
 def locate_row(path: Path, row: int) -> str:
