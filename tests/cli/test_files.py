@@ -159,6 +159,6 @@ def test_the_separator_is_guessed(nearlabel, tmp_path, cells, labels):
     write_csv(tmp_path / "t.csv", [["x", "t"], *enumerate(cells)])
     answer = nearlabel("describe", tmp_path / "t.csv", "--labels-column", "t", "--format", "json")
     assert json.loads(answer.out)["labels"] == labels
-    told = "Tags are joined by " in answer.err and "as many cells have it. Hint: --labels-separator says" in answer.err
+    told = "Tags are joined by " in answer.err and "as many cells have it. Hint: --labels-separator sets" in answer.err
     assert told == (not any(";" in cell for cell in cells) and cells not in (["a,b", "c", "d"],))
     assert nearlabel("describe", tmp_path / "t.csv", "--labels-column", "t", "--labels-separator", ";").err == ""

@@ -350,7 +350,7 @@ def test_columns_that_only_have_the_name_of_one_of_a_tool():
     frame = pd.DataFrame({"x": [1.0, 2.0], "answer": [42.0, 7.0], "red": [1, 0]})
     assert from_frame(frame, labels=["red"]).X.shape == (2, 2)
     skipped = pd.DataFrame({"x": [1.0, 2.0], "red": [1, 0], "state": ["todo", "todo"]})
-    with pytest.raises(ValueError, match="must have labelled rows, got none: all are unlabelled by 'state'"):
+    with pytest.raises(ValueError, match="must have rows with known labels, got none: all are unlabelled by 'state'"):
         from_frame(skipped, labels=["red"], unlabelled={"state": ["todo", "later"]})
 
 

@@ -183,7 +183,7 @@ def warnings_in_one_line(arguments: argparse.Namespace) -> Iterator[None]:
     with warnings.catch_warnings():
         # Commands match columns by name and pass plain arrays in the order of the model.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        warnings.filterwarnings("always", category=ParameterWarning)  # what was guessed is always told
+        warnings.filterwarnings("always", category=ParameterWarning)  # every guess is always shown
         warnings.showwarning = show
         yield
 

@@ -67,7 +67,7 @@ def add_data_options(
 
 
 def _add_label_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how other programs write labels in a table."""
+    """Add the options for labels as other programs write them in a table."""
     group = parser.add_argument_group("labels of a table as other programs write them")
     group.add_argument("--negative", metavar="VALUE", help="value of 0/1 columns for no, such as -1 or nein")
     group.add_argument("--positive", metavar="VALUE", help="value of 0/1 columns for yes, such as 1 or ja")
@@ -89,8 +89,8 @@ def _add_label_options(parser: argparse.ArgumentParser) -> None:
         type=column_is,
         action="append",
         metavar="COLUMN=VALUE",
-        help="rows whose labels are unknown, by a cell; may be repeated; none: no rows; default: those that the columns"
-        " answer, is_confirmed, cancelled and was_cancelled of annotation tools say",
+        help="rows whose labels are unknown, by a cell; may be repeated; none: no rows; default: by the columns"
+        " answer, is_confirmed, cancelled and was_cancelled of annotation tools",
     )
     group.add_argument("--join-by", metavar="COLUMN", help="ids: rows of one id become one row with the tags of all")
     group.add_argument(
@@ -172,7 +172,7 @@ _PARAMETERS = {name: name for name in OF_TABLES} | {"dates": "date"}  # of load_
 
 
 def label_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the given options that say which columns are labels and how they are written."""
+    """Return the given options for the columns of labels and for how they are written."""
     return {name: getattr(arguments, name) for name in _OF_LABELS if getattr(arguments, name) is not None}
 
 

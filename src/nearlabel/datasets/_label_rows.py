@@ -17,7 +17,7 @@ from nearlabel.utils.types import CSR, AnyArray, BoolArray, IntArray
 
 _ONE_VALUE = ("cell", "number", "text", "time")
 
-# Columns in which annotation tools say whether a row was labelled, all their values, and those that say no.
+# Columns of annotation tools on whether a row was labelled: all their values, and those for no.
 _OF_TOOLS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "answer": (frozenset({"accept", "reject", "ignore"}), frozenset({"reject", "ignore"})),
     "is_confirmed": (frozenset({"true", "false", "1", "0"}), frozenset({"false", "0", ""})),
@@ -59,11 +59,11 @@ class Unlabelled:
         """Raise ValueError if all rows are unlabelled."""
         if self._values and self._found[""] == n_rows:
             said = ", ".join(f"{name!r}" for name in self._values)
-            raise ValueError(f"{table.path} must have labelled rows, got none: all are unlabelled by {said}.")
+            raise ValueError(f"{table.path} must have rows with known labels, got none: all are unlabelled by {said}.")
 
 
 def _of_tools(table: TableFile, used: set[str]) -> dict[str, frozenset[str]]:
-    """Return the values for unlabelled rows in columns that are those of an annotation tool, and tell it."""
+    """Return the values for rows without labels in the columns of an annotation tool, and warn of it."""
     found: dict[str, frozenset[str]] = {}
     for name, (allowed, values) in _OF_TOOLS.items():
         if name not in table.columns or name in used or table.columns[name].kind not in _ONE_VALUE:
@@ -74,7 +74,7 @@ def _of_tools(table: TableFile, used: set[str]) -> dict[str, frozenset[str]]:
             said = " or ".join(sorted(map(repr, there & values)))
             meaning = f"labels are unknown where it is {said}" if said else "all rows are labelled"
             template = (
-                "Column {column} is the annotator's and no feature: {meaning}. Hint: {unlabelled} says otherwise."
+                "Column {column} is the annotator's and no feature: {meaning}. Hint: {unlabelled} sets other columns."
             )
             parts = {"column": repr(name), "meaning": meaning}
             warnings.warn(ParameterWarning(template, {"unlabelled": None}, parts), stacklevel=3)

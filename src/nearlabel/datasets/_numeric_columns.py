@@ -206,7 +206,7 @@ def _proposed(table: TableFile, names: Sequence[str], tags: Sequence[str]) -> di
 def _options(batch: Batch, names: Sequence[str], tags: Sequence[str]) -> dict[str, str | None]:
     """Return the option for each column; that of tags, if most of its cells are in `tags`, or only the numbers differ.
 
-    So tag2 is one beside tag1: a column of tags as a feature would give the answer away.
+    So tag2 is one next to tag1: a column of tags as a feature would give the answer away.
     """
     options = {name: proposed_option(batch.columns[name]) for name in names}
     of_tags = {cell for tag in tags for cell in _encoded(batch.columns[tag])[0] if isinstance(cell, str)}
@@ -266,7 +266,7 @@ def not_features(problem: str, columns: Mapping[str, str | None], tags: Sequence
     """Return the error for columns without numbers.
 
     The hint proposes to leave them out, or the option for each column, if `columns` names one for it: columns of tags
-    beside `tags`.
+    next to `tags`.
     """
     if max(map(len, columns)) > _LONGEST_NAME:  # as an option it would be repeated in full
         return ParameterError("{problem}", {}, {"problem": problem[:_LONGEST_PROBLEM]})

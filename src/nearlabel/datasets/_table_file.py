@@ -47,8 +47,8 @@ class Batch(NamedTuple):
     """Some consecutive rows.
 
     `columns` maps names to pyarrow arrays of `n_rows` cells, `share_done` is the share of the file that was read, and
-    `locate` returns the line or row of the file for a row of this batch. `is_unlabelled` (n_rows,) says whose labels
-    are unknown; None: of no row.
+    `locate` returns the line or row of the file for a row of this batch. `is_unlabelled` (n_rows,) marks rows whose
+    labels are unknown; None: no row.
     """
 
     n_rows: int
@@ -155,6 +155,11 @@ def pyarrow() -> Any:
     """Return pyarrow with its functions."""
     import_optional("pyarrow.compute", extra="tables", purpose="Reading tables")
     return import_optional("pyarrow", extra="tables", purpose="Reading tables")
+
+
+def interchanged(frame: Any) -> Any:
+    """Return a data frame of the interchange protocol as a table of pyarrow."""
+    return import_optional("pyarrow.interchange", extra="tables", purpose="Reading data frames").from_dataframe(frame)
 
 
 class CsvParser:
