@@ -10,7 +10,7 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 from nearlabel import metrics
-from nearlabel.audit import self_confidence
+from nearlabel.audit import Correction, apply_corrections, self_confidence
 from nearlabel.datasets import duplicate_groups, examine
 from nearlabel.labels import cardinality
 from nearlabel.lazy import BRkNN, DMLkNN, MLkNN, StreamClassifier
@@ -197,6 +197,8 @@ def test_score_matches_columns_by_name():
     assert model.score(X, Y[OTHER]) == model.score(X, Y) == model.score(X, Y.to_numpy())
     with pytest.raises(ValueError, match=r"y must have the columns of the fitted classifier, each once, got no 'loud'"):
         model.score(X, Y.rename(columns={"loud": "soft"}))
+    scorer = metrics.get_scorer("ranking_loss")
+    assert scorer(model, X, Y[OTHER]) == scorer(model, X, Y)
     unnamed = MLkNN(1).fit(X, Y.to_numpy())
     assert unnamed.score(X, Y) == model.score(X, Y)
     holes = Y.astype(float).mask(MASK)
@@ -245,6 +247,8 @@ def test_masked_labels_are_unknown(y):
     assert MLkNN(3).fit(X, Y).score(X, y) == MLkNN(3).fit(X, Y).score(X, WITH_NAN)
     np.testing.assert_array_equal(self_confidence(Y * 0.8, y), self_confidence(Y * 0.8, WITH_NAN))
     assert cardinality(y) == cardinality(WITH_NAN)
+    flipped = apply_corrections(y, [Correction(0, correct=1 - Y.iloc[0, 0], row=0)])
+    np.testing.assert_array_equal(flipped[1:], WITH_NAN[1:])
     for fit in (DMLkNN(3).fit, NeighborsClassifierCV().fit, MLSMOTE().fit_resample):
         with pytest.raises(ValueError, match=r"y must have no unknown cells for \w+, got 2"):
             fit(X, y)

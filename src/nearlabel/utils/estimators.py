@@ -312,7 +312,7 @@ def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | No
         predicted = self.predict_labels(X)
         check_consistent_length(tags, predicted)
         return _mean([set(true) == set(names) for true, names in zip(tags, predicted, strict=True)], sample_weight)
-    y = without_sparse_frame(in_columns(_named_labels(self), y, "y", "the fitted classifier"))
+    y = without_sparse_frame(in_order_of_fit(self, y))
     truth = PartialLabels.of(y) if self._container.classes is None else None
     if truth is None or truth.unknown is None:
         return float(ClassifierMixin.score(self, X, y, sample_weight))
@@ -321,10 +321,12 @@ def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | No
     return _mean(_are_right(truth, self.predict(X)), sample_weight, known)
 
 
-def _named_labels(self: Any) -> list[Any] | None:
-    """Return the names of the labels if `fit` got some, and not only numbers."""
-    names: list[Any] = self.label_names_.tolist()
-    return None if self._container.classes is not None or names == list(range(len(names))) else names
+def in_order_of_fit(estimator: Any, y: MatrixLike) -> MatrixLike:
+    """Return a data frame of label sets with its columns in the order of a fitted classifier's labels, if named."""
+    names = np.asarray(getattr(estimator, "label_names_", ())).tolist()
+    is_column = getattr(getattr(estimator, "_container", None), "classes", None) is not None
+    has_names = not is_column and names != list(range(len(names)))
+    return in_columns(names, y, "y", "the fitted classifier") if has_names else y
 
 
 def _are_right(truth: PartialLabels, predicted: LabelSets) -> BoolArray:
