@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.datasets.tables import column_names_of, did_you_mean, locate_row, read_columns, shortened
-from nearlabel.utils.containers import is_frame
+from nearlabel.utils.containers import is_frame, without_mask
 from nearlabel.utils.tags import tag_matrix, tags_of
 from nearlabel.utils.targets import PartialLabels, label_names_of
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
@@ -333,7 +333,7 @@ def _with_cells(y: Any, changes: Changes) -> Any:
         return _with_columns(y, changes)
     if is_frame(y):
         raise TypeError(f"y must be an array, a pandas data frame, sparse or tags, got {type(y).__name__}.")
-    corrected = np.array(y)
+    corrected = np.array(without_mask(y))
     if is_unknown and corrected.dtype.kind in "iub":
         corrected = corrected.astype(np.float64)
     corrected[changes.rows, changes.labels] = changes.values
