@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _data.add_data_options(parser)
     _data.add_kept_options(parser)
     _data.add_kind_options(parser)
-    _model.add_file_options(parser, required=False)
+    _model.add_file_options(parser)
     _add_candidate_options(parser)
     _add_choice_options(parser)
     _console.add_format_option(parser)
