@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from nearlabel.datasets._arff_parts import NUMBER
+from nearlabel.datasets._arff_header import NUMBER
 from nearlabel.datasets._nominal import SparseRows
 from nearlabel.datasets._numeric_columns import numbers
 from nearlabel.datasets._table_file import Batch, CellError, TableFile, check_filled, shortened

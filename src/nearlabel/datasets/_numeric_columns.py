@@ -286,11 +286,11 @@ def read_cells(kind: FeatureKind, array: Any) -> Cells:
 
 
 def _categories(array: Any) -> Cells:
-    return _each(array, lambda value: _as_text(value).strip() or None)
+    return _each(array, lambda value: as_text(value).strip() or None)
 
 
 def _texts(array: Any) -> Cells:
-    return _each(array, lambda value: text if (text := _as_text(value)).strip() else None)
+    return _each(array, lambda value: text if (text := as_text(value)).strip() else None)
 
 
 def _dates(array: Any) -> Cells:
@@ -298,7 +298,7 @@ def _dates(array: Any) -> Cells:
         _check_calendar(array)
         naive = array.cast(pyarrow().timestamp("us"), safe=False)  # those with a zone are moved to UTC
         return _each(naive, lambda value: value, missing=np.nan)
-    return _each(array, _date, missing=np.nan)
+    return _each(array, date_of, missing=np.nan)
 
 
 def _check_calendar(array: Any) -> None:
@@ -336,14 +336,14 @@ def _encoded(array: Any) -> tuple[list[Any], IntArray]:
     return values, encoded.indices.fill_null(len(values)).to_numpy()
 
 
-def _as_text(value: Any) -> str:
+def as_text(value: Any) -> str:
     """Return a value as in CSV, so that all formats agree: 3 for 3.0, true for True."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _date(text: str) -> datetime | float:
+def date_of(text: str) -> datetime | float:
     """Return a date or time in ISO 8601; one with a time zone is moved to UTC."""
     if not text.strip():
         return np.nan
@@ -396,7 +396,7 @@ def are_few(n_distinct: int, n_present: int) -> bool:
 
 def _is_date(text: str) -> bool:
     try:
-        return "-" in text and isinstance(_date(text), datetime)
+        return "-" in text and isinstance(date_of(text), datetime)
     except (ValueError, OverflowError):
         return False
 
