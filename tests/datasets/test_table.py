@@ -336,7 +336,7 @@ def test_load_dataset_routes(write, write_parquet):
     ):
         load_dataset(write("toy.svm", "0 1:2\n"), labels_prefix="tag_")
     with pytest.raises(ValueError, match=r"ignore must go with a CSV, Excel, JSON lines or Parquet file"):
-        load_dataset(write("toy.arff", ""), ignore=["a"])
+        load_dataset(write("toy.svm", "0 1:2\n"), ignore=["a"])
     with pytest.raises(
         ValueError,
         match=r"must be a CSV, .* file, got one in another format. Hint: load_dataset",

@@ -57,7 +57,12 @@ def add_data_options(
         help="value that marks an unknown label (-1, n/k), in addition to empty cells in 0/1 columns and ? in ARFF; as"
         " a cell or a tag in --labels-column it means that the other tags are unknown",
     )
-    table.add_argument("--ignore", type=columns, metavar="A,B", help="columns that are neither labels nor features")
+    table.add_argument(
+        "--ignore",
+        type=columns,
+        metavar="A,B",
+        help="columns, or attributes of an ARFF file, that are neither labels nor features",
+    )
     table.add_argument("--decimal", choices=(".", ","), help="decimal separator in CSV; default: .")
     parser.add_argument(
         "--input-format",
@@ -176,10 +181,21 @@ def label_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(arguments, name) for name in _OF_LABELS if getattr(arguments, name) is not None}
 
 
-def open_data(arguments: argparse.Namespace, *, subset: str = "all") -> nearlabel.datasets.Dataset:
-    """Return the data set of the arguments; the only subset of a file is "all"."""
+def open_data(
+    arguments: argparse.Namespace, *, subset: str = "all", weighted: bool = False
+) -> nearlabel.datasets.Dataset:
+    """Return the data set of the arguments; the only subset of a file is "all".
+
+    Raises
+    ------
+    ValueError
+        If rows have weights, unless the command shows them: no other counts them.
+    """
     with _console.progress_bar(f"reading {arguments.data}"):
-        return _read(arguments, subset)
+        data = _read(arguments, subset)
+    if not weighted:
+        nearlabel.datasets.tables.check_unweighted(data)
+    return data
 
 
 def _read(arguments: argparse.Namespace, subset: str) -> nearlabel.datasets.Dataset:
@@ -321,14 +337,22 @@ _OPTIONS = {"category": "categorical", "text": "text", "date": "date"}
 _PLURALS = {"number": "numbers", "category": "categories", "text": "texts", "date": "dates"}
 
 
-def is_mixed(arguments: argparse.Namespace) -> bool:
-    """Return whether an option names a column of categories, texts or dates."""
-    return any(getattr(arguments, option) is not None for option in _OPTIONS.values())
+def kinds_of_columns(arguments: argparse.Namespace) -> set[str]:
+    """Return the kinds of columns that are no numbers: those that options name, or that an ARFF file declares."""
+    named = {kind: getattr(arguments, option) for kind, option in _OPTIONS.items() if getattr(arguments, option)}
+    check_file(arguments.data)
+    if not is_file(arguments.data):
+        return set(named)
+    others = [name for names in named.values() for name in names]
+    declared = nearlabel.datasets.tables.declared_kinds_of(
+        Path(arguments.data), ignore=arguments.ignore or (), others=others
+    )
+    return {*named, *declared} - {"number"}
 
 
 def usual_scale(arguments: argparse.Namespace) -> str:
     """Return the scaling of features if no option sets it: next to categories, numbers differ by at most 1."""
-    return "minmax" if is_mixed(arguments) else "none"
+    return "minmax" if kinds_of_columns(arguments) else "none"
 
 
 def steps_of(model: Any) -> list[Any]:

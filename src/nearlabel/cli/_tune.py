@@ -201,7 +201,8 @@ def main(arguments: argparse.Namespace) -> None:
 
 def _tuning(arguments: argparse.Namespace) -> nearlabel.experiments.Tuning:
     """Return the tuning that the options request."""
-    usual = OF_TEXTS if arguments.text else OF_MIXED if _data.is_mixed(arguments) else OF_NUMBERS
+    kinds = _data.kinds_of_columns(arguments)
+    usual = OF_TEXTS if "text" in kinds else OF_MIXED if kinds else OF_NUMBERS
     are_usual = arguments.methods == LEADERBOARD_METHODS
     methods = _with_thresholds(usual.methods if are_usual else arguments.methods, arguments.thresholds)
     if arguments.updatable and are_usual:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nearlabel.datasets._arff_parts import NUMBER
+from nearlabel.datasets._arff_header import NUMBER
 from nearlabel.datasets._numeric_columns import MISSING_WORDS, as_text, each_cell, numbers
 from nearlabel.datasets._table_file import CellError, TableFile
 from nearlabel.utils.messages import ParameterError

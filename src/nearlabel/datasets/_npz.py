@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
-from nearlabel.datasets._dataset import Dataset
+from nearlabel.datasets._dataset import Dataset, check_unweighted
 from nearlabel.datasets._label_codes import as_stored, check_unknown, not_zero_one, number_of, with_unknown
 from nearlabel.datasets._numbered_names import LARGEST_LABEL_COUNT, NumberedNames, counts_of
 from nearlabel.files.atomic_file import whole_file
@@ -103,8 +103,8 @@ def write_npz(path: str | Path, dataset: Dataset) -> Path:
     Raises
     ------
     ValueError
-        If the path does not end in ``.npz``, or a name contains half of a character (a lone surrogate) or ends in a NUL
-        character.
+        If the path does not end in ``.npz``, a name contains half of a character (a lone surrogate) or ends in a NUL
+        character, or the data set has weights, which the file has no place for.
     OSError
         If the file cannot be written; an existing file is then unchanged.
 
@@ -122,6 +122,7 @@ def write_npz(path: str | Path, dataset: Dataset) -> Path:
     Dataset 'digits': 2000 rows, 81 features, 10 labels (dense)
     """
     path = Path(path)
+    check_unweighted(dataset)
     if path.suffix.lower() != ".npz":
         raise ValueError(f"path must end in .npz, got {path.name!r}.")
     dataset = dataset.with_arrays()

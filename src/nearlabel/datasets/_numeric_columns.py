@@ -329,7 +329,7 @@ def _dates(array: Any) -> Cells:
         _check_calendar(array)
         naive = array.cast(pyarrow().timestamp("us"), safe=False)  # those with a zone are moved to UTC
         return each_cell(naive, lambda value: value, missing=np.nan)
-    return each_cell(array, _date, missing=np.nan)
+    return each_cell(array, date_of, missing=np.nan)
 
 
 def _check_calendar(array: Any) -> None:
@@ -374,7 +374,7 @@ def as_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _date(text: str) -> datetime | float:
+def date_of(text: str) -> datetime | float:
     """Return a date or time in ISO 8601; one with a time zone is moved to UTC."""
     if not text.strip():
         return np.nan
@@ -427,7 +427,7 @@ def are_few(n_distinct: int, n_present: int) -> bool:
 
 def _is_date(text: str) -> bool:
     try:
-        return "-" in text and isinstance(_date(text), datetime)
+        return "-" in text and isinstance(date_of(text), datetime)
     except (ValueError, OverflowError):
         return False
 

@@ -17,6 +17,7 @@ from sklearn.utils import check_array
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from nearlabel.datasets import Dataset, catalogue, duplicate_groups, fetch_dataset, load_dataset, load_multidigits
+from nearlabel.datasets.tables import check_unweighted
 from nearlabel.preprocessing import (
     CLIP,
     KEEP,
@@ -39,7 +40,18 @@ _EMBEDDED = "multidigits"
 
 
 def as_dataset(name: str, data: Any) -> Dataset:
-    """Return a data set from a `Dataset`, a name, a path, or a pair (X, y) of arrays, frames or sparse matrices."""
+    """Return a data set from a `Dataset`, a name, a path, or a pair (X, y) of arrays, frames or sparse matrices.
+
+    Raises ValueError if it has weights of rows, which selections and comparisons do not count.
+    """
+    if isinstance(data, tuple) and len(data) == 2:
+        return _from_arrays(name, *data)
+    found = _found(name, data)
+    check_unweighted(found)
+    return found
+
+
+def _found(name: str, data: Any) -> Dataset:
     if isinstance(data, Dataset):
         return data.with_arrays()
     if isinstance(data, str) and data == _EMBEDDED:
@@ -48,9 +60,7 @@ def as_dataset(name: str, data: Any) -> Dataset:
         return fetch_dataset(data)
     if isinstance(data, str | os.PathLike):
         return load_dataset(Path(data))
-    if not isinstance(data, tuple) or len(data) != 2:
-        raise TypeError(f"{name} must be a Dataset, a name, a path or a pair (X, y), got {type(data).__name__}.")
-    return _from_arrays(name, *data)
+    raise TypeError(f"{name} must be a Dataset, a name, a path or a pair (X, y), got {type(data).__name__}.")
 
 
 def _from_arrays(name: str, X: Any, y: Any) -> Dataset:
