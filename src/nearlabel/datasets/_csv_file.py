@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TypeAlias
 
 from nearlabel.datasets import _table_file as table_file
 from nearlabel.datasets._lines import Lines, malformed, plain_name
-from nearlabel.utils.messages import listening
 
 _ROWS_A_BLOCK = 256  # estimated by the length of the header: the cost of a block grows with the number of columns
 _LARGEST_BLOCK = 2**26
@@ -218,172 +216,3 @@ def _decoded(path: Path, line: int, cell: str) -> str:
     except UnicodeDecodeError as error:
         problem = f"the text must be UTF-8, got the byte 0x{text[error.start]:02x}."
         raise malformed(path, line, f"{problem} Hint: spreadsheets save 'CSV UTF-8'.") from error
-
-
-# JSON lines: one object a line, as `nearlabel predict` writes them.
-
-_MOST_NAMES = 2**16  # more are keys that are data
-_MOST_DIGITS = 18  # of an integer of 64 bits
-_HALF_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
-_BATCH_CELLS = 2**20
-
-_Type: TypeAlias = Literal["bool", "int", "float", "text"]
-_TYPES: dict[type, _Type] = {bool: "bool", int: "int", float: "float", str: "text"}
-
-
-class JsonLinesFile(table_file.TableFile):
-    """The rows of a file of JSON lines. A name that a line lacks is a missing value there, as null is.
-
-    A first reading finds the names and the types of their values: no line declares them for the others.
-    """
-
-    def __init__(self, path: Path, max_unpacked_bytes: int | None = None) -> None:
-        self.path = path
-        self._limit = max_unpacked_bytes
-        self.n_rows = 0
-        n_values = 0
-        found: dict[str, _Found] = {}
-        with listening(None):  # progress is reported for the second reading only
-            for _, rows in self._blocks():
-                for line, row in rows:
-                    self._add(found, line, row)
-                    n_values += sum(len(value) if isinstance(value, list) else 1 for value in row.values())
-                self.n_rows += len(rows)
-        if not self.n_rows:
-            raise ValueError(f"{path} must contain an object on each line, got no line.")
-        width = sum(of.width if of.kind == "numbers" else 1 for of in found.values())
-        table_file.check_filled(path, self.n_rows * width, n_values)
-        self._found = found
-        named = (table_file.Column(name, of.kind, of.description) for name, of in found.items())
-        self.columns = table_file.columns_by_name(path, named)
-
-    def batches(self, names: Collection[str]) -> Iterator[table_file.Batch]:
-        """Yield the values in the types of their columns."""
-        for name in names:
-            if self._found[name].kind == "other":
-                got = self._found[name].description
-                raise ValueError(f"{self.path} must have values of one type in column {name!r}, got {got}.")
-        size = max(1, _BATCH_CELLS // max(1, len(names)))
-        for share, rows in self._blocks():
-            for start in range(0, len(rows), size):
-                some = rows[start : start + size]
-                columns = {name: self._found[name].array([row.get(name) for _, row in some]) for name in names}
-                locate = table_file.located("line", [line for line, _ in some])
-                yield table_file.Batch(len(some), columns, share, locate)
-
-    def width(self, name: str) -> int:
-        """Return the length of the first list that is not empty."""
-        return self._found[name].width
-
-    def _blocks(self) -> Iterator[tuple[float, list[tuple[int, dict[str, Any]]]]]:
-        """Yield (share of the file that was read, (line, object) of some rows); blank lines are skipped."""
-        with Lines(self.path, self._limit) as lines:
-            for first, block in lines.blocks():
-                texts = enumerate(block.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=first)
-                rows = [(line, self._parsed(line, text)) for line, text in texts if text.strip()]
-                if rows:
-                    yield lines.share_read, rows
-
-    def _parsed(self, line: int, text: bytes) -> dict[str, Any]:
-        try:
-            row = json.loads(text.decode("utf-8"), parse_int=_integer)
-            if _HALF_CHARACTER.search(text):
-                json.dumps(row, ensure_ascii=False).encode("utf-8")
-        except UnicodeEncodeError as error:  # JSON can write half of a pair of surrogates, which no text can contain
-            got = f"\\u{ord(error.object[error.start]):04x} alone"
-            problem = f"texts must be of whole characters, got half a character, {got}."
-            raise malformed(self.path, line, problem) from error
-        except ValueError as error:
-            raise malformed(self.path, line, f"the line must be JSON, got: {error}.") from error
-        except (RecursionError, MemoryError) as error:
-            raise malformed(self.path, line, "the line must be JSON, got: it is nested too deeply.") from error
-        if not isinstance(row, dict):
-            raise malformed(self.path, line, f"the line must be an object of JSON, got {table_file.shortened(row)}.")
-        return row
-
-    def _add(self, found: dict[str, _Found], line: int, row: dict[str, Any]) -> None:
-        for name, value in row.items():
-            if name not in found:
-                if len(found) == _MOST_NAMES:
-                    raise malformed(self.path, line, f"the file must have at most {_MOST_NAMES} names, got {name!r}.")
-                found[name] = _Found()
-            found[name].add(value)
-
-
-class _Found:
-    """The types of the values under one name."""
-
-    def __init__(self) -> None:
-        self._types: set[type] = set()
-        self._elements: set[type] = set()
-        self.width = 0
-
-    def add(self, value: Any) -> None:
-        """Record a value."""
-        self._types.add(type(value))
-        if isinstance(value, list):
-            self._elements.update(map(type, value))
-            self.width = self.width or len(value)
-
-    @property
-    def _is_list(self) -> bool:
-        return list in self._types
-
-    @property
-    def _type(self) -> _Type | None:
-        """The type of all values, or of all values in lists; None if there is no such type."""
-        types = (self._elements if self._is_list else self._types) - {type(None)}
-        if self._is_list and self._types - {list, type(None)}:
-            return None
-        if types <= {int, float, bool} and len(types) > 1:
-            return "float" if float in types else "int"
-        if not types:
-            return "text" if self._is_list else "float"  # a list without elements is one of tags
-        return _TYPES.get(next(iter(types))) if len(types) == 1 else None
-
-    @property
-    def _is_nested(self) -> bool:
-        """Whether the values are objects, or lists of objects or of true and false, which are read as their JSON."""
-        types = self._elements if self._is_list else self._types
-        others = self._types - {list, type(None)} if self._is_list else set()
-        return not others and types - {type(None)} in ({dict}, {bool}) and (self._is_list or dict in types)
-
-    @property
-    def kind(self) -> table_file.Kind:
-        """The kind of the column."""
-        if self._is_nested:
-            return "text"
-        if self._type is None or (self._is_list and self._type == "bool"):
-            return "other"
-        of_one: table_file.Kind = "text" if self._type == "text" else "number"
-        return table_file.LISTS[of_one] if self._is_list else of_one
-
-    @property
-    def description(self) -> str:
-        """The type, for messages."""
-        what = self._type or " and ".join(sorted(one.__name__ for one in self._types | self._elements))
-        return f"list of {what}" if self._is_list else what
-
-    def array(self, values: Sequence[Any]) -> Any:
-        """Return values of this column."""
-        if self._is_nested:
-            values = [None if value is None else json.dumps(value, ensure_ascii=False) for value in values]
-            return table_file.array_of(values, "text")
-        type_ = self._type or "text"
-        if type_ in ("bool", "text"):
-            return table_file.array_of(values, type_, lists=self._is_list)
-        as_type = int if type_ == "int" else float
-        if not self._is_list:
-            return table_file.array_of([_converted(value, as_type) for value in values], type_)
-        if len(self._elements) > 1:  # integers among floats, which may be too large for a float
-            values = [None if row is None else [_converted(value, as_type) for value in row] for row in values]
-        return table_file.array_of(values, type_, lists=True)
-
-
-def _converted(value: Any, as_type: Callable[[Any], Any]) -> Any:
-    return None if value is None else as_type(value)
-
-
-def _integer(text: str) -> int | float:
-    """Return an integer, as a float if it may need more than 64 bits."""
-    return int(text) if len(text) <= _MOST_DIGITS else float(text)

@@ -11,7 +11,20 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from nearlabel.datasets._table_file import Batch, CellError, Kind, TableFile, columns_hint, kind_of, pyarrow, shortened
+from nearlabel.datasets._table_file import (
+    EXACT,
+    NOT_EXACT,
+    Batch,
+    CellError,
+    Kind,
+    NotExactError,
+    TableFile,
+    columns_hint,
+    is_exact,
+    kind_of,
+    pyarrow,
+    shortened,
+)
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.types import AnyArray, FloatArray, IntArray
 
@@ -36,7 +49,7 @@ def numbers(array: Any, decimal: str = ".", words: dict[str, float] | None = Non
     try:
         return _cast(_swapped(array) if is_swapped else array, words or {})
     except CellError as error:
-        raise CellError(error.row, str(error).translate(_SWAP) if is_swapped else str(error)) from None
+        raise type(error)(error.row, str(error).translate(_SWAP) if is_swapped else str(error)) from None
 
 
 def _swapped(array: Any) -> Any:
@@ -51,8 +64,18 @@ def _cast(array: Any, words: dict[str, float]) -> FloatArray:
     try:
         values: FloatArray = array.cast("double", safe=False).to_numpy(zero_copy_only=False)
     except ValueError:  # pyarrow takes no blanks, words for missing values, or booleans in text
-        return _parsed(array.dictionary_encode(), words)
+        values = _parsed(array.dictionary_encode(), words)
+    large = np.flatnonzero(np.abs(values) >= EXACT)
+    if large.size and not pyarrow().types.is_floating(array.type):
+        _check_exact(array, large)
     return values
+
+
+def _check_exact(array: Any, rows: IntArray) -> None:
+    """Raise NotExactError for the first of some rows whose number is rounded, or infinite though its text is not."""
+    for row, value in zip(rows.tolist(), array.take(pyarrow().array(rows)).to_pylist(), strict=True):
+        if not is_exact(value):
+            raise NotExactError(row, f"{shortened(value)} {NOT_EXACT}")
 
 
 def _parsed(array: Any, words: dict[str, float]) -> FloatArray:
@@ -82,7 +105,10 @@ def vectors(array: Any, width: int) -> FloatArray:
             row = int(np.argmax(lengths != width))
             raise CellError(row, f"{lengths[row]} numbers where others are {width}")
     rows = np.full((len(array), width), np.nan)
-    rows[present] = numbers(array.flatten()).reshape(-1, width)
+    try:
+        rows[present] = numbers(array.flatten()).reshape(-1, width)
+    except CellError as error:
+        raise type(error)(int(np.flatnonzero(present)[error.row // width]), str(error)) from None
     return rows
 
 
@@ -159,6 +185,9 @@ class FeatureColumns:
             return ParameterError(hint, {"decimal": ","}, {"problem": problem})
         if kind != "number" or not self._may_ignore:
             return ValueError(problem)
+        if isinstance(error, NotExactError):
+            hint = "{problem} Hint: {ignore} leaves out ids, {categorical} compares them as equal or different."
+            return ParameterError(hint, {"ignore": [column], "categorical": [column]}, {"problem": problem})
         return not_features(problem, {column: proposed_option(batch.columns[column]) for column in wrong})
 
 

@@ -6,8 +6,11 @@ Other readers call methods of these arrays only: this module, and that of Parque
 from __future__ import annotations
 
 import difflib
+import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -29,6 +32,10 @@ class CellError(ValueError):
     def __init__(self, row: int, got: str) -> None:
         super().__init__(got)
         self.row = row
+
+
+class NotExactError(CellError):
+    """A cell with a number that float64 cannot store."""
 
 
 class Column(NamedTuple):
@@ -186,6 +193,32 @@ def kind_of(data_type: Any) -> Kind:
     return _kind_of_scalar(types, data_type.value_type if types.is_dictionary(data_type) else data_type)
 
 
+# Numbers that float64 can store: it would round other integers in silence.
+
+EXACT = 2**53  # all integers of at most this size
+NOT_EXACT = "(float64 cannot store it)"
+_INTEGER = re.compile(r"\s*+[-+]?+\d++\s*+")
+_INFINITY = re.compile(r"\s*+[-+]?+inf(?:inity)?\s*+", re.IGNORECASE)
+
+
+def is_exact(value: int | Decimal | str) -> bool:
+    """Return whether float64 can store a number: an integer exactly, another one in its range.
+
+    >>> is_exact(2**60), is_exact(2**60 + 1), is_exact("1e400"), is_exact("0.1"), is_exact("inf")
+    (True, False, False, True, True)
+    """
+    try:
+        number = float(value)
+        if math.isinf(number):
+            return isinstance(value, str) and _INFINITY.fullmatch(value) is not None
+        if isinstance(value, str):
+            digits = value.strip().lstrip("+-").lstrip("0")
+            return _INTEGER.fullmatch(value) is None or int(digits or 0) == abs(number)
+        return value != int(value) or int(value) == number
+    except OverflowError:
+        return False
+
+
 LISTS: dict[Kind, Kind] = {"number": "numbers", "text": "texts"}
 
 
@@ -203,6 +236,13 @@ def array_of(values: Sequence[Any], data_type: Literal["bool", "int", "float", "
     arrow = pyarrow()
     types = {"bool": arrow.bool_(), "int": arrow.int64(), "float": arrow.float64(), "text": arrow.string()}
     return arrow.array(values, arrow.list_(types[data_type]) if lists else types[data_type])
+
+
+def has_infinite(array: Any) -> bool:
+    """Return whether an array of floats, or of lists of them, contains infinity."""
+    arrow = pyarrow()
+    values = array.flatten() if arrow.types.is_list(array.type) else array
+    return arrow.types.is_floating(values.type) and bool(arrow.compute.any(arrow.compute.is_inf(values)).as_py())
 
 
 def plain(array: Any) -> Any:

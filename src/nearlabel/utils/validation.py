@@ -17,7 +17,7 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from nearlabel.utils.containers import columns_of, is_frame, kind_of, with_stored_zeros
+from nearlabel.utils.containers import check_exact, columns_of, is_frame, kind_of, with_stored_zeros
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
 
 
@@ -261,6 +261,7 @@ def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask:
         except ValueError as error:
             _name_the_column(error, X)
             raise
+        check_exact(X, rows)
         if sparse.issparse(rows):
             check_width(rows)
         return _as_plain_rows(rows)
