@@ -13,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,6 +26,9 @@ _MOST_COLUMNS = 1_000_000  # each takes about 6 KB
 _LONGEST_ROW = 2**28  # a longer one is a quote that is not closed
 _LONGEST_CELL = 2**31 - 1  # the largest limit that the standard library's reader takes on every platform
 _READER_LIMIT = threading.Lock()
+_ROWS_TO_GUESS_BY = 10
+_NUMBER_OF_R = re.compile(r"[-+]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?+\d++)?+|NA|TRUE|FALSE")
+_ESCAPED = b'\\"'  # how R writes a quote in a cell, unless asked to double it
 _QUOTED_CELL = re.compile(rb'(?<![^;\r\n])"[^"]*+(?:""[^"]*+)*+"?')  # where cells end in a semicolon
 _END = "\0end"  # a line behind the last one
 
@@ -34,7 +38,8 @@ _Rows: TypeAlias = Generator[tuple[int, list[str]], None, None]
 class CsvFile(table_file.TableFile):
     """The rows of a CSV file; cells end in a comma, or a semicolon where the header has no comma, or a tab in ``.tsv``.
 
-    A first column without a name, in which pandas and R write the index, is left out.
+    Where the header has neither, cells end in a tab, or as R writes them in a blank. A first column without a name, in
+    which pandas and R write the index, is left out, also if the header has no cell for it.
     """
 
     def __init__(self, path: Path, decimal: str = ".", max_unpacked_bytes: int | None = None) -> None:
@@ -43,6 +48,9 @@ class CsvFile(table_file.TableFile):
         self.decimal = decimal
         self.delimiter = _delimiter(path, max_unpacked_bytes)
         self._names, header, self.header_lines = _read_header(path, self.delimiter, max_unpacked_bytes)
+        self._is_of_r = _has_row_names(path, len(self._names), self.delimiter, self.header_lines, max_unpacked_bytes)
+        if self._is_of_r:
+            self._names.insert(0, "")
         self.places = {name: place for place, name in enumerate(self._names)}
         self._least_block = min(_ROWS_A_BLOCK * len(header), _LARGEST_BLOCK)
         self.columns = table_file.named_columns(path, self._names)
@@ -53,6 +61,7 @@ class CsvFile(table_file.TableFile):
         parser = table_file.CsvParser(len(self._names), places, self.delimiter)
         with Lines(self.path, self._limit) as lines:
             for first_line, block in self._whole_rows(lines):
+                self._check_quotes(first_line, block)
                 try:
                     arrays = parser.parse(block)
                 except ValueError as error:
@@ -103,16 +112,32 @@ class CsvFile(table_file.TableFile):
                 return error
         return None
 
+    def _check_quotes(self, first_line: int, block: bytes) -> None:
+        """Raise ValueError for a quote within a cell that R escaped: it would end the cell."""
+        if (self._is_of_r or self.delimiter == " ") and _ESCAPED in block:
+            line = first_line + block.count(b"\n", 0, block.index(_ESCAPED))
+            hint = "Hint: write.table(..., qmethod = 'double')."
+            raise malformed(self.path, line, f"a quote within a cell must be doubled, got {_ESCAPED.decode()}. {hint}")
+
     def _check_rows(self, first_line: int, block: bytes, places: Collection[int]) -> None:
         """Raise for the first row with another number of cells than the header, or a wanted cell that is not UTF-8."""
         with closing(self._rows(first_line, block)) as rows:
             for line, cells in rows:
                 if len(cells) != len(self._names):
-                    hint = " Hint: a quote is not closed." if any("\n" in cell for cell in cells) else ""
-                    problem = f"a row must have {len(self._names)} cells, as the header has, got {len(cells)}.{hint}"
-                    raise malformed(self.path, line, problem)
+                    problem = f"a row must have {len(self._names)} cells, as the header has, got {len(cells)}."
+                    raise malformed(self.path, line, problem + self._hint(cells))
                 for place in places:
                     _decoded(self.path, line, cells[place])
+
+    def _hint(self, cells: list[str]) -> str:
+        """Return why a row may have another number of cells than the header."""
+        if any("\n" in cell for cell in cells):
+            return " Hint: a quote is not closed."
+        if len(cells) != len(self._names) + 1:
+            return ""
+        if not cells[-1]:
+            return f" Hint: it ends in {self.delimiter!r}, unlike the header."
+        return " Hint: decimals must have a point here, and a column of row names a name."
 
     def _locator(self, first_line: int, block: bytes) -> Callable[[int], str]:
         return lambda row: f"line {[line for line, _ in self._rows(first_line, block)][row]}"
@@ -129,11 +154,55 @@ def _delimiter(path: Path, limit: int | None) -> str:
     if plain_name(path).lower().endswith(".tsv"):
         return "\t"
     try:
-        _, header, _ = _read_header(path, ";", limit)
+        _, header, n_lines = _read_header(path, ";", limit)
     except _OpenQuoteError:  # one that opens a cell only where a semicolon ends the cell before
         return ","
     unquoted = _QUOTED_CELL.sub(b"", header)
-    return ";" if b";" in unquoted and b"," not in unquoted else ","
+    if b"," in unquoted:
+        return ","
+    if found := next((mark for mark in ";\t" if mark.encode() in unquoted), None):
+        return found
+    return " " if _has_blanks_between(path, header, n_lines, limit) else ","
+
+
+def _has_blanks_between(path: Path, header: bytes, n_lines: int, limit: int | None) -> bool:
+    """Return whether a header and the first row are cells with blanks between, as R's write.table makes them."""
+    names = next(csv.reader([header.strip().decode("latin-1")], delimiter=" "))
+    if len(names) < 2 or not all(names):
+        return False
+    for first in _first_rows(path, " ", n_lines, limit, most=1):
+        if len(first) - len(names) in (0, 1):
+            return b'"' in header or any(map(_NUMBER_OF_R.fullmatch, first))
+    return False
+
+
+def _has_row_names(path: Path, n_names: int, delimiter: str, n_lines: int, limit: int | None) -> bool:
+    """Return whether rows have a name, for which the header has no cell.
+
+    A row has a cell more for other reasons, too: a comma at its end, or a decimal comma, as in 0,5.
+    """
+    for most in (1, _ROWS_TO_GUESS_BY):  # a row of a million cells is read once more, not ten
+        rows = _first_rows(path, delimiter, n_lines, limit, most)
+        if not rows or not rows[0][-1] or any(len(cells) != n_names + 1 for cells in rows):
+            return False
+    names = [cells[0] for cells in rows]
+    return all(names) and len(set(names)) == len(names) and (delimiter != "," or not any(map(str.isdecimal, names)))
+
+
+def _first_rows(path: Path, delimiter: str, n_lines: int, limit: int | None, most: int) -> list[list[str]]:
+    """Return the cells, as Latin-1, of the first rows behind the header, whose numbers keep their quotes.
+
+    The result is empty for malformed rows, which are reported when they are read.
+    """
+    with Lines(path, limit) as lines:
+        for _ in range(n_lines):
+            lines.next_bytes()
+        texts = (re.sub(rb'^"(\d++)"', rb'"\'\1"', text) for text in _until(lines, []))
+        try:
+            with closing(_rows(path, n_lines + 1, texts, delimiter)) as rows:
+                return [cells for _, cells in islice(rows, most)]
+        except ValueError:
+            return []
 
 
 def _read_header(path: Path, delimiter: str, limit: int | None) -> tuple[list[str], bytes, int]:

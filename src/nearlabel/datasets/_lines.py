@@ -256,7 +256,14 @@ def format_of(path: Path) -> Format:
     check_regular(path)
     if path.is_file():
         _check_content(path, format_)
+        if text_suffix == ".txt" and _begins_with_quote(path):
+            return "csv"  # as R writes tables
     return format_
+
+
+def _begins_with_quote(path: Path) -> bool:
+    with Lines(path) as lines:
+        return lines.part().removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b'"')
 
 
 def names_data(path: Path) -> bool:

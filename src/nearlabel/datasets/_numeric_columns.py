@@ -34,7 +34,7 @@ Cells: TypeAlias = AnyArray  # of objects
 _WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(("", "na", "n/a", "nan", "null", "none"), np.nan)
 _LONGEST_NAME, _LONGEST_PROBLEM = 200, 1000  # characters
 _SWAP = str.maketrans(".,", ",.")
-_WITH_COMMA = re.compile(r"'\s*+[-+]?+\d++,\d++\s*+'")
+_WITH_COMMA = re.compile(r"'\s*+[-+]?+\d*+,\d++(?:[eE][-+]?+\d++)?+\s*+'")
 # Possessive: a text of many digits that is no number must not be tried at each digit.
 _NUMBER = re.compile(r"[-+]?+(?:(?:\d++\.?+\d*+|\.\d++)(?:e[-+]?+\d++)?+|inf|infinity)")
 _ELEMENT = re.compile(r"(.+)\[(0|[1-9]\d*)\]", re.DOTALL)

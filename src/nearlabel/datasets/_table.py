@@ -59,13 +59,15 @@ def read_table(
     X contains the cells, for `nearlabel.preprocessing.MixedFeaturesEncoder`. In Parquet and JSON, a column of lists of
     numbers, all of one length, has a feature for each number, named ``embedding[0]``, ``embedding[1]`` and so on; no
     other column may have such a name. Index columns are no features: the first column of a CSV or Excel file if it has
-    no name, and in Parquet the index of a pandas data frame.
+    no name, or if the rows of a CSV file have a cell more than the names, as R writes them; and in Parquet the index of
+    a pandas data frame.
 
     Parameters
     ----------
     path : path-like
-        ``.csv`` or ``.tsv``, plain, gzip or bzip2: UTF-8 with a line of names; cells end in a comma, or in a semicolon
-        where the names have no comma, in ``.tsv`` in a tab. ``.jsonl`` or ``.ndjson``, plain, gzip or bzip2: an object
+        ``.csv`` or ``.tsv``, plain, gzip or bzip2: UTF-8 with a line of names; cells end in a comma, or where
+        the names have none in a semicolon, a tab, or a blank as R writes them; in ``.tsv`` in a tab. A ``.txt`` file is
+        the same if it begins with a quote. ``.jsonl`` or ``.ndjson``, plain, gzip or bzip2: an object
         on each line. ``.json``: the same, or an array of objects. ``.xlsx``: the first sheet, with a row of names.
         ``.parquet``.
     labels : sequence of str, default=None
@@ -393,17 +395,17 @@ def _edited_line(raw: bytes, cells: list[str], edits: Mapping[int, Edit], delimi
     for place, value in enumerate(cells):
         found = one.match(text, at, end)
         assert found is not None, "the pattern takes an empty cell, too"
-        parts.append(_edited(found[0], value, edits.get(place)))
+        parts.append(_edited(found[0], value, edits.get(place), delimiter))
         at = found.end() + 1
     return (text[:start] + delimiter.join(parts) + text[end:]).encode("latin-1")
 
 
-def _edited(part: str, value: str, edit: Edit | None) -> str:
+def _edited(part: str, value: str, edit: Edit | None, delimiter: str) -> str:
     """Return a cell as the file writes it, in quotes where it was or must be."""
     if edit is None:
         return part
     new: str = edit(value.encode("latin-1").decode("utf-8"))
-    quoted = part.startswith('"') or re.search('[",;\t\r\n]', new)
+    quoted = part.startswith('"') or delimiter in new or re.search('[",;\t\r\n]', new)
     written = '"' + new.replace('"', '""') + '"' if quoted else new
     return written.encode("utf-8").decode("latin-1")
 

@@ -122,7 +122,7 @@ def columns_hint(table: TableFile, wanted: str = "") -> str:
     """Return a hint of similar columns, else of the first ones, or of the separators if a CSV file has one column."""
     names = list(table.columns)
     if len(names) == 1 and table.columns[names[0]].kind == "cell":
-        ends = "cells end in a comma or a semicolon, in .tsv in a tab"
+        ends = "cells end in a comma, a semicolon or a tab"
         return f" Hint: the only column is {shortened(names[0])}; {ends}."
     some = ", ".join(map(shortened, names[:8])) + (", ..." if len(names) > 8 else "")
     return did_you_mean(wanted, names) or f" Hint: the columns are {some}."

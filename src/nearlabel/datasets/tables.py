@@ -33,7 +33,7 @@ __all__ = [
 _LABELS_OF = {
     "arff": "an XML file next to it, or -C in the relation's name, names its labels",
     "npz": "its labels are the array Y",
-    "svmlight": "labels begin its rows",
+    "svmlight": "labels begin its rows, and a table must end in .csv or .tsv",
 }
 
 
