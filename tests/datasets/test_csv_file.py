@@ -171,6 +171,7 @@ def test_write_csv2(tmp_path):
     ("f,l\n1,5,1\n2,5,0\n3,5,1\n", "decimals must have a point here, and a column of row names a name"),
     ("f,l\n1,1,\n2,0,\n", "it ends in ',', unlike the header"),
     ("f,l\nx,1,1\nx,1,0\n", "decimals must have a point here, and a column of row names a name"),
+    ("f\tl\n3\t1\t0\n2\t1\t1\n", "decimals must have a point here, and a column of row names a name"),
     ("f,l\nx,1,1\ny,0\n", "decimals must have a point here, and a column of row names a name"),
 ])  # fmt: skip
 def test_a_cell_more_than_the_header(tmp_path, text, hint):

@@ -115,7 +115,7 @@ def check_csv(path: Path, data: Dataset, *, delimiter: str, labels: Iterable[str
     lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if line]
     if len(lines) != data.X.shape[0] + 1:
         return
-    names = lines[0]
+    names = lines[0] if len(lines[1]) == len(lines[0]) else ["", *lines[0]]
     for column, name in enumerate(data.feature_names):
         check(name in names, f"csv: there is no column {name[:40]!r}")
         at = names.index(name)
@@ -187,9 +187,12 @@ def check_svmlight(path: Path, data: Dataset, base: int, label_base: int) -> Non
 
 
 def check_json_lines(path: Path, data: Dataset) -> None:
-    """Compare the features of JSON lines with the values that `json` reads."""
-    lines = path.read_bytes().decode("utf-8-sig", "surrogatepass").split("\n")
-    objects = [json.loads(line, parse_int=float) for line in lines if line.strip()]
+    """Compare the features of JSON lines, or of an array, with the values that `json` reads."""
+    text = path.read_bytes().decode("utf-8-sig", "surrogatepass")
+    if path.suffix == ".json" and text.lstrip().startswith("["):
+        objects = json.loads(text, parse_int=float)
+    else:
+        objects = [json.loads(line, parse_int=float) for line in text.split("\n") if line.strip()]
     check(len(objects) == data.X.shape[0], f"json: {data.X.shape[0]} rows of {len(objects)}")
     for column, name in enumerate(data.feature_names):
         for row, one in enumerate(objects):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fuzz import text_corpus as corpus
-from fuzz.mutation import BZIP2, GZIP, JSON_LINES, TEXT, Files, words
+from fuzz.mutation import BZIP2, GZIP, JSON, JSON_LINES, TEXT, Files, words
 from fuzz.oracles import (
     check,
     check_arff,
@@ -150,6 +150,14 @@ def _bzip2_csv(folder: Path) -> None:
     check_rows(folder / "in.csv.bz2", data)
 
 
+def _csv_of_r(folder: Path) -> None:
+    path = folder / "in.csv"
+    data = read_table(path, labels_prefix="l_")
+    check_dataset(data)
+    check(len(data.feature_names) == len(set(data.feature_names)), "csv: a name twice")
+    check_rows(path, data)
+
+
 def _csv_tags(folder: Path) -> None:
     data = read_table(folder / "in.csv", labels_column="tags", ignore=["id"], unknown="?")
     check_dataset(data)
@@ -179,6 +187,14 @@ def _csv_ids(folder: Path) -> None:
 def _json_lines(folder: Path) -> None:
     path = folder / "in.jsonl"
     data = read_table(path, labels_prefix="l_")
+    check_dataset(data)
+    check_json_lines(path, data)
+    check_rows(path, data)
+
+
+def _json_array(folder: Path) -> None:
+    path = folder / "in.json"
+    data = read_table(path, labels_prefix="l_", ignore=["s"] if b'"s"' in path.read_bytes() else ())
     check_dataset(data)
     check_json_lines(path, data)
     check_rows(path, data)
@@ -275,6 +291,7 @@ TARGETS = (
         REUTERS,
     ),
     Target("csv", one_file("in.csv", corpus.CSV, corpus.CSV_QUOTED), _csv, TEXT),
+    Target("csv-of-r", one_file("in.csv", corpus.CSV_OF_R, corpus.CSV_WITH_ROW_NAMES), _csv_of_r, TEXT),
     Target("csv-tags", one_file("in.csv", corpus.CSV_TAGS, corpus.CSV_SEMICOLON), _csv_tags, TEXT),
     Target("csv-mixed", one_file("in.csv", corpus.CSV_MIXED), _csv_mixed, TEXT, needs=("pyarrow",)),
     Target("csv-european", one_file("in.csv", corpus.CSV_EUROPEAN), _csv_european, TEXT),
@@ -282,6 +299,7 @@ TARGETS = (
     Target("csv-bzip2", one_file("in.csv.bz2", bz2.compress(corpus.CSV)), _bzip2_csv, BZIP2),
     Target("tsv", one_file("in.tsv", corpus.TSV), lambda folder: _csv(folder, "in.tsv", "\t"), TEXT),
     Target("json-lines", one_file("in.jsonl", corpus.JSON_LINES), _json_lines, JSON_LINES),
+    Target("json-array", one_file("in.json", corpus.JSON_ARRAY, corpus.JSON_PRETTY), _json_array, (*JSON, *TEXT)),
     Target("json-lists", one_file("in.jsonl", corpus.JSON_LISTS), _json_lists, JSON_LINES),
     Target("json-tags", one_file("in.jsonl", corpus.JSON_TAGS), _json_tags, JSON_LINES),
     Target(

@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TypeAlias
 
@@ -26,7 +26,7 @@ _MOST_COLUMNS = 1_000_000  # each takes about 6 KB
 _LONGEST_ROW = 2**28  # a longer one is a quote that is not closed
 _LONGEST_CELL = 2**31 - 1  # the largest limit that the standard library's reader takes on every platform
 _READER_LIMIT = threading.Lock()
-_ROWS_TO_GUESS_BY = 10
+_ROWS_TO_GUESS_BY, _MOST_DIGITS = 10, 18
 _NUMBER_OF_R = re.compile(r"[-+]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?+\d++)?+|NA|TRUE|FALSE")
 _ESCAPED = b'\\"'  # how R writes a quote in a cell, unless asked to double it
 _QUOTED_CELL = re.compile(rb'(?<![^;\r\n])"[^"]*+(?:""[^"]*+)*+"?')  # where cells end in a semicolon
@@ -154,7 +154,7 @@ def _delimiter(path: Path, limit: int | None) -> str:
     if plain_name(path).lower().endswith(".tsv"):
         return "\t"
     try:
-        _, header, n_lines = _read_header(path, ";", limit)
+        _, header, _ = _read_header(path, ";", limit)
     except _OpenQuoteError:  # one that opens a cell only where a semicolon ends the cell before
         return ","
     unquoted = _QUOTED_CELL.sub(b"", header)
@@ -162,12 +162,15 @@ def _delimiter(path: Path, limit: int | None) -> str:
         return ","
     if found := next((mark for mark in ";\t" if mark.encode() in unquoted), None):
         return found
-    return " " if _has_blanks_between(path, header, n_lines, limit) else ","
+    return " " if b" " in header and _has_blanks_between(path, limit) else ","
 
 
-def _has_blanks_between(path: Path, header: bytes, n_lines: int, limit: int | None) -> bool:
+def _has_blanks_between(path: Path, limit: int | None) -> bool:
     """Return whether a header and the first row are cells with blanks between, as R's write.table makes them."""
-    names = next(csv.reader([header.strip().decode("latin-1")], delimiter=" "))
+    try:
+        names, header, n_lines = _read_header(path, " ", limit)
+    except ValueError:
+        return False
     if len(names) < 2 or not all(names):
         return False
     for first in _first_rows(path, " ", n_lines, limit, most=1):
@@ -179,14 +182,18 @@ def _has_blanks_between(path: Path, header: bytes, n_lines: int, limit: int | No
 def _has_row_names(path: Path, n_names: int, delimiter: str, n_lines: int, limit: int | None) -> bool:
     """Return whether rows have a name, for which the header has no cell.
 
-    A row has a cell more for other reasons, too: a comma at its end, or a decimal comma, as in 0,5.
+    A row has a cell more for other reasons, too: a comma at its end, a decimal comma, as in 0,5, or a name that was
+    forgotten. So numbers are row names only if they ascend.
     """
     for most in (1, _ROWS_TO_GUESS_BY):  # a row of a million cells is read once more, not ten
         rows = _first_rows(path, delimiter, n_lines, limit, most)
         if not rows or not rows[0][-1] or any(len(cells) != n_names + 1 for cells in rows):
             return False
     names = [cells[0] for cells in rows]
-    return all(names) and len(set(names)) == len(names) and (delimiter != "," or not any(map(str.isdecimal, names)))
+    if any(map(str.isdecimal, names)):
+        numbers = [int(name) if name.isdecimal() and len(name) < _MOST_DIGITS else -1 for name in names]
+        return delimiter != "," and all(one >= 0 and one < other for one, other in pairwise(numbers))
+    return all(names) and len(set(names)) == len(names)
 
 
 def _first_rows(path: Path, delimiter: str, n_lines: int, limit: int | None, most: int) -> list[list[str]]:
