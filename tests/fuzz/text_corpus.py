@@ -106,6 +106,26 @@ SVMLIGHT_DIMENSIONS = b"""\
  2:0.5
 """
 
+SVMLIGHT_SCORES = b"""\
+0:1,2:1.0 0:3.5 3:1e-3
+1 1:2
+2 , 1\t0:1 1:2
+"""
+
+FEATURES = b"""\
+3 5
+0:1 4:2.5
+
+1:1
+"""
+
+LABELS = b"""\
+3 4
+0:1.00000 3:1
+
+2:1
+"""
+
 SVMLIGHT_FROM_ONE = b"""\
 1,2 1:3.5 qid:3 2:2
 

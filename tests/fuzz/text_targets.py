@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ HEADER = words(
 ARFF = (*TEXT, *(HEADER,) * 4)
 PAIRS = words(
     *(b"999999999:1", b"0:", b":1", b"qid:1 ", b"#", b"0,0", b",", b"-1:2", b"1:1 1:2", b"0:0 ", b"1.0"),
-    *(b"3 3 3\n", b"0 0 0\n", b"1 2000000000 3\n", b"999999999"),
+    *(b"3 3 3\n", b"3 5\n", b"\n\n", b"0:1,1:1 ", b" , ", b"0 0 0\n", b"1 2000000000 3\n", b"999999999"),
 )
 SVM = (*TEXT, PAIRS, PAIRS)
 TAGS = words(
@@ -108,6 +109,18 @@ def _svmlight(folder: Path) -> None:
     check_dataset(data)
     check_svmlight(folder / "in.svm", data, 0, 0)
     check_written(data, folder)
+
+
+def _matrices(folder: Path) -> None:
+    path, beside = folder / "a_X_Xf.txt", folder / "a_X_Y.txt"
+    data = load_dataset(path)
+    check_dataset(data)
+    if beside.is_file() and re.fullmatch(rb"\s*\d+ +\d+\s*", path.read_bytes().partition(b"\n")[0]) and data.Y.nnz:
+        pairs = re.findall(rb"\d+:\S+", re.sub(rb"#[^\n]*|qid:\d+", b"", beside.read_bytes()))
+        lines = path.read_bytes().split(b"\n")[1:]
+        own = any(b":" not in token for line in lines for token in line.partition(b"#")[0].split())
+        check(own or len(pairs) == data.Y.nnz, f"matrices: {data.Y.nnz} labels of {len(pairs)}")
+    check_rows(path, data)
 
 
 def _svmlight_auto(folder: Path) -> None:
@@ -282,6 +295,13 @@ TARGETS = (
     ),
     Target("arff-rows", one_file("in.arff", corpus.MEKA_DENSE, corpus.MEKA_SPARSE), _arff_rows, ARFF),
     Target("svmlight", one_file("in.svm", corpus.SVMLIGHT, corpus.SVMLIGHT_DIMENSIONS), _svmlight, SVM),
+    Target("svmlight-scores", one_file("in.svm", corpus.SVMLIGHT_SCORES), _svmlight, SVM),
+    Target(
+        "svmlight-matrices",
+        lambda: [{"a_X_Xf.txt": corpus.FEATURES, "a_X_Y.txt": corpus.LABELS}],
+        _matrices,
+        SVM,
+    ),
     Target("svmlight-auto", one_file("in.svm", corpus.SVMLIGHT_FROM_ONE, corpus.SVMLIGHT), _svmlight_auto, SVM),
     Target("svmlight-rows", one_file("in.svm", corpus.SVMLIGHT, corpus.SVMLIGHT_DIMENSIONS), _svmlight_rows, SVM),
     Target(

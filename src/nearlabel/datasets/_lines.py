@@ -151,7 +151,7 @@ Kind: TypeAlias = Literal["parquet", "xlsx", "npz", "zip", "xls", "compressed"]
 _PARQUET = b"PAR1"  # begins and ends the file
 _SIGNATURES: dict[bytes, Kind] = {b"\x1f\x8b": "compressed", b"BZh": "compressed", b"\xd0\xcf\x11\xe0": "xls"}
 _ARFF = re.compile(rb"\s*+(?:%|@relation\b)", re.IGNORECASE)
-_SVMLIGHT = re.compile(rb"\s*+#|(?:\d++(?:,\d++)*+)?\s*+\d++:\S")
+_SVMLIGHT = re.compile(rb"\s*+#|(?:\d++(?:,\s*+\d++)*+)?\s*+\d++:\S|\d++\s++\d++(?:\s++\d++)?+\s*+$")
 _ARRAY = re.compile(rb"\s*+\[\s*+(?:\{|$)")
 _MOST_HEADER = 2**16
 
