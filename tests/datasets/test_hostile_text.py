@@ -198,12 +198,13 @@ def test_rows_without_known_tags(write):
         (" \n" * _LONG, "a.csv must begin with a line of column names"),
         ("l,\0end\n1,2\n", None),
         ("l,f\n1," + '"' * (2 * _LONG + 1), "a quote must be closed"),
-        ("l,f\n1," + "9" * 5000 + "\n", None),
-        ("l,f\n1,1e" + "9" * _LONG + "\n", None),
+        ("l,f\n1," + "9" * 5000 + "\n", r"line 2: column 'f' must contain numbers, got '999.* \(float64 cannot"),
+        ("l,f\n1," + "0" * 5000 + "1\n", None),
+        ("l,f\n1,1e" + "9" * _LONG + "\n", r"line 2: column 'f' must contain numbers, got '1e999.* \(float64 cannot"),
         ("l,f\n1,x" + " " * _LONG + "\n", "line 2: column 'f' must contain numbers"),
         ("l,f\n1," + "," * _LONG, "line 2: a row must have 2 cells, as the header has, got 100002"),
     ],
-    ids=["blank lines", "our mark of the end", "quotes", "digits", "exponent", "blanks", "commas"],
+    ids=["blank lines", "our mark of the end", "quotes", "digits", "zeros", "exponent", "blanks", "commas"],
 )
 def test_csv(write, text, message):
     """Blank lines, quotes, commas and long numbers take linear time."""

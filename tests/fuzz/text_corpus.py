@@ -106,6 +106,26 @@ SVMLIGHT_DIMENSIONS = b"""\
  2:0.5
 """
 
+SVMLIGHT_SCORES = b"""\
+0:1,2:1.0 0:3.5 3:1e-3
+1 1:2
+2 , 1\t0:1 1:2
+"""
+
+FEATURES = b"""\
+3 5
+0:1 4:2.5
+
+1:1
+"""
+
+LABELS = b"""\
+3 4
+0:1.00000 3:1
+
+2:1
+"""
+
 SVMLIGHT_FROM_ONE = b"""\
 1,2 1:3.5 qid:3 2:2
 
@@ -155,6 +175,19 @@ x;y;l_a;l_b
 ;4;1;?
 """
 
+CSV_OF_R = b"""\
+"x" "y y" "l_a" "l_b"
+"Mazda RX4" 1 0.5 TRUE FALSE
+"2" NA -1e3 FALSE TRUE
+"3" 2 "4" TRUE TRUE
+"""
+
+CSV_WITH_ROW_NAMES = b"""\
+x,y,l_a
+a,1,2,1
+b,3,4,0
+"""
+
 TSV = b"""\
 x\ty\tl_a\tl_b
 1\t2\t1\t0
@@ -171,6 +204,26 @@ JSON_LISTS = b"""\
 {"id": "a", "e": [1, 2.5, 3], "tags": ["cat", "pet"]}
 {"id": "b", "e": [0, 0, 1], "tags": []}
 {"id": "c", "e": [4, 5, 6], "tags": ["dog"]}
+"""
+
+JSON_ARRAY = b"""\
+[{"x": 1, "y": 2.5, "l_a": 1, "l_b": 0},
+ {"y": -1e3, "x": null, "l_a": 0, "l_b": true}
+,{"x": 9007199254740992, "l_a": 1, "l_b": 1, "s": "], {\\""}
+]
+"""
+
+JSON_PRETTY = b"""\
+[
+  {
+    "x": 1,
+    "l_a": 1
+  },
+  {
+    "x": -0.5,
+    "l_a": 0
+  }
+]
 """
 
 JSON_TAGS = b"""\

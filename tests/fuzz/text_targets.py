@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fuzz import text_corpus as corpus
-from fuzz.mutation import BZIP2, GZIP, JSON_LINES, TEXT, Files, words
+from fuzz.mutation import BZIP2, GZIP, JSON, JSON_LINES, TEXT, Files, words
 from fuzz.oracles import (
     check,
     check_arff,
@@ -56,7 +57,7 @@ HEADER = words(
 ARFF = (*TEXT, *(HEADER,) * 4)
 PAIRS = words(
     *(b"999999999:1", b"0:", b":1", b"qid:1 ", b"#", b"0,0", b",", b"-1:2", b"1:1 1:2", b"0:0 ", b"1.0"),
-    *(b"3 3 3\n", b"0 0 0\n", b"1 2000000000 3\n", b"999999999"),
+    *(b"3 3 3\n", b"3 5\n", b"\n\n", b"0:1,1:1 ", b" , ", b"0 0 0\n", b"1 2000000000 3\n", b"999999999"),
 )
 SVM = (*TEXT, PAIRS, PAIRS)
 TAGS = words(
@@ -110,6 +111,18 @@ def _svmlight(folder: Path) -> None:
     check_written(data, folder)
 
 
+def _matrices(folder: Path) -> None:
+    path, beside = folder / "a_X_Xf.txt", folder / "a_X_Y.txt"
+    data = load_dataset(path)
+    check_dataset(data)
+    if beside.is_file() and re.fullmatch(rb"\s*\d+ +\d+\s*", path.read_bytes().partition(b"\n")[0]) and data.Y.nnz:
+        pairs = re.findall(rb"\d+:\S+", re.sub(rb"#[^\n]*|qid:\d+", b"", beside.read_bytes()))
+        lines = path.read_bytes().split(b"\n")[1:]
+        own = any(b":" not in token for line in lines for token in line.partition(b"#")[0].split())
+        check(own or len(pairs) == data.Y.nnz, f"matrices: {data.Y.nnz} labels of {len(pairs)}")
+    check_rows(path, data)
+
+
 def _svmlight_auto(folder: Path) -> None:
     path = folder / "in.svm"
     data, plain = read_svmlight(path, zero_based="auto", labels_zero_based="auto"), read_svmlight(path)
@@ -150,6 +163,14 @@ def _bzip2_csv(folder: Path) -> None:
     check_rows(folder / "in.csv.bz2", data)
 
 
+def _csv_of_r(folder: Path) -> None:
+    path = folder / "in.csv"
+    data = read_table(path, labels_prefix="l_")
+    check_dataset(data)
+    check(len(data.feature_names) == len(set(data.feature_names)), "csv: a name twice")
+    check_rows(path, data)
+
+
 def _csv_tags(folder: Path) -> None:
     data = read_table(folder / "in.csv", labels_column="tags", ignore=["id"], unknown="?")
     check_dataset(data)
@@ -179,6 +200,14 @@ def _csv_ids(folder: Path) -> None:
 def _json_lines(folder: Path) -> None:
     path = folder / "in.jsonl"
     data = read_table(path, labels_prefix="l_")
+    check_dataset(data)
+    check_json_lines(path, data)
+    check_rows(path, data)
+
+
+def _json_array(folder: Path) -> None:
+    path = folder / "in.json"
+    data = read_table(path, labels_prefix="l_", ignore=["s"] if b'"s"' in path.read_bytes() else ())
     check_dataset(data)
     check_json_lines(path, data)
     check_rows(path, data)
@@ -266,6 +295,13 @@ TARGETS = (
     ),
     Target("arff-rows", one_file("in.arff", corpus.MEKA_DENSE, corpus.MEKA_SPARSE), _arff_rows, ARFF),
     Target("svmlight", one_file("in.svm", corpus.SVMLIGHT, corpus.SVMLIGHT_DIMENSIONS), _svmlight, SVM),
+    Target("svmlight-scores", one_file("in.svm", corpus.SVMLIGHT_SCORES), _svmlight, SVM),
+    Target(
+        "svmlight-matrices",
+        lambda: [{"a_X_Xf.txt": corpus.FEATURES, "a_X_Y.txt": corpus.LABELS}],
+        _matrices,
+        SVM,
+    ),
     Target("svmlight-auto", one_file("in.svm", corpus.SVMLIGHT_FROM_ONE, corpus.SVMLIGHT), _svmlight_auto, SVM),
     Target("svmlight-rows", one_file("in.svm", corpus.SVMLIGHT, corpus.SVMLIGHT_DIMENSIONS), _svmlight_rows, SVM),
     Target(
@@ -275,6 +311,7 @@ TARGETS = (
         REUTERS,
     ),
     Target("csv", one_file("in.csv", corpus.CSV, corpus.CSV_QUOTED), _csv, TEXT),
+    Target("csv-of-r", one_file("in.csv", corpus.CSV_OF_R, corpus.CSV_WITH_ROW_NAMES), _csv_of_r, TEXT),
     Target("csv-tags", one_file("in.csv", corpus.CSV_TAGS, corpus.CSV_SEMICOLON), _csv_tags, TEXT),
     Target("csv-mixed", one_file("in.csv", corpus.CSV_MIXED), _csv_mixed, TEXT, needs=("pyarrow",)),
     Target("csv-european", one_file("in.csv", corpus.CSV_EUROPEAN), _csv_european, TEXT),
@@ -282,6 +319,7 @@ TARGETS = (
     Target("csv-bzip2", one_file("in.csv.bz2", bz2.compress(corpus.CSV)), _bzip2_csv, BZIP2),
     Target("tsv", one_file("in.tsv", corpus.TSV), lambda folder: _csv(folder, "in.tsv", "\t"), TEXT),
     Target("json-lines", one_file("in.jsonl", corpus.JSON_LINES), _json_lines, JSON_LINES),
+    Target("json-array", one_file("in.json", corpus.JSON_ARRAY, corpus.JSON_PRETTY), _json_array, (*JSON, *TEXT)),
     Target("json-lists", one_file("in.jsonl", corpus.JSON_LISTS), _json_lists, JSON_LINES),
     Target("json-tags", one_file("in.jsonl", corpus.JSON_TAGS), _json_tags, JSON_LINES),
     Target(

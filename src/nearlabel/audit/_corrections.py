@@ -64,7 +64,7 @@ def read_corrections(path: str | os.PathLike[str], *, id_column: str | None = No
     Parameters
     ----------
     path : path-like
-        CSV, Excel, JSON lines or Parquet with the columns ``label``, the name of a label, and ``correct``: 0 or 1, also
+        CSV, Excel, JSON or Parquet with the columns ``label``, the name of a label, and ``correct``: 0 or 1, also
         in words such as "no" and "true", or ? (unknown). Lines with an empty value are left out. ``row`` is the number
         of the sample, from 0. ``given``, if it exists and is not empty, is the value that the cell had. Other columns
         are ignored.
@@ -98,7 +98,7 @@ def read_corrections(path: str | os.PathLike[str], *, id_column: str | None = No
     path = Path(path)
     names = column_names_of(path)
     if names is None:
-        raise ValueError(f"corrections must be a CSV, Excel, JSON lines or Parquet file, got {path}.")
+        raise ValueError(f"corrections must be a CSV, Excel, JSON or Parquet file, got {path}.")
     wanted = [*_COLUMNS, "row" if id_column is None else id_column]
     for name in wanted:
         if name not in names:

@@ -33,9 +33,7 @@ def add_data_options(
         help=f"{before}a name of the catalogue, {EMBEDDED!r} (embedded), or a file: ARFF, svmlight, CSV, Excel, JSON"
         " lines, Parquet or NPZ; - is standard input",
     )
-    table = parser.add_argument_group(
-        "labels of a table: CSV, Excel, JSON lines or Parquet (exactly one of the first three)"
-    )
+    table = parser.add_argument_group("labels of a table: CSV, Excel, JSON or Parquet (exactly one of the first three)")
     table.add_argument("--labels", type=columns, metavar="A,B", help="0/1 columns, one for each label")
     table.add_argument("--labels-prefix", metavar="TEXT", help="0/1 columns whose name starts with this prefix")
     table.add_argument(

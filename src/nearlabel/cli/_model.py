@@ -397,7 +397,7 @@ def open_kept(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
     option = next(iter(asked.values()))
     if known is None:
         raise ValueError(
-            f"{option} must go with a table (CSV, Excel, JSON lines or Parquet), got {arguments.data!r}, whose columns"
+            f"{option} must go with a table (CSV, Excel, JSON or Parquet), got {arguments.data!r}, whose columns"
             " are features and labels only."
         )
     for name, option in asked.items():

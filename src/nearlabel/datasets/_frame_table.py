@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from nearlabel.datasets._csv_file import FoundTypes
 from nearlabel.datasets._dataset import Dataset, check_as_frame
+from nearlabel.datasets._json_file import FoundTypes
 from nearlabel.datasets._label_columns import LabelOptions
 from nearlabel.datasets._parquet_rows import classes_in
 from nearlabel.datasets._table import Values, dataset_of, names_of_option

@@ -11,7 +11,20 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from nearlabel.datasets._table_file import Batch, CellError, Kind, TableFile, columns_hint, kind_of, pyarrow, shortened
+from nearlabel.datasets._table_file import (
+    EXACT,
+    NOT_EXACT,
+    Batch,
+    CellError,
+    Kind,
+    NotExactError,
+    TableFile,
+    columns_hint,
+    is_exact,
+    kind_of,
+    pyarrow,
+    shortened,
+)
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.types import AnyArray, FloatArray, IntArray
 
@@ -22,7 +35,7 @@ MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none")
 _WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(MISSING_WORDS, np.nan)
 _LONGEST_NAME, _LONGEST_PROBLEM = 200, 1000  # characters
 _SWAP = str.maketrans(".,", ",.")
-_WITH_COMMA = re.compile(r"'\s*+[-+]?+\d++,\d++\s*+'")
+_WITH_COMMA = re.compile(r"'\s*+[-+]?+\d*+,\d++(?:[eE][-+]?+\d++)?+\s*+'")
 # Possessive: a text of many digits that is no number must not be tried at each digit.
 _NUMBER = re.compile(r"[-+]?+(?:(?:\d++\.?+\d*+|\.\d++)(?:e[-+]?+\d++)?+|inf|infinity)")
 _LAST_DIGITS = re.compile(r"[\W_]*\d+\Z")
@@ -38,7 +51,7 @@ def numbers(array: Any, decimal: str = ".", words: dict[str, float] | None = Non
     try:
         return _cast(_swapped(array) if is_swapped else array, words or {})
     except CellError as error:
-        raise CellError(error.row, str(error).translate(_SWAP) if is_swapped else str(error)) from None
+        raise type(error)(error.row, str(error).translate(_SWAP) if is_swapped else str(error)) from None
 
 
 def _swapped(array: Any) -> Any:
@@ -53,8 +66,18 @@ def _cast(array: Any, words: dict[str, float]) -> FloatArray:
     try:
         values: FloatArray = array.cast("double", safe=False).to_numpy(zero_copy_only=False)
     except ValueError:  # pyarrow takes no blanks, words for missing values, or booleans in text
-        return _parsed(array.dictionary_encode(), words)
+        values = _parsed(array.dictionary_encode(), words)
+    large = np.flatnonzero(np.abs(values) >= EXACT)
+    if large.size and not pyarrow().types.is_floating(array.type):
+        _check_exact(array, large)
     return values
+
+
+def _check_exact(array: Any, rows: IntArray) -> None:
+    """Raise NotExactError for the first of some rows whose number is rounded, or infinite though its text is not."""
+    for row, value in zip(rows.tolist(), array.take(pyarrow().array(rows)).to_pylist(), strict=True):
+        if not is_exact(value):
+            raise NotExactError(row, f"{shortened(value)} {NOT_EXACT}")
 
 
 def _parsed(array: Any, words: dict[str, float]) -> FloatArray:
@@ -84,7 +107,10 @@ def vectors(array: Any, width: int) -> FloatArray:
             row = int(np.argmax(lengths != width))
             raise CellError(row, f"{lengths[row]} numbers where others are {width}")
     rows = np.full((len(array), width), np.nan)
-    rows[present] = numbers(array.flatten()).reshape(-1, width)
+    try:
+        rows[present] = numbers(array.flatten()).reshape(-1, width)
+    except CellError as error:
+        raise type(error)(int(np.flatnonzero(present)[error.row // width]), str(error)) from None
     return rows
 
 
@@ -168,6 +194,9 @@ class FeatureColumns:
             return ParameterError(hint, {"decimal": ","}, {"problem": problem})
         if kind != "number" or not self._may_ignore:
             return ValueError(problem)
+        if isinstance(error, NotExactError):
+            hint = "{problem} Hint: {ignore} leaves out ids, {categorical} compares them as equal or different."
+            return ParameterError(hint, {"ignore": [column], "categorical": [column]}, {"problem": problem})
         return not_features(problem, _options(batch, tuple(wrong), self._tags), self._tags)
 
 

@@ -53,7 +53,7 @@ def open_rows(
     Parameters
     ----------
     path : path-like
-        ARFF, svmlight, CSV, JSON lines (each plain, gzip or bzip2), Excel, Parquet or ``.npz``, by its suffix. It needs
+        ARFF, svmlight, CSV, JSON (each plain, gzip or bzip2), Excel, Parquet or ``.npz``, by its suffix. It needs
         no labels. In svmlight, features are named by index, and those left out of a row are 0; in Parquet and JSON,
         ``embedding[3]`` is number 3 of the lists in column ``embedding``.
     feature_names : sequence of str of length n_features

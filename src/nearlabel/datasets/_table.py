@@ -1,4 +1,4 @@
-"""Tables: CSV, Excel, JSON lines and Parquet files with some columns as labels."""
+"""Tables: CSV, Excel, JSON and Parquet files with some columns as labels."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nearlabel.datasets._csv_file import CsvFile, JsonLinesFile
+from nearlabel.datasets._csv_file import CsvFile
 from nearlabel.datasets._dataset import Dataset, check_as_frame
 from nearlabel.datasets._excel_file import ExcelFile
+from nearlabel.datasets._json_file import open_json
 from nearlabel.datasets._label_codes import as_stored, check_codes, check_unknown
 from nearlabel.datasets._label_columns import IndicatorColumns, LabelColumns, LabelOptions, tag_columns
 from nearlabel.datasets._label_rows import JoinedRows, Unlabelled, aligned, check_not_long
@@ -56,21 +57,24 @@ def read_table(
     max_unpacked_bytes: int | None = None,
     isolate: bool = False,
 ) -> Dataset:
-    r"""Read a CSV, Excel, JSON lines or Parquet file, block by block.
+    r"""Read a CSV, Excel, JSON or Parquet file, block by block.
 
     Exactly one of `labels`, `labels_prefix` and `labels_column` names the labels. All other columns that are not
     ignored are features and must contain numbers or booleans, unless `categorical`, `text` or `dates` names them; then
     X contains the cells, for `nearlabel.preprocessing.MixedFeaturesEncoder`. In Parquet and JSON, a column of lists of
     numbers, all of one length, has a feature for each number, named ``embedding[0]``, ``embedding[1]`` and so on; no
     other column may have such a name. Index columns are no features: the first column of a CSV or Excel file if it has
-    no name, and in Parquet the index of a pandas data frame.
+    no name, or if the rows of a CSV file have a cell more than the names, as R writes them; and in Parquet the index of
+    a pandas data frame.
 
     Parameters
     ----------
     path : path-like
-        ``.csv`` or ``.tsv``, plain, gzip or bzip2: UTF-8 with a line of names; cells end in a comma, or in a semicolon
-        where the names have no comma, in ``.tsv`` in a tab. ``.jsonl`` or ``.ndjson``, plain, gzip or bzip2: an object
-        on each line. ``.xlsx``: the first sheet, with a row of names. ``.parquet``.
+        ``.csv`` or ``.tsv``, plain, gzip or bzip2: UTF-8 with a line of names; cells end in a comma, or where
+        the names have none in a semicolon, a tab, or a blank as R writes them; in ``.tsv`` in a tab. A ``.txt`` file is
+        the same if it begins with a quote. ``.jsonl`` or ``.ndjson``, plain, gzip or bzip2: an object
+        on each line. ``.json``: the same, or an array of objects. ``.xlsx``: the first sheet, with a row of names.
+        ``.parquet``.
     labels : sequence of str, default=None
         Columns of 0 and 1 (also 0.0, false, "true", "yes", "no"), each a label, in the desired order.
     labels_prefix : str, default=None
@@ -169,8 +173,12 @@ def read_table(
     cell is empty, in Parquet and JSON the list or text is empty; null means that all labels of the row are unknown. A
     repeated tag counts once.
 
-    A file of JSON lines is read twice, since no line declares the names and types of all. A name that a line lacks is a
-    missing value. The value of a formula in Excel is the one that was saved with it.
+    A file of JSON is read twice, since no object declares the names and types of all. A name that an object lacks is a
+    missing value, and one that it has twice an error. The value of a formula in Excel is the one that was saved with
+    it.
+
+    A number that float64 cannot store is an error where it is a feature: an integer that would be rounded, such as
+    9007199254740993, or a number beyond 1.8e308. As an id, a category or a tag it keeps all digits.
 
     In CSV, a quote opens a quoted cell only at its beginning; inside, it is doubled. Lines end as on Linux or Windows;
     empty lines are skipped. Line numbers in errors start at 1.
@@ -297,12 +305,12 @@ def open_table(
     format_ = format_of(path)
     if format_ in _TEXT_TABLES:
         return _TEXT_TABLES[format_](path, decimal, max_unpacked_bytes)
-    if format_ not in ("jsonl", "parquet"):
+    if format_ not in ("json", "jsonl", "parquet"):
         raise ValueError(f"{path} must be {A_TABLE}, got one in another format. Hint: load_dataset.")
     if decimal != POINT:
         raise ValueError(f"decimal must go with a CSV or Excel file, got {path}, whose numbers are no text.")
-    if format_ == "jsonl":
-        return JsonLinesFile(path, max_unpacked_bytes)
+    if format_ in ("json", "jsonl"):
+        return open_json(path, max_unpacked_bytes)
     return ParquetFile(path, largest=max_unpacked_bytes, isolate=isolate)
 
 

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -32,6 +35,10 @@ class CellError(ValueError):
     def __init__(self, row: int, got: str) -> None:
         super().__init__(got)
         self.row = row
+
+
+class NotExactError(CellError):
+    """A cell with a number that float64 cannot store."""
 
 
 class Column(NamedTuple):
@@ -124,7 +131,7 @@ def columns_hint(table: TableFile, wanted: str = "") -> str:
     """Return a hint of similar columns, else of the first ones, or of the separators if a CSV file has one column."""
     names = list(table.columns)
     if len(names) == 1 and table.columns[names[0]].kind == "cell":
-        ends = "cells end in a comma or a semicolon, in .tsv in a tab"
+        ends = "cells end in a comma, a semicolon or a tab"
         return f" Hint: the only column is {shortened(names[0])}; {ends}."
     some = ", ".join(map(shortened, names[:8])) + (", ..." if len(names) > 8 else "")
     return did_you_mean(wanted, names) or f" Hint: the columns are {some}."
@@ -222,6 +229,32 @@ def is_nested(data_type: Any) -> bool:
     return all(len(data_type.field(place).name) <= _LONGEST_KEY for place in range(data_type.num_fields))
 
 
+# Numbers that float64 can store: it would round other integers in silence.
+
+EXACT = 2**53  # all integers of at most this size
+NOT_EXACT = "(float64 cannot store it)"
+_INTEGER = re.compile(r"\s*+[-+]?+\d++\s*+")
+_INFINITY = re.compile(r"\s*+[-+]?+inf(?:inity)?\s*+", re.IGNORECASE)
+
+
+def is_exact(value: int | Decimal | str) -> bool:
+    """Return whether float64 can store a number: an integer exactly, another one in its range.
+
+    >>> is_exact(2**60), is_exact(2**60 + 1), is_exact("1e400"), is_exact("0.1"), is_exact("inf")
+    (True, False, False, True, True)
+    """
+    try:
+        number = float(value)
+        if math.isinf(number):
+            return isinstance(value, str) and _INFINITY.fullmatch(value) is not None
+        if isinstance(value, str):
+            digits = value.strip().lstrip("+-").lstrip("0")
+            return _INTEGER.fullmatch(value) is None or int(digits or 0) == abs(number)
+        return value != int(value) or int(value) == number
+    except OverflowError:
+        return False
+
+
 LISTS: dict[Kind, Kind] = {"number": "numbers", "text": "texts"}
 
 
@@ -239,6 +272,13 @@ def array_of(values: Sequence[Any], data_type: Literal["bool", "int", "float", "
     arrow = pyarrow()
     types = {"bool": arrow.bool_(), "int": arrow.int64(), "float": arrow.float64(), "text": arrow.string()}
     return arrow.array(values, arrow.list_(types[data_type]) if lists else types[data_type])
+
+
+def has_infinite(array: Any) -> bool:
+    """Return whether an array of floats, or of lists of them, contains infinity."""
+    arrow = pyarrow()
+    values = array.flatten() if arrow.types.is_list(array.type) else array
+    return arrow.types.is_floating(values.type) and bool(arrow.compute.any(arrow.compute.is_inf(values)).as_py())
 
 
 def plain(array: Any) -> Any:

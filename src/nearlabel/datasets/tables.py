@@ -38,7 +38,7 @@ __all__ = [
 _LABELS_OF = {
     "arff": "an XML file next to it, or -C in the relation's name, names its labels",
     "npz": "its labels are the array Y",
-    "svmlight": "labels begin its rows",
+    "svmlight": "labels begin its rows, and a table must end in .csv or .tsv",
 }
 _OF_ARFF = ("ignore", "categorical", "text", "dates")
 
@@ -56,9 +56,9 @@ def load_dataset(
     r"""Read a data set in the format that its name and content show.
 
     ``.arff``: `read_mulan` if an XML file next to it names its labels, else `read_meka` if the relation's name
-    contains ``-C``. ``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``: `read_svmlight`. ``.csv``, ``.tsv``, ``.jsonl``,
-    ``.ndjson``: `read_table`. Each may end in ``.gz`` or ``.bz2``. ``.parquet``, ``.xlsx``: `read_table`. ``.npz``:
-    `read_npz`.
+    contains ``-C``. ``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``: `read_svmlight`. ``.csv``, ``.tsv``, ``.json``,
+    ``.jsonl``, ``.ndjson``: `read_table`. Each may end in ``.gz`` or ``.bz2``. ``.parquet``, ``.xlsx``: `read_table`.
+    ``.npz``: `read_npz`.
 
     Parameters
     ----------

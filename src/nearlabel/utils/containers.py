@@ -64,6 +64,32 @@ def as_array(column: Any) -> NDArray[Any]:
     return _of_polars(column) if hasattr(column, "to_list") else np.asarray(column)
 
 
+def check_exact(X: Any, rows: Matrix) -> None:
+    """Raise ValueError if X, or the array or CSR that was made of it, has an integer that float64 would round.
+
+    Distances are computed in float64, in which two ids may be one number.
+    """
+    parts = columns_of(X) if is_frame(X) else [rows.data if sparse.issparse(rows) else rows]
+    for part in parts:  # of a frame before they are one array, perhaps of float64
+        kind = str(getattr(part, "dtype", getattr(part, "type", ""))).lower()
+        if kind in ("int64", "uint64"):
+            drop = next((name for name in ("dropna", "drop_nulls", "drop_null") if hasattr(part, name)), None)
+            _check_integers(np.asarray(part if drop is None else getattr(part, drop)(), dtype=kind))
+
+
+def _check_integers(values: NDArray[Any]) -> None:
+    if not values.size or max(int(values.max()), -int(values.min())) <= 2**53:
+        return
+    rounded = values.astype(np.float64)
+    is_beyond = rounded >= float(np.iinfo(values.dtype).max)  # rounded to a power of 2 that the type does not have
+    is_other = is_beyond | (np.where(is_beyond, 0, rounded).astype(values.dtype) != values)
+    if is_other.any():
+        raise ValueError(
+            f"X must contain numbers that float64 can store, got the integer {values[is_other].flat[0]}."
+            " Hint: leave out columns of ids; subtract the smallest value from a column of times."
+        )
+
+
 def missing(values: NDArray[Any]) -> BoolArray:
     """Return which values of an array are missing: NaN, NaT, None or pandas' NA."""
     if values.dtype.kind in "fM":

@@ -17,7 +17,15 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from nearlabel.utils.containers import columns_of, is_frame, kind_of, missing, with_stored_zeros, without_mask
+from nearlabel.utils.containers import (
+    check_exact,
+    columns_of,
+    is_frame,
+    kind_of,
+    missing,
+    with_stored_zeros,
+    without_mask,
+)
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
 
 
@@ -255,6 +263,7 @@ def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask:
         except ValueError as error:
             _name_the_column(error, X)
             raise
+        check_exact(X, rows)
         if sparse.issparse(rows):
             check_width(rows)
         return _as_plain_rows(rows)
