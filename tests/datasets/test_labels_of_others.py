@@ -1,11 +1,12 @@
 """Labels as annotation tools, spreadsheets, data hubs and databases write them, in files and in data frames."""
 
+import gzip
 import json
 
 import numpy as np
 import pytest
 
-from nearlabel.datasets import from_frame, from_hub, load_dataset, read_table
+from nearlabel.datasets import from_frame, from_hub, load_dataset, open_rows, read_table
 
 pd = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")
@@ -442,3 +443,29 @@ def test_frames_of_any_kind():
         from_frame(pd.DataFrame([[1, 2]], columns=[7, "7"]), labels=["7"])
     with pytest.raises(ValueError, match="frame must have values of one type in column 'tags', got int and str"):
         from_frame(pd.DataFrame({"x": [1, 2], "tags": ["a", 1]}), labels_column="tags")
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+def test_files_of_fasttext(tmp_path, name):
+    """Labels are wherever they are in a line; blank lines are skipped, a text without a label has none."""
+    text = "\ufeff__label__red __label__blue some  text\n\nhere __label__red\r\nnone of them\n__label__green\n"
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    data = load_dataset(path)
+    assert_labels(data, ["blue", "green", "red"], [{"red", "blue"}, {"red"}, set(), {"green"}])
+    assert data.X.ravel().tolist() == ["some text", "here", "none of them", None]
+    assert data.feature_kinds == ("text",)
+    assert [block.X.ravel().tolist() for block in open_rows(path, ["text"], feature_kinds=["text"])][0][1] == "here"
+
+
+def test_text_that_is_not_utf8_in_a_file_of_fasttext(tmp_path):
+    """The line is named."""
+    (tmp_path / "a.txt").write_bytes(b"__label__red ok\n__label__red caf\xe9\n")
+    with pytest.raises(ValueError, match=r"a\.txt, line 2: the text must be UTF-8, got the byte 0xe9"):
+        load_dataset(tmp_path / "a.txt")
+
+
+def test_labels_of_fasttext_among_words(tmp_path):
+    """In a column of tags, other words are an error: a text must not become a tag."""
+    with pytest.raises(ValueError, match="labels of fastText among other words"):
+        by_file(tmp_path, "a.csv", "x,tags\n1,__label__red some text\n", labels_column="tags")

@@ -387,7 +387,7 @@ def _drop_what_is_left(stream: TextIO) -> None:
 # DATA from standard input, kept in a file while a command runs: readers go through a file more than once.
 
 STDIN = "-"
-INPUT_FORMATS = ("arff", "csv", "json", "jsonl", "npz", "parquet", "svm", "tsv", "xlsx")
+INPUT_FORMATS = ("arff", "csv", "json", "jsonl", "npz", "parquet", "svm", "tsv", "txt", "xlsx")
 _FOLDERS = "nearlabel-stdin-"
 
 

@@ -21,10 +21,10 @@ from nearlabel.datasets._label_codes import (
     not_codes,
     with_unknown_rows,
 )
+from nearlabel.datasets._lines import FASTTEXT
 from nearlabel.datasets._nominal import SparseRows
 from nearlabel.datasets._table_file import Batch, CellError, TableFile, check_filled, shortened
 from nearlabel.datasets._written_tags import (
-    FASTTEXT,
     Normalisation,
     Notation,
     UnclearTagsError,

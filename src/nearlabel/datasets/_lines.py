@@ -151,6 +151,8 @@ Kind: TypeAlias = Literal["parquet", "xlsx", "npz", "zip", "xls", "compressed"]
 _PARQUET = b"PAR1"  # begins and ends the file
 _SIGNATURES: dict[bytes, Kind] = {b"\x1f\x8b": "compressed", b"BZh": "compressed", b"\xd0\xcf\x11\xe0": "xls"}
 _ARFF = re.compile(rb"\s*+(?:%|@relation\b)", re.IGNORECASE)
+FASTTEXT = "__label__"  # begins a label
+_FASTTEXT = re.compile(rb"(?<!\S)__label__\S")
 _SVMLIGHT = re.compile(rb"\s*+#|(?:\d++(?:,\s*+\d++)*+)?\s*+\d++:\S|\d++\s++\d++(?:\s++\d++)?+\s*+$")
 _ARRAY = re.compile(rb"\s*+\[\s*+(?:\{|$)")
 _MOST_HEADER = 2**16
@@ -198,6 +200,8 @@ def suffix_of_content(path: Path) -> str:
 
 
 def _suffix_of_text(first: bytes) -> str:
+    if first.startswith(FASTTEXT.encode()):
+        return ".txt"
     if _ARFF.match(first):
         return ".arff"
     if first.lstrip().startswith(b"{"):
@@ -211,8 +215,8 @@ def _suffix_of_text(first: bytes) -> str:
 
 # The format of a file, by its name, unless its content shows another one.
 
-Format: TypeAlias = Literal["arff", "csv", "json", "jsonl", "npz", "parquet", "svmlight", "xlsx"]
-TABLES: tuple[str, ...] = ("csv", "xlsx", "json", "jsonl", "parquet")  # formats with named columns
+Format: TypeAlias = Literal["arff", "csv", "fasttext", "json", "jsonl", "npz", "parquet", "svmlight", "xlsx"]
+TABLES: tuple[str, ...] = ("csv", "xlsx", "json", "jsonl", "parquet", "fasttext")  # formats with named columns
 A_TABLE = "a CSV, Excel, JSON or Parquet file"
 
 _TEXT: dict[str, Format] = {
@@ -226,6 +230,7 @@ _BINARY: dict[str, Format] = {".npz": "npz", ".parquet": "parquet", ".xlsx": "xl
 _DESCRIPTIONS: dict[str, str] = {
     "arff": "an ARFF file",
     "csv": "a CSV file",
+    "fasttext": "a file of fastText",
     "json": "JSON",
     "jsonl": "JSON lines",
     "npz": "arrays of NumPy",
@@ -256,14 +261,16 @@ def format_of(path: Path) -> Format:
     check_regular(path)
     if path.is_file():
         _check_content(path, format_)
-        if text_suffix == ".txt" and _begins_with_quote(path):
-            return "csv"  # as R writes tables
+        if text_suffix == ".txt":
+            return _format_of_txt(path)
     return format_
 
 
-def _begins_with_quote(path: Path) -> bool:
+def _format_of_txt(path: Path) -> Format:
+    """Return the format of a text by its first line: names in quotes are a table of R's."""
     with Lines(path) as lines:
-        return lines.part().removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b'"')
+        first = lines.part().removeprefix(BYTE_ORDER_MARK).lstrip().partition(b"\n")[0]
+    return "csv" if first.startswith(b'"') else "fasttext" if _FASTTEXT.search(first) else "svmlight"
 
 
 def names_data(path: Path) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from nearlabel.datasets._csv_file import CsvFile
 from nearlabel.datasets._dataset import Dataset, check_as_frame
 from nearlabel.datasets._excel_file import ExcelFile
+from nearlabel.datasets._fasttext_file import FastTextFile
 from nearlabel.datasets._json_file import open_json
 from nearlabel.datasets._label_codes import as_stored, check_codes, check_unknown
 from nearlabel.datasets._label_columns import IndicatorColumns, LabelColumns, LabelOptions, tag_columns
@@ -74,7 +75,8 @@ def read_table(
         the names have none in a semicolon, a tab, or a blank as R writes them; in ``.tsv`` in a tab. A ``.txt`` file is
         the same if it begins with a quote. ``.jsonl`` or ``.ndjson``, plain, gzip or bzip2: an object
         on each line. ``.json``: the same, or an array of objects. ``.xlsx``: the first sheet, with a row of names.
-        ``.parquet``.
+        ``.parquet``. A ``.txt`` file whose first line has a label of fastText, as ``__label__red``, has columns
+        ``labels`` and ``text`` and needs no option.
     labels : sequence of str, default=None
         Columns of 0 and 1 (also 0.0, false, "true", "yes", "no"), each a label, in the desired order.
     labels_prefix : str, default=None
@@ -227,6 +229,8 @@ def dataset_of(
         raise ParameterError("{labels_file} must go with {join_by}.", dict.fromkeys(("labels_file", "join_by")))
     source = label_source(of_labels, options, () if is_apart else ignored, is_long=join_by is not None)
     named = {name for names in kinds_by_option.values() for name in names}
+    texts = [name for name in table.texts if name not in {*named, *ignored, *source.columns}]
+    kinds_by_option = {**kinds_by_option, "text": (*kinds_by_option["text"], *texts)}
     skipped = Unlabelled(of_labels, unlabelled, {*source.columns, *named})
     others = {*ignored, *((join_by,) if join_by else ())} | (set() if is_apart else {*source.columns, *skipped.columns})
     kinds = _kinds(table, others, **kinds_by_option)
@@ -287,6 +291,8 @@ def label_source(
     table: TableFile, options: LabelOptions, ignored: Sequence[str], *, is_long: bool = False
 ) -> LabelColumns:
     """Return the columns of labels in a table; raise TypeError or ValueError for a wrong option."""
+    if table.tags is not None and options[:3] == (None, None, None):
+        options = options._replace(labels_column=table.tags)
     is_tags = options.labels_column is not None
     check_unknown(options.unknown, beside_zero_and_one=not is_tags and options.negative is None)
     check_codes(options.negative, options.positive, options.unknown, are_columns=not is_tags)
@@ -305,10 +311,12 @@ def open_table(
     format_ = format_of(path)
     if format_ in _TEXT_TABLES:
         return _TEXT_TABLES[format_](path, decimal, max_unpacked_bytes)
-    if format_ not in ("json", "jsonl", "parquet"):
+    if format_ not in ("fasttext", "json", "jsonl", "parquet"):
         raise ValueError(f"{path} must be {A_TABLE}, got one in another format. Hint: load_dataset.")
     if decimal != POINT:
         raise ValueError(f"decimal must go with a CSV or Excel file, got {path}, whose numbers are no text.")
+    if format_ == "fasttext":
+        return FastTextFile(path, max_unpacked_bytes)
     if format_ in ("json", "jsonl"):
         return open_json(path, max_unpacked_bytes)
     return ParquetFile(path, largest=max_unpacked_bytes, isolate=isolate)

@@ -72,6 +72,8 @@ class TableFile:
     columns: Mapping[str, Column]  # by name, in the order of the file
     n_rows: int | None = None  # None if unknown before reading
     decimal: str = "."  # the decimal separator of numbers in text
+    tags: str | None = None  # the column of tags, if the format declares one
+    texts: tuple[str, ...] = ()  # features that are texts, if the format declares them
 
     def batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield all rows of some columns."""

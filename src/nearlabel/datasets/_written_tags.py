@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
+from nearlabel.datasets._lines import FASTTEXT
 from nearlabel.datasets._table_file import shortened
 from nearlabel.utils.validation import check_choice
 
@@ -31,7 +32,6 @@ _LONGEST_TREE = 2**16  # letters: Python makes a tree of a hundred times the siz
 _KEYS = ("name", "label", "text", "id", "value")  # of objects that are tags
 _SCORES = ("score", "confidence", "probability")  # of such objects
 _LISTS = ("choices", "labels", "tags")  # of an object around a list of tags
-FASTTEXT = "__label__"
 
 
 class UnclearTagsError(ValueError):

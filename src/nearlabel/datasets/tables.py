@@ -176,7 +176,9 @@ def declared_kinds_of(path: Path, *, ignore: Sequence[str], others: Collection[s
 
     `others` are features whose kinds options name.
     """
-    if format_of(path) != "arff":
+    if (format_ := format_of(path)) in TABLES:
+        return {"text" for name in open_table(path).texts if name not in {*ignore, *others}}
+    if format_ != "arff":
         return set()
     with Lines(path) as lines:
         header = read_header(lines)
