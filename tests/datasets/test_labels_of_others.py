@@ -455,7 +455,7 @@ def test_files_of_fasttext(tmp_path, name):
     assert_labels(data, ["blue", "green", "red"], [{"red", "blue"}, {"red"}, set(), {"green"}])
     assert data.X.ravel().tolist() == ["some text", "here", "none of them", None]
     assert data.feature_kinds == ("text",)
-    assert [block.X.ravel().tolist() for block in open_rows(path, ["text"], feature_kinds=["text"])][0][1] == "here"
+    assert next(iter(open_rows(path, ["text"], feature_kinds=["text"]))).X.ravel().tolist()[1] == "here"
 
 
 def test_text_that_is_not_utf8_in_a_file_of_fasttext(tmp_path):
