@@ -263,8 +263,10 @@ def column_names(data: str) -> Sequence[str] | None:
 
 def feature_names(arguments: argparse.Namespace, id_column: str | None) -> tuple[str, ...] | None:
     """Return the names of the features of a file; None for svmlight, whose rows name features by number."""
-    named = [*(arguments.labels or ()), *(arguments.ignore or ()), arguments.labels_column, id_column]
-    others = [name for name in named if name is not None]
+    named = [*(arguments.labels or ()), *(arguments.ignore or ()), id_column, arguments.join_by]
+    unlabelled = [pair[0] for pair in arguments.unlabelled or () if pair]
+    tags = [name for name in column_names(arguments.data) or () if is_label(arguments, name)]
+    others = [name for name in (*named, *unlabelled, *tags) if name is not None]
     return nearlabel.datasets.tables.feature_names_of(
         Path(arguments.data), labels_prefix=arguments.labels_prefix, others=others
     )
@@ -277,8 +279,10 @@ def has_tags(arguments: argparse.Namespace) -> bool:
 
 def is_label(arguments: argparse.Namespace, name: str) -> bool:
     """Return whether the options name a column as a label, or as the tags."""
-    prefixed = bool(arguments.labels_prefix) and name.startswith(arguments.labels_prefix)
-    return prefixed or name == arguments.labels_column or name in (arguments.labels or ())
+    tags = arguments.labels_column
+    columns = (tags,) if isinstance(tags, str) else tags or ()
+    prefixes = [*filter(None, [arguments.labels_prefix]), *(one[:-1] for one in columns if one.endswith("*"))]
+    return name in (*columns, *(arguments.labels or ())) or name.startswith(tuple(prefixes))
 
 
 def check_file(data: str) -> None:

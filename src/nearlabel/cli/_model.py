@@ -112,6 +112,7 @@ def open_blocks(
             block_rows=model.block_rows,
             decimal=arguments.decimal or ".",
             feature_kinds=model.matching.kinds,
+            join_by=arguments.join_by,
         )
     if id_column is not None:
         raise ValueError(f"--id must go with a file, got {arguments.data!r}, whose rows have numbers only.")

@@ -118,8 +118,14 @@ class JoinedRows:
         """The ids, as text."""
         return list(self._numbers)
 
-    def are_new(self, batch: Batch) -> BoolArray:
-        """Take some rows; return which of them (n_rows,) are the first of their ids."""
+    def are_new(self, batch: Batch, X: AnyArray | None = None) -> BoolArray:
+        """Take some rows; return which of them (n_rows,) are the first of their ids.
+
+        Raises
+        ------
+        ValueError
+            If an id is missing, or comes again with other features in X (n_rows, n_features).
+        """
         cells, codes = _encoded(batch.columns[self.column])
         if (missing := codes == len(cells) - 1).any():
             where = f"{self._table.path}, {batch.locate(int(np.argmax(missing)))}"
@@ -130,25 +136,27 @@ class JoinedRows:
             numbers[code] = self._numbers.setdefault(as_text(cells[code]), len(self._numbers))
         rows = numbers[codes]
         self._of_rows.append(rows)
-        is_first = np.zeros(batch.n_rows, dtype=bool)
-        is_first[np.unique(rows, return_index=True)[1]] = True
-        return is_first & (rows >= n_before)
+        is_new = np.zeros(batch.n_rows, dtype=bool)
+        is_new[np.unique(rows, return_index=True)[1]] = True
+        is_new &= rows >= n_before
+        if X is not None:
+            self._check_same(batch, rows, is_new, row_hashes(X))
+        return is_new
 
-    def first(self, batch: Batch, X: AnyArray) -> AnyArray:
-        """Take some rows; return those of X whose ids are new; raise ValueError if an id comes with other features."""
-        new = self.are_new(batch)
-        hashes, rows = row_hashes(X), self._of_rows[-1]
-        self._hashes += [hashes[row] for row in np.flatnonzero(new)]
+    def _check_same(self, batch: Batch, rows: IntArray, is_new: BoolArray, hashes: list[int]) -> None:
+        self._hashes += [hashes[row] for row in np.flatnonzero(is_new)]
         other = next((row for row, of_id in enumerate(rows.tolist()) if self._hashes[of_id] != hashes[row]), None)
-        if other is None:
-            return X[new]
-        where = f"{self._table.path}, {batch.locate(other)}"
-        raise ParameterError(
-            "{where}: rows of one {column} must have the same features, got others for {got}. Hint: {ignore} leaves out"
-            " columns that are not the same.",
-            {"ignore": None},
-            {"where": where, "column": repr(self.column), "got": repr(self.ids[rows[other]])},
-        )
+        if other is not None:
+            raise ParameterError(
+                "{where}: rows of one {column} must have the same features, got others for {got}. Hint: {ignore} leaves"
+                " out columns that are not the same.",
+                {"ignore": None},
+                {
+                    "where": f"{self._table.path}, {batch.locate(other)}",
+                    "column": repr(self.column),
+                    "got": repr(self.ids[rows[other]]),
+                },
+            )
 
     def of_ids(self, Y: CSR) -> CSR:
         """Return the labels of each id: those of any of its rows; unknown if no row carries one and one is unknown."""

@@ -15,6 +15,7 @@ from scipy import sparse
 from nearlabel.datasets._arff_header import Attribute, Header, read_header
 from nearlabel.datasets._arff_kinds import MixedRows, as_cells
 from nearlabel.datasets._arff_parts import SparseCells, cells_of, read_rows
+from nearlabel.datasets._label_rows import JoinedRows
 from nearlabel.datasets._lines import A_TABLE, TABLES, Lines, format_of
 from nearlabel.datasets._nominal import CodedColumns, CodedRows, FeatureMatch, Nominal, attribute_of, check_arff
 from nearlabel.datasets._npz import matrix_of, names_of, with_columns
@@ -42,6 +43,7 @@ def open_rows(
     decimal: str = POINT,
     nominal: Nominal = "overlap",
     feature_kinds: Sequence[str] = (),
+    join_by: str | None = None,
     max_unpacked_bytes: int | None = None,
     isolate: bool = False,
 ) -> RowBlocks:
@@ -72,6 +74,8 @@ def open_rows(
     feature_kinds : sequence of str of length n_features, default=()
         The kind of each feature of a table or ARFF file, such as `Dataset.feature_kinds` of the training data. Empty:
         all are numbers.
+    join_by : str, default=None
+        A column of ids in a table: only the first row of each id is returned. Others must have the same features.
     max_unpacked_bytes : int, default=None
         How many bytes a compressed file, a workbook, an ``.npz`` file or the columns that are read from a Parquet file
         may unpack to. None: as in `read_table` and `read_npz`.
@@ -122,8 +126,10 @@ def open_rows(
     check_arff(path, format_, nominal)
     if format_ in TABLES:
         table = open_table(path, decimal, max_unpacked_bytes, isolate=isolate)
-        return RowBlocks(path, _TableRows(table, names, id_column, kinds), block_rows, block_bytes)
+        return RowBlocks(path, _TableRows(table, names, id_column, kinds, join_by), block_rows, block_bytes)
     _check_numbers(path, {} if format_ == "arff" else kinds, decimal)
+    if join_by is not None:
+        raise ValueError(f"join_by must go with {A_TABLE}, got {path}.")
     if format_ == "arff":
         source: RowSource = _ArffRows(path, names, id_column, nominal, max_unpacked_bytes, kinds)
     else:
@@ -273,8 +279,11 @@ def _check_numbers(path: Path, kinds: Kinds, decimal: str) -> None:
 class _TableRows(RowSource):
     """Rows of a table."""
 
-    def __init__(self, table: TableFile, names: Sequence[str], id_column: str | None, kinds: Kinds) -> None:
-        self._table, self._id_column, self.n_rows = table, id_column, table.n_rows
+    def __init__(
+        self, table: TableFile, names: Sequence[str], id_column: str | None, kinds: Kinds, join_by: str | None
+    ) -> None:
+        self._table, self._id_column, self._join_by = table, id_column, join_by
+        self.n_rows = table.n_rows if join_by is None else None
         self._features = FeatureColumns(table, tuple(names), kinds)
         if id_column is not None:
             require_columns(table, "id_column", [id_column])
@@ -287,10 +296,17 @@ class _TableRows(RowSource):
         wanted = dict.fromkeys(self._features.columns)
         if self._id_column is not None:
             wanted[self._id_column] = None
+        joined = None if self._join_by is None else JoinedRows(self._table, self._join_by)
+        if joined is not None:
+            wanted[joined.column] = None
         for batch in self._table.batches(wanted):
             with damage_named(self._table.path, "a table of ids that can be read"):  # a date in the year 300,000
                 ids = None if self._id_column is None else objects_of(batch.columns[self._id_column].to_pylist())
-            yield RowBlock(self._features.matrix(batch), ids, batch.share_done)
+            X = self._features.matrix(batch)
+            if joined is not None:
+                is_new = joined.are_new(batch, X)
+                X, ids = X[is_new], None if ids is None else ids[is_new]
+            yield RowBlock(X, ids, batch.share_done)
 
 
 class _ArffRows(RowSource):

@@ -242,7 +242,7 @@ def dataset_of(
     in_labels = () if is_apart else (*source.columns, *skipped.columns)
     for batch in table.batches(tuple(dict.fromkeys([*features.columns, *in_labels, *ids]))):
         rows = features.matrix(batch)
-        X.append(rows if joined is None else joined.first(batch, rows))
+        X.append(rows if joined is None else rows[joined.are_new(batch, rows)])
         if not is_apart:
             source.append(skipped.marked(batch))
         tell(batch.share_done)
