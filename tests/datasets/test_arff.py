@@ -285,6 +285,7 @@ def test_blocks_do_not_show(write_meka, monkeypatch, row):
         ("1 2 3 4\n", r"line 6: a row must have 3 cells, got 4\."),
         ("1,,2 3\n", r"line 6: attribute 'a' must be a finite number, got ''\."),
         ("1 2 3,\n", r"line 6: a row must have 3 cells, got 2\."),
+        ("1 2'3' 4\n", r"line 6: a row must have 3 cells, got 1\."),
         ("1 '2 3\n", r"line 6: a row must have 3 cells, got 1\."),
         ("{1 x}\n", r"line 6: attribute 'a' must be a finite number, got 'x'\."),
         ("{0 1}\n{3 1}\n", r"line 7: an index must be from 0 to 2 for 3 attributes, got 3\."),

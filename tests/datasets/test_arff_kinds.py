@@ -62,6 +62,16 @@ def test_cells_of_several_kinds(write):
     assert data.with_frames().X.dtypes["when"].kind == "M"
 
 
+def test_a_question_mark_in_quotes_is_a_text(write):
+    """WEKA writes the text and the declared value so; elsewhere it is a missing value, too."""
+    text = (
+        "@relation 'x: -C 1'\n@attribute y {0,1}\n@attribute t string\n@attribute c {a,'?'}\n@attribute v real\n@data\n"
+    )
+    data = read_meka(write("x.arff", text + "'?','?','?','?'\n?,?,?,?\n1,a,a, ? {2}\n"))
+    assert same(data.X, [["?", "?", math.nan], [None, None, math.nan], ["a", "a", math.nan]])
+    assert np.isnan(data.Y.ravel()).tolist() == [True, True, False]
+
+
 def test_blocks_of_cells(write, monkeypatch):
     """A file of many blocks reads as one."""
     text = LOG + "".join(f"1,0,?,'text {n}',{n},NO,red\n" for n in range(200))
