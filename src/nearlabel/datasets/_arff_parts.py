@@ -310,12 +310,14 @@ def _pairs(text: str, attributes: tuple[Attribute, ...], pattern: re.Pattern[str
         match = pattern.match(text, position)
         if match is None or (match[1] is None and not _may_be_empty(text, position)):
             raise ValueError(f"a cell must read 'index value', got {text[position:][:60]!r}.{_quote_hint(text)}")
-        if match[1] is not None:
-            column = _column(match[1], row, len(attributes))
-            if attributes[column].declared != "number":
-                _check_words(match[4])
-            row[column] = attributes[column].encode(_cell(*match.group(2, 3, 4)))
-        position, closing = match.end(), match[5]
+        number, single, double, bare, closing = match.groups()
+        if number is not None:
+            column = _column(number, row, len(attributes))
+            attribute = attributes[column]
+            if attribute.declared != "number":
+                _check_words(bare)
+            row[column] = attribute.encode(_cell(single, double, bare))
+        position = match.end()
     weight = _WEIGHT.fullmatch(text, position)
     if weight is None:
         raise ValueError(f"a row must end in }}, got {text[position:].strip()[:60]!r} behind it.")
