@@ -378,7 +378,8 @@ def _split(text: str, width: int) -> tuple[list[str | None], str | None]:
     if problem is not None:
         raise problem
     n_cells = len(cells if "," in text else others or cells)
-    raise ValueError(f"a row must have {width} cells, got {n_cells}.")
+    hint = " Hint: commas, blanks or tabs part cells." if ";" in text else ""
+    raise ValueError(f"a row must have {width} cells, got {n_cells}.{hint}")
 
 
 def _between_commas(text: str) -> tuple[list[str | None], str | None]:
