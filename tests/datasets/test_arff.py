@@ -8,6 +8,7 @@ import pytest
 
 from nearlabel.datasets import _lines as lines_module
 from nearlabel.datasets import read_meka
+from nearlabel.lazy import BRkNN
 
 HEADER = "@attribute y {0,1}\n@attribute a numeric\n@attribute b real"
 
@@ -143,6 +144,13 @@ def test_weights_over_blocks(write_meka, monkeypatch):
     rows = [f"1,2,{n}" + (f",{{{n}}}" if n % 50 == 7 else "") for n in range(300)]
     data = read_meka(write_meka(HEADER, "\n".join(rows)))
     assert data.sample_weight.tolist() == [n if n % 50 == 7 else 1 for n in range(300)]
+
+
+def test_weights_are_those_of_fit(write_meka):
+    """A classifier that takes weights counts such rows as often."""
+    weighted = read_meka(write_meka(HEADER, "1,0,0,{2}\n0,1,0\n0,0,1\n"))
+    model = BRkNN(n_neighbors=3).fit(weighted.X, weighted.Y, sample_weight=weighted.sample_weight)
+    assert model.predict_proba([[0, 0]])[0].tolist() == [0.5]
 
 
 def test_weights_may_be_ignored(write_meka):
@@ -281,10 +289,12 @@ def test_blocks_do_not_show(write_meka, monkeypatch, row):
         ("1,2,3, {x}\n", r"line 6: the weight of a row must be a finite number from 0, got '\{x\}'"),
         ("1,2,3, {-1}\n", r"line 6: the weight of a row must be a finite number from 0, got '\{-1\}'"),
         ("1 2\n", r"line 6: a row must have 3 cells, got 2\."),
+        ("1;2;3\n", r"line 6: a row must have 3 cells, got 1\. Hint: commas, blanks or tabs part cells\."),
         ("1\t\t3\n", r"line 6: a row must have 3 cells, got 2\."),
         ("1 2 3 4\n", r"line 6: a row must have 3 cells, got 4\."),
         ("1,,2 3\n", r"line 6: attribute 'a' must be a finite number, got ''\."),
         ("1 2 3,\n", r"line 6: a row must have 3 cells, got 2\."),
+        ("1 2'3' 4\n", r"line 6: a row must have 3 cells, got 1\."),
         ("1 '2 3\n", r"line 6: a row must have 3 cells, got 1\."),
         ("{1 x}\n", r"line 6: attribute 'a' must be a finite number, got 'x'\."),
         ("{0 1}\n{3 1}\n", r"line 7: an index must be from 0 to 2 for 3 attributes, got 3\."),

@@ -62,6 +62,16 @@ def test_cells_of_several_kinds(write):
     assert data.with_frames().X.dtypes["when"].kind == "M"
 
 
+def test_a_question_mark_in_quotes_is_a_text(write):
+    """WEKA writes the text and the declared value so; elsewhere it is a missing value, too."""
+    text = (
+        "@relation 'x: -C 1'\n@attribute y {0,1}\n@attribute t string\n@attribute c {a,'?'}\n@attribute v real\n@data\n"
+    )
+    data = read_meka(write("x.arff", text + "'?','?','?','?'\n?,?,?,?\n1,a,a, ? {2}\n"))
+    assert same(data.X, [["?", "?", math.nan], [None, None, math.nan], ["a", "a", math.nan]])
+    assert np.isnan(data.Y.ravel()).tolist() == [True, True, False]
+
+
 def test_blocks_of_cells(write, monkeypatch):
     """A file of many blocks reads as one."""
     text = LOG + "".join(f"1,0,?,'text {n}',{n},NO,red\n" for n in range(200))
@@ -125,6 +135,11 @@ def test_what_cannot_be_ignored(write, ignore, message):
             r"the date 'when' of .* got 'YYYY-MM-dd HH:mm:ss', in which 'YYYY' is not known\. .*ignore=\['when'\]",
         ),
         ("@ATTRIBUTE la {0,1}", "@ATTRIBUTE la STRING", r"label 'la' must be numeric or declared \{0,1\}, got text\."),
+        (
+            "yyyy-MM-dd HH:mm:ss",
+            "yy-MM-dd",
+            r"line 10: attribute 'when' must be a date .*Hint: a year has four digits",
+        ),
         (",YES,red", ",maybe,red", r"line 10: attribute 'hot' must be one of \{YES,NO\}, got 'maybe'"),
         ("two words,2.5", "two words,x", r"line 12: attribute 'v' must be a finite number, got 'x'"),
     ],
@@ -169,6 +184,12 @@ def test_wrong_options_of_tables(write, options, message):
     """A kind that the attribute cannot be, and names of no feature."""
     with pytest.raises(ValueError, match=message):
         load_dataset(write("log.arff", LOG), **options)
+
+
+def test_options_are_sequences(write):
+    """A name alone would be read letter by letter."""
+    with pytest.raises(TypeError, match=r"text must be a sequence of names of columns, got 'v'\. Hint: \['v'\]\."):
+        load_dataset(write("log.arff", LOG), text="v")
 
 
 def test_sparse_rows_with_texts(write):

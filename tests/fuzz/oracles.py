@@ -9,7 +9,9 @@ import math
 import re
 import zlib
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -160,6 +162,38 @@ def check_arff(path: Path, data: Dataset, n_labels: int) -> None:
             return  # blanks, too, part cells in some files
         for column, cell in enumerate(cells[n_labels:]):
             _check_number(cell.decode(), data.X[row, column], f"arff: row {row}, column {column}")
+
+
+def check_arff_blanks(path: Path, data: Dataset, n_labels: int) -> None:
+    """Compare a plain ARFF file of numbers between commas, blanks or tabs with what splitting its lines gives."""
+    _, found, body = path.read_bytes().partition(b"@data\n")
+    if not found or set(body) - set(b"0123456789+-.eE{}, \t\n") or body.lstrip().startswith(b"{"):
+        return
+    if not all(kind == "number" for kind in data.feature_kinds):
+        return
+    lines = [line.partition(b"{") for line in body.split(b"\n") if line.strip()]
+    check(len(lines) == data.X.shape[0], f"arff: {data.X.shape[0]} rows of {len(lines)}")
+    for row, (line, brace, weight) in enumerate(lines):
+        cells = line.replace(b",", b" ").split()
+        check(len(cells) == data.X.shape[1] + n_labels, f"arff: row {row} has {len(cells)} cells")
+        for column, cell in enumerate(cells[n_labels:]):
+            _check_number(cell.decode(), data.X[row, column], f"arff: row {row}, column {column}")
+        expected = float(weight.rstrip(b"} \t").decode()) if brace else 1.0
+        got = 1.0 if data.sample_weight is None else data.sample_weight[row]
+        check(expected == got, f"arff: row {row} weighs {got}")
+
+
+def check_cells(data: Dataset) -> None:
+    """Check that each cell of an array of objects is of the kind of its column."""
+    types: dict[str, Any] = {
+        "number": float,
+        "category": (str, NoneType),
+        "text": (str, NoneType),
+        "date": (datetime, float),
+    }
+    for column, kind in enumerate(data.feature_kinds):
+        for cell in data.X[:, column]:
+            check(isinstance(cell, types[kind]), f"cells: {type(cell).__name__} in a column of kind {kind}")
 
 
 def check_svmlight(path: Path, data: Dataset, base: int, label_base: int) -> None:

@@ -75,6 +75,48 @@ NO,"it's",1,2
 ?,?,?,4
 """
 
+ARFF_CELLS = rb"""@relation 'log: -C 2'
+@attribute a {0,1}
+@attribute b {1 0}
+@attribute when date "yyyy-MM-dd HH:mm:ss"
+@attribute born date
+@attribute note string
+@attribute bag relational
+@attribute 'in side' numeric
+@end bag
+@attribute x numeric
+@attribute c {red,'?',"dark blue"}
+@data
+1,0,"2024-02-29 10:00:00",?,'it\'s, fine',"1\n2",3.5,red
+0 1 ? 2024-01-02T03:04:05 word ? -1e3 'dark blue' {2}
+1,1,2024-02-28 10:00:00,?,two words,?,?,'?',{0.5}
+"""
+
+ARFF_SPARSE_CELLS = rb"""@relation 'log: -C 1'
+@attribute a {0,1}
+@attribute note string
+@attribute x numeric
+@attribute c {red,blue}
+@attribute when date 'd MMM yyyy'
+@data
+{0 1,1 'two words',4 '3 Feb 2024'}
+{1 word 2 4 4 ?},{3}
+{1 ?, 2 1,3 blue, 4 '31 Dec 1999'} {1} % c
+"""
+
+ARFF_BLANKS = b"""\
+@relation 'toy: -C 2'
+@attribute a {0,1}
+@attribute b {0 1}
+@attribute x numeric
+@attribute y real
+@data
+1\t0\t3.5\t-1e-3
+0 1 4 2.25 {2}
+1, 1 0,7
+  0 0 12345678901234567890 0.1
+"""
+
 MULAN_ARFF = b"""\
 @relation w
 @attribute 'n 1' numeric

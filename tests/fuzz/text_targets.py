@@ -16,6 +16,8 @@ from fuzz.mutation import BZIP2, GZIP, JSON, JSON_LINES, TEXT, Files, words
 from fuzz.oracles import (
     check,
     check_arff,
+    check_arff_blanks,
+    check_cells,
     check_csv,
     check_dataset,
     check_json_lines,
@@ -52,6 +54,7 @@ HEADER = words(
         b"string",
         b"{0,1}",
     ),
+    *(b" ", b"\t", b", {2}", b"yyyy", b"'d MMM yyyy HH:mm'", b"'?'", b"@end bag\n"),
     *(b"date 'yyyy-MM-dd'", b"relational", b"@end ", b"{", b"}", b"{0 1,0 2}", b"{1 1, 0 1}", b"'", b"?", b"%", b"{3}"),
 )
 ARFF = (*TEXT, *(HEADER,) * 4)
@@ -77,6 +80,33 @@ def _meka(folder: Path, name: str = "in.arff", **options: Any) -> None:
     data = read_meka(folder / name, **options)
     check_dataset(data)
     check_written(data, folder)
+
+
+def _meka_cells(folder: Path) -> None:
+    path = folder / "in.arff"
+    data = read_meka(path, ignore=["bag"] if b"bag" in path.read_bytes() else [])
+    check_dataset(data)
+    check(data.sample_weight is None or (data.sample_weight >= 0).all(), "weights: from 0")
+    if data.X.dtype == object:
+        check_cells(data)
+        check_rows(path, data, feature_kinds=data.feature_kinds)
+
+
+def _meka_ignoring(folder: Path) -> None:
+    path = folder / "in.arff"
+    content = path.read_bytes()
+    names = [name for name in ("note", "when", "born", "bag") if f"@attribute {name} ".encode() in content]
+    data = read_meka(path, ignore=[*names, "sample_weight"])
+    check_dataset(data)
+    check(data.sample_weight is None, "weights: they are ignored")
+
+
+def _meka_blanks(folder: Path) -> None:
+    data = read_meka(folder / "in.arff")
+    check_dataset(data)
+    header = (folder / "in.arff").read_bytes().partition(b"@data")[0]
+    if b"-C 2'" in header and header.count(b"-C") == 1:
+        check_arff_blanks(folder / "in.arff", data, n_labels=2)
 
 
 def _meka_dense(folder: Path) -> None:
@@ -277,6 +307,9 @@ def _paper(folder: Path) -> None:
 TARGETS = (
     Target("meka-dense", one_file("in.arff", corpus.MEKA_DENSE), _meka_dense, ARFF),
     Target("meka-sparse", one_file("in.arff", corpus.MEKA_SPARSE, corpus.MEKA_DENSE), _meka, ARFF),
+    Target("meka-cells", one_file("in.arff", corpus.ARFF_CELLS, corpus.ARFF_SPARSE_CELLS), _meka_cells, ARFF),
+    Target("meka-ignoring", one_file("in.arff", corpus.ARFF_CELLS, corpus.ARFF_SPARSE_CELLS), _meka_ignoring, ARFF),
+    Target("meka-blanks", one_file("in.arff", corpus.ARFF_BLANKS), _meka_blanks, ARFF),
     Target("meka-nominal", one_file("in.arff", corpus.MEKA_NOMINAL), _meka, ARFF),
     Target(
         "meka-codes",

@@ -54,39 +54,43 @@ class Attribute:
     read: Callable[[str], Any] | None = None
     missing: Any = math.nan
 
-    def encode(self, text: str) -> Any:
-        """Return a cell as a number or an object; raise ValueError without the line, which the caller knows."""
-        if text == "?":
-            return self.missing
-        if self.read is not None:
-            return self.read(text)
-        if self.declared != "number":
-            return math.nan
-        return _number(self, text) if self.values is None else self.code(text)
+    @functools.cached_property
+    def encode(self) -> Callable[[str | None], Any]:
+        """The function that makes a number or an object of a cell; a ValueError lacks the line, which the caller knows.
+
+        None is a missing value. A question mark in quotes is, too, where it can be no text and no declared value.
+        """
+        if self.read is None and self.declared == "number":
+            return functools.partial(_number, self) if self.values is None else self.code
+        missing, read = self.missing, self.read or (lambda _: math.nan)
+        if self.declared == "text" if self.values is None else "?" in self.values:
+            return lambda text: missing if text is None else read(text)
+        return lambda text: missing if text is None or text == "?" else read(text)
 
     @property
     def is_required(self) -> bool:
         """Whether a sparse row must have a cell: a text or date that it leaves out would be any."""
         return self.read is not None and self.declared != "number"
 
-    def code(self, text: str) -> float:
-        """Return the position of a declared value."""
+    def code(self, text: str | None) -> float:
+        """Return the position of a declared value, NaN for a missing one."""
         code = self._codes.get(text)
-        if code is None and NUMBER.fullmatch(text):
+        if code is None and text is not None and NUMBER.fullmatch(text):
             code = self.codes_by_number.get(float(text))  # 1.0 where 1 is declared
         if code is None:
             raise ValueError(f"attribute {self.name!r} must be one of {_shorten(self.values or ())}, got {text!r}.")
         return code
 
     @functools.cached_property
-    def _codes(self) -> dict[str, float]:
-        codes = {value: float(code) for code, value in enumerate(self.values or ())}
+    def _codes(self) -> dict[str | None, float]:
+        codes: dict[str | None, float] = {None: math.nan, "?": math.nan}
+        codes.update((value, float(code)) for code, value in enumerate(self.values or ()))
         return codes if self.unknown is None else codes | {self.unknown: math.nan}
 
     @functools.cached_property
     def codes_by_number(self) -> dict[float, float]:
         """Codes of those declared values that are numbers; empty when two of them are the same number."""
-        numeric = [(float(value), code) for value, code in self._codes.items() if NUMBER.fullmatch(value)]
+        numeric = [(float(value), code) for value, code in self._codes.items() if value and NUMBER.fullmatch(value)]
         codes = dict(numeric)
         return codes if len(codes) == len(numeric) else {}
 
@@ -259,7 +263,9 @@ def unescape(text: str) -> str:
     return _ESCAPE.sub(lambda match: _CONTROL.get(match[1], match[1]), text)
 
 
-def _number(attribute: Attribute, text: str) -> float:
+def _number(attribute: Attribute, text: str | None) -> float:
+    if text is None or text == "?":
+        return math.nan
     number = float(text) if NUMBER.fullmatch(text) else math.nan
     if not math.isfinite(number):
         hint = " Hint: a missing value is written ?." if text.lower() in ("nan", "na", "") else ""

@@ -131,8 +131,9 @@ def _date_reader(path: Path, attribute: Attribute) -> Callable[[str], Any]:
             return read(text)
         except (ValueError, OverflowError):
             expected = repr(attribute.date_format) if attribute.date_format else "such as 2026-01-31"
-            got = shortened(text)
-            raise ValueError(f"attribute {attribute.name!r} must be a date {expected}, got {got}.") from None
+            hint = "" if "yyyy" in expected or "y" not in attribute.date_format else " Hint: a year has four digits."
+            problem = f"attribute {attribute.name!r} must be a date {expected}, got {shortened(text)}.{hint}"
+            raise ValueError(problem) from None
 
     return read_or_tell
 

@@ -29,10 +29,11 @@ _SPARSE_BLANKS = bytes.maketrans(b"{},\n\t", b"     ")
 _MOST_DIGITS = 18  # of an integer of 64 bits
 _SLOW_PAIR = re.compile(rf"\s*+(?:(-?+\d++)\s++(?:(?:{QUOTED})\s*+|([^\s,}}'\"%][^,}}%]*+)))?+([,}}])")
 _SLOW_CELL = re.compile(rf"\s*+(?:(?:{QUOTED})\s*+|([^\s,'\"%][^,%]*+))(,|(?:%.*+)?+$)")
-# The same for cells with blanks or tabs between them, as WEKA reads them: a bare cell has none itself.
+# The same for cells with blanks or tabs between them, as WEKA reads them: a bare cell has none itself, and no quotes.
+_WORD = r"[^\s,%{}'\"]++"
 _END = r"\s*+(?:%.*+)?+$"
-_BLANK_PAIR = re.compile(rf"\s*+(?:(-?+\d++)\s++(?:{QUOTED}|([^\s,}}'\"%][^\s,}}%]*+)))?+(\s*+[,}}]|\s++)")
-_BLANK_CELL = re.compile(rf"(?:{QUOTED}|(\{{[^}}]*+\}}|[^\s,'\"%{{][^\s,%{{]*+))({_END}|\s*+,\s*+|\s++|(?=\{{))")
+_BLANK_PAIR = re.compile(rf"\s*+(?:(-?+\d++)\s++(?:{QUOTED}|({_WORD})))?+(?:\s*+([,}}])|\s++)")
+_BLANK_CELL = re.compile(rf"(?:{QUOTED}|(\{{[^{{}}]*+\}}|{_WORD}))({_END}|\s*+,\s*+|\s++|(?=\{{))")
 _WEIGHT = re.compile(r"(?:,?+\s*+\{([^{}]*+)\})?+\s*+(?:%.*+)?+")  # behind a sparse row
 
 
@@ -137,21 +138,24 @@ class CellReader:
         return cells if np.isfinite(cells).all() and self._codes.encode(cells, columns) else None
 
     def _slow_sparse(self, first_line: int, block: bytes) -> SparseCells:
-        rows: list[dict[int, Any]] = []
+        counts: list[int] = []
+        columns: list[int] = []
+        values: list[Any] = []
         weights: dict[int, float] = {}
         for number, line in _data_lines(first_line, block):
             try:
                 row, weight = _sparse_row(line, self._attributes)
                 self._check_required(row)
-                weights |= _weight_of(weight, len(rows))
+                if weight is not None:
+                    weights[len(counts)] = _weight_of(weight)
             except ValueError as error:
                 raise malformed(self._path, number, str(error)) from None
-            rows.append(row)
-        self.weights.append(len(rows), weights)
-        values: AnyArray = np.empty(sum(map(len, rows)), dtype=self._dtype)
-        values[:] = [value for row in rows for value in row.values()]
-        columns = np.fromiter(itertools.chain.from_iterable(rows), dtype=np.intp, count=len(values))
-        return SparseCells(len(rows), np.repeat(np.arange(len(rows)), [*map(len, rows)]), columns, values)
+            counts.append(len(row))
+            columns.extend(row)
+            values.extend(row.values())
+        self.weights.append(len(counts), weights)
+        rows = np.repeat(np.arange(len(counts)), np.array(counts, dtype=np.intp))
+        return SparseCells(len(counts), rows, np.array(columns, dtype=np.intp), np.array(values, dtype=self._dtype))
 
     def _check_required(self, row: dict[int, Any]) -> None:
         for column in self._required:
@@ -166,7 +170,8 @@ class CellReader:
         for number, line in _data_lines(first_line, block):
             try:
                 row, weight = _dense_row(line, self._attributes)
-                weights |= _weight_of(weight, len(rows))
+                if weight is not None:
+                    weights[len(rows)] = _weight_of(weight)
             except ValueError as error:
                 raise malformed(self._path, number, str(error)) from None
             rows.append(row)
@@ -174,14 +179,11 @@ class CellReader:
         return np.array(rows, dtype=self._dtype).reshape(-1, len(self._attributes))
 
 
-def _weight_of(text: str | None, row: int) -> dict[int, float]:
-    """Return the weight by the number of its row; nothing if it has none."""
-    if text is None:
-        return {}
+def _weight_of(text: str) -> float:
     weight = float(text) if NUMBER.fullmatch(text.strip()) else math.nan
     if not 0 <= weight < math.inf:
         raise ValueError(f"the weight of a row must be a finite number from 0, got '{{{text[:60]}}}'.")
-    return {row: weight}
+    return weight
 
 
 class _NumericCodes:
@@ -304,24 +306,27 @@ def _sparse_row(text: str, attributes: tuple[Attribute, ...]) -> tuple[dict[int,
 def _pairs(text: str, attributes: tuple[Attribute, ...], pattern: re.Pattern[str]) -> tuple[dict[int, Any], str | None]:
     row: dict[int, Any] = {}
     position, closing = 1, ","
-    while closing == ",":
+    while closing != "}":
         match = pattern.match(text, position)
         if match is None or (match[1] is None and not _may_be_empty(text, position)):
             raise ValueError(f"a cell must read 'index value', got {text[position:][:60]!r}.{_quote_hint(text)}")
-        if match[1] is not None:
-            column = _column(match[1], row, len(attributes))
-            _check_words(attributes[column], match[4])
-            row[column] = attributes[column].encode(unquote(match.groups()[1:4]))
-        position, closing = match.end(), match[5].strip() or ","
+        number, single, double, bare, closing = match.groups()
+        if number is not None:
+            column = _column(number, row, len(attributes))
+            attribute = attributes[column]
+            if attribute.declared != "number":
+                _check_words(bare)
+            row[column] = attribute.encode(_cell(single, double, bare))
+        position = match.end()
     weight = _WEIGHT.fullmatch(text, position)
     if weight is None:
         raise ValueError(f"a row must end in }}, got {text[position:].strip()[:60]!r} behind it.")
     return dict(sorted(row.items())), weight[1]
 
 
-def _check_words(attribute: Attribute, bare: str | None) -> None:
+def _check_words(bare: str | None) -> None:
     """Raise ValueError for a text of several words without quotes: the second may be the index of another cell."""
-    if attribute.declared != "number" and bare is not None and len(bare.split()) > 1:
+    if bare is not None and len(bare.split()) > 1:
         raise ValueError(f"a text with blanks in a sparse row must be in quotes, got {bare[:60]!r}.")
 
 
@@ -348,10 +353,18 @@ def _dense_row(text: str, attributes: tuple[Attribute, ...]) -> tuple[list[Any],
     return [attribute.encode(cell) for attribute, cell in zip(attributes, cells, strict=True)], weight
 
 
-def _split(text: str, width: int) -> tuple[list[str], str | None]:
+def _cell(single: str | None, double: str | None, bare: str | None) -> str | None:
+    """Return the text of a cell, in quotes or bare; None for a bare question mark, a missing value."""
+    if bare is None:
+        return unquote((single, double))
+    text = bare.rstrip()
+    return None if text == "?" else text
+
+
+def _split(text: str, width: int) -> tuple[list[str | None], str | None]:
     """Return the cells between commas, or else, if these are not as many as attributes, between commas and blanks."""
     problem: ValueError | None = None
-    cells: list[str] = []
+    cells: list[str | None] = []
     weight: str | None = None
     try:
         cells, weight = _between_commas(text)
@@ -365,12 +378,15 @@ def _split(text: str, width: int) -> tuple[list[str], str | None]:
     if problem is not None:
         raise problem
     n_cells = len(cells if "," in text else others or cells)
-    raise ValueError(f"a row must have {width} cells, got {n_cells}.")
+    hint = " Hint: commas, blanks or tabs part cells." if ";" in text else ""
+    raise ValueError(f"a row must have {width} cells, got {n_cells}.{hint}")
 
 
-def _between_commas(text: str) -> tuple[list[str], str | None]:
+def _between_commas(text: str) -> tuple[list[str | None], str | None]:
     if not any(character in text for character in "'\"%"):
-        cells = [cell.strip() for cell in text.split(",")]
+        cells: list[str | None] = [cell.strip() for cell in text.split(",")]
+        if "?" in text:
+            cells = [None if cell == "?" else cell for cell in cells]
         return _without_weight(cells) if text.endswith("}") else (cells, None)
     cells, is_bare = [], False
     position, closing = 0, ","
@@ -380,22 +396,24 @@ def _between_commas(text: str) -> tuple[list[str], str | None]:
             raise ValueError(
                 f"a cell must be a value, plain or in quotes, got {text[position:][:60]!r}.{_quote_hint(text)}"
             )
-        cells.append(unquote(match.groups()[:3]))
+        cells.append(_cell(*match.group(1, 2, 3)))
         position, closing, is_bare = match.end(), match[4], match[3] is not None
     return _without_weight(cells) if is_bare else (cells, None)
 
 
-def _without_weight(cells: list[str]) -> tuple[list[str], str | None]:
+def _without_weight(cells: list[str | None]) -> tuple[list[str | None], str | None]:
     """Return the cells without a weight, ``{5}``, at the end of the last one, which is bare."""
-    before, brace, weight = cells[-1].removesuffix("}").rpartition("{")
-    if not brace or not cells[-1].endswith("}"):
+    last = cells[-1] or ""
+    before, brace, weight = last.removesuffix("}").rpartition("{")
+    if not brace or not last.endswith("}"):
         return cells, None
-    return [*cells[:-1], *filter(None, [before.rstrip()])], weight
+    bare = before.rstrip()
+    return [*cells[:-1], *filter(None, [bare])] if bare != "?" else [*cells[:-1], None], weight
 
 
-def _between_blanks(text: str) -> tuple[list[str], str | None]:
+def _between_blanks(text: str) -> tuple[list[str | None], str | None]:
     """Return no cell if there is an empty one: two commas may mean that a value is missing."""
-    cells: list[str] = []
+    cells: list[str | None] = []
     position = 0
     while position < len(text):
         match = _BLANK_CELL.match(text, position)
@@ -403,7 +421,7 @@ def _between_blanks(text: str) -> tuple[list[str], str | None]:
             return [], None
         if match[3] is not None and match[3].startswith("{"):
             return (cells, match[3][1:-1]) if match.end() == len(text) else ([], None)
-        cells.append(unquote(match.groups()[:3]))
+        cells.append(_cell(*match.group(1, 2, 3)))
         position = match.end()
     return ([], None) if text.endswith(",") else (cells, None)
 

@@ -15,7 +15,13 @@ _MONTHS = (
     "December",
 )  # fmt: skip
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_ZONE = r"(?:UTC|GMT|Z)?+(?:[-+]\d\d(?::?+\d\d)?+)?+"
+_ZONES = {  # by the letters of the format, as Java takes them
+    "X": r"Z|[-+]\d\d",
+    "XX": r"Z|[-+]\d{4}",
+    "XXX": r"Z|[-+]\d\d:\d\d",
+    "Z": r"[-+]\d{4}",
+    **dict.fromkeys(("z", "zzz"), r"UTC|GMT(?:[-+]\d\d:\d\d)?+|[-+]\d{4}"),
+}
 _NUMBERS = "yMdHkKhmsS"
 
 
@@ -42,7 +48,8 @@ def date_reader(format_: str) -> Callable[[str], datetime]:
         raise ValueError("in which a quote is not closed")
     pattern = "".join(_pattern(part, after) for part, after in zip_longest(parts, parts[1:]))
     letters = "".join(part[2] or "" for part in parts)
-    if not letters or len(set(letters)) < len(letters) or ("h" in letters or "K" in letters) != ("a" in letters):
+    once = ["z" if letter in "zZX" else "h" if letter in "hHkK" else letter for letter in letters]
+    if not once or len(set(once)) < len(once) or ("a" in letters) != ("h" in letters or "K" in letters):
         raise ValueError("where no part may occur twice, and AM or PM goes with hours up to 12")
     written = re.compile(pattern, re.ASCII)
 
@@ -62,8 +69,8 @@ def _pattern(part: re.Match[str], after: re.Match[str] | None) -> str:
         return re.escape("'" if part[0] == "''" else (part[1] or part[0]).replace("''", "'"))
     if letter == "a":
         return r"(?P<a>[AaPp][Mm])"
-    if letter in "zZX":
-        return rf"(?P<{letter}>{_ZONE})"
+    if part[0] in _ZONES:
+        return rf"(?P<{letter}>{_ZONES[part[0]]})"
     if letter == "E" or (letter == "M" and width > 2):
         names = _DAYS if letter == "E" else _MONTHS
         return rf"(?P<{letter}>(?i:{'|'.join(name if width > 3 else name[:3] for name in names)}))"
@@ -90,9 +97,9 @@ def _date(parts: dict[str, str]) -> datetime:
     )
     if "E" in parts and parts["E"][:3].lower() != _DAYS[date.weekday()][:3].lower():
         raise ValueError("another day of the week")
-    zones = [_offset(parts[letter]) for letter in "zZX" if letter in parts]
+    zone = next((parts[letter] for letter in "zZX" if letter in parts), "UTC")
     try:
-        return date - sum(zones, timedelta())
+        return date - _offset(zone)
     except OverflowError as error:
         raise ValueError("a time that is not in the years 1 to 9999") from error
 
@@ -110,8 +117,6 @@ def _hour(parts: dict[str, str], numbers: dict[str, int]) -> int:
 
 def _offset(zone: str) -> timedelta:
     """Return how much a zone is ahead of UTC."""
-    if not zone:
-        raise ValueError("no zone")
     digits = re.sub(r"\D", "", zone)
     hours, minutes = int(digits[:2] or 0), int(digits[2:] or 0)
     if hours > 23 or minutes > 59:

@@ -416,6 +416,8 @@ def kinds_of_options(**options: Iterable[str]) -> dict[str, FeatureKind]:
     of_option: dict[str, FeatureKind] = {"categorical": "category", "text": "text", "dates": "date"}
     kinds: dict[str, FeatureKind] = {}
     for option, names in options.items():
+        if isinstance(names, str):
+            raise TypeError(f"{option} must be a sequence of names of columns, got {names!r}. Hint: [{names!r}].")
         for name in names:
             if name in kinds:
                 raise ValueError(f"{option} must name columns of no other kind, each once, got {name!r} again.")
