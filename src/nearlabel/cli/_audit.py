@@ -27,8 +27,8 @@ METHOD, N_NEIGHBORS = "mlknn", 20  # the defaults for DATA
 MODEL_ENDING = ".skops"
 _PAGES = (".html", ".htm")
 _OF_DATA = (
-    "labels", "labels_prefix", "labels_column", "labels_separator", "unknown", "ignore", "decimal", "input_format",
-    "categorical", "text", "date", "id", "show", "method", "k", "scale", "search",
+    "labels", "labels_prefix", "labels_column", "labels_separator", "unknown", "ignore", "decimal", "sheet",
+    "input_format",    "categorical", "text", "date", "id", "show", "method", "k", "scale", "search",
 )  # fmt: skip
 
 

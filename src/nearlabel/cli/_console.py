@@ -437,7 +437,7 @@ def without_folder(message: str, arguments: argparse.Namespace) -> str:
 # the specification of a method or search, such as `metric` and `thresholds`, keep their names.
 _SAME = (
     "categorical", "decimal", "ignore", "labels", "labels_column", "labels_prefix", "labels_separator", "metrics",
-    "out_of_range", "replace", "state", "text", "time_limit", "trusted", "unknown",
+    "out_of_range", "replace", "sheet", "state", "text", "time_limit", "trusted", "unknown",
 )  # fmt: skip
 _OPTIONS = {name: (name,) for name in _SAME} | {
     "corrections": ("apply",), "cv": ("cv", "validate"), "dates": ("date",), "file": ("figure",), "id_column": ("id",),

@@ -51,6 +51,7 @@ def add_data_options(
     )
     table.add_argument("--ignore", type=columns, metavar="A,B", help="columns that are neither labels nor features")
     table.add_argument("--decimal", choices=(".", ","), help="decimal separator in CSV; default: .")
+    table.add_argument("--sheet", metavar="NAME", help="sheet of an Excel workbook; default: the only one with cells")
     parser.add_argument(
         "--input-format",
         choices=_console.INPUT_FORMATS,
@@ -124,8 +125,8 @@ def add_test_data_option(parser: argparse.ArgumentParser, *, used: str) -> None:
 # DATA on the command line: a name or a file, and for tables which columns are labels.
 
 _SAME = (
-    "labels", "labels_prefix", "labels_column", "labels_separator", "unknown", "ignore", "decimal", "categorical",
-    "text",
+    "labels", "labels_prefix", "labels_column", "labels_separator", "unknown", "ignore", "decimal", "sheet",
+    "categorical", "text",
 )  # fmt: skip
 _PARAMETERS = {name: name for name in _SAME} | {"dates": "date"}  # of load_dataset, and the options for them
 

@@ -32,8 +32,6 @@ from nearlabel.utils.validation import check_choice, check_flag, check_integer
 SEPARATOR = ";"
 POINT = "."
 
-_TEXT_TABLES: dict[str, Callable[[Path, str, int | None], TableFile]] = {"csv": CsvFile, "xlsx": ExcelFile}
-
 
 def read_table(
     path: str | Path,
@@ -45,6 +43,7 @@ def read_table(
     unknown: str | None = None,
     ignore: Sequence[str] = (),
     decimal: str = POINT,
+    sheet: str | None = None,
     categorical: Sequence[str] = (),
     text: Sequence[str] = (),
     dates: Sequence[str] = (),
@@ -68,7 +67,7 @@ def read_table(
         ``.csv`` or ``.tsv``, plain, gzip or bzip2: UTF-8 with a line of names; cells end in a comma, or where
         the names have none in a semicolon, a tab, or a blank as R writes them; in ``.tsv`` in a tab. A ``.txt`` file is
         the same if it begins with a quote. ``.jsonl`` or ``.ndjson``, plain, gzip or bzip2: an object
-        on each line. ``.json``: the same, or an array of objects. ``.xlsx``: the first sheet, with a row of names.
+        on each line. ``.json``: the same, or an array of objects. ``.xlsx``: a sheet with a row of names.
         ``.parquet``.
     labels : sequence of str, default=None
         Columns of 0 and 1 (also 0.0, false, "true", "yes", "no"), each a label, in the desired order.
@@ -91,6 +90,8 @@ def read_table(
     decimal : {".", ","}, default="."
         The decimal separator of numbers in a CSV file, or in text of an Excel file. With "," a point in a number is an
         error: it might be a thousands separator.
+    sheet : str, default=None
+        The name of the sheet of an Excel workbook. None: the only one with cells; hidden sheets do not count.
     categorical, text : sequence of str, default=()
         Features that are categories, such as a genre or the number of a place, and features that are texts, made of
         words.
@@ -144,7 +145,7 @@ def read_table(
 
     A file of JSON is read twice, since no object declares the names and types of all. A name that an object lacks is a
     missing value, and one that it has twice an error. The value of a formula in Excel is the one that was saved with
-    it.
+    it; a formula without one, and an error such as #N/A, is an error.
 
     A number that float64 cannot store is an error where it is a feature: an integer that would be rounded, such as
     9007199254740993, or a number beyond 1.8e308. As an id, a category or a tag it keeps all digits.
@@ -170,7 +171,7 @@ def read_table(
     check_flag("isolate", isolate)
     if max_unpacked_bytes is not None:
         check_integer("max_unpacked_bytes", max_unpacked_bytes, low=1)
-    table = open_table(Path(path), decimal, max_unpacked_bytes, isolate=isolate)
+    table = open_table(Path(path), decimal, max_unpacked_bytes, isolate=isolate, sheet=sheet)
     ignored = _names("ignore", ignore)
     require_columns(table, "ignore", ignored)
     _check_text("labels_separator", labels_separator)
@@ -221,13 +222,22 @@ def _warn_of_unsplit_tags(table: TableFile, column: str) -> None:
 
 
 def open_table(
-    path: Path, decimal: str = POINT, max_unpacked_bytes: int | None = None, *, isolate: bool = False
+    path: Path,
+    decimal: str = POINT,
+    max_unpacked_bytes: int | None = None,
+    *,
+    isolate: bool = False,
+    sheet: str | None = None,
 ) -> TableFile:
-    """Open a file with named columns; `max_unpacked_bytes` and `isolate` are those of `read_table`."""
+    """Open a file with named columns; the parameters are those of `read_table`."""
     check_choice("decimal", decimal, (POINT, ","))
     format_ = format_of(path)
-    if format_ in _TEXT_TABLES:
-        return _TEXT_TABLES[format_](path, decimal, max_unpacked_bytes)
+    if format_ == "xlsx":
+        return ExcelFile(path, decimal, max_unpacked_bytes, sheet)
+    if sheet is not None:
+        raise ValueError(f"sheet must go with an Excel workbook, got {path}.")
+    if format_ == "csv":
+        return CsvFile(path, decimal, max_unpacked_bytes)
     if format_ not in ("json", "jsonl", "parquet"):
         raise ValueError(f"{path} must be {A_TABLE}, got one in another format. Hint: load_dataset.")
     if decimal != POINT:

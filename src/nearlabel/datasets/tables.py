@@ -11,6 +11,7 @@ from typing import Any
 from nearlabel.datasets._arff import declared_labels, read_arff
 from nearlabel.datasets._arff_parts import Header, read_header, read_rows
 from nearlabel.datasets._dataset import Dataset, check_as_frame
+from nearlabel.datasets._excel_file import reading_sheet, sheets_with_cells
 from nearlabel.datasets._label_columns import TagColumn, guess_separator
 from nearlabel.datasets._lines import A_TABLE, TABLES, Lines, format_of, name_of_data, names_data, suffix_of_content
 from nearlabel.datasets._nominal import CodedColumns, FeatureMatch, Nominal, attribute_of, check_arff
@@ -27,7 +28,7 @@ __all__ = [
     "SEPARATOR", "FeatureMatch", "Kind", "NumberedNames", "ParquetWriter", "are_numbered", "attribute_of",
     "check_has_format", "check_same_format", "column_names_of", "columns_of_model", "copy_with_labels", "did_you_mean",
     "feature_names_of", "guess_separator_of", "locate_row", "name_of_data", "names_data", "read_columns", "read_whole",
-    "shortened", "suffix_of_content",
+    "reading_sheet", "shortened", "suffix_of_content",
 ]  # fmt: skip
 
 _LABELS_OF = {
@@ -47,6 +48,7 @@ def load_dataset(
     unknown: str | None = None,
     ignore: Sequence[str] = (),
     decimal: str = POINT,
+    sheet: str | None = None,
     nominal: Nominal = "overlap",
     categorical: Sequence[str] = (),
     text: Sequence[str] = (),
@@ -75,11 +77,12 @@ def load_dataset(
         The value of an unknown label, as in `read_table`, `read_mulan` and `read_npz`; svmlight has none.
     ignore : sequence of str, default=()
     decimal : {".", ","}, default="."
+    sheet : str, default=None
         As in `read_table`.
     nominal : {"overlap", "codes"}, default="overlap"
         What nominal features of ARFF become, as in `read_mulan`. Other formats have none.
     categorical, text, dates : sequence of str, default=()
-        As in `read_table`. Only tables accept these nine parameters (apart from `unknown`): other formats declare their
+        As in `read_table`. Only tables accept these ten parameters (apart from `unknown`): other formats declare their
         labels themselves.
     as_frame : bool, default=False
         Whether X and Y are pandas data frames with the names of features and labels, which classifiers fitted to them
@@ -122,6 +125,7 @@ def load_dataset(
         "labels_separator": labels_separator,
         "ignore": ignore,
         "decimal": decimal,
+        "sheet": sheet,
         "categorical": categorical,
         "text": text,
         "dates": dates,
@@ -288,8 +292,10 @@ def read_whole(path: Path) -> None:
     """
     format_ = format_of(path)
     if format_ in TABLES:
-        table = open_table(path)
-        deque(table.batches(list(table.columns)), maxlen=0)
+        sheets: Sequence[str | None] = sheets_with_cells(path) if format_ == "xlsx" else ()
+        for sheet in sheets or [None]:
+            table = open_table(path, sheet=sheet)
+            deque(table.batches(list(table.columns)), maxlen=0)
     elif format_ == "npz":
         read_npz(path)
     else:
