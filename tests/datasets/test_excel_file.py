@@ -11,7 +11,7 @@ import openpyxl
 import pytest
 
 from nearlabel.datasets import _excel_file, load_dataset, open_rows, read_table
-from nearlabel.datasets.tables import reading_sheet
+from nearlabel.datasets.tables import read_whole, reading_sheet
 
 
 @pytest.fixture
@@ -248,6 +248,20 @@ def test_several_sheets(two_sheets):
         read_table(two_sheets, labels=["y"], sheet="2032")
     with pytest.raises(ValueError, match=r"got 'x'\. Hint: its sheets are '2023', '2024', 'old', 'empty'"):
         open_rows(two_sheets, ["x"], sheet="x")
+
+
+def test_all_sheets_are_verified(two_sheets, tmp_path):
+    """Not each need be a table; a damaged one is found."""
+    workbook = openpyxl.load_workbook(two_sheets)
+    workbook["2024"].append([1, 2, 3, 4])
+    workbook.save(two_sheets)
+    read_whole(two_sheets)
+    with zipfile.ZipFile(two_sheets) as old, zipfile.ZipFile(tmp_path / "bad.xlsx", "w") as archive:
+        for name in old.namelist():
+            text = old.read(name)
+            archive.writestr(name, text[:-30] if name.endswith("sheet2.xml") else text)
+    with pytest.raises(ValueError, match=r"bad\.xlsx must be a whole Excel workbook"):
+        read_whole(tmp_path / "bad.xlsx")
 
 
 def test_the_only_sheet_with_cells(tmp_path):

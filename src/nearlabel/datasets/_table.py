@@ -415,7 +415,7 @@ def _edited(part: str, value: str, edit: Edit | None, delimiter: str) -> str:
     if edit is None:
         return part
     new: str = edit(value.encode("latin-1").decode("utf-8"))
-    quoted = part.startswith('"') or delimiter in new or re.search('[",;\t\r\n]', new)
+    quoted = part.startswith('"') or re.search('[",;\t\r\n]', new) or delimiter in new
     written = '"' + new.replace('"', '""') + '"' if quoted else new
     return written.encode("utf-8").decode("latin-1")
 

@@ -11,7 +11,7 @@ from typing import Any
 from nearlabel.datasets._arff import declared_labels, read_arff
 from nearlabel.datasets._arff_parts import Header, read_header, read_rows
 from nearlabel.datasets._dataset import Dataset, check_as_frame
-from nearlabel.datasets._excel_file import reading_sheet, sheets_with_cells
+from nearlabel.datasets._excel_file import read_sheets, reading_sheet
 from nearlabel.datasets._label_columns import TagColumn, guess_separator
 from nearlabel.datasets._lines import A_TABLE, TABLES, Lines, format_of, name_of_data, names_data, suffix_of_content
 from nearlabel.datasets._nominal import CodedColumns, FeatureMatch, Nominal, attribute_of, check_arff
@@ -292,10 +292,10 @@ def read_whole(path: Path) -> None:
     """
     format_ = format_of(path)
     if format_ in TABLES:
-        sheets: Sequence[str | None] = sheets_with_cells(path) if format_ == "xlsx" else ()
-        for sheet in sheets or [None]:
-            table = open_table(path, sheet=sheet)
-            deque(table.batches(list(table.columns)), maxlen=0)
+        if format_ == "xlsx" and read_sheets(path) > 1:
+            return  # not each need be a table
+        table = open_table(path)
+        deque(table.batches(list(table.columns)), maxlen=0)
     elif format_ == "npz":
         read_npz(path)
     else:
