@@ -444,7 +444,7 @@ def without_folder(message: str, arguments: argparse.Namespace) -> str:
 _SAME = (
     "categorical", "decimal", "ignore", "join_by", "label_key", "label_names", "label_threshold", "labels",
     "labels_column", "labels_file", "labels_prefix", "labels_separator", "metrics", "negative", "normalise",
-    "out_of_range", "positive", "replace", "state", "text", "time_limit", "trusted", "unknown", "unlabelled",
+    "out_of_range", "positive", "replace", "sheet", "state", "text", "time_limit", "trusted", "unknown", "unlabelled",
 )  # fmt: skip
 _OPTIONS = {name: (name,) for name in _SAME} | {
     "corrections": ("apply",), "cv": ("cv", "validate"), "dates": ("date",), "file": ("figure",), "id_column": ("id",),

@@ -62,6 +62,7 @@ def add_data_options(
         help="columns, or attributes of an ARFF file, that are neither labels nor features",
     )
     table.add_argument("--decimal", choices=(".", ","), help="decimal separator in CSV; default: .")
+    table.add_argument("--sheet", metavar="NAME", help="sheet of an Excel workbook; default: the only one with cells")
     parser.add_argument(
         "--input-format",
         choices=_console.INPUT_FORMATS,
@@ -170,7 +171,7 @@ _OF_LABELS = (
     "labels", "labels_prefix", "labels_column", "labels_separator", "unknown", "negative", "positive", "label_names",
     "label_key", "label_threshold", "normalise",
 )  # fmt: skip
-OF_TABLES = (*_OF_LABELS, "unlabelled", "join_by", "labels_file", "ignore", "decimal", "categorical", "text")
+OF_TABLES = (*_OF_LABELS, "unlabelled", "join_by", "labels_file", "ignore", "decimal", "sheet", "categorical", "text")
 _PARAMETERS = {name: name for name in OF_TABLES} | {"dates": "date"}  # of load_dataset, and the options for them
 
 

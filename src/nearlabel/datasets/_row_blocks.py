@@ -41,6 +41,7 @@ def open_rows(
     block_rows: int | None = None,
     block_bytes: int = BLOCK_BYTES,
     decimal: str = POINT,
+    sheet: str | None = None,
     nominal: Nominal = "overlap",
     feature_kinds: Sequence[str] = (),
     join_by: str | None = None,
@@ -67,6 +68,7 @@ def open_rows(
     block_bytes : int, default=64 MiB
         Limit of the size of X in a block. A block has at least one row.
     decimal : {".", ","}, default="."
+    sheet : str, default=None
         As in `read_table`.
     nominal : {"overlap", "codes"}, default="overlap"
         As in `read_mulan`, and as the training file was read. Nominal features of ARFF are found by name and category,
@@ -125,9 +127,9 @@ def open_rows(
     format_ = format_of(path)
     check_arff(path, format_, nominal)
     if format_ in TABLES:
-        table = open_table(path, decimal, max_unpacked_bytes, isolate=isolate)
+        table = open_table(path, decimal, max_unpacked_bytes, isolate=isolate, sheet=sheet)
         return RowBlocks(path, _TableRows(table, names, id_column, kinds, join_by), block_rows, block_bytes)
-    _check_numbers(path, {} if format_ == "arff" else kinds, decimal)
+    _check_numbers(path, {} if format_ == "arff" else kinds, decimal, sheet)
     if join_by is not None:
         raise ValueError(f"join_by must go with {A_TABLE}, got {path}.")
     if format_ == "arff":
@@ -267,13 +269,15 @@ class RowSource:
         raise NotImplementedError
 
 
-def _check_numbers(path: Path, kinds: Kinds, decimal: str) -> None:
+def _check_numbers(path: Path, kinds: Kinds, decimal: str, sheet: str | None) -> None:
     """Raise ValueError if an option of tables is given for another format."""
     if kinds:
         name, kind = next(iter(kinds.items()))
         raise ValueError(f"{path} must be {A_TABLE} to have a {kind} as feature {name!r}, got another format.")
     if decimal != POINT:
         raise ValueError(f"decimal must go with a CSV or Excel file, got {path}.")
+    if sheet is not None:
+        raise ValueError(f"sheet must go with an Excel workbook, got {path}.")
 
 
 class _TableRows(RowSource):

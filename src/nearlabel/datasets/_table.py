@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,7 +28,6 @@ from nearlabel.utils.validation import BLOCK_BYTES, check_choice, check_flag, ch
 
 POINT = "."
 
-_TEXT_TABLES: dict[str, Callable[[Path, str, int | None], TableFile]] = {"csv": CsvFile, "xlsx": ExcelFile}
 Values: TypeAlias = Mapping[str, str | Sequence[str]]  # texts of cells, by column
 
 
@@ -51,6 +50,7 @@ def read_table(
     labels_file: str | Path | None = None,
     ignore: Sequence[str] = (),
     decimal: str = POINT,
+    sheet: str | None = None,
     categorical: Sequence[str] = (),
     text: Sequence[str] = (),
     dates: Sequence[str] = (),
@@ -74,7 +74,7 @@ def read_table(
         ``.csv`` or ``.tsv``, plain, gzip or bzip2: UTF-8 with a line of names; cells end in a comma, or where
         the names have none in a semicolon, a tab, or a blank as R writes them; in ``.tsv`` in a tab. A ``.txt`` file is
         the same if it begins with a quote. ``.jsonl`` or ``.ndjson``, plain, gzip or bzip2: an object
-        on each line. ``.json``: the same, or an array of objects. ``.xlsx``: the first sheet, with a row of names.
+        on each line. ``.json``: the same, or an array of objects. ``.xlsx``: a sheet with a row of names.
         ``.parquet``. A ``.txt`` file whose first line has a label of fastText, as ``__label__red``, has columns
         ``labels`` and ``text`` and needs no option.
     labels : sequence of str, default=None
@@ -124,6 +124,8 @@ def read_table(
     decimal : {".", ","}, default="."
         The decimal separator of numbers in a CSV file, or in text of an Excel file. With "," a point in a number is an
         error: it might be a thousands separator.
+    sheet : str, default=None
+        The name of the sheet of an Excel workbook. None: the only one with cells; hidden sheets do not count.
     categorical, text : sequence of str, default=()
         Features that are categories, such as a genre or the number of a place, and features that are texts, made of
         words.
@@ -177,7 +179,7 @@ def read_table(
 
     A file of JSON is read twice, since no object declares the names and types of all. A name that an object lacks is a
     missing value, and one that it has twice an error. The value of a formula in Excel is the one that was saved with
-    it.
+    it; a formula without one, and an error such as #N/A, is an error.
 
     A number that float64 cannot store is an error where it is a feature: an integer that would be rounded, such as
     9007199254740993, or a number beyond 1.8e308. As an id, a category or a tag it keeps all digits.
@@ -206,10 +208,12 @@ def read_table(
         labels, labels_prefix, labels_column, labels_separator, unknown, negative, positive, label_names, label_key,
         label_threshold, normalise,
     )  # fmt: skip
-    files = [Path(path)] if labels_file is None else [Path(path), Path(labels_file)]
-    tables = [open_table(file, decimal, max_unpacked_bytes, isolate=isolate) for file in files]
+    table = open_table(Path(path), decimal, max_unpacked_bytes, isolate=isolate, sheet=sheet)
+    of_labels = table
+    if labels_file is not None:
+        of_labels = open_table(Path(labels_file), decimal, max_unpacked_bytes, isolate=isolate)
     kinds = {"categorical": categorical, "text": text, "dates": dates}
-    data = dataset_of(tables[0], tables[-1], options, unlabelled, join_by, names_of_option("ignore", ignore), kinds)
+    data = dataset_of(table, of_labels, options, unlabelled, join_by, names_of_option("ignore", ignore), kinds)
     return data.with_frames() if as_frame else data
 
 
@@ -304,13 +308,22 @@ def label_source(
 
 
 def open_table(
-    path: Path, decimal: str = POINT, max_unpacked_bytes: int | None = None, *, isolate: bool = False
+    path: Path,
+    decimal: str = POINT,
+    max_unpacked_bytes: int | None = None,
+    *,
+    isolate: bool = False,
+    sheet: str | None = None,
 ) -> TableFile:
-    """Open a file with named columns; `max_unpacked_bytes` and `isolate` are those of `read_table`."""
+    """Open a file with named columns; the parameters are those of `read_table`."""
     check_choice("decimal", decimal, (POINT, ","))
     format_ = format_of(path)
-    if format_ in _TEXT_TABLES:
-        return _TEXT_TABLES[format_](path, decimal, max_unpacked_bytes)
+    if format_ == "xlsx":
+        return ExcelFile(path, decimal, max_unpacked_bytes, sheet)
+    if sheet is not None:
+        raise ValueError(f"sheet must go with an Excel workbook, got {path}.")
+    if format_ == "csv":
+        return CsvFile(path, decimal, max_unpacked_bytes)
     if format_ not in ("fasttext", "json", "jsonl", "parquet"):
         raise ValueError(f"{path} must be {A_TABLE}, got one in another format. Hint: load_dataset.")
     if decimal != POINT:

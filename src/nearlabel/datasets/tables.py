@@ -15,6 +15,7 @@ from nearlabel.datasets._arff_labels import declared_labels, near_xml
 from nearlabel.datasets._arff_parts import read_rows
 from nearlabel.datasets._changed_table import check_same_format, copy_with_labels
 from nearlabel.datasets._dataset import Dataset, check_as_frame, check_unweighted
+from nearlabel.datasets._excel_file import read_sheets, reading_sheet
 from nearlabel.datasets._label_columns import SEPARATOR, LabelOptions, TagColumns, guess_separator
 from nearlabel.datasets._label_rows import JoinedRows
 from nearlabel.datasets._lines import A_TABLE, TABLES, Lines, format_of, name_of_data, names_data, suffix_of_content
@@ -32,7 +33,8 @@ __all__ = [
     "SEPARATOR", "FeatureMatch", "Kind", "NumberedNames", "ParquetWriter", "are_numbered", "attribute_of",
     "check_has_format", "check_same_format", "check_unweighted", "column_names_of", "columns_of_model",
     "copy_with_labels", "declared_kinds_of", "did_you_mean", "feature_names_of", "guess_separator_of", "locate_row",
-    "name_of_data", "names_data", "read_columns", "read_whole", "shortened", "suffix_of_content",
+    "name_of_data", "names_data", "read_columns", "read_whole", "reading_sheet", "shortened",
+    "suffix_of_content",
 ]  # fmt: skip
 
 _LABELS_OF = {
@@ -297,6 +299,8 @@ def read_whole(path: Path) -> None:
     """
     format_ = format_of(path)
     if format_ in TABLES:
+        if format_ == "xlsx" and read_sheets(path) > 1:
+            return  # not each need be a table
         table = open_table(path)
         deque(table.batches(list(table.columns)), maxlen=0)
     elif format_ == "npz":

@@ -74,20 +74,22 @@ def check_exact(X: Any, rows: Matrix) -> None:
         kind = str(getattr(part, "dtype", getattr(part, "type", ""))).lower()
         if kind in ("int64", "uint64"):
             drop = next((name for name in ("dropna", "drop_nulls", "drop_null") if hasattr(part, name)), None)
-            _check_integers(np.asarray(part if drop is None else getattr(part, drop)(), dtype=kind))
+            values = np.asarray(part if drop is None else getattr(part, drop)(), dtype=kind)
+            if (found := rounded_integer(values)) is not None:
+                raise ValueError(
+                    f"X must contain numbers that float64 can store, got the integer {found}."
+                    " Hint: leave out columns of ids; subtract the smallest value from a column of times."
+                )
 
 
-def _check_integers(values: NDArray[Any]) -> None:
-    if not values.size or max(int(values.max()), -int(values.min())) <= 2**53:
-        return
+def rounded_integer(values: NDArray[Any]) -> int | None:
+    """Return the first integer of an array that float64 would round to another one; None if there is none."""
+    if values.dtype.kind not in "iu" or not values.size or max(int(values.max()), -int(values.min())) <= 2**53:
+        return None
     rounded = values.astype(np.float64)
     is_beyond = rounded >= float(np.iinfo(values.dtype).max)  # rounded to a power of 2 that the type does not have
     is_other = is_beyond | (np.where(is_beyond, 0, rounded).astype(values.dtype) != values)
-    if is_other.any():
-        raise ValueError(
-            f"X must contain numbers that float64 can store, got the integer {values[is_other].flat[0]}."
-            " Hint: leave out columns of ids; subtract the smallest value from a column of times."
-        )
+    return int(values[is_other].flat[0]) if is_other.any() else None
 
 
 def missing(values: NDArray[Any]) -> BoolArray:
