@@ -469,3 +469,12 @@ def test_labels_of_fasttext_among_words(tmp_path):
     """In a column of tags, other words are an error: a text must not become a tag."""
     with pytest.raises(ValueError, match="labels of fastText among other words"):
         by_file(tmp_path, "a.csv", "x,tags\n1,__label__red some text\n", labels_column="tags")
+
+
+def test_one_label_as_a_text_and_several_as_an_object(tmp_path):
+    """As Label Studio's smaller JSON has them; a task without an answer is unknown."""
+    rows = [{"x": 1, "y": {"choices": ["pos", "neg"]}}, {"x": 2, "y": "pos"}, {"x": 3}, {"x": 4, "y": ["neg"]}]
+    data = by_file(tmp_path, "tasks.json", json.dumps(rows), labels_column="y")
+    assert_labels(data, ["neg", "pos"], [{"pos", "neg"}, {"pos"}, None, {"neg"}])
+    frame = pd.DataFrame(rows)
+    assert_labels(from_frame(frame, labels_column="y"), ["neg", "pos"], [{"pos", "neg"}, {"pos"}, None, {"neg"}])

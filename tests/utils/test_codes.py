@@ -240,3 +240,12 @@ def test_columns_of_tags(rows):
     with pytest.warns(UserWarning, match="All labels are unknown in 1 of 4 training samples"):
         labels = MLkNN(1).fit(X, rows(WITH_NONE)).training_labels()
     np.testing.assert_array_equal(labels, [[1, 1], [np.nan, np.nan], [0, 0], [0, 1]])
+
+
+def test_tags_that_look_the_same():
+    """Composed and decomposed letters, and blanks around a tag, are shown once; equal tags are not."""
+    X = np.arange(4.0).reshape(-1, 1)
+    with pytest.warns(UserWarning, match=r"look the same: 'cafe\\u0301' and 'caf\\xe9'\. Hint: unicodedata.normalize"):
+        MLkNN(1).fit(X, [["caf\xe9"], ["cafe\u0301"], ["caf\xe9"], ["tea"]])
+    with pytest.warns(UserWarning, match="look the same: ' tea' and 'tea'"):
+        MLkNN(1).fit(X, [["tea"], [" tea"], ["x"], ["tea"]])

@@ -305,10 +305,14 @@ class FoundTypes:
 
     @property
     def _is_nested(self) -> bool:
-        """Whether the values are objects, or lists of objects or of true and false, which are read as their JSON."""
-        types = self._elements if self._is_list else self._types
-        others = self._types - {list, type(None)} if self._is_list else set()
-        return not others and types - {type(None)} in ({dict}, {bool}) and (self._is_list or dict in types)
+        """Whether the values are read as their JSON: objects, lists of objects or of true and false, or mixtures.
+
+        Tools write one label as a text, several as a list or an object.
+        """
+        types, elements = self._types - {type(None)}, self._elements - {type(None)}
+        if not types <= {str, list, dict} or types == {str}:
+            return False
+        return types != {list} or elements == {bool} or dict in elements
 
     @property
     def has_parts(self) -> bool:
@@ -337,8 +341,8 @@ class FoundTypes:
     def array(self, values: Sequence[Any]) -> Any:
         """Return values of this column; raise CellError for an integer among floats that would be rounded."""
         if self._is_nested:
-            values = [None if value is None else json.dumps(value, ensure_ascii=False) for value in values]
-            return table_file.array_of(values, "text")
+            texts = (value if value is None or isinstance(value, str) else _written(value) for value in values)
+            return table_file.array_of(list(texts), "text")
         type_ = self._type or "text"
         if type_ in ("bool", "text"):
             return table_file.array_of(values, type_, lists=self._is_list)
@@ -352,6 +356,10 @@ class FoundTypes:
         if len(types) > 1 or type_ == "digits":
             values = [row if row is None else [None if one is None else convert(one) for one in row] for row in values]
         return table_file.array_of(values, as_type, lists=True)
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _check_exact(values: Sequence[Any]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numbers
+import unicodedata
+import warnings
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -49,7 +51,20 @@ def tag_matrix(tags: Collection[Collection[str]], dtype: LabelType = np.int64) -
     refuse_codes(tags)
     binarizer = MultiLabelBinarizer(sparse_output=True)
     labels = binarizer.fit_transform(tags).astype(dtype).toarray()
+    _warn_of_look_alikes(binarizer.classes_.tolist())
     return labels, binarizer.classes_.astype(object)
+
+
+def _warn_of_look_alikes(names: list[str]) -> None:
+    """Warn if two tags look the same: composed and decomposed letters, and blanks around a tag."""
+    seen: dict[str, str] = {}
+    for name in names:
+        plain = unicodedata.normalize("NFC", name).strip()
+        if plain in seen:
+            hint = "Hint: unicodedata.normalize('NFC', tag).strip() makes them one."
+            warnings.warn(f"Two tags look the same: {seen[plain]!a} and {name!a}. {hint}", UserWarning, stacklevel=4)
+            return
+        seen[plain] = name
 
 
 def names_of_labels(labels: Matrix, names: NDArray[Any]) -> list[tuple[Any, ...]]:
