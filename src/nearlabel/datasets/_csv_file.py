@@ -29,7 +29,7 @@ _READER_LIMIT = threading.Lock()
 _ROWS_TO_GUESS_BY, _MOST_DIGITS = 10, 18
 _NUMBER_OF_R = re.compile(r"[-+]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?+\d++)?+|NA|TRUE|FALSE")
 _ESCAPED = b'\\"'  # how R writes a quote in a cell, unless asked to double it
-_SAID = re.compile(rb"\s*+sep=([,;|\t])\s*+")  # a first line that spreadsheets know, with what ends a cell
+_SAID = re.compile(rb"\s*+sep=([,;|\t])\s*+")  # how the first line gives spreadsheets the end of a cell
 _QUOTED_CELL = re.compile(rb'(?<![^;\r\n])"[^"]*+(?:""[^"]*+)*+"?')  # where cells end in a semicolon
 _END = "\0end"  # a line behind the last one
 
