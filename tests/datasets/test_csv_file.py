@@ -166,6 +166,18 @@ def test_write_csv2(tmp_path):
             load_dataset(path, labels=["l"])
 
 
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv"])
+@pytest.mark.parametrize("between", [",", ";", "\t", "|"])
+def test_a_line_that_says_what_ends_a_cell(tmp_path, between, name):
+    """As spreadsheets know it; lines are counted on."""
+    path = tmp_path / name
+    path.write_text("\ufeff" + f"sep={between}\nx,l\n1,0\n2,1\n".replace(",", between), encoding="utf-8")
+    assert load_dataset(path, labels=["l"]).X.tolist() == [[1], [2]]
+    path.write_text(path.read_text(encoding="utf-8") + f"a{between}1\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 5: column 'x' must contain numbers, got 'a'"):
+        load_dataset(path, labels=["l"])
+
+
 @pytest.mark.parametrize(("text", "hint"), [
     ("f,l\n0,5,1\n1,5,0\n", "decimals must have a point here, and a column of row names a name"),
     ("f,l\n1,5,1\n2,5,0\n3,5,1\n", "decimals must have a point here, and a column of row names a name"),

@@ -29,6 +29,7 @@ _READER_LIMIT = threading.Lock()
 _ROWS_TO_GUESS_BY, _MOST_DIGITS = 10, 18
 _NUMBER_OF_R = re.compile(r"[-+]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?+\d++)?+|NA|TRUE|FALSE")
 _ESCAPED = b'\\"'  # how R writes a quote in a cell, unless asked to double it
+_SAID = re.compile(rb"\s*+sep=([,;|\t])\s*+")  # how the first line gives spreadsheets the end of a cell
 _QUOTED_CELL = re.compile(rb'(?<![^;\r\n])"[^"]*+(?:""[^"]*+)*+"?')  # where cells end in a semicolon
 _END = "\0end"  # a line behind the last one
 
@@ -151,6 +152,9 @@ class _OpenQuoteError(ValueError):
 
 
 def _delimiter(path: Path, limit: int | None) -> str:
+    with Lines(path, limit) as lines:
+        if (said := _SAID.fullmatch(lines.next_bytes() or b"")) is not None:
+            return said[1].decode()
     if plain_name(path).lower().endswith(".tsv"):
         return "\t"
     try:
@@ -217,7 +221,7 @@ def _read_header(path: Path, delimiter: str, limit: int | None) -> tuple[list[st
     read: list[bytes] = []
     with Lines(path, limit) as lines, closing(_rows(path, 1, _until(lines, read), delimiter)) as rows:
         for line, cells in rows:
-            if any(map(bytes.strip, read)):
+            if any(map(bytes.strip, read)) and not _SAID.fullmatch(b"".join(read)):
                 if len(cells) > _MOST_COLUMNS:
                     hint = "Hint: svmlight and sparse ARFF are for more features."
                     problem = f"there must be at most {_MOST_COLUMNS} columns, got {len(cells)}. {hint}"
