@@ -140,7 +140,7 @@ def test_missing_and_infinite_values(store):
     X, _ = clean()
     X[3:5, 0], X[6, 2], X[7, 3], X[8, 3] = np.nan, np.inf, -np.inf, np.nan
     found = examine(store(X), feature_names=NAMES)
-    assert kinds(found) == {"missing_values": "severe", "infinite_values": "severe"}
+    assert kinds(found) == {"missing_values": "warning", "infinite_values": "warning"}
     assert evidence(found, "missing_values") == {"values": 3, "columns": "a (2), d (1)", "rows": 3, "first_row": 3}
     assert evidence(found, "infinite_values") == {"values": 2, "columns": "c (1), d (1)", "rows": 2, "first_row": 6}
     assert found.notes == (f"Neighbours are those among the {len(X) - 5} rows without missing or infinite values.",)
@@ -440,3 +440,33 @@ def test_copies_make_no_identifiers(of_ages):
     frame = pd.DataFrame({"age": rng.integers(0, 3 * N, N), "sex": rng.integers(0, 2, N)})[of_ages]
     assert len(frame.drop_duplicates()) < N
     assert "id_like" not in kinds(examine(frame, search=False))
+
+
+def test_names_of_labels_that_are_alike():
+    """With the number of samples of each; digits and short names may differ on purpose."""
+    names = ("Rock", "rock", "jazz music", "jazz_music", "politics", "poltics", "label1", "label2", "cat", "cot", "nan")
+    counts = (200, 3, 10, 5, 150, 2, 100, 1, 100, 1, 4)
+    rng = np.random.default_rng(0)
+    Y = np.zeros((250, len(names)), dtype=int)
+    for label, count in enumerate(counts):
+        Y[rng.choice(250, count, replace=False), label] = 1
+    found = [finding for finding in examine(rng.random((250, 3)), Y, label_names=names, search=False)
+             if finding.kind in ("alike_labels", "missing_cells_as_labels")]  # fmt: skip
+    assert [(finding.kind, finding.severity, finding.evidence["labels"]) for finding in found] == [
+        ("missing_cells_as_labels", "warning", "'nan' (4 rows)"),
+        ("alike_labels", "warning",
+         "'Rock' (200 rows) and 'rock' (3 rows); 'jazz music' (10 rows) and 'jazz_music' (5 rows)"),
+        ("alike_labels", "note", "'politics' (150 rows) and 'poltics' (2 rows)"),
+    ]  # fmt: skip
+    assert "--unknown nan" in found[0].remedy
+
+
+def test_one_blank_cell_is_not_severe():
+    """The neighbours are those of the other rows; many missing cells are severe."""
+    X = np.random.default_rng(0).random((60, 3))
+    X[7, 1] = np.nan
+    found = examine(X)
+    assert kinds(found)["missing_values"] == "warning"
+    assert "among the 59 rows without missing" in found.notes[0]
+    X[:10, 1] = np.nan
+    assert kinds(examine(X))["missing_values"] == "severe"

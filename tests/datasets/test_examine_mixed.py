@@ -50,7 +50,7 @@ def test_declared_columns(data):
     """What is declared is no fault; identifiers, constants and holes are found in columns of every kind."""
     found = found_in(data, search=False)
     assert found == {
-        "missing_values": ("severe", "tempo (1), released (1)"),
+        "missing_values": ("warning", "tempo (1), released (1)"),
         "id_like": ("severe", "code"),
         "many_categories": ("warning", f"zip ({len(set(data.X[:, 6]))})"),
         "constant_columns": ("note", "unit"),

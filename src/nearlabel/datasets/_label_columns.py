@@ -39,7 +39,7 @@ from nearlabel.utils.types import CSR, IntArray
 SEPARATOR = ";"
 _SEPARATORS = ("|", ",", "#", "::", " / ", "\t")  # the first is seldom a part of a tag
 _CELLS_TO_GUESS_BY = 1000
-_NOTHING = ("nan", "NaN", "NaT", "<NA>", "NA", "N/A", "None", "NULL", "null")  # as programs write a missing cell
+MISSING_TAGS = ("nan", "NaN", "NaT", "<NA>", "NA", "N/A", "None", "NULL", "null")  # as programs write a missing cell
 
 
 # A changed label: number of the row, name of the label, and 0, 1 or NaN. What changes a cell, by column and row.
@@ -178,7 +178,7 @@ class TagColumns:
             raise ValueError(f"{where} of {self._path} must contain at least one tag, got none.")
         said = self._rows.matrix(len(self._numbers_of))
         Y = said[:, [self._numbers_of[tag] for tag in tags]]
-        nothing = {self._notation.plain(text) for text in _NOTHING}
+        nothing = {self._notation.plain(text) for text in MISSING_TAGS}
         _tell_of_nothing(where, {tag: Y[:, [place]].nnz for place, tag in enumerate(tags) if tag in nothing})
         if None in self._numbers_of:
             n_unknown = said[:, [self._numbers_of[None]]].nnz

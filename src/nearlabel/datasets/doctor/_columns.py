@@ -18,6 +18,7 @@ from nearlabel.utils.validation import as_dense, row_blocks, uneven_blocks
 
 FAR_APART = 100  # ranges: then a feature of the small range has a ten-thousandth of the weight in a squared distance
 LEAST_ROWS = 20  # of fewer rows a column of whole numbers is often distinct by chance
+_FEW = 0.05  # of the rows
 _SAMPLED_ROWS = 1000
 _RISING = 0.99  # rank correlation with the row number
 _COINCIDENCES = 5  # expected among numbers drawn at random: with a probability below 1 % there is none
@@ -136,7 +137,8 @@ def _unusable(kind: str, counts: Mapping[str, int], rows: BoolArray, remedy: str
     what = counted(total, kind.replace("_", " ").removesuffix("s"))
     sentence = f"X has {what} {where} (counted from 0), by column: {shown}. Most methods refuse them."
     evidence = {"values": total, "columns": shown, "rows": n_rows, "first_row": first}
-    return Finding(kind, "severe", sentence, remedy, evidence)
+    severity = "severe" if n_rows > max(1, _FEW * len(rows)) else "warning"  # the other rows can be examined
+    return Finding(kind, severity, sentence, remedy, evidence)
 
 
 def _by_column(counts: Iterable[tuple[str, int]]) -> str:

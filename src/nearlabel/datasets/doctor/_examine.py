@@ -13,6 +13,7 @@ from sklearn.base import clone
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets.doctor._columns import column_findings, other_findings
 from nearlabel.datasets.doctor._finding import Examination, Finding, counted, listed, percent
+from nearlabel.datasets.doctor._label_names import name_findings
 from nearlabel.datasets.doctor._tables import Table, common_finding, row_findings, row_keys, rows_with, table_of
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.votes import LEAST_ROWS, MOST_OF_ALL, all_tied, occurrences, share_of_most_used, skewness
@@ -308,8 +309,6 @@ def _near_duplicates(nearest: FloatArray) -> Iterator[Finding]:
 
 TAKE_UNKNOWN = ("BRkNN", "BRkNNa", "BRkNNb", "MLkNN", "BinaryRelevance")  # methods above this room
 LEAST_ROWS_OF_CLASS = 5  # of a class: with fewer, some of five folds have none
-_SEPARATORS = ("|", ";", ",")
-_LEAST_JOINED = 2  # labels, and a tenth of all, which contain a separator
 
 
 def label_findings(Y: PartialLabels, names: Sequence[str]) -> Iterator[Finding]:
@@ -322,7 +321,7 @@ def label_findings(Y: PartialLabels, names: Sequence[str]) -> Iterator[Finding]:
         yield from _unknown(Y.unknown, names)
         yield from _nothing_known(Y.unknown)
     rarer = np.minimum(n_with, n_known - n_with)
-    yield from _joined_tags(names)
+    yield from name_findings(names, n_with)
     yield from _one_class([names[label] for label in np.flatnonzero(rarer == 0).tolist()])
     is_rare = (rarer > 0) & (rarer < LEAST_ROWS_OF_CLASS)
     yield from _rare([names[label] for label in np.flatnonzero(is_rare).tolist()])
@@ -352,22 +351,6 @@ def _nothing_known(unknown: Matrix) -> Iterator[Finding]:
         remedy = "Leave them out of training; predict them."
         evidence = {"rows": len(rows), "share": share, "first_row": int(rows[0])}
         yield Finding("rows_without_known_labels", "note", sentence, remedy, evidence)
-
-
-def _joined_tags(names: Sequence[str]) -> Iterator[Finding]:
-    """Find a separator that many labels contain, with parts that occur again in other labels."""
-    for separator in _SEPARATORS:
-        joined = [name for name in names if separator in name]
-        parts = [part.strip() for name in names for part in name.split(separator)]
-        if len(joined) < max(_LEAST_JOINED, 0.1 * len(names)) or len(set(parts)) == len(parts):
-            continue
-        sentence = (
-            f"{counted(len(joined), 'label')} of {len(names)} contain {separator!r} between parts that occur in other"
-            f" labels: {listed(joined)}. Each combination of tags becomes a separate label."
-        )
-        remedy = f"Separate the tags: --labels-separator '{separator}'."
-        evidence = {"labels": listed(joined), "count": len(joined), "separator": separator}
-        yield Finding("joined_tags", "severe", sentence, remedy, evidence)
 
 
 def _one_class(names: Sequence[str]) -> Iterator[Finding]:

@@ -407,7 +407,10 @@ def _conflicts(group: IntArray, size: IntArray, Y: PartialLabels, n_rows: int) -
             f"{counted(n_inside, 'row')} in {counted(n_groups, 'group')} of equal rows have other label sets than rows"
             " equal to them: no method can be right on all of them."
         )
-        remedy = "Check their labels, and add features that distinguish them."
+        remedy = (
+            "Check their labels, and add features that distinguish them. If there is a row for each tag of a sample:"
+            " --join-by with the column of its ids."
+        )
         evidence = {"rows": n_inside, "groups": n_groups, "share": n_inside / n_rows}
         yield Finding("conflicting_duplicates", "warning", sentence, remedy, evidence)
 
