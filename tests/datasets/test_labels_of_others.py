@@ -471,6 +471,16 @@ def test_labels_of_fasttext_among_words(tmp_path):
         by_file(tmp_path, "a.csv", "x,tags\n1,__label__red some text\n", labels_column="tags")
 
 
+def test_decimal_commas_in_columns_of_labels(tmp_path):
+    """The hint is the option that reads them."""
+    text = "x;y\n1;1,0\n2;0,0\n"
+    with pytest.raises(
+        ValueError, match=r"label 'y' must be 0 or 1, got '1,0'\. Hint: decimal=',' reads such decimals"
+    ):
+        by_file(tmp_path, "a.csv", text, labels=["y"])
+    assert_labels(by_file(tmp_path, "a.csv", text, labels=["y"], decimal=","), ["y"], [{"y"}, set()])
+
+
 def test_one_label_as_a_text_and_several_as_an_object(tmp_path):
     """As Label Studio's smaller JSON has them; a task without an answer is unknown."""
     rows = [{"x": 1, "y": {"choices": ["pos", "neg"]}}, {"x": 2, "y": "pos"}, {"x": 3}, {"x": 4, "y": ["neg"]}]

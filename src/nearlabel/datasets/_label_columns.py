@@ -23,6 +23,7 @@ from nearlabel.datasets._label_codes import (
 )
 from nearlabel.datasets._lines import FASTTEXT
 from nearlabel.datasets._nominal import SparseRows
+from nearlabel.datasets._numeric_columns import WITH_COMMA
 from nearlabel.datasets._table_file import Batch, CellError, TableFile, check_filled, shortened
 from nearlabel.datasets._written_tags import (
     Normalisation,
@@ -116,6 +117,9 @@ class IndicatorColumns:
         codes = self._codes
         if codes.negative is not None:
             raise ValueError(f"{problem.removesuffix('0 or 1')}{codes.negative!r} or {codes.positive!r}, got {got}.")
+        if self._table.decimal == "." and WITH_COMMA.fullmatch(got):
+            hint = "{problem}, got {got}. Hint: {decimal} reads such decimals."
+            raise ParameterError(hint, {"decimal": ","}, {"problem": problem, "got": got})
         values = distinct_values(self._table, self.columns, codes.unknown)
         pair = known_pair(values)
         if pair is None:

@@ -35,7 +35,7 @@ MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none")
 _WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(MISSING_WORDS, np.nan)
 _LONGEST_NAME, _LONGEST_PROBLEM = 200, 1000  # characters
 _SWAP = str.maketrans(".,", ",.")
-_WITH_COMMA = re.compile(r"'\s*+[-+]?+\d*+,\d++(?:[eE][-+]?+\d++)?+\s*+'")
+WITH_COMMA = re.compile(r"'\s*+[-+]?+\d*+,\d++(?:[eE][-+]?+\d++)?+\s*+'")
 # Possessive: a text of many digits that is no number must not be tried at each digit.
 _NUMBER = re.compile(r"[-+]?+(?:(?:\d++\.?+\d*+|\.\d++)(?:e[-+]?+\d++)?+|inf|infinity)")
 _LAST_DIGITS = re.compile(r"[\W_]*\d+\Z")
@@ -189,7 +189,7 @@ class FeatureColumns:
         kind = next(part.kind for part in self._parts if part.column == column)
         where = f"{self._table.path}, {batch.locate(error.row)}"
         problem = f"{where}: column {column!r} must contain {EXPECTED[kind]}, got {error}."
-        if self._table.decimal == "." and _WITH_COMMA.fullmatch(str(error)):
+        if self._table.decimal == "." and WITH_COMMA.fullmatch(str(error)):
             hint = "{problem} Hint: {decimal} reads such decimals."
             return ParameterError(hint, {"decimal": ","}, {"problem": problem})
         if kind != "number" or not self._may_ignore:
