@@ -1,4 +1,4 @@
-"""Parsers of arguments, for options that several commands have."""
+"""Parsers of arguments, for options that several commands have, and the options for labels of other programs."""
 
 from __future__ import annotations
 
@@ -111,3 +111,35 @@ def file_ending_in(*endings: str) -> Callable[[str], Path]:
         return Path(text)
 
     return parse
+
+
+def add_written_labels_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for labels as other programs write them in a table."""
+    group = parser.add_argument_group("labels of a table as other programs write them")
+    group.add_argument("--negative", metavar="VALUE", help="value of 0/1 columns for no, such as -1 or nein")
+    group.add_argument("--positive", metavar="VALUE", help="value of 0/1 columns for yes, such as 1 or ja")
+    group.add_argument("--label-key", metavar="KEY", help="key of the name of a tag where tags are objects")
+    group.add_argument(
+        "--label-threshold", type=float, metavar="SCORE", help="least score with which a tag with a score applies"
+    )
+    group.add_argument(
+        "--label-names", type=columns, metavar="A,B", help="the labels of lists of 0 and 1, place by place"
+    )
+    group.add_argument(
+        "--normalise",
+        choices=("nfc", "none", "case"),
+        help="which tags are the same: nfc: equal in Unicode's composed form; none: as written; case: also in upper and"
+        " lower case; default: nfc",
+    )
+    group.add_argument(
+        "--unlabelled",
+        type=column_is,
+        action="append",
+        metavar="COLUMN=VALUE",
+        help="rows whose labels are unknown, by a cell; may be repeated; none: no rows; default: by the columns"
+        " answer, is_confirmed, cancelled and was_cancelled of annotation tools",
+    )
+    group.add_argument("--join-by", metavar="COLUMN", help="ids: rows of one id become one row with the tags of all")
+    group.add_argument(
+        "--labels-file", metavar="FILE", help="another table with the labels; --join-by names the ids in both"
+    )

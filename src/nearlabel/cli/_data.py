@@ -12,7 +12,7 @@ from typing import Any
 
 import nearlabel
 from nearlabel.cli import _console
-from nearlabel.cli._arguments import column_is, columns, one_or_columns
+from nearlabel.cli._arguments import add_written_labels_options, columns, one_or_columns
 from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.utils.names import IMPUTATIONS
 
@@ -48,7 +48,7 @@ def add_data_options(
         metavar="TEXT",
         help="separator between tags; default: ; (or, if no cell has one, the one that joins tags, such as |)",
     )
-    _add_label_options(parser)
+    add_written_labels_options(parser)
     parser.add_argument(
         "--unknown",
         metavar="VALUE",
@@ -67,38 +67,6 @@ def add_data_options(
         "--input-format",
         choices=_console.INPUT_FORMATS,
         help="format of standard input (-); default: detected from its content",
-    )
-
-
-def _add_label_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for labels as other programs write them in a table."""
-    group = parser.add_argument_group("labels of a table as other programs write them")
-    group.add_argument("--negative", metavar="VALUE", help="value of 0/1 columns for no, such as -1 or nein")
-    group.add_argument("--positive", metavar="VALUE", help="value of 0/1 columns for yes, such as 1 or ja")
-    group.add_argument("--label-key", metavar="KEY", help="key of the name of a tag where tags are objects")
-    group.add_argument(
-        "--label-threshold", type=float, metavar="SCORE", help="least score with which a tag with a score applies"
-    )
-    group.add_argument(
-        "--label-names", type=columns, metavar="A,B", help="the labels of lists of 0 and 1, place by place"
-    )
-    group.add_argument(
-        "--normalise",
-        choices=("nfc", "none", "case"),
-        help="which tags are the same: nfc: equal in Unicode's composed form; none: as written; case: also in upper and"
-        " lower case; default: nfc",
-    )
-    group.add_argument(
-        "--unlabelled",
-        type=column_is,
-        action="append",
-        metavar="COLUMN=VALUE",
-        help="rows whose labels are unknown, by a cell; may be repeated; none: no rows; default: by the columns"
-        " answer, is_confirmed, cancelled and was_cancelled of annotation tools",
-    )
-    group.add_argument("--join-by", metavar="COLUMN", help="ids: rows of one id become one row with the tags of all")
-    group.add_argument(
-        "--labels-file", metavar="FILE", help="another table with the labels; --join-by names the ids in both"
     )
 
 
