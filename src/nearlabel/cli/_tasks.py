@@ -147,7 +147,7 @@ class Shown(NamedTuple):
 
     def task(self, keys: Mapping[str, Any], cells: Mapping[str, Any], opinions: Sequence[Opinion]) -> Task:
         """Return the task of a row, from its cells."""
-        of_row = {name: "" if cell is None else str(cell) for name, cell in cells.items()}
+        of_row = {name: "" if cell is None or cell != cell else str(cell) for name, cell in cells.items()}
         text = "\n\n".join(of_row[name] for name in self.text if of_row[name])
         if self.id_column is not None:
             keys = {"row_id": of_row[self.id_column], **keys}
