@@ -94,6 +94,11 @@ CASES: dict[str, tuple[str, Callable[[int], bytes], dict[str, Any]]] = {
         lambda n: _filled(b"1,", n, b'{"l":1,"f":[') + b"1]}\n",
         {"labels": ["l"]},
     ),
+    "JSON, an array of short objects": (
+        ".json",
+        lambda n: _filled(b'{"l":1,"f":0},', n, b"[") + b"{}]",
+        {"labels": ["l"]},
+    ),
     "Excel, short rows": (".xlsx", _workbook, {"labels": ["l"]}),
 }
 

@@ -218,5 +218,5 @@ def test_files_that_are_refused(written, text, options, message):
 def test_a_file_that_is_no_table(tmp_path):
     """Corrections are a table."""
     (tmp_path / "c.svm").write_text("0 1:1\n")
-    with pytest.raises(ValueError, match="corrections must be a CSV, Excel, JSON lines or Parquet file, got "):
+    with pytest.raises(ValueError, match="corrections must be a CSV, Excel, JSON or Parquet file, got "):
         read_corrections(tmp_path / "c.svm")

@@ -131,6 +131,35 @@ def test_standard_input(nearlabel, clean, tmp_path, pipe, save):
     assert told == {name: facts[name] for name in facts if name != "in_words"} | {"name": "stdin"}
 
 
+def test_the_sheet_of_a_workbook(nearlabel, pipe, tmp_path):
+    """Several sheets must be told apart: the option holds for all that a command reads."""
+    workbook = openpyxl.Workbook()
+    for name, rows in {"Sheet": [[1, 1, 0]] * 3, "more": [[one, one, one % 2] for one in range(9)]}.items():
+        sheet = workbook[name] if name in workbook.sheetnames else workbook.create_sheet(name)
+        for row in [["i", "x", "y"], *rows]:
+            sheet.append(row)
+    workbook.save(tmp_path / "two.xlsx")
+    error = (
+        f"{tmp_path / 'two.xlsx'} must have one sheet with cells, got 'Sheet', 'more'. Hint: --sheet Sheet reads one."
+    )
+    assert nearlabel("describe", tmp_path / "two.xlsx", "--labels", "y") == (2, "", f"nearlabel: {error}\n")
+    asked = ("--labels", "y", "--sheet", "more")
+    assert json.loads(nearlabel("describe", tmp_path / "two.xlsx", *asked, "--format", "json").out)["instances"] == 9
+    model = tmp_path / "m.skops"
+    fitted = nearlabel(
+        "fit", tmp_path / "two.xlsx", *asked, "--method", "brknn", "--k", "1", "--out", model, "--id", "x"
+    )
+    assert (fitted.code, fitted.err.count("must")) == (0, 0)
+    answer = nearlabel("predict", model, tmp_path / "two.xlsx", "--sheet", "more", "--id", "i")
+    assert answer.code == 0
+    pipe((tmp_path / "two.xlsx").read_bytes())
+    assert nearlabel("describe", "-", *asked).code == 0
+    assert "sheet must name a sheet of" in nearlabel("describe", tmp_path / "two.xlsx", "--sheet", "mor").err
+    (tmp_path / "x.csv").write_text("a,y\n1,0\n")
+    error = f"--sheet must go with an Excel workbook, got {tmp_path / 'x.csv'}."
+    assert nearlabel("describe", tmp_path / "x.csv", *asked) == (2, "", f"nearlabel: {error}\n")
+
+
 def test_the_format_of_standard_input(nearlabel, pipe, tmp_path):
     """It can be said; the file is gone afterwards, and errors name standard input."""
     pipe(b"a\ty\n1\t0\n2\t1\n")
@@ -159,6 +188,6 @@ def test_the_separator_is_guessed(nearlabel, tmp_path, cells, labels):
     write_csv(tmp_path / "t.csv", [["x", "t"], *enumerate(cells)])
     answer = nearlabel("describe", tmp_path / "t.csv", "--labels-column", "t", "--format", "json")
     assert json.loads(answer.out)["labels"] == labels
-    told = "Tags are joined by " in answer.err and "as many cells have it. Hint: --labels-separator says" in answer.err
+    told = "Tags are joined by " in answer.err and "as many cells have it. Hint: --labels-separator sets" in answer.err
     assert told == (not any(";" in cell for cell in cells) and cells not in (["a,b", "c", "d"],))
     assert nearlabel("describe", tmp_path / "t.csv", "--labels-column", "t", "--labels-separator", ";").err == ""

@@ -94,21 +94,24 @@ def test_every_option_is_explained():
         (["evaluate", "yeast", "--fooo", "3"], "unrecognized arguments: --fooo 3. Hint: nearlabel evaluate --help."),
         (["evaluate", "yeast", "--folds", "3"], "--folds 3 (did you mean --cv?). Hint: nearlabel evaluate --help."),
         (["fit", "x.csv", "--folds=3"], "arguments: --folds=3 (did you mean --validate?). Hint: nearlabel fit --help."),
-        (["fit", "x.csv", "--n-neighbors", "3"], "arguments: --n-neighbors (did you mean --k?). Hint: nearlabel fit"),
+        (["fit", "x.csv", "--n-neighbors", "3"], "arguments: --n-neighbors 3 (did you mean --k?). Hint: nearlabel fit"),
         (
             ["predict", "m", "x.csv", "--folds", "3"],
             "arguments: --folds 3 (--cv is an option of evaluate and tune; --validate is an option of fit). Hint: near",
         ),
         (
             ["fit", "x.csv", "--cv", "10"],
-            "unrecognized arguments: --cv (did you mean --validate?). Hint: nearlabel fit",
+            "unrecognized arguments: --cv 10 (did you mean --validate?). Hint: nearlabel fit",
         ),
-        (["fit", "x.csv", "-o", "m.skops"], "unrecognized arguments: -o (did you mean --out?). Hint: nearlabel fit"),
+        (
+            ["fit", "x.csv", "-o", "m.skops"],
+            "unrecognized arguments: -o m.skops (did you mean --out?). Hint: nearlabel fit",
+        ),
         (["fit", "x.csv", "-k", "5", "--out", "m.skops"], "arguments: -k 5 (did you mean --k?). Hint: nearlabel fit"),
         (["fit", "x.csv", "--target=t"], "--target=t (did you mean --labels-column or --labels?). Hint: nearlabel fit"),
         (
             ["fit", "x.csv", "--features", "a,b"],
-            "--features (did you mean --ignore? It names the columns that are not features). Hint: nearlabel fit -",
+            "--features a,b (did you mean --ignore? It names the columns that are not features). Hint: nearlabel fit -",
         ),
         (
             ["describe", "x.csv", "--label-column=tags"],
@@ -117,7 +120,7 @@ def test_every_option_is_explained():
         (["predict", "m", "x.csv", "--score", "--jobs", "2", "y"], "--jobs 2 y (--jobs is an option of evaluate and"),
         (
             ["fit", "x.csv", "--label-column", "tags"],  # what is missing, too, is told when this is mended
-            "unrecognized arguments: --label-column (did you mean --labels-column?). Hint: nearlabel fit --help.",
+            "unrecognized arguments: --label-column tags (did you mean --labels-column?). Hint: nearlabel fit --help.",
         ),
         (["fit", "x.csv", "--labels-col", "tags"], "the following arguments are required: --out. Hint: nearlabel fit"),
         (["fit", "--", "--label-column"], "the following arguments are required: --out. Hint: nearlabel fit --help."),

@@ -313,3 +313,13 @@ def test_errors_are_those_of_the_run(nearlabel, rows, tmp_path, command, options
     assert message in dry.err
     assert dry == run
     assert (dry.code, dry.out) == (2, "")
+
+
+def test_a_dry_run_needs_no_file(nearlabel, songs):
+    """A fit does."""
+    answer = nearlabel("fit", songs, *OPTIONS, "--dry-run")
+    assert answer.code == 0
+    assert "Nothing was tried or written (--dry-run)." in answer.out
+    answer = nearlabel("fit", songs, *OPTIONS)
+    assert answer.code == 2
+    assert "the following arguments are required: --out. Hint: nearlabel fit --help." in answer.err

@@ -8,6 +8,7 @@ import pytest
 
 from nearlabel.datasets import _lines as lines_module
 from nearlabel.datasets import read_meka
+from nearlabel.lazy import BRkNN
 
 HEADER = "@attribute y {0,1}\n@attribute a numeric\n@attribute b real"
 
@@ -75,6 +76,88 @@ def test_spellings_of_dense_rows(write_meka, rows):
     data = read_meka(write_meka(HEADER, rows))
     np.testing.assert_array_equal(data.X, [[0, 1], [0, 0]])
     np.testing.assert_array_equal(data.Y, [[0], [1]])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "0\t0\t1\n1\t0\t0\n",
+        "  0 0  1 \r\n1 \t0 0",
+        "0,0 1\n1 , 0\t0",
+        "0 '0' 1 % c\n'1' 0 \"0\"\n",
+        "0 0 1\n1 0 0 {1}\n",
+    ],
+    ids=["tabs", "blanks", "commas, too", "quotes", "weights"],
+)
+def test_blanks_between_cells(write_meka, rows):
+    """As in WEKA, blanks and tabs part cells as commas do."""
+    data = read_meka(write_meka(HEADER, rows))
+    np.testing.assert_array_equal(data.X, [[0, 1], [0, 0]])
+    np.testing.assert_array_equal(data.Y, [[0], [1]])
+
+
+def test_blanks_between_cells_are_not_those_within(write_meka):
+    """Where commas make all cells, blanks are part of values, also of those without quotes."""
+    path = write_meka("@attribute y {0,1}\n@attribute a {'x y',z}\n@attribute b numeric", "1,x y,2\n0 z 3\n0 'x y' 4\n")
+    assert read_meka(path, nominal="codes").X.tolist() == [[0, 2], [1, 3], [0, 4]]
+
+
+@pytest.mark.parametrize("row", ["{0 1 2 5}", "{0 1\t2 5 }", "{0 1,1 0 2 '5'}"])
+def test_blanks_between_sparse_cells(write_meka, row):
+    """The same for the pairs of sparse rows."""
+    data = read_meka(write_meka(HEADER, row))
+    assert (data.X.toarray().tolist(), data.Y.toarray().tolist()) == ([[0, 5]], [[1]])
+
+
+def test_blanks_between_declared_values(write_meka):
+    """Values that are declared without commas have blanks between them."""
+    path = write_meka("@attribute y {0 1}\n@attribute a { red green\tblue }", "1,green\n0,red\n")
+    assert read_meka(path, nominal="codes").X.tolist() == [[1], [0]]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "1,2,3,{2}\n0,4,5\n",
+        "1,2,3 {2.0} % c\n0,4,5,{1}\n",
+        "1 2 3 {2}\n0 4 5\n",
+        "'1' 2 3{2}\n0,4,5",
+        "1,2,'3', { 2 }\n0,4,5",
+    ],
+)
+def test_weights_of_dense_rows(write_meka, rows):
+    """A row may end in its weight; others weigh 1."""
+    data = read_meka(write_meka(HEADER, rows))
+    assert (data.sample_weight.tolist(), data.X.tolist()) == ([2, 1], [[2, 3], [4, 5]])
+
+
+@pytest.mark.parametrize("weight", [",{2}", ", {2e0} % c", " { 2 }", "{2}"])
+def test_weights_of_sparse_rows(write_meka, weight):
+    """The same behind sparse rows, and in any block."""
+    data = read_meka(write_meka(HEADER, f"{{0 1}}\n{{0 1,1 2}}{weight}\n{{}}\n"))
+    assert (data.sample_weight.tolist(), data.Y.toarray().ravel().tolist()) == ([1, 2, 1], [1, 1, 0])
+
+
+def test_weights_over_blocks(write_meka, monkeypatch):
+    """Weights stay with their rows, whichever way their blocks are read."""
+    monkeypatch.setattr(lines_module, "BLOCK_BYTES", 64)
+    rows = [f"1,2,{n}" + (f",{{{n}}}" if n % 50 == 7 else "") for n in range(300)]
+    data = read_meka(write_meka(HEADER, "\n".join(rows)))
+    assert data.sample_weight.tolist() == [n if n % 50 == 7 else 1 for n in range(300)]
+
+
+def test_weights_are_those_of_fit(write_meka):
+    """A classifier that takes weights counts such rows as often."""
+    weighted = read_meka(write_meka(HEADER, "1,0,0,{2}\n0,1,0\n0,0,1\n"))
+    model = BRkNN(n_neighbors=3).fit(weighted.X, weighted.Y, sample_weight=weighted.sample_weight)
+    assert model.predict_proba([[0, 0]])[0].tolist() == [0.5]
+
+
+def test_weights_may_be_ignored(write_meka):
+    """Weights that are all 1, or that are ignored by name, are none."""
+    path = write_meka(HEADER, "1,2,3,{2}\n")
+    assert read_meka(path, ignore=["sample_weight"]).sample_weight is None
+    assert read_meka(write_meka(HEADER, "1,2,3,{1}\n")).sample_weight is None
 
 
 def test_nothing_but_empty_rows(write_meka):
@@ -203,19 +286,29 @@ def test_blocks_do_not_show(write_meka, monkeypatch, row):
         ("1,2,3\n\n% c\n2,2,3\n", r"line 9: attribute 'y' must be one of \{0,1\}, got '2'\."),
         ("1,2,'3\n", r"line 6: a cell must be a value, plain or in quotes, got \"'3\"\. Hint: a quote is not closed"),
         ("1,2,3\n{0 1}\n", r"line 7: a row must be dense, value,\.\.\., as the first is, got '\{0 1\}'\."),
-        ("1,2,3, {5}\n", r"line 6: a row must have no instance weight, got '\{5\}'"),
+        ("1,2,3, {x}\n", r"line 6: the weight of a row must be a finite number from 0, got '\{x\}'"),
+        ("1,2,3, {-1}\n", r"line 6: the weight of a row must be a finite number from 0, got '\{-1\}'"),
+        ("1 2\n", r"line 6: a row must have 3 cells, got 2\."),
+        ("1;2;3\n", r"line 6: a row must have 3 cells, got 1\. Hint: commas, blanks or tabs part cells\."),
+        ("1\t\t3\n", r"line 6: a row must have 3 cells, got 2\."),
+        ("1 2 3 4\n", r"line 6: a row must have 3 cells, got 4\."),
+        ("1,,2 3\n", r"line 6: attribute 'a' must be a finite number, got ''\."),
+        ("1 2 3,\n", r"line 6: a row must have 3 cells, got 2\."),
+        ("1 2'3' 4\n", r"line 6: a row must have 3 cells, got 1\."),
+        ("1 '2 3\n", r"line 6: a row must have 3 cells, got 1\."),
         ("{1 x}\n", r"line 6: attribute 'a' must be a finite number, got 'x'\."),
         ("{0 1}\n{3 1}\n", r"line 7: an index must be from 0 to 2 for 3 attributes, got 3\."),
         ("{-1 1}\n", r"line 6: an index must be from 0 to 2 for 3 attributes, got -1\."),
         ("{1 1,2 1,1 4}\n", r"line 6: an index must occur once in a row, got 1 twice\."),
         ("{1 1}\n{0 2}\n", r"line 7: attribute 'y' must be one of \{0,1\}, got '2'\."),
-        ("{1 1 2 3}\n", r"line 6: attribute 'a' must be a finite number, got '1 2 3'\."),
+        ("{1 1 2}\n", r"line 6: attribute 'a' must be a finite number, got '1 2'\."),
         ("{1 1,}\n", r"line 6: a cell must read 'index value', got '\}'\."),
         ("{1 1,,2 1}\n", r"line 6: a cell must read 'index value', got ',2 1\}'\."),
         ("{1 1\n", r"line 6: a cell must read 'index value', got '1 1'\."),
         ("{1 '1}\n", r"line 6: a cell must read 'index value', got \"1 '1\}\"\. Hint: a quote is not closed"),
         ("{1 1} 7\n", r"line 6: a row must end in \}, got '7' behind it\."),
-        ("{1 1}, {0.5}\n", r"line 6: a row must have no instance weight, got '\{0.5\}': weights are not supported\."),
+        ("{1 1}, {0.5\n", r"line 6: a row must end in \}, got ', \{0.5' behind it\."),
+        ("{1 1}, {inf}\n", r"line 6: the weight of a row must be a finite number from 0, got '\{inf\}'"),
         ("{1 1}\n1,2,3\n", r"line 7: a row must be sparse, \{index value,\.\.\.\}, as the first is, got '1,2,3'\."),
         ("\n% nothing\n", r"toy\.arff must contain at least one row behind @data, got none\."),
     ],
@@ -243,8 +336,13 @@ def test_malformed_row_in_a_late_block(write_meka, monkeypatch):
         ("@input a\n", r"line 1: a header line must begin with @relation, .*, got '@input a'\."),
         ("@attribute 'a numeric\n", r"line 1: @attribute must be followed by a name.*got \"'a numeric\"\."),
         ("@attribute\n", r"line 1: @attribute must be followed by a name"),
-        ("@attribute a string\n", r"the type of attribute 'a' must be numeric, .*, got string\. Hint: text"),
-        ("@attribute a date 'yyyy'\n", r"the type of attribute 'a' must be numeric, .*, got date\. Hint: text"),
+        ("@attribute a text\n", r"the type of attribute 'a' must be numeric, .*, got text\."),
+        ("@attribute a numeric {2}\n", r"the type of attribute 'a' must be numeric, .*, got numeric \{2\}\."),
+        ("@attribute a date 'yyyy\n", r"line 1: the type of attribute 'a' must be a date and its format in quotes"),
+        ("@end a\n", r"line 1: @end must follow a relational attribute, got 'a'\."),
+        ("@attribute a relational\n@end b\n", r"line 2: .*'a' must end in @end and its name, got '@end b'\."),
+        ("@attribute a relational\n@data\n", r"line 2: .*'a' must end in @end and its name, got '@data'\."),
+        ("@attribute a relational\n", r"line 1: the declaration .*'a' must end in @end, got the end of the file\."),
         ("@attribute a\n", r"the type of attribute 'a' must be numeric, .*, got nothing\."),
         ("@attribute a {0,1\n", r"the values of attribute 'a' must read \{value,\.\.\.\}, got"),
         ("@attribute a {}\n", r"the values of attribute 'a' must read \{value,\.\.\.\}, got"),

@@ -5,7 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from nearlabel.datasets._arff_parts import Attribute, CellReader, Header
+from nearlabel.datasets._arff_header import Attribute, Header
+from nearlabel.datasets._arff_parts import CellReader
 
 ATTRIBUTES = (
     Attribute("a"),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.datasets import Dataset
+from nearlabel.datasets import Dataset, write_npz
+from nearlabel.experiments import Plan, Tuning, run
 
 
 @pytest.mark.parametrize(("container", "kind"), [(np.asarray, "dense"), (sparse.csr_array, "sparse")])
@@ -102,3 +103,19 @@ def test_many_labels_and_no_rows():
     data = Dataset(np.empty((0, 1)), sparse.csr_array((0, 100), dtype=np.int64), ("a",), names, "empty")
     assert str(data).endswith("... and 90 more labels")
     assert "... and 90 more labels" in data._repr_html_()
+
+
+def test_weights(tmp_path):
+    """They are shown, one for each row; what counts each row once refuses them."""
+    parts = (np.ones((3, 2)), np.eye(3, dtype=int), ("a", "b"), ("x", "y", "z"), "toy")
+    data = Dataset(*parts, sample_weight=np.array([1, 2, 0.5]))
+    assert "weights of rows    from 0.5 to 2\n" in str(data)
+    message = r"toy must have no weights of rows here, .* Hint: ignore=\['sample_weight'\] ignores them"
+    with pytest.raises(ValueError, match=message):
+        write_npz(tmp_path / "toy.npz", data)
+    with pytest.raises(ValueError, match=message):
+        run(Plan(methods=("mlknn",), n_neighbors=(1,)), {"toy": data})
+    with pytest.raises(ValueError, match=message):
+        Tuning(n_neighbors=(1,)).run(data)
+    with pytest.raises(ValueError, match=r"sample_weight must be of shape \(3,\), one for each row, got \(2,\)\."):
+        Dataset(*parts, sample_weight=np.ones(2))

@@ -1,11 +1,12 @@
 """Labels as annotation tools, spreadsheets, data hubs and databases write them, in files and in data frames."""
 
+import gzip
 import json
 
 import numpy as np
 import pytest
 
-from nearlabel.datasets import from_frame, from_hub, load_dataset, read_table
+from nearlabel.datasets import from_frame, from_hub, load_dataset, open_rows, read_table
 
 pd = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")
@@ -350,7 +351,7 @@ def test_columns_that_only_have_the_name_of_one_of_a_tool():
     frame = pd.DataFrame({"x": [1.0, 2.0], "answer": [42.0, 7.0], "red": [1, 0]})
     assert from_frame(frame, labels=["red"]).X.shape == (2, 2)
     skipped = pd.DataFrame({"x": [1.0, 2.0], "red": [1, 0], "state": ["todo", "todo"]})
-    with pytest.raises(ValueError, match="must have labelled rows, got none: all are unlabelled by 'state'"):
+    with pytest.raises(ValueError, match="must have rows with known labels, got none: all are unlabelled by 'state'"):
         from_frame(skipped, labels=["red"], unlabelled={"state": ["todo", "later"]})
 
 
@@ -442,3 +443,38 @@ def test_frames_of_any_kind():
         from_frame(pd.DataFrame([[1, 2]], columns=[7, "7"]), labels=["7"])
     with pytest.raises(ValueError, match="frame must have values of one type in column 'tags', got int and str"):
         from_frame(pd.DataFrame({"x": [1, 2], "tags": ["a", 1]}), labels_column="tags")
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+def test_files_of_fasttext(tmp_path, name):
+    """Labels are wherever they are in a line; blank lines are skipped, a text without a label has none."""
+    text = "\ufeff__label__red __label__blue some  text\n\nhere __label__red\r\nnone of them\n__label__green\n"
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    data = load_dataset(path)
+    assert_labels(data, ["blue", "green", "red"], [{"red", "blue"}, {"red"}, set(), {"green"}])
+    assert data.X.ravel().tolist() == ["some text", "here", "none of them", None]
+    assert data.feature_kinds == ("text",)
+    assert next(iter(open_rows(path, ["text"], feature_kinds=["text"]))).X.ravel().tolist()[1] == "here"
+
+
+def test_text_that_is_not_utf8_in_a_file_of_fasttext(tmp_path):
+    """The line is named."""
+    (tmp_path / "a.txt").write_bytes(b"__label__red ok\n__label__red caf\xe9\n")
+    with pytest.raises(ValueError, match=r"a\.txt, line 2: the text must be UTF-8, got the byte 0xe9"):
+        load_dataset(tmp_path / "a.txt")
+
+
+def test_labels_of_fasttext_among_words(tmp_path):
+    """In a column of tags, other words are an error: a text must not become a tag."""
+    with pytest.raises(ValueError, match="labels of fastText among other words"):
+        by_file(tmp_path, "a.csv", "x,tags\n1,__label__red some text\n", labels_column="tags")
+
+
+def test_one_label_as_a_text_and_several_as_an_object(tmp_path):
+    """As Label Studio's smaller JSON has them; a task without an answer is unknown."""
+    rows = [{"x": 1, "y": {"choices": ["pos", "neg"]}}, {"x": 2, "y": "pos"}, {"x": 3}, {"x": 4, "y": ["neg"]}]
+    data = by_file(tmp_path, "tasks.json", json.dumps(rows), labels_column="y")
+    assert_labels(data, ["neg", "pos"], [{"pos", "neg"}, {"pos"}, None, {"neg"}])
+    frame = pd.DataFrame(rows)
+    assert_labels(from_frame(frame, labels_column="y"), ["neg", "pos"], [{"pos", "neg"}, {"pos"}, None, {"neg"}])

@@ -168,3 +168,22 @@ def test_a_million_columns_of_a_small_file(tmp_path):
     np.savez(tmp_path / "labels.npz", X=np.eye(2), **of_labels)
     with pytest.raises(ValueError, match=r"Y must have at most 4194304 labels without names, got 1000000000\. Hint"):
         read_npz(tmp_path / "labels.npz")
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_integers_that_would_be_rounded(tmp_path, container):
+    """They are refused, with the name of the array; those that float64 stores are read."""
+    path = tmp_path / "ids.npz"
+    for number, is_exact in ((2**60, True), (2**60 + 1, False), (-(2**53) - 1, False)):
+        X, Y = container(np.array([[number], [1]])), np.array([[0], [1]])
+        parts = (
+            {"X": X} if container is np.asarray else {f"X_{a}": getattr(X, a) for a in ("data", "indices", "indptr")}
+        )
+        np.savez(path, Y=Y, **parts, **({} if "X" in parts else {"X_shape": X.shape}))
+        if is_exact:
+            assert read_npz(path).X[[0]].sum() == number
+        else:
+            with pytest.raises(
+                ValueError, match=rf"ids\.npz: X\w* must contain numbers that float64 .* integer {number}"
+            ):
+                read_npz(path)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from nearlabel.datasets import _lines as lines_module
-from nearlabel.datasets import load_dataset, read_svmlight
+from nearlabel.datasets import load_dataset, open_rows, read_svmlight
+from nearlabel.datasets._lines import suffix_of_content
 
 
 def test_labels_and_features(write):
@@ -109,6 +110,34 @@ def test_compressed_in_many_blocks(tmp_path, monkeypatch):
         ("0 0:1\n1 2:1 2:3\n", r"line 2: a feature index must occur once in a row, got 2 twice\."),
         ("1,0,1 2:1\n", r"line 1: a label must occur once in a row, got 1 twice\."),
         ("0 0:1e999\n", r"line 1: a value must be finite, got inf\."),
+        (
+            "0 0:1\n0 0:1 1:9007199254740993\n",
+            r"line 2: a value must be a number, got 9007199254740993 \(float64 cannot",
+        ),
+        (" 2 0:1\n", r"line 1: a row must read .*, got '2 0:1'\.$"),
+        ("1, 0:1 2:1\n", r"line 1: a row must read .*, got '1, 0:1 2:1'\.$"),
+        ("0:1, 5:1\n", r"line 1: a row must read .*, got '0:1, 5:1'\.$"),
+        ("0:1,5:1\n", r"line 1: a row must read .*, got '0:1,5:1'\. Hint: decimals must have a point\."),
+        ("1 0:0,5\n", r"line 1: a row must read .* Hint: decimals must have a point\."),
+        (
+            "3:1,5:0.25 0:1\n",
+            r"line 1: a score of a label must be 1, got 0.25 for label 5\. Hint: write the labels that",
+        ),
+        (
+            "3:1,5:1 0:1\n\n2:1 0:1\n",
+            r"line 3: labels must have no scores if rows begin with a pair, got .* in line 1 ",
+        ),
+        ("2:1 0:1\n3:1,5:1 0:1\n", r"line 2: labels must have no scores .* line 2 and a pair, .*, in line 1\. Hint"),
+        ("3,5,4\n0 0:1\n1 1:1\n2 0:1\n", r"line 1: the first line must be a row, or the rows, .*, got '3,5,4', and"),
+        ("2\n0 0:1\n1 1:1\n", r"line 1: the first line must be a row, or .* got '2', and as many rows behind it"),
+        (
+            "3 5 4 2\n0 0:1\n",
+            r"line 1: a row must read .* Hint: a first line of numbers must be the rows, features and",
+        ),
+        ("1.25\n2.5\n", r"line 1: a row must read .* Hint: propensities, a number on each line, are no rows\."),
+        ("0 17\n3 5\n", r"line 2: a row must read .* Hint: pairs of numbers, such as those that an evaluation filters"),
+        ("%%MatrixMarket matrix coordinate real general\n", r"line 1: .* Hint: scipy\.io\.mmread reads"),
+        ("f1,f2,l\n1,2,0\n", r"line 1: a row must read .* Hint: a table must end in \.csv or \.tsv\."),
         ("\n# c\n", r"toy\.svm must contain at least one row, got none\."),
         (" 0:1\n", r"toy\.svm must contain at least one label, got none\."),
     ],
@@ -169,3 +198,73 @@ def test_the_number_of_rows_that_is_declared_holds(write):
     """A file with fewer rows than its first line says is not whole."""
     with pytest.raises(ValueError, match="must contain 9 rows as its first line states, got 2"):
         read_svmlight(write("toy.svm", "9 3 2\n0 0:1\n1 1:1\n"))
+
+
+# Variants of extreme classification.
+
+EXTREME = {
+    "blanks": "1, 3 1:0.5 3:1\n2 1:1 2:0.25\n",
+    "blanks and tabs": "1 ,\t3\t1:0.5\t3:1\n2 1:1 2:0.25\n",
+    "a first line": "2 4 4\n1,3 1:0.5 3:1\n2 1:1 2:0.25\n",
+    "a first line with tabs, behind a comment": "# rows, features, labels\n\n2\t4\t4\n1,3 1:0.5 3:1\n2 1:1 2:0.25\n",
+    "a first line of rows and features": "2 4\n1,3 1:0.5 3:1\n2 1:1 2:0.25\n",
+    "scores": "1:1.0,3:1 1:0.5 3:1\n2 1:1 2:0.25\n",
+}
+
+
+@pytest.mark.parametrize("text", EXTREME.values(), ids=EXTREME)
+def test_variants(write, text):
+    """Blanks after commas, scores of 1 and first lines of two or three numbers."""
+    path = write("toy.txt", text)
+    data = read_svmlight(path)
+    assert data.Y.toarray().tolist() == [[0, 1, 0, 1], [0, 0, 1, 0]]
+    assert data.X.toarray().tolist() == [[0, 0.5, 0, 1], [0, 1, 0.25, 0]]
+    blocks = list(open_rows(path, ["3", "1"]))
+    assert [row for block in blocks for row in block.X.toarray().tolist()] == [[1, 0.5], [0, 1]]
+    path.rename(path.with_name("data"))
+    assert suffix_of_content(path.with_name("data")) == (".csv" if text.startswith("1 ,") else ".svm")
+
+
+@pytest.mark.parametrize("names", [("trn_X_Xf.txt", "trn_X_Y.txt"), ("tst_ft_mat.txt.gz", "tst_lbl_mat.txt.gz")])
+def test_matrices(tmp_path, names, monkeypatch):
+    """Features and labels in two files, in which an empty line is a row; indices count from 0."""
+    texts = "4 3\n0:0.5 2:1\n\n1:2\n0:1\n\n\n", "4 5\n1:1.00000 3:1\n2:1\n\n3:1.0\n"
+    for name, text in zip(names, texts, strict=True):
+        packed = gzip.compress(text.encode()) if name.endswith("gz") else text.encode()
+        (tmp_path / name).write_bytes(packed)
+    for size in (2**19, 4):
+        monkeypatch.setattr(lines_module, "BLOCK_BYTES", size)
+        data = load_dataset(tmp_path / names[0])
+        assert data.X.toarray().tolist() == [[0.5, 0, 1], [0, 0, 0], [0, 2, 0], [1, 0, 0]]
+        assert data.Y.toarray().tolist() == [[0, 1, 0, 1, 0], [0, 0, 1, 0, 0], [0] * 5, [0, 0, 0, 1, 0]]
+        rows = [block.X.toarray().tolist() for block in open_rows(tmp_path / names[0], ["2", "0"], block_rows=9)]
+        assert rows == [[[1, 0.5], [0, 0], [0, 0], [0, 1]]]
+    with pytest.raises(ValueError, match=rf"{names[1]} must be a matrix of features, .* Hint: {names[0]} next to it"):
+        load_dataset(tmp_path / names[1])
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (None, r"trn_X_Xf\.txt must have labels, got a matrix .* data_X_Xf\.txt and data_X_Y\.txt\."),
+        ("2 3\n0:1\n1:0.5\n", r"X_Y\.txt, line 3: the value of a label must be 1, got 0\.5 for label 1\. Hint: keep"),
+        ("2 3\n0:1 0:1\n1:1\n", r"X_Y\.txt, line 2: a label must occur once in a row, got 0 twice"),
+        ("2 3\n0:1\n7:1\n", r"X_Y\.txt, line 3: a label must be below 3, got 7"),
+        ("3 3\n0:1\n1:1\n2:1\n", r"X_Y\.txt must contain 2 rows, as .*X_Xf\.txt does, got 3"),
+        (
+            "2 5000000\n0:1\n1:1\n",
+            r"X_Y\.txt, line 1: there must be at most 4000000 labels, got 5000000. Hint: n_labels",
+        ),
+        ("2 3\n\n\n", None),
+    ],
+)
+def test_labels_of_matrices(write, labels, message):
+    """What is wrong with them is an error of their file."""
+    path = write("trn_X_Xf.txt", "2 3\n0:1\n1:1\n")
+    if labels is not None:
+        write("trn_X_Y.txt", labels)
+    if message is None:
+        assert read_svmlight(path).Y.toarray().tolist() == [[0, 0, 0], [0, 0, 0]]
+    else:
+        with pytest.raises(ValueError, match=message):
+            read_svmlight(path)

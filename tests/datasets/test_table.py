@@ -25,6 +25,7 @@ from nearlabel.datasets import (
     _table,
     load_dataset,
     load_multidigits,
+    open_rows,
     read_table,
 )
 
@@ -335,8 +336,8 @@ def test_load_dataset_routes(write, write_parquet):
         match=r"labels_prefix must go with a CSV, .* file, got .*svm\. Hint: labels begin",
     ):
         load_dataset(write("toy.svm", "0 1:2\n"), labels_prefix="tag_")
-    with pytest.raises(ValueError, match=r"ignore must go with a CSV, Excel, JSON lines or Parquet file"):
-        load_dataset(write("toy.arff", ""), ignore=["a"])
+    with pytest.raises(ValueError, match=r"ignore must go with a CSV, Excel, JSON or Parquet file"):
+        load_dataset(write("toy.svm", "0 1:2\n"), ignore=["a"])
     with pytest.raises(
         ValueError,
         match=r"must be a CSV, .* file, got one in another format. Hint: load_dataset",
@@ -379,11 +380,11 @@ def test_tags_that_are_joined_otherwise(tmp_path, between):
 @pytest.mark.parametrize("options", [
     {"labels": ["tag"]}, {"labels_prefix": "tag"}, {"labels_column": "tag"}, {"labels": ["x"], "ignore": ["tag"]}, {},
 ])  # fmt: skip
-@pytest.mark.parametrize("between", ["\t", "|"])
+@pytest.mark.parametrize("between", ["|", ":"])
 def test_other_separators(write, options, between):
     """A file that is but one column by the separators that are known shows it, and they are named."""
     column = repr(f"x{between}tag")
-    hint = re.escape(f". Hint: the only column is {column}; cells end in a comma or a semicolon, in .tsv in a tab.")
+    hint = re.escape(f". Hint: the only column is {column}; cells end in a comma, a semicolon or a tab.")
     with pytest.raises(ValueError, match=f"{hint}$"):
         read_table(write("toy.csv", f"x{between}tag\n1{between}0\n"), **options)
 
@@ -594,3 +595,59 @@ def test_decimal_commas(write):
         read_table(write("thousands.csv", "a;y\n1,5;0\n1.234,5;0\n"), labels=["y"], decimal=",")
     with pytest.raises(ValueError, match=r"decimal must be one of \[',', '\.'\], got ';'"):
         read_table(path, labels=["y"], decimal=";")
+
+
+# Numbers that float64 cannot store.
+
+LONG = 2**53 + 1
+
+
+@pytest.mark.parametrize("cell", [LONG, -LONG, f" {LONG} ", f"+{LONG}", 2**63 + 1, "1e400", "-1e309", "9" * 400])
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_numbers_of_csv_that_would_be_rounded(write, cell, delimiter):
+    """They are refused with their line; another column, ids and categories keep them."""
+    text = f"x,k,y\n1,a,0\n{cell},b,1\n".replace(",", delimiter)
+    path, decimal_ = write("toy.csv", text), "." if delimiter == "," else ","
+    problem = r"toy\.csv, line 3: column 'x' must contain numbers, got '.* \(float64 cannot store it\)"
+    with pytest.raises(ValueError, match=rf"{problem}\. Hint: ignore=\['x'\] leaves out ids, categorical=\['x'\] comp"):
+        read_table(path, labels=["y"], ignore=["k"], decimal=decimal_)
+    assert read_table(path, labels=["y"], categorical=["x", "k"], decimal=decimal_).X[1, 0] == str(cell).strip()
+    with pytest.raises(ValueError, match=rf"{problem}\.$"):
+        list(open_rows(path, ["x"], decimal=decimal_))
+
+
+@pytest.mark.parametrize("cell", [2**53, 2**60, -(2**70), "1e300", "1" + "0" * 22, "inf", "-Infinity", "0.1", "1e17"])
+def test_large_numbers_of_csv(write, cell):
+    """An integer that float64 stores exactly is itself, and infinity is a word."""
+    assert read_table(write("toy.csv", f"x,y\n1,0\n{cell},1\n"), labels=["y"]).X[1, 0] == float(cell)
+
+
+@pytest.mark.parametrize("column", [
+    pa.array([0, 2**62 + 1]), pa.array([None, 2**64 - 1], pa.uint64()), pa.array([[1, 2], [3, LONG]]),
+    pa.array([[1, 2], None, [3, LONG]])[1:], pa.array([[1, 2], [3, LONG]], pa.list_(pa.int64(), 2)),
+    pa.array([decimal.Decimal(0), decimal.Decimal(10**25 + 1)]),
+], ids=str)  # fmt: skip
+def test_numbers_of_parquet_that_would_be_rounded(write_parquet, column):
+    """Integers of 64 bits and decimals are refused with their row, alone and in lists."""
+    path = write_parquet({"x": column, "y": [0, 1]})
+    with pytest.raises(ValueError, match=r"row 2: column 'x' must contain numbers, got .* \(float64 cannot"):
+        read_table(path, labels=["y"])
+
+
+@pytest.mark.parametrize(("column", "values"), [
+    (pa.array([2**62, -(2**63)]), [2.0**62, -(2.0**63)]), (pa.array([1e300, np.inf]), [1e300, np.inf]),
+    (pa.array([decimal.Decimal("0.1"), decimal.Decimal(2**60)]), [0.1, 2.0**60]),
+])  # fmt: skip
+def test_large_numbers_of_parquet(write_parquet, column, values):
+    """Numbers of integers that float64 stores are read; other decimals are rounded as any are."""
+    assert read_table(write_parquet({"x": column, "y": [0, 1]}), labels=["y"]).X[:, 0].tolist() == values
+
+
+def test_long_integers_of_parquet_that_are_names(write_parquet):
+    """As ids, categories and tags they keep all digits."""
+    path = write_parquet({"id": [LONG, LONG + 1], "x": [1.0, 2.0]})
+    assert read_table(path, labels_column="id").label_names == (str(LONG), str(LONG + 1))
+    (block,) = open_rows(path, ["x"], id_column="id")
+    assert block.ids.tolist() == [LONG, LONG + 1]
+    (block,) = open_rows(path, ["id"], feature_kinds=["category"])
+    assert block.X.tolist() == [[str(LONG)], [str(LONG + 1)]]

@@ -172,5 +172,5 @@ def test_corrections_find_tags_that_are_written_otherwise():
 
 def test_corrections_of_objects_that_are_unclear_are_refused():
     """Nothing says how to write them."""
-    with pytest.raises(ValueError, match="which does not say yes or no to each tag"):
+    with pytest.raises(ValueError, match="which is not yes or no for each tag"):
         changed_tags('{"red": 0.4}', {"red": False}, Notation())

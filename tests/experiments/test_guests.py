@@ -354,7 +354,7 @@ def test_data_of_every_kind(toy, tmp_path):
         ("emotions", TypeError, "problems must be a mapping or a list of data sets, got 'emotions'"),
         ([(np.eye(4), np.eye(4))], TypeError, "problems must be a mapping if data have no names, got tuple"),
         ({"d": np.eye(4)}, TypeError, r"d must be a Dataset, a name, a path or a pair \(X, y\), got ndarray"),
-        ({"d": (np.eye(4), np.eye(4) + 1)}, ValueError, "y of d must contain 0 and 1 only, got 2.0"),
+        ({"d": (np.eye(4), np.eye(4) + 1)}, ValueError, "y of d must contain 0 and 1 only, got two values, 1 and 2"),
         ({"d": (np.eye(4), np.eye(3, dtype=int))}, ValueError, "Y must have as many rows as X, 4, got 3"),
         (["multidigits", "multidigits"], ValueError, "problems must have distinct names, got 'multidigits' twice"),
     ],

@@ -64,7 +64,7 @@ def test_refused_before_the_work(holes, container, work):
 
 def test_other_values_are_no_unknown_labels(holes):
     """What is neither 0, 1 nor NaN is named."""
-    with pytest.raises(ValueError, match=r"Y of holes must contain 0, 1 and NaN only, got -1\. Hint: 0 means"):
+    with pytest.raises(ValueError, match=r"Y of holes must contain 0, 1 and NaN only, got two values, -1 and 1"):
         list(Plan(("brknn",), (3,), cv=3).folds({"holes": replace(holes, Y=np.where(holes.Y == 0, -1, holes.Y))}))
 
 

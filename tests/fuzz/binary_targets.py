@@ -89,6 +89,9 @@ def _xlsx() -> list[Files]:
         book = Workbook()
         for row in (["x", "y", "l_a", "l_b"], [1, 2.5, 1, 0], [3, None, 0, 1], ["4", "-1e3", "yes", True]):
             book.active.append(row)
+        notes = book.create_sheet("notes")
+        notes.append(["x", "l_a", "=1+1", "#N/A"])
+        notes.sheet_state = "hidden"
         book.save(folder / "in.xlsx")
 
     return [made_in_folder(make)]

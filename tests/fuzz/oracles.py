@@ -6,9 +6,12 @@ import csv
 import io
 import json
 import math
+import re
 import zlib
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -115,7 +118,7 @@ def check_csv(path: Path, data: Dataset, *, delimiter: str, labels: Iterable[str
     lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if line]
     if len(lines) != data.X.shape[0] + 1:
         return
-    names = lines[0]
+    names = lines[0] if len(lines[1]) == len(lines[0]) else ["", *lines[0]]
     for column, name in enumerate(data.feature_names):
         check(name in names, f"csv: there is no column {name[:40]!r}")
         at = names.index(name)
@@ -161,16 +164,56 @@ def check_arff(path: Path, data: Dataset, n_labels: int) -> None:
             _check_number(cell.decode(), data.X[row, column], f"arff: row {row}, column {column}")
 
 
+def check_arff_blanks(path: Path, data: Dataset, n_labels: int) -> None:
+    """Compare a plain ARFF file of numbers between commas, blanks or tabs with what splitting its lines gives."""
+    _, found, body = path.read_bytes().partition(b"@data\n")
+    if not found or set(body) - set(b"0123456789+-.eE{}, \t\n") or body.lstrip().startswith(b"{"):
+        return
+    if not all(kind == "number" for kind in data.feature_kinds):
+        return
+    lines = [line.partition(b"{") for line in body.split(b"\n") if line.strip()]
+    check(len(lines) == data.X.shape[0], f"arff: {data.X.shape[0]} rows of {len(lines)}")
+    for row, (line, brace, weight) in enumerate(lines):
+        cells = line.replace(b",", b" ").split()
+        check(len(cells) == data.X.shape[1] + n_labels, f"arff: row {row} has {len(cells)} cells")
+        for column, cell in enumerate(cells[n_labels:]):
+            _check_number(cell.decode(), data.X[row, column], f"arff: row {row}, column {column}")
+        expected = float(weight.rstrip(b"} \t").decode()) if brace else 1.0
+        got = 1.0 if data.sample_weight is None else data.sample_weight[row]
+        check(expected == got, f"arff: row {row} weighs {got}")
+
+
+def check_cells(data: Dataset) -> None:
+    """Check that each cell of an array of objects is of the kind of its column."""
+    types: dict[str, Any] = {
+        "number": float,
+        "category": (str, NoneType),
+        "text": (str, NoneType),
+        "date": (datetime, float),
+    }
+    for column, kind in enumerate(data.feature_kinds):
+        for cell in data.X[:, column]:
+            check(isinstance(cell, types[kind]), f"cells: {type(cell).__name__} in a column of kind {kind}")
+
+
 def check_svmlight(path: Path, data: Dataset, base: int, label_base: int) -> None:
     """Compare a svmlight file with its tokens by `split`, `int` and `float`."""
     rows = []
-    for number, line in enumerate(path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")):
-        line = line.partition(b"#")[0]
+    is_first, n_rows = True, 0  # those that a matrix declares, in which an empty line is one
+    for whole in path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        line = whole.partition(b"#")[0]
         tokens = line.split()
-        if number == 0 and len(tokens) == 3 and all(token.isdigit() for token in tokens):
-            continue
-        if tokens:
-            rows.append(tokens if not line[:1].isspace() and b":" not in tokens[0] else [b"", *tokens])
+        if is_first and len(tokens) in (2, 3) and all(token.isdigit() for token in tokens):
+            n_rows = int(tokens[0]) if len(tokens) == 2 else 0
+        elif tokens:
+            if b"," in line:  # only between labels, with blanks around or scores before
+                labels, *pairs = b",".join(part.strip() for part in line.split(b",")).split()
+                rows.append([re.sub(rb":[^,]+", b"", labels), *pairs])
+            else:
+                rows.append(tokens if not line[:1].isspace() and b":" not in tokens[0] else [b"", *tokens])
+        elif len(rows) < n_rows and line == whole:
+            rows.append([b""])
+        is_first = is_first and not tokens
     check(len(rows) == data.X.shape[0], f"svmlight: {data.X.shape[0]} rows of {len(rows)}")
     for row, (labels, *pairs) in enumerate(rows):
         wanted: dict[int, float] = {}
@@ -187,9 +230,12 @@ def check_svmlight(path: Path, data: Dataset, base: int, label_base: int) -> Non
 
 
 def check_json_lines(path: Path, data: Dataset) -> None:
-    """Compare the features of JSON lines with the values that `json` reads."""
-    lines = path.read_bytes().decode("utf-8-sig", "surrogatepass").split("\n")
-    objects = [json.loads(line, parse_int=float) for line in lines if line.strip()]
+    """Compare the features of JSON lines, or of an array, with the values that `json` reads."""
+    text = path.read_bytes().decode("utf-8-sig", "surrogatepass")
+    if path.suffix == ".json" and text.lstrip().startswith("["):
+        objects = json.loads(text, parse_int=float)
+    else:
+        objects = [json.loads(line, parse_int=float) for line in text.split("\n") if line.strip()]
     check(len(objects) == data.X.shape[0], f"json: {data.X.shape[0]} rows of {len(objects)}")
     for column, name in enumerate(data.feature_names):
         for row, one in enumerate(objects):

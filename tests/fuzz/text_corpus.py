@@ -75,6 +75,48 @@ NO,"it's",1,2
 ?,?,?,4
 """
 
+ARFF_CELLS = rb"""@relation 'log: -C 2'
+@attribute a {0,1}
+@attribute b {1 0}
+@attribute when date "yyyy-MM-dd HH:mm:ss"
+@attribute born date
+@attribute note string
+@attribute bag relational
+@attribute 'in side' numeric
+@end bag
+@attribute x numeric
+@attribute c {red,'?',"dark blue"}
+@data
+1,0,"2024-02-29 10:00:00",?,'it\'s, fine',"1\n2",3.5,red
+0 1 ? 2024-01-02T03:04:05 word ? -1e3 'dark blue' {2}
+1,1,2024-02-28 10:00:00,?,two words,?,?,'?',{0.5}
+"""
+
+ARFF_SPARSE_CELLS = rb"""@relation 'log: -C 1'
+@attribute a {0,1}
+@attribute note string
+@attribute x numeric
+@attribute c {red,blue}
+@attribute when date 'd MMM yyyy'
+@data
+{0 1,1 'two words',4 '3 Feb 2024'}
+{1 word 2 4 4 ?},{3}
+{1 ?, 2 1,3 blue, 4 '31 Dec 1999'} {1} % c
+"""
+
+ARFF_BLANKS = b"""\
+@relation 'toy: -C 2'
+@attribute a {0,1}
+@attribute b {0 1}
+@attribute x numeric
+@attribute y real
+@data
+1\t0\t3.5\t-1e-3
+0 1 4 2.25 {2}
+1, 1 0,7
+  0 0 12345678901234567890 0.1
+"""
+
 MULAN_ARFF = b"""\
 @relation w
 @attribute 'n 1' numeric
@@ -104,6 +146,26 @@ SVMLIGHT_DIMENSIONS = b"""\
 0,3 0:1 4:2.5
 1 1:1
  2:0.5
+"""
+
+SVMLIGHT_SCORES = b"""\
+0:1,2:1.0 0:3.5 3:1e-3
+1 1:2
+2 , 1\t0:1 1:2
+"""
+
+FEATURES = b"""\
+3 5
+0:1 4:2.5
+
+1:1
+"""
+
+LABELS = b"""\
+3 4
+0:1.00000 3:1
+
+2:1
 """
 
 SVMLIGHT_FROM_ONE = b"""\
@@ -155,6 +217,19 @@ x;y;l_a;l_b
 ;4;1;?
 """
 
+CSV_OF_R = b"""\
+"x" "y y" "l_a" "l_b"
+"Mazda RX4" 1 0.5 TRUE FALSE
+"2" NA -1e3 FALSE TRUE
+"3" 2 "4" TRUE TRUE
+"""
+
+CSV_WITH_ROW_NAMES = b"""\
+x,y,l_a
+a,1,2,1
+b,3,4,0
+"""
+
 TSV = b"""\
 x\ty\tl_a\tl_b
 1\t2\t1\t0
@@ -171,6 +246,26 @@ JSON_LISTS = b"""\
 {"id": "a", "e": [1, 2.5, 3], "tags": ["cat", "pet"]}
 {"id": "b", "e": [0, 0, 1], "tags": []}
 {"id": "c", "e": [4, 5, 6], "tags": ["dog"]}
+"""
+
+JSON_ARRAY = b"""\
+[{"x": 1, "y": 2.5, "l_a": 1, "l_b": 0},
+ {"y": -1e3, "x": null, "l_a": 0, "l_b": true}
+,{"x": 9007199254740992, "l_a": 1, "l_b": 1, "s": "], {\\""}
+]
+"""
+
+JSON_PRETTY = b"""\
+[
+  {
+    "x": 1,
+    "l_a": 1
+  },
+  {
+    "x": -0.5,
+    "l_a": 0
+  }
+]
 """
 
 JSON_TAGS = b"""\

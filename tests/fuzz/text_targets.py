@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from fuzz import text_corpus as corpus
-from fuzz.mutation import BZIP2, GZIP, JSON_LINES, TEXT, Files, words
+from fuzz.mutation import BZIP2, GZIP, JSON, JSON_LINES, TEXT, Files, words
 from fuzz.oracles import (
     check,
     check_arff,
+    check_arff_blanks,
+    check_cells,
     check_csv,
     check_dataset,
     check_json_lines,
@@ -51,12 +54,13 @@ HEADER = words(
         b"string",
         b"{0,1}",
     ),
+    *(b" ", b"\t", b", {2}", b"yyyy", b"'d MMM yyyy HH:mm'", b"'?'", b"@end bag\n"),
     *(b"date 'yyyy-MM-dd'", b"relational", b"@end ", b"{", b"}", b"{0 1,0 2}", b"{1 1, 0 1}", b"'", b"?", b"%", b"{3}"),
 )
 ARFF = (*TEXT, *(HEADER,) * 4)
 PAIRS = words(
     *(b"999999999:1", b"0:", b":1", b"qid:1 ", b"#", b"0,0", b",", b"-1:2", b"1:1 1:2", b"0:0 ", b"1.0"),
-    *(b"3 3 3\n", b"0 0 0\n", b"1 2000000000 3\n", b"999999999"),
+    *(b"3 3 3\n", b"3 5\n", b"\n\n", b"0:1,1:1 ", b" , ", b"0 0 0\n", b"1 2000000000 3\n", b"999999999"),
 )
 SVM = (*TEXT, PAIRS, PAIRS)
 TAGS = words(
@@ -76,6 +80,33 @@ def _meka(folder: Path, name: str = "in.arff", **options: Any) -> None:
     data = read_meka(folder / name, **options)
     check_dataset(data)
     check_written(data, folder)
+
+
+def _meka_cells(folder: Path) -> None:
+    path = folder / "in.arff"
+    data = read_meka(path, ignore=["bag"] if b"bag" in path.read_bytes() else [])
+    check_dataset(data)
+    check(data.sample_weight is None or (data.sample_weight >= 0).all(), "weights: from 0")
+    if data.X.dtype == object:
+        check_cells(data)
+        check_rows(path, data, feature_kinds=data.feature_kinds)
+
+
+def _meka_ignoring(folder: Path) -> None:
+    path = folder / "in.arff"
+    content = path.read_bytes()
+    names = [name for name in ("note", "when", "born", "bag") if f"@attribute {name} ".encode() in content]
+    data = read_meka(path, ignore=[*names, "sample_weight"])
+    check_dataset(data)
+    check(data.sample_weight is None, "weights: they are ignored")
+
+
+def _meka_blanks(folder: Path) -> None:
+    data = read_meka(folder / "in.arff")
+    check_dataset(data)
+    header = (folder / "in.arff").read_bytes().partition(b"@data")[0]
+    if b"-C 2'" in header and header.count(b"-C") == 1:
+        check_arff_blanks(folder / "in.arff", data, n_labels=2)
 
 
 def _meka_dense(folder: Path) -> None:
@@ -108,6 +139,18 @@ def _svmlight(folder: Path) -> None:
     check_dataset(data)
     check_svmlight(folder / "in.svm", data, 0, 0)
     check_written(data, folder)
+
+
+def _matrices(folder: Path) -> None:
+    path, beside = folder / "a_X_Xf.txt", folder / "a_X_Y.txt"
+    data = load_dataset(path)
+    check_dataset(data)
+    if beside.is_file() and re.fullmatch(rb"\s*\d+ +\d+\s*", path.read_bytes().partition(b"\n")[0]) and data.Y.nnz:
+        pairs = re.findall(rb"\d+:\S+", re.sub(rb"#[^\n]*|qid:\d+", b"", beside.read_bytes()))
+        lines = path.read_bytes().split(b"\n")[1:]
+        own = any(b":" not in token for line in lines for token in line.partition(b"#")[0].split())
+        check(own or len(pairs) == data.Y.nnz, f"matrices: {data.Y.nnz} labels of {len(pairs)}")
+    check_rows(path, data)
 
 
 def _svmlight_auto(folder: Path) -> None:
@@ -150,6 +193,14 @@ def _bzip2_csv(folder: Path) -> None:
     check_rows(folder / "in.csv.bz2", data)
 
 
+def _csv_of_r(folder: Path) -> None:
+    path = folder / "in.csv"
+    data = read_table(path, labels_prefix="l_")
+    check_dataset(data)
+    check(len(data.feature_names) == len(set(data.feature_names)), "csv: a name twice")
+    check_rows(path, data)
+
+
 def _csv_tags(folder: Path) -> None:
     data = read_table(folder / "in.csv", labels_column="tags", ignore=["id"], unknown="?")
     check_dataset(data)
@@ -179,6 +230,14 @@ def _csv_ids(folder: Path) -> None:
 def _json_lines(folder: Path) -> None:
     path = folder / "in.jsonl"
     data = read_table(path, labels_prefix="l_")
+    check_dataset(data)
+    check_json_lines(path, data)
+    check_rows(path, data)
+
+
+def _json_array(folder: Path) -> None:
+    path = folder / "in.json"
+    data = read_table(path, labels_prefix="l_", ignore=["s"] if b'"s"' in path.read_bytes() else ())
     check_dataset(data)
     check_json_lines(path, data)
     check_rows(path, data)
@@ -248,6 +307,9 @@ def _paper(folder: Path) -> None:
 TARGETS = (
     Target("meka-dense", one_file("in.arff", corpus.MEKA_DENSE), _meka_dense, ARFF),
     Target("meka-sparse", one_file("in.arff", corpus.MEKA_SPARSE, corpus.MEKA_DENSE), _meka, ARFF),
+    Target("meka-cells", one_file("in.arff", corpus.ARFF_CELLS, corpus.ARFF_SPARSE_CELLS), _meka_cells, ARFF),
+    Target("meka-ignoring", one_file("in.arff", corpus.ARFF_CELLS, corpus.ARFF_SPARSE_CELLS), _meka_ignoring, ARFF),
+    Target("meka-blanks", one_file("in.arff", corpus.ARFF_BLANKS), _meka_blanks, ARFF),
     Target("meka-nominal", one_file("in.arff", corpus.MEKA_NOMINAL), _meka, ARFF),
     Target(
         "meka-codes",
@@ -266,6 +328,13 @@ TARGETS = (
     ),
     Target("arff-rows", one_file("in.arff", corpus.MEKA_DENSE, corpus.MEKA_SPARSE), _arff_rows, ARFF),
     Target("svmlight", one_file("in.svm", corpus.SVMLIGHT, corpus.SVMLIGHT_DIMENSIONS), _svmlight, SVM),
+    Target("svmlight-scores", one_file("in.svm", corpus.SVMLIGHT_SCORES), _svmlight, SVM),
+    Target(
+        "svmlight-matrices",
+        lambda: [{"a_X_Xf.txt": corpus.FEATURES, "a_X_Y.txt": corpus.LABELS}],
+        _matrices,
+        SVM,
+    ),
     Target("svmlight-auto", one_file("in.svm", corpus.SVMLIGHT_FROM_ONE, corpus.SVMLIGHT), _svmlight_auto, SVM),
     Target("svmlight-rows", one_file("in.svm", corpus.SVMLIGHT, corpus.SVMLIGHT_DIMENSIONS), _svmlight_rows, SVM),
     Target(
@@ -275,6 +344,7 @@ TARGETS = (
         REUTERS,
     ),
     Target("csv", one_file("in.csv", corpus.CSV, corpus.CSV_QUOTED), _csv, TEXT),
+    Target("csv-of-r", one_file("in.csv", corpus.CSV_OF_R, corpus.CSV_WITH_ROW_NAMES), _csv_of_r, TEXT),
     Target("csv-tags", one_file("in.csv", corpus.CSV_TAGS, corpus.CSV_SEMICOLON), _csv_tags, TEXT),
     Target("csv-mixed", one_file("in.csv", corpus.CSV_MIXED), _csv_mixed, TEXT, needs=("pyarrow",)),
     Target("csv-european", one_file("in.csv", corpus.CSV_EUROPEAN), _csv_european, TEXT),
@@ -282,6 +352,7 @@ TARGETS = (
     Target("csv-bzip2", one_file("in.csv.bz2", bz2.compress(corpus.CSV)), _bzip2_csv, BZIP2),
     Target("tsv", one_file("in.tsv", corpus.TSV), lambda folder: _csv(folder, "in.tsv", "\t"), TEXT),
     Target("json-lines", one_file("in.jsonl", corpus.JSON_LINES), _json_lines, JSON_LINES),
+    Target("json-array", one_file("in.json", corpus.JSON_ARRAY, corpus.JSON_PRETTY), _json_array, (*JSON, *TEXT)),
     Target("json-lists", one_file("in.jsonl", corpus.JSON_LISTS), _json_lists, JSON_LINES),
     Target("json-tags", one_file("in.jsonl", corpus.JSON_TAGS), _json_tags, JSON_LINES),
     Target(

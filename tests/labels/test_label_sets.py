@@ -156,7 +156,7 @@ def test_permuted_rows(function):
     ("given", "message"),
     [
         ([[0, 2]], "y must contain 0 and 1 only, got"),
-        ([[-1, 1]], "y must contain 0 and 1 only, got -1"),
+        ([[-1, 1]], "y must contain 0 and 1 only, got two values, -1 and 1"),
         ([0, 1], "y must be an indicator matrix of shape"),
         (np.zeros((0, 3)), r"y must have at least one row, got shape \(0, 3\)"),
         (sparse.csr_array((0, 3)), r"y must have at least one row, got shape \(0, 3\)"),

@@ -307,7 +307,7 @@ def test_names_of_labels_and_rows():
     with pytest.raises(ValueError, match="rows must be names in the index of X, got 'r0', which is not in it"):
         model.forget(["r0"])
     with pytest.raises(ValueError, match="y must have a column for each label of fit, got none for 'calm'"):
-        model.partial_fit(more, y[["sad"]][:2])
+        model.partial_fit(more, y[["sad"]][:2].set_axis(more.index))
 
 
 def test_tags_and_classes():

@@ -492,7 +492,7 @@ def test_parameters_out_of_range(options, error, message):
         ([[1.0], [np.nan]], [[0], [1]], "NaN"),
         (sparse.csr_array([[1.0], [np.inf]]), [[0], [1]], "infinity"),
         ([[1], [2]], [[0], [1], [1]], "inconsistent numbers of samples"),
-        ([[1], [2]], [[0], [2]], "y must contain 0 and 1 only, got 2"),
+        ([[1], [2]], [[0], [2]], "y must contain 0 and 1 only, got two values, 0 and 2"),
         ([[1], [2]], [0, 1], r"y must be an indicator matrix of shape .* Hint: a single label is one column"),
         ([1, 2], [[0], [1]], "Expected 2D array, got 1D array"),
         (np.ones((0, 2)), np.ones((0, 1)), "0 sample"),

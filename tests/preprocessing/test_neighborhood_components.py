@@ -295,7 +295,7 @@ def test_bad_input(problem):
         NeighborhoodComponentsWeights().fit(X, None)
     with pytest.raises(ValueError, match="Found input variables with inconsistent numbers of samples"):
         NeighborhoodComponentsWeights().fit(X, Y[:50])
-    with pytest.raises(ValueError, match=r"y must contain 0 and 1 only, got 2"):
+    with pytest.raises(ValueError, match=r"y must contain 0 and 1 only, got two values, 0 and 2"):
         NeighborhoodComponentsWeights().fit(X, Y * 2)
     with pytest.raises(ValueError, match=r"X must have features of at most 1e\+30 for NeighborhoodComponentsWeights"):
         NeighborhoodComponentsWeights().fit(X * 1e40, Y)

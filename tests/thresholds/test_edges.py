@@ -148,7 +148,7 @@ def test_nan_is_named_by_its_column(name):
         (SCORES[:0], SCORES[:0] > 0, r"scores and y must be of one shape .* at least one row, got \(0, 3\)"),
         (SCORES[0], SCORES > 0, r"scores must be of shape \(n_samples, n_labels\), got shape \(3,\)\. Hint: .*reshape"),
         (SCORES, SCORES[:, 0] > 0, r"y must be an indicator matrix of shape \(n_samples, n_labels\), got shape \(4,\)"),
-        (SCORES, 2 * np.ones((4, 3)), r"y must contain 0 and 1 only, got 2\.0\."),
+        (SCORES, 2 * np.ones((4, 3)), r"y must contain 0 and 1 only, got 2\."),
         ([["a"]], [[1]], r"scores must contain numbers, got values of type <U1\."),
         ([SCORES, SCORES], SCORES > 0, r"scores must be one array .* got a list of 2 arrays\. Hint: np\.column_stack"),
     ],

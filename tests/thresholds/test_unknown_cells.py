@@ -225,7 +225,7 @@ def test_containers(name):
     assert dense.score(scores, y) == pytest.approx(stored.score(scores, sparse.csr_array(y)), nan_ok=True)
     with pytest.raises(ValueError, match="y must have a known cell in a sample with a weight above 0, got none"):
         _clone_of(name).fit(scores, np.where(np.arange(len(y))[:, None], np.nan, y), np.arange(len(y)) > 0)
-    with pytest.raises(ValueError, match="y must contain 0, 1 and NaN only, got -1"):
+    with pytest.raises(ValueError, match="y must contain 0, 1 and NaN only, got two values, -1 and 0"):
         _clone_of(name).fit(scores, np.where(np.isnan(y), np.nan, y - 1))
 
 

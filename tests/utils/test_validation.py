@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
 from nearlabel.lazy import BRkNN
+from nearlabel.neighbors import ExactNeighbors
 from nearlabel.persistence import DataSummary
 from nearlabel.rivals import BinaryRelevance
 from nearlabel.utils.targets import label_names_of
@@ -74,3 +76,29 @@ def test_classes_of_several_types():
     """Numpy would write the numbers in a list as text."""
     with pytest.raises(ValueError, match="y must contain classes of one type"):
         BRkNN(1).fit(X, ["a", 1, "a"])
+
+
+OF_COLUMNS = [lambda rows: pl.DataFrame({"a": [*rows[:, 0], None], "b": [0.5] * 4}).drop_nulls(),
+              lambda rows: pd.DataFrame({"a": rows[:, 0], "b": 0.5}), lambda rows: pa.table({"a": rows[:, 0]}),
+              lambda rows: pd.DataFrame({"a": pd.array(rows[:, 0].tolist(), dtype="Int64")})]  # fmt: skip
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, lambda rows: rows.tolist(), *OF_COLUMNS])
+def test_integers_that_would_be_rounded(container):
+    """Two ids may be one number in float64: refused where a search is fitted and where it is asked."""
+    rows = np.array([[2**62], [2**62 + 1], [3]])
+    with pytest.raises(ValueError, match=f"X must contain numbers that float64 can store, got the integer {2**62 + 1}"):
+        ExactNeighbors(n_neighbors=1).fit(container(rows))
+    search = ExactNeighbors(n_neighbors=1).fit(container(np.array([[2**62], [-(2**60)], [3]])))
+    assert search.kneighbors(container(np.array([[2**62], [-(2**60)], [3]])))[1].ravel().tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="got the integer -9007199254740993"):
+        search.kneighbors(container(np.array([[-(2**53) - 1], [0], [1]])))
+
+
+def test_integers_at_the_end_of_their_type():
+    """The largest of a type is rounded to one that the type does not have."""
+    for dtype in (np.int64, np.uint64):
+        with pytest.raises(ValueError, match=f"got the integer {np.iinfo(dtype).max}"):
+            ExactNeighbors(n_neighbors=1).fit(np.array([[np.iinfo(dtype).max], [0]], dtype=dtype))
+    assert ExactNeighbors(n_neighbors=1).fit(np.array([[-(2**63)], [2**62]])).n_samples_fit_ == 2
+    assert ExactNeighbors(n_neighbors=1).fit(np.array([[2**63], [0]], dtype=np.uint64)).n_samples_fit_ == 2

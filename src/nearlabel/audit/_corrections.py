@@ -14,7 +14,7 @@ from scipy import sparse
 
 from nearlabel.audit._exports import is_export, values_in
 from nearlabel.datasets.tables import column_names_of, did_you_mean, locate_row, read_columns, shortened
-from nearlabel.utils.containers import is_frame
+from nearlabel.utils.containers import is_frame, without_mask
 from nearlabel.utils.tags import tag_matrix, tags_of
 from nearlabel.utils.targets import PartialLabels, label_names_of
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
@@ -72,7 +72,7 @@ def read_corrections(
     Parameters
     ----------
     path : path-like
-        CSV, Excel, JSON lines or Parquet with the columns ``label``, the name of a label, and ``correct``: 0 or 1, also
+        CSV, Excel, JSON or Parquet with the columns ``label``, the name of a label, and ``correct``: 0 or 1, also
         in words such as "no" and "true", or ? (unknown). Lines with an empty value are left out. ``row`` is the number
         of the sample, from 0. ``given``, if it exists and is not empty, is the value that the cell had. Other columns
         are ignored. Or what Label Studio (JSON, JSON_MIN, CSV), doccano (JSON lines) or prodigy (JSON lines) export of
@@ -116,7 +116,7 @@ def read_corrections(
         return _of_export(path, y, label_names, id_column, ids)
     names = column_names_of(path)
     if names is None:
-        raise ValueError(f"corrections must be a CSV, Excel, JSON lines or Parquet file, got {path}.")
+        raise ValueError(f"corrections must be a CSV, Excel, JSON or Parquet file, got {path}.")
     wanted = [*_COLUMNS, "row" if id_column is None else id_column]
     for name in wanted:
         if name not in names:
@@ -372,7 +372,7 @@ def _with_cells(y: Any, changes: Changes) -> Any:
         return _with_columns(y, changes)
     if is_frame(y):
         raise TypeError(f"y must be an array, a pandas data frame, sparse or tags, got {type(y).__name__}.")
-    corrected = np.array(y)
+    corrected = np.array(without_mask(y))
     if is_unknown and corrected.dtype.kind in "iub":
         corrected = corrected.astype(np.float64)
     corrected[changes.rows, changes.labels] = changes.values

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from nearlabel.utils.containers import matched
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
@@ -262,7 +263,7 @@ def _counts(given: PartialLabels) -> tuple[IntArray, IntArray]:
 def checked_evidence(probabilities: MatrixLike, labels: MatrixLike) -> tuple[Matrix, PartialLabels]:
     """Return probabilities and labels of one shape, dense or CSR."""
     given = PartialLabels.of(labels, name="labels", dtype=None)
-    scores = as_score_matrix(probabilities, name="probabilities")
+    scores = as_score_matrix(matched(labels, probabilities, "probabilities", of="labels"), name="probabilities")
     if scores.shape != given.labels.shape:
         raise ValueError(f"probabilities must be of the shape of labels, {given.labels.shape}, got {scores.shape}.")
     if scores.shape[0] == 0:

@@ -20,10 +20,11 @@ import sys
 import threading
 import traceback
 from collections.abc import Container, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from types import ModuleType
 from typing import Any, NoReturn
 
+import nearlabel
 from nearlabel import __version__
 from nearlabel.cli import _console, _option_names
 
@@ -185,6 +186,16 @@ def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     return arguments
 
 
+def _sheet_of(arguments: argparse.Namespace) -> AbstractContextManager[None]:
+    """Return the context in which workbooks are read at the sheet of the option."""
+    sheet = getattr(arguments, "sheet", None)
+    if sheet is None:
+        return nullcontext()
+    if not str(arguments.data).lower().endswith(".xlsx"):
+        raise ValueError(f"--sheet must go with an Excel workbook, got {arguments.data}.")
+    return nearlabel.datasets.tables.reading_sheet(sheet)
+
+
 def _run(arguments: argparse.Namespace) -> int:
     try:
         if "check" in arguments:
@@ -192,7 +203,7 @@ def _run(arguments: argparse.Namespace) -> int:
         if "format" in arguments and arguments.needs_rich:
             _console.check_format(arguments.format)
         command = _loaded(arguments.command)
-        with _console.spooled(arguments):
+        with _console.spooled(arguments), _sheet_of(arguments):
             code = command.main(arguments) or 0
         sys.stdout.flush()  # a full disk is found here, where the error becomes a line and an exit code
     except BrokenPipeError:

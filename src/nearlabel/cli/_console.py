@@ -183,7 +183,7 @@ def warnings_in_one_line(arguments: argparse.Namespace) -> Iterator[None]:
     with warnings.catch_warnings():
         # Commands match columns by name and pass plain arrays in the order of the model.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        warnings.filterwarnings("always", category=ParameterWarning)  # what was guessed is always told
+        warnings.filterwarnings("always", category=ParameterWarning)  # every guess is always shown
         warnings.showwarning = show
         yield
 
@@ -387,7 +387,7 @@ def _drop_what_is_left(stream: TextIO) -> None:
 # DATA from standard input, kept in a file while a command runs: readers go through a file more than once.
 
 STDIN = "-"
-INPUT_FORMATS = ("arff", "csv", "jsonl", "npz", "parquet", "svm", "tsv", "xlsx")
+INPUT_FORMATS = ("arff", "csv", "json", "jsonl", "npz", "parquet", "svm", "tsv", "txt", "xlsx")
 _FOLDERS = "nearlabel-stdin-"
 
 
@@ -444,7 +444,7 @@ def without_folder(message: str, arguments: argparse.Namespace) -> str:
 _SAME = (
     "categorical", "decimal", "ignore", "join_by", "label_key", "label_names", "label_threshold", "labels",
     "labels_column", "labels_file", "labels_prefix", "labels_separator", "metrics", "negative", "normalise",
-    "out_of_range", "positive", "replace", "state", "text", "time_limit", "trusted", "unknown", "unlabelled",
+    "out_of_range", "positive", "replace", "sheet", "state", "text", "time_limit", "trusted", "unknown", "unlabelled",
 )  # fmt: skip
 _OPTIONS = {name: (name,) for name in _SAME} | {
     "corrections": ("apply",), "cv": ("cv", "validate"), "dates": ("date",), "file": ("figure",), "id_column": ("id",),

@@ -33,9 +33,7 @@ def add_data_options(
         help=f"{before}a name of the catalogue, {EMBEDDED!r} (embedded), or a file: ARFF, svmlight, CSV, Excel, JSON"
         " lines, Parquet or NPZ; - is standard input",
     )
-    table = parser.add_argument_group(
-        "labels of a table: CSV, Excel, JSON lines or Parquet (exactly one of the first three)"
-    )
+    table = parser.add_argument_group("labels of a table: CSV, Excel, JSON or Parquet (exactly one of the first three)")
     table.add_argument("--labels", type=columns, metavar="A,B", help="0/1 columns, one for each label")
     table.add_argument("--labels-prefix", metavar="TEXT", help="0/1 columns whose name starts with this prefix")
     table.add_argument(
@@ -57,8 +55,14 @@ def add_data_options(
         help="value that marks an unknown label (-1, n/k), in addition to empty cells in 0/1 columns and ? in ARFF; as"
         " a cell or a tag in --labels-column it means that the other tags are unknown",
     )
-    table.add_argument("--ignore", type=columns, metavar="A,B", help="columns that are neither labels nor features")
+    table.add_argument(
+        "--ignore",
+        type=columns,
+        metavar="A,B",
+        help="columns, or attributes of an ARFF file, that are neither labels nor features",
+    )
     table.add_argument("--decimal", choices=(".", ","), help="decimal separator in CSV; default: .")
+    table.add_argument("--sheet", metavar="NAME", help="sheet of an Excel workbook; default: the only one with cells")
     parser.add_argument(
         "--input-format",
         choices=_console.INPUT_FORMATS,
@@ -67,7 +71,7 @@ def add_data_options(
 
 
 def _add_label_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how other programs write labels in a table."""
+    """Add the options for labels as other programs write them in a table."""
     group = parser.add_argument_group("labels of a table as other programs write them")
     group.add_argument("--negative", metavar="VALUE", help="value of 0/1 columns for no, such as -1 or nein")
     group.add_argument("--positive", metavar="VALUE", help="value of 0/1 columns for yes, such as 1 or ja")
@@ -89,8 +93,8 @@ def _add_label_options(parser: argparse.ArgumentParser) -> None:
         type=column_is,
         action="append",
         metavar="COLUMN=VALUE",
-        help="rows whose labels are unknown, by a cell; may be repeated; none: no rows; default: those that the columns"
-        " answer, is_confirmed, cancelled and was_cancelled of annotation tools say",
+        help="rows whose labels are unknown, by a cell; may be repeated; none: no rows; default: by the columns"
+        " answer, is_confirmed, cancelled and was_cancelled of annotation tools",
     )
     group.add_argument("--join-by", metavar="COLUMN", help="ids: rows of one id become one row with the tags of all")
     group.add_argument(
@@ -167,19 +171,30 @@ _OF_LABELS = (
     "labels", "labels_prefix", "labels_column", "labels_separator", "unknown", "negative", "positive", "label_names",
     "label_key", "label_threshold", "normalise",
 )  # fmt: skip
-OF_TABLES = (*_OF_LABELS, "unlabelled", "join_by", "labels_file", "ignore", "decimal", "categorical", "text")
+OF_TABLES = (*_OF_LABELS, "unlabelled", "join_by", "labels_file", "ignore", "decimal", "sheet", "categorical", "text")
 _PARAMETERS = {name: name for name in OF_TABLES} | {"dates": "date"}  # of load_dataset, and the options for them
 
 
 def label_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the given options that say which columns are labels and how they are written."""
+    """Return the given options for the columns of labels and for how they are written."""
     return {name: getattr(arguments, name) for name in _OF_LABELS if getattr(arguments, name) is not None}
 
 
-def open_data(arguments: argparse.Namespace, *, subset: str = "all") -> nearlabel.datasets.Dataset:
-    """Return the data set of the arguments; the only subset of a file is "all"."""
+def open_data(
+    arguments: argparse.Namespace, *, subset: str = "all", weighted: bool = False
+) -> nearlabel.datasets.Dataset:
+    """Return the data set of the arguments; the only subset of a file is "all".
+
+    Raises
+    ------
+    ValueError
+        If rows have weights, unless the command shows them: no other counts them.
+    """
     with _console.progress_bar(f"reading {arguments.data}"):
-        return _read(arguments, subset)
+        data = _read(arguments, subset)
+    if not weighted:
+        nearlabel.datasets.tables.check_unweighted(data)
+    return data
 
 
 def _read(arguments: argparse.Namespace, subset: str) -> nearlabel.datasets.Dataset:
@@ -249,8 +264,10 @@ def column_names(data: str) -> Sequence[str] | None:
 
 def feature_names(arguments: argparse.Namespace, id_column: str | None) -> tuple[str, ...] | None:
     """Return the names of the features of a file; None for svmlight, whose rows name features by number."""
-    named = [*(arguments.labels or ()), *(arguments.ignore or ()), arguments.labels_column, id_column]
-    others = [name for name in named if name is not None]
+    named = [*(arguments.labels or ()), *(arguments.ignore or ()), id_column, arguments.join_by]
+    unlabelled = [pair[0] for pair in arguments.unlabelled or () if pair]
+    tags = [name for name in column_names(arguments.data) or () if is_label(arguments, name)]
+    others = [name for name in (*named, *unlabelled, *tags) if name is not None]
     return nearlabel.datasets.tables.feature_names_of(
         Path(arguments.data), labels_prefix=arguments.labels_prefix, others=others
     )
@@ -263,8 +280,10 @@ def has_tags(arguments: argparse.Namespace) -> bool:
 
 def is_label(arguments: argparse.Namespace, name: str) -> bool:
     """Return whether the options name a column as a label, or as the tags."""
-    prefixed = bool(arguments.labels_prefix) and name.startswith(arguments.labels_prefix)
-    return prefixed or name == arguments.labels_column or name in (arguments.labels or ())
+    tags = arguments.labels_column
+    columns = (tags,) if isinstance(tags, str) else tags or ()
+    prefixes = [*filter(None, [arguments.labels_prefix]), *(one[:-1] for one in columns if one.endswith("*"))]
+    return name in (*columns, *(arguments.labels or ())) or name.startswith(tuple(prefixes))
 
 
 def check_file(data: str) -> None:
@@ -321,14 +340,22 @@ _OPTIONS = {"category": "categorical", "text": "text", "date": "date"}
 _PLURALS = {"number": "numbers", "category": "categories", "text": "texts", "date": "dates"}
 
 
-def is_mixed(arguments: argparse.Namespace) -> bool:
-    """Return whether an option names a column of categories, texts or dates."""
-    return any(getattr(arguments, option) is not None for option in _OPTIONS.values())
+def kinds_of_columns(arguments: argparse.Namespace) -> set[str]:
+    """Return the kinds of columns that are no numbers: those that options name, or that an ARFF file declares."""
+    named = {kind: getattr(arguments, option) for kind, option in _OPTIONS.items() if getattr(arguments, option)}
+    check_file(arguments.data)
+    if not is_file(arguments.data):
+        return set(named)
+    others = [name for names in named.values() for name in names]
+    declared = nearlabel.datasets.tables.declared_kinds_of(
+        Path(arguments.data), ignore=arguments.ignore or (), others=others
+    )
+    return {*named, *declared} - {"number"}
 
 
 def usual_scale(arguments: argparse.Namespace) -> str:
     """Return the scaling of features if no option sets it: next to categories, numbers differ by at most 1."""
-    return "minmax" if is_mixed(arguments) else "none"
+    return "minmax" if kinds_of_columns(arguments) else "none"
 
 
 def steps_of(model: Any) -> list[Any]:

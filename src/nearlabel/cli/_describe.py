@@ -25,9 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     """Print statistics of a data set, of each label, and of each column of cells of several kinds."""
-    dataset = _data.open_data(arguments)
+    dataset = _data.open_data(arguments, weighted=True)
     figures = {"name": dataset.name, "features": int(dataset.X.shape[1])} | _of_features(dataset)
     figures |= nearlabel.labels.describe(dataset.Y)
+    if dataset.sample_weight is not None:
+        figures["sum_of_weights"] = float(dataset.sample_weight.sum())
     columns = nearlabel.datasets.describe_columns(dataset) if dataset.X.dtype.kind == "O" else []
     per_label = _of_labels(dataset)
     if arguments.format == "json":

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _data.add_data_options(parser)
     _data.add_kept_options(parser)
     _data.add_kind_options(parser)
-    _model.add_file_options(parser, required=True)
+    _model.add_file_options(parser, unless="--dry-run")
     _add_method_options(parser)
     parser.add_argument(
         "--only",
@@ -141,7 +141,9 @@ def _add_guarantee_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Refuse options that do not go with a guarantee, or with a split."""
+    """Refuse a fit without a file, and options that do not go with a guarantee, or with a split."""
+    if arguments.file is None and not arguments.dry_run:
+        arguments.parser.error("the following arguments are required: --out")
     if arguments.split_by is not None and arguments.groups is not None:
         raise ValueError("--split-by must go without --groups.")
     if arguments.split_by is not None and arguments.guarantee is not None:

@@ -48,10 +48,10 @@ class Matching(NamedTuple):
         arguments = _data.changed(arguments, **_data.options_of_kinds(of_names))
         given = (arguments.labels, arguments.labels_prefix, arguments.labels_column)
         says_labels = any(option is not None for option in given)
-        if says_labels or not features or not labels or tables.are_numbered(features):
+        if not features or not labels or tables.are_numbered(features) or not _data.is_file(arguments.data):
             return arguments
-        if not _data.is_file(arguments.data):
-            return arguments
+        if says_labels:
+            return _without_others(arguments, features)
         ignore, separator = arguments.ignore or (), arguments.labels_separator
         found = tables.columns_of_model(
             Path(arguments.data), features, labels, separator=separator, ignore=ignore, kinds=of_names
@@ -239,7 +239,13 @@ def _of_test_data(arguments: argparse.Namespace, training: Dataset) -> argparse.
         return arguments
     if nearlabel.datasets.tables.are_numbered(names) and not set(names) <= set(known):
         return arguments  # features are found by position
+    return _without_others(arguments, names)
+
+
+def _without_others(arguments: argparse.Namespace, names: Sequence[str]) -> argparse.Namespace:
+    """Return arguments that leave out columns of DATA that are neither these features nor labels."""
     features = {*names, *(name.rpartition("[")[0] for name in names)}  # embedding[0] is in the column embedding
+    known = _data.column_names(arguments.data) or ()
     others = tuple(name for name in known if name not in features and not _data.is_label(arguments, name))
     return _data.changed(arguments, ignore=others or None)
 

@@ -28,15 +28,15 @@ def add_trusted_option(parser: argparse.ArgumentParser, words: str) -> None:
     parser.add_argument("--trusted", type=_arguments.columns, default=(), metavar="A,B", help=words)
 
 
-def add_file_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """Add the options of the file that the model is saved in."""
+def add_file_options(parser: argparse.ArgumentParser, *, unless: str = "") -> None:
+    """Add the options of the file that the model is saved in, required `unless` there is another option."""
+    which = f"required without {unless}" if unless else "default: not saved"
     parser.add_argument(
         "--out",
         dest="file",
         metavar="FILE",
         type=_arguments.file_ending_in(".skops"),
-        required=required,
-        help="file to save the model in, ending in .skops" + ("" if required else "; default: not saved"),
+        help=f"file to save the model in, ending in .skops; {which}",
     )
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")
     _understood.add_dry_run_option(parser)
@@ -112,6 +112,7 @@ def open_blocks(
             block_rows=model.block_rows,
             decimal=arguments.decimal or ".",
             feature_kinds=model.matching.kinds,
+            join_by=arguments.join_by,
         )
     if id_column is not None:
         raise ValueError(f"--id must go with a file, got {arguments.data!r}, whose rows have numbers only.")
@@ -397,7 +398,7 @@ def open_kept(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
     option = next(iter(asked.values()))
     if known is None:
         raise ValueError(
-            f"{option} must go with a table (CSV, Excel, JSON lines or Parquet), got {arguments.data!r}, whose columns"
+            f"{option} must go with a table (CSV, Excel, JSON or Parquet), got {arguments.data!r}, whose columns"
             " are features and labels only."
         )
     for name, option in asked.items():

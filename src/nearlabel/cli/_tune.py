@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _data.add_data_options(parser)
     _data.add_kept_options(parser)
     _data.add_kind_options(parser)
-    _model.add_file_options(parser, required=False)
+    _model.add_file_options(parser)
     _add_candidate_options(parser)
     _add_choice_options(parser)
     _console.add_format_option(parser)
@@ -201,7 +201,8 @@ def main(arguments: argparse.Namespace) -> None:
 
 def _tuning(arguments: argparse.Namespace) -> nearlabel.experiments.Tuning:
     """Return the tuning that the options request."""
-    usual = OF_TEXTS if arguments.text else OF_MIXED if _data.is_mixed(arguments) else OF_NUMBERS
+    kinds = _data.kinds_of_columns(arguments)
+    usual = OF_TEXTS if "text" in kinds else OF_MIXED if kinds else OF_NUMBERS
     are_usual = arguments.methods == LEADERBOARD_METHODS
     methods = _with_thresholds(usual.methods if are_usual else arguments.methods, arguments.thresholds)
     if arguments.updatable and are_usual:

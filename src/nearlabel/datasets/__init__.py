@@ -1,6 +1,6 @@
 """Data sets: readers of the field's formats, well-known sets by name, and one that needs no file.
 
-`read_mulan`, `read_meka`, `read_svmlight`, `read_table` (CSV, Excel, JSON lines, Parquet) and `read_npz` take a path;
+`read_mulan`, `read_meka`, `read_svmlight`, `read_table` (CSV, Excel, JSON, Parquet) and `read_npz` take a path;
 `load_dataset` detects the format of a file; `from_frame` and `from_hub` take a data frame. `read_reuters` takes the
 folder of the news texts of Reuters-21578.
 `fetch_dataset` takes a name of the `catalogue`. `load_multidigits` makes a small data set from scikit-learn's digits.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -13,13 +11,25 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nearlabel.datasets._arff_parts import Attribute, Header, SparseCells, read_header, read_rows, unescape
+from nearlabel.datasets._arff_header import Attribute, Header, read_header
+from nearlabel.datasets._arff_kinds import SAMPLE_WEIGHT, MixedRows, as_cells, attributes_beside, check_named, has_cells
+from nearlabel.datasets._arff_labels import find_label_xml, labels_of_option, labels_of_xml, near_xml
+from nearlabel.datasets._arff_parts import SparseCells, read_rows
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._label_codes import as_stored, check_unknown
-from nearlabel.datasets._lines import Lines, name_of_data, plain_name
-from nearlabel.datasets._nominal import CodedColumns, CodedRows, DenseRows, Nominal, SparseRows, is_true, says_yes_or_no
-from nearlabel.datasets._table_file import check_filled, shortened
-from nearlabel.files.untrusted import open_regular
+from nearlabel.datasets._lines import Lines, name_of_data
+from nearlabel.datasets._nominal import (
+    CodedColumns,
+    CodedRows,
+    DenseRows,
+    Nominal,
+    SparseRows,
+    check_overlap,
+    is_true,
+    says_yes_or_no,
+)
+from nearlabel.datasets._numeric_columns import Kinds
+from nearlabel.datasets._table_file import check_filled
 from nearlabel.utils.types import CSR, BoolArray, IntArray, Matrix
 
 
@@ -29,6 +39,9 @@ def read_arff(
     nominal: Nominal,
     unknown: str | None = None,
     max_unpacked_bytes: int | None = None,
+    *,
+    ignore: Sequence[str] = (),
+    kinds: Kinds | None = None,
 ) -> Dataset:
     """Read an ARFF file in one pass.
 
@@ -44,6 +57,10 @@ def read_arff(
         A text that means an unknown label, in addition to ``?``.
     max_unpacked_bytes : int, default=None
         How many bytes a compressed file may unpack to.
+    ignore : sequence of str, default=()
+        Attributes that are no features; "sample_weight" ignores the weights of rows, too.
+    kinds : mapping of str to {"category", "text", "date"}, default=None
+        Features that are read as another kind than they declare.
 
     Raises
     ------
@@ -54,36 +71,68 @@ def read_arff(
     path = Path(path)
     with Lines(path, max_unpacked_bytes) as lines:
         header = read_header(lines)
-        columns = _Columns(header, choose_labels(header), nominal, unknown)
-        is_sparse, blocks = read_rows(columns.header, lines)
-        if is_sparse:
+        columns = _Columns(header, choose_labels(header), nominal, unknown, ignore, kinds or {})
+        rows = read_rows(columns.header, lines)
+        if rows.are_sparse:
             columns.check_sparse()
-        X, Y = (_read_sparse if is_sparse else _read_dense)(columns, blocks)
+        X, Y = (_read_sparse if rows.are_sparse else _read_dense)(columns, rows.blocks)
     label_names = tuple(header.names[column] for column in columns.labels)
     if len(set(label_names)) < len(label_names):
         name, _ = Counter(label_names).most_common(1)[0]
         raise ValueError(f"{path} must have labels of distinct names, got {name!r} twice.")
-    coded = columns.coded
-    return Dataset(X, as_stored(Y), coded.names, label_names, name_of_data(path), coded.kinds, source=str(path))
+    weights = None if SAMPLE_WEIGHT in ignore else rows.weights.weights()
+    names, name, source = columns.names, name_of_data(path), str(path)
+    return Dataset(X, as_stored(Y), names, label_names, name, columns.kinds, source=source, sample_weight=weights)
+
+
+_SKIPPED = Attribute("", declared="text")
 
 
 class _Columns:
     """Which columns of the file are features and which labels, and how a label's code becomes 0 or 1."""
 
-    def __init__(self, header: Header, labels: Sequence[int], nominal: Nominal, unknown: str | None) -> None:
+    def __init__(
+        self,
+        header: Header,
+        labels: Sequence[int],
+        nominal: Nominal,
+        unknown: str | None,
+        ignore: Sequence[str],
+        kinds: Kinds,
+    ) -> None:
         binary = {column: _binary(header, header.attributes[column], unknown) for column in labels}
+        features = attributes_beside(header, labels, ignore)
+        check_named(header, features, kinds)
+        used = {column: header.attributes[column] for column in features}
         self.declared = header
-        self.header = header.with_attributes(binary)
         self.labels: IntArray = np.array(labels, dtype=np.intp)
+        self.features: IntArray = np.array(features, dtype=np.intp)
+        self._coded: CodedColumns | None = None
+        if has_cells(used.values(), kinds):
+            check_overlap(header.path, nominal)
+            read = {column: as_cells(header.path, one, kinds.get(one.name)) for column, one in used.items()}
+            used = {column: attribute for column, (attribute, _) in read.items()}
+            self.names = tuple(attribute.name for attribute in used.values())
+            self.kinds: tuple[str, ...] = tuple(kind for _, kind in read.values())
+        else:
+            self._coded = CodedColumns(list(used.values()), nominal)
+            self.names, self.kinds = self._coded.names, self._coded.kinds
+        self._used = list(used.values())
+        skipped = set(range(len(header.attributes))).difference(labels, features)
+        self.header = header.with_attributes(used | binary | dict.fromkeys(skipped, _SKIPPED))
         self.is_label: BoolArray = np.zeros(len(header.attributes), dtype=np.bool_)
         self.is_label[self.labels] = True
-        self.features: IntArray = np.flatnonzero(~self.is_label)
-        self.coded = CodedColumns([header.attributes[column] for column in self.features], nominal)
-        self.place: IntArray = np.empty(len(header.attributes), dtype=np.intp)  # column in X or in Y
+        self.place: IntArray = np.full(len(header.attributes), -1, dtype=np.intp)  # column in X or in Y
         self.place[self.labels] = np.arange(len(self.labels))
         self.place[self.features] = np.arange(len(self.features))
         # If "1" is declared first its code is 0, also for the cells that a sparse row leaves out.
         self.inverted: IntArray = np.flatnonzero([is_true(binary[column]) for column in labels])
+
+    def rows(self, *, are_sparse: bool) -> CodedRows | MixedRows:
+        """Return the growing matrix of the features."""
+        if self._coded is None:
+            return MixedRows(self.header.path, self._used)
+        return CodedRows(self.header.path, self._coded, is_sparse=are_sparse)
 
     def check_sparse(self) -> None:
         """Raise ValueError if cells that a sparse row leaves out are unknown: they have the value declared first."""
@@ -99,6 +148,9 @@ class _Columns:
 def _binary(header: Header, attribute: Attribute, unknown: str | None) -> Attribute:
     """Return the label's attribute as a nominal one with the values 0, 1 and unknown."""
     if attribute.values is None:
+        if attribute.declared != "number":
+            problem = f"label {attribute.name!r} must be numeric or declared {{0,1}}, got {attribute.declared}"
+            raise ValueError(f"{header.path}: {problem}.")
         return Attribute(attribute.name, ("0", "1"), unknown)
     attribute = replace(attribute, values=tuple(v for v in attribute.values if v != unknown), unknown=unknown)
     if not says_yes_or_no(attribute):
@@ -109,20 +161,21 @@ def _binary(header: Header, attribute: Attribute, unknown: str | None) -> Attrib
     return attribute
 
 
-def _read_sparse(columns: _Columns, blocks: Iterator[Any]) -> tuple[CSR, CSR]:
-    X, Y = CodedRows(columns.header.path, columns.coded, is_sparse=True), SparseRows()
+def _read_sparse(columns: _Columns, blocks: Iterator[Any]) -> tuple[Any, CSR]:
+    X, Y = columns.rows(are_sparse=True), SparseRows()
     for n_rows, rows, cells, values in blocks:
         place, label = columns.place[cells], columns.is_label[cells]
+        feature = ~label & (place >= 0)
         Y.append(n_rows, rows[label], place[label], values[label])
-        X.append(SparseCells(n_rows, rows[~label], place[~label], values[~label]))
+        X.append(SparseCells(n_rows, rows[feature], place[feature], values[feature]))
     labels = Y.matrix(len(columns.labels))
     hint = "declare labels as {0,1}, so that cells left out are 0"
     check_filled(columns.header.path, len(Y) * len(columns.inverted), len(Y) + labels.nnz, hint)
     return X.matrix(), _invert_sparse(labels, columns.inverted)
 
 
-def _read_dense(columns: _Columns, blocks: Iterator[Any]) -> tuple[Matrix, Matrix]:
-    X, Y = CodedRows(columns.header.path, columns.coded, is_sparse=False), DenseRows(len(columns.labels))
+def _read_dense(columns: _Columns, blocks: Iterator[Any]) -> tuple[Any, Matrix]:
+    X, Y = columns.rows(are_sparse=False), DenseRows(len(columns.labels))
     for cells in blocks:
         X.append(cells[:, columns.features])
         Y.append(cells[:, columns.labels])
@@ -149,9 +202,6 @@ def _invert_sparse(codes: CSR, inverted: IntArray) -> CSR:
 
 # Mulan's dialect: an ARFF file, and an XML file that names its labels.
 
-_XML_BYTES = 2**16  # that are parsed at once
-_LONGEST_ROOT = 60  # characters of a name in a message
-
 
 def read_mulan(
     arff_path: str | Path,
@@ -159,13 +209,22 @@ def read_mulan(
     *,
     nominal: Nominal = "overlap",
     unknown: str | None = None,
+    ignore: Sequence[str] = (),
     max_unpacked_bytes: int | None = None,
 ) -> Dataset:
     r"""Read a data set in Mulan's format.
 
     The labels are those in the XML file, in its order, wherever their attributes are in the ARFF file. Nested
     (hierarchical) labels become separate labels, parents before children. Sparse rows give sparse matrices; a cell they
-    leave out is 0, or for a nominal attribute the first declared value.
+    leave out is 0, or for a nominal attribute the first declared value. Cells may have blanks or tabs between them, as
+    in WEKA.
+
+    If an attribute is a string or a date, and not ignored, X contains the cells themselves, for
+    `nearlabel.preprocessing.MixedFeaturesEncoder`, as `read_table` returns them: texts, dates, categories of nominal
+    attributes, and numbers, among them 1 for YES and 0 for NO. A sparse row must then have each text and date. Dates
+    are in the format of the attribute, in the letters of Java's SimpleDateFormat.
+
+    A row may end in its weight, ``{2}``: see `Dataset.sample_weight`.
 
     Parameters
     ----------
@@ -185,6 +244,9 @@ def read_mulan(
 
     unknown : str, default=None
         A value of labels that means unknown, as ``?`` always does: "-1" in a column of 0, 1 and -1, or "n/k".
+    ignore : sequence of str, default=()
+        Attributes that are no features; "sample_weight" ignores the weights of rows. Relational attributes must be
+        ignored.
     max_unpacked_bytes : int, default=None
         How many bytes a compressed file may unpack to. None: 100 times its size, at least 512 MiB.
 
@@ -192,7 +254,7 @@ def read_mulan(
     -------
     Dataset
         X (n_samples, n_features) and Y (n_samples, n_labels), with NaN where a label is unknown; its
-        `feature_kinds` shows which columns were nominal.
+        `feature_kinds` shows which columns were nominal, texts or dates.
 
     Raises
     ------
@@ -200,7 +262,8 @@ def read_mulan(
         If a file does not exist.
     ValueError
         If a file is malformed (with file and line), a label of the XML file is no attribute, no XML file fits,
-        `nominal` is neither value, or `unknown` means 0 or 1.
+        `nominal` is neither value, `unknown` means 0 or 1, `ignore` names no feature, or a date has a format that is
+        not known.
 
     References
     ----------
@@ -228,112 +291,14 @@ def read_mulan(
         if chosen is None:
             raise ValueError(
                 f"{arff_path} must have an XML file next to it that names its labels, got none."
-                " Hint: pass xml_path, or use read_meka if the relation's name contains -C."
+                f" Hint: pass xml_path, or use read_meka if the relation's name contains -C.{near_xml(header)}"
             )
         return labels_of_xml(header, chosen)
 
-    return read_arff(arff_path, choose_labels, nominal, unknown, max_unpacked_bytes)
-
-
-def declared_labels(header: Header) -> Sequence[int]:
-    """Return the columns of the labels, in whichever dialect the file declares them; none if it does not."""
-    xml_path = find_label_xml(header)
-    if xml_path is not None:
-        return labels_of_xml(header, xml_path)
-    return labels_of_option(header) if _OPTION.search(header.relation) else ()
-
-
-def find_label_xml(header: Header) -> Path | None:
-    """Return the XML file that belongs to an ARFF file: of the same stem, else the only one whose labels all occur."""
-    folder = header.path.parent
-    namesake = folder / Path(plain_name(header.path)).with_suffix(".xml")
-    if namesake.is_file():
-        return namesake
-    fitting = [path for path in sorted(folder.glob("*.xml")) if _fits(header, path)]
-    if len(fitting) > 1:
-        names = ", ".join(path.name for path in fitting)
-        raise ValueError(
-            f"{header.path} must have one XML file next to it whose labels all occur in it, got {names}."
-            " Hint: pass xml_path."
-        )
-    return fitting[0] if fitting else None
-
-
-def _fits(header: Header, path: Path) -> bool:
-    """Return whether a file lists labels that all occur; other XML files are no error."""
-    try:
-        labels = _label_names(path)
-    except (ValueError, OSError):
-        return False
-    known = set(header.names)
-    return all(name in known or unescape(name) in known for name in labels)
-
-
-def labels_of_xml(header: Header, xml_path: Path) -> list[int]:
-    """Return the columns of the labels that an XML file names."""
-    position = {name: column for column, name in enumerate(header.names)}
-    labels = _label_names(xml_path)
-    # The ARFF name lost its backslashes with its quotes; some XML files still have them.
-    names = [name if name in position else unescape(name) for name in labels]
-    missing = [name for name in names if name not in position]
-    if missing:
-        raise ValueError(
-            f"{xml_path}: every label must be an attribute of {header.path}, got {shortened(missing[0])}"
-            f" ({len(missing)} of {len(names)} labels are missing)."
-        )
-    name, count = Counter(names).most_common(1)[0]
-    if count > 1:
-        raise ValueError(f"{xml_path}: every label must be named once, got {shortened(name)} {count} times.")
-    counts = Counter(header.names)
-    if twice := [name for name in names if counts[name] > 1]:
-        raise ValueError(f"{header.path}: a label must be one attribute, got two of the name {shortened(twice[0])}.")
-    return [position[name] for name in names]
-
-
-def _label_names(path: Path) -> list[str]:
-    """Return the names in the order of the document, whatever the nesting; the namespace may be left out."""
-    found = _FoundLabels()
-    parser = ET.XMLParser(target=found)
-    with open_regular(path) as file:
-        try:
-            while part := file.read(_XML_BYTES):
-                parser.feed(part)
-            parser.close()
-        except (ET.ParseError, LookupError, ValueError) as error:  # the last two: an unknown encoding
-            raise ValueError(f"{path} must be well-formed XML, got: {error}.") from error
-    if found.root != "labels":
-        raise ValueError(f"{path} must have the root element <labels>, got <{found.root}>.")
-    if not found.names or None in found.names:
-        raise ValueError(
-            f"{path} must contain elements <label name=...>, got {len(found.names)} elements or one without name."
-        )
-    return [name for name in found.names if name is not None]
-
-
-class _FoundLabels:
-    """The target of the parser; no tree is made, so that depth and other elements take no memory."""
-
-    def __init__(self) -> None:
-        self.root: str | None = None
-        self.names: list[str | None] = []
-
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Record an element."""
-        name = tag.rpartition("}")[2]
-        if self.root is None:
-            self.root = name[:_LONGEST_ROOT]
-        if name == "label":
-            self.names.append(attributes.get("name"))
-
-    def close(self) -> None:
-        """Do nothing more at the end."""
+    return read_arff(arff_path, choose_labels, nominal, unknown, max_unpacked_bytes, ignore=ignore)
 
 
 # MEKA's dialect: the relation's name contains the number of labels.
-
-_OPTION = re.compile(r"(?:^|[\s:])-C\s*+(-?+\d++)(?![\w.])")
-
-_MOST_DIGITS = 18  # of an integer of 64 bits, without its sign
 
 
 def read_meka(
@@ -341,12 +306,14 @@ def read_meka(
     *,
     nominal: Nominal = "overlap",
     unknown: str | None = None,
+    ignore: Sequence[str] = (),
     max_unpacked_bytes: int | None = None,
 ) -> Dataset:
     r"""Read a data set in MEKA's format.
 
     The relation's name ends in options, ``'Music: -C 6'``: with ``-C n`` the first n attributes are the labels, with
-    ``-C -n`` the last n. Other options (``-R``, ``-split-number``) are ignored; all rows are read.
+    ``-C -n`` the last n. Other options (``-R``, ``-split-number``) are ignored; all rows are read. Strings, dates and
+    weights are read as in `read_mulan`.
 
     Parameters
     ----------
@@ -356,6 +323,9 @@ def read_meka(
         What nominal features become, as in `read_mulan`.
     unknown : str, default=None
         A value of labels that means unknown, as ``?`` always does: "-1" in a column of 0, 1 and -1, or "n/k".
+    ignore : sequence of str, default=()
+        Attributes that are no features; "sample_weight" ignores the weights of rows. Relational attributes must be
+        ignored.
     max_unpacked_bytes : int, default=None
         How many bytes a compressed file may unpack to. None: 100 times its size, at least 512 MiB.
 
@@ -371,7 +341,7 @@ def read_meka(
         If the file does not exist.
     ValueError
         If the file is malformed (with file and line), ``-C`` is missing or out of range, `nominal` is
-        neither value, or `unknown` means 0 or 1.
+        neither value, `unknown` means 0 or 1, `ignore` names no feature, or a date has a format that is not known.
 
     References
     ----------
@@ -387,18 +357,4 @@ def read_meka(
     >>> pets.label_names, pets.X.toarray().tolist(), pets.Y.toarray().tolist()
     (('cat',), [[3.5]], [[0]])
     """
-    return read_arff(path, labels_of_option, nominal, unknown, max_unpacked_bytes)
-
-
-def labels_of_option(header: Header) -> range:
-    """Return the columns of the labels that the relation's name declares."""
-    option = _OPTION.search(header.relation)
-    if option is None:
-        got = shortened(header.relation)
-        raise ValueError(f"{header.path}: the relation's name must contain -C n, got {got}.")
-    digits, width = option[1], len(header.attributes)
-    count = int(digits) if len(digits) <= _MOST_DIGITS else 0
-    if not 0 < abs(count) < width:
-        got = digits if len(digits) <= _MOST_DIGITS else f"a number of {len(digits)} characters"
-        raise ValueError(f"{header.path}: -C must be from 1 to {width - 1} for {width} attributes, got {got}.")
-    return range(count) if count > 0 else range(width + count, width)
+    return read_arff(path, labels_of_option, nominal, unknown, max_unpacked_bytes, ignore=ignore)

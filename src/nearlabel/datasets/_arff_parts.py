@@ -1,215 +1,25 @@
-"""The parts of an ARFF file: its header, and the cells of one block of data rows."""
+"""The cells of one block of ARFF data rows.
+
+Each block is tried the fast way first: one regular expression proves that it contains only plainly written numbers,
+numpy reads them all in one call, and nominal values are looked up as arrays. A block that is more complicated (quotes,
+words, comments, ``?``, weights, any mistake) goes line by line through the slow way, which alone detects errors and
+reports their line. So the fast way may give up on any block but must never accept one that the slow way rejects.
+"""
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import re
+from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from nearlabel.datasets._arff_header import NUMBER, QUOTED, Attribute, Header, unquote
 from nearlabel.datasets._lines import NUMBER_PATTERN, Lines, decode, malformed, parse_numbers
-from nearlabel.utils.types import FloatArray, IntArray
-
-# Patterns are possessive: none looks at a character twice, whatever the file. Blanks behind a bare value belong to its
-# match, and are stripped from it.
-QUOTED = r"""'((?:[^'\\]++|\\.)*+)'|"((?:[^"\\]++|\\.)*+)\""""
-NUMBER = re.compile(r"[-+]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?+\d++)?+")
-
-_DECLARATION = re.compile(r"@(\w++)\s*+(.*+)", re.DOTALL)
-_NAME = re.compile(rf"(?:{QUOTED}|([^\s'\"{{][^\s{{]*+))\s*+(.*+)", re.DOTALL)
-_VALUE = re.compile(rf"\s*+(?:(?:{QUOTED})\s*+|([^\s,}}'\"][^,}}]*+))([,}}])")
-_KIND = re.compile(r"(\w++)\s*+(?:\[[^]]*+\]\s*+)?+(?:%.*+)?+")
-_MOST_CHARACTERS = 2**26
-_ESCAPE = re.compile(r"\\(.)")
-_CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """A column: numeric (`values` is None), or nominal with its declared values in order.
-
-    `unknown` is a text that means a missing value, as ``?`` does.
-    """
-
-    name: str
-    values: tuple[str, ...] | None = None
-    unknown: str | None = None
-
-    def encode(self, text: str) -> float:
-        """Return the number of a cell; raise ValueError without the line, which the caller knows."""
-        if text == "?":
-            return math.nan
-        return _number(self, text) if self.values is None else self._code(text)
-
-    def _code(self, text: str) -> float:
-        code = self._codes.get(text)
-        if code is None and NUMBER.fullmatch(text):
-            code = self.codes_by_number.get(float(text))  # 1.0 where 1 is declared
-        if code is None:
-            raise ValueError(f"attribute {self.name!r} must be one of {_shorten(self.values or ())}, got {text!r}.")
-        return code
-
-    @functools.cached_property
-    def _codes(self) -> dict[str, float]:
-        codes = {value: float(code) for code, value in enumerate(self.values or ())}
-        return codes if self.unknown is None else codes | {self.unknown: math.nan}
-
-    @functools.cached_property
-    def codes_by_number(self) -> dict[float, float]:
-        """Codes of those declared values that are numbers; empty when two of them are the same number."""
-        numeric = [(float(value), code) for value, code in self._codes.items() if NUMBER.fullmatch(value)]
-        codes = dict(numeric)
-        return codes if len(codes) == len(numeric) else {}
-
-
-@dataclass(frozen=True)
-class Header:
-    """The relation's name and its attributes in the order of the columns."""
-
-    path: Path
-    relation: str
-    attributes: tuple[Attribute, ...]
-
-    @functools.cached_property
-    def names(self) -> tuple[str, ...]:
-        """The attributes' names."""
-        return tuple(attribute.name for attribute in self.attributes)
-
-    def with_attributes(self, changed: dict[int, Attribute]) -> Header:
-        """Return the header with some columns read as another attribute."""
-        return replace(self, attributes=tuple(changed.get(i, old) for i, old in enumerate(self.attributes)))
-
-
-def read_header(lines: Lines) -> Header:
-    """Read up to and including ``@data``."""
-    relation = ""
-    attributes: list[Attribute] = []
-    while (line := lines.next_line()) is not None:
-        text = line.strip()
-        if not text or text.startswith("%"):
-            continue
-        keyword, rest = _declaration(lines, text)
-        if keyword == "relation":
-            relation = _relation(rest)
-        elif keyword == "attribute":
-            attributes.append(_attribute(lines, rest))
-        elif rest.strip() and not rest.lstrip().startswith("%"):
-            raise malformed(lines.path, lines.number, f"@data must be alone on its line, got {rest[:60]!r} behind it.")
-        elif attributes:
-            _check_lengths(lines, attributes)
-            return Header(lines.path, relation, tuple(attributes))
-        else:
-            raise malformed(lines.path, lines.number, "@data must follow at least one @attribute, got none.")
-    raise malformed(lines.path, lines.number, "the header must end in @data, got the end of the file.")
-
-
-def _check_lengths(lines: Lines, attributes: list[Attribute]) -> None:
-    """Raise ValueError if the names of columns, each of an attribute and a value, would be far longer than the header.
-
-    A name of 50,000 letters and 10,000 values fit into 100 KB, and would be 1 GB of names.
-    """
-    n_characters = sum(len(one.name) * len(one.values or ()) for one in attributes)
-    if n_characters > _MOST_CHARACTERS:
-        problem = f"attributes and their values must make names of at most {_MOST_CHARACTERS} characters in all"
-        raise malformed(lines.path, lines.number, f"{problem}, got {n_characters}. Hint: shorter names of attributes.")
-
-
-def _declaration(lines: Lines, text: str) -> tuple[str, str]:
-    match = _DECLARATION.fullmatch(text)
-    keyword = match[1].lower() if match else ""
-    if match is None or keyword not in ("relation", "attribute", "data"):
-        problem = f"a header line must begin with @relation, @attribute or @data, got {text[:60]!r}."
-        raise malformed(lines.path, lines.number, problem)
-    return keyword, match[2]
-
-
-def _relation(rest: str) -> str:
-    """Return the name; an unquoted one may contain blanks, and a comment may follow either."""
-    quoted = re.match(QUOTED, rest)
-    return unquote(quoted.groups()) if quoted else rest.partition("%")[0].strip()
-
-
-def _attribute(lines: Lines, rest: str) -> Attribute:
-    match = _NAME.fullmatch(rest)
-    if match is None:
-        problem = f"@attribute must be followed by a name, quoted or without blanks, and a type, got {rest[:60]!r}."
-        raise malformed(lines.path, lines.number, problem)
-    name, kind = unquote(match.groups()[:3]), match[4]
-    if kind.startswith("{"):
-        return Attribute(name, _nominal_values(lines, name, kind))
-    _check_numeric(lines, name, kind)
-    return Attribute(name)
-
-
-def _check_numeric(lines: Lines, name: str, kind: str) -> None:
-    match = _KIND.fullmatch(kind)
-    if match is None or match[1].lower() not in ("numeric", "real", "integer"):
-        got = kind.split()[0] if kind.split() else "nothing"
-        problem = f"the type of attribute {name!r} must be numeric, real, integer or {{value,...}}, got {got}."
-        hint = " Hint: text and dates have no distance; remove the attribute or convert it to numbers."
-        raise malformed(lines.path, lines.number, problem + hint)
-
-
-def _nominal_values(lines: Lines, name: str, text: str) -> tuple[str, ...]:
-    values = []
-    position = 1
-    closing = ","
-    while closing == ",":
-        match = _VALUE.match(text, position)
-        if match is None:
-            problem = f"the values of attribute {name!r} must read {{value,...}}, got {text[position - 1 :][:60]!r}."
-            raise malformed(lines.path, lines.number, problem)
-        values.append(unquote(match.groups()[:3]))
-        position, closing = match.end(), match[4]
-    rest = text[position:].strip()
-    if (rest and not rest.startswith("%")) or len(set(values)) < len(values):
-        got = f"{rest[:60]!r} behind them" if rest else "one of them twice"
-        problem = f"the values of attribute {name!r} must read {{value,...}}, each once, got {got}."
-        raise malformed(lines.path, lines.number, problem)
-    return tuple(values)
-
-
-def unquote(groups: tuple[str | None, ...]) -> str:
-    """Return a token from the groups (single-quoted, double-quoted, bare): quoted text loses its backslashes."""
-    single, double, *bare = groups
-    quoted = single if single is not None else double
-    return unescape(quoted) if quoted is not None else (bare[0].rstrip() if bare and bare[0] is not None else "")
-
-
-def unescape(text: str) -> str:
-    r"""Return the text with each backslash escape replaced by its character.
-
-    >>> unescape(r"rock \'n\' roll")
-    "rock 'n' roll"
-    """
-    return _ESCAPE.sub(lambda match: _CONTROL.get(match[1], match[1]), text)
-
-
-def _number(attribute: Attribute, text: str) -> float:
-    number = float(text) if NUMBER.fullmatch(text) else math.nan
-    if not math.isfinite(number):
-        hint = " Hint: a missing value is written ?." if text.lower() in ("nan", "na", "") else ""
-        raise ValueError(f"attribute {attribute.name!r} must be a finite number, got {text!r}.{hint}")
-    return number
-
-
-def _shorten(values: tuple[str, ...]) -> str:
-    shown = ",".join(values[:5])
-    return f"{{{shown},...}}" if len(values) > 5 else f"{{{shown}}}"
-
-
-# The cells of one block of ARFF data rows.
-#
-# Each block is tried the fast way first: one regular expression proves that it contains only plainly written numbers,
-# numpy reads them all in one call, and nominal values are looked up as arrays. A block that is more complicated
-# (quotes, words, comments, ``?``, any mistake) goes line by line through the slow way, which alone detects errors and
-# reports their line. So the fast way may give up on any block but must never accept one that the slow way rejects.
+from nearlabel.utils.types import AnyArray, FloatArray, IntArray
 
 _PAIR = rb"\d++[ \t]++" + NUMBER_PATTERN
 _SPARSE_BLOCK = re.compile(rb"(?:\{(?:%b(?:,[ \t]*+%b)*+)?+\}\n)*+" % (_PAIR, _PAIR))
@@ -219,6 +29,12 @@ _SPARSE_BLANKS = bytes.maketrans(b"{},\n\t", b"     ")
 _MOST_DIGITS = 18  # of an integer of 64 bits
 _SLOW_PAIR = re.compile(rf"\s*+(?:(-?+\d++)\s++(?:(?:{QUOTED})\s*+|([^\s,}}'\"%][^,}}%]*+)))?+([,}}])")
 _SLOW_CELL = re.compile(rf"\s*+(?:(?:{QUOTED})\s*+|([^\s,'\"%][^,%]*+))(,|(?:%.*+)?+$)")
+# The same for cells with blanks or tabs between them, as WEKA reads them: a bare cell has none itself, and no quotes.
+_WORD = r"[^\s,%{}'\"]++"
+_END = r"\s*+(?:%.*+)?+$"
+_BLANK_PAIR = re.compile(rf"\s*+(?:(-?+\d++)\s++(?:{QUOTED}|({_WORD})))?+(?:\s*+([,}}])|\s++)")
+_BLANK_CELL = re.compile(rf"(?:{QUOTED}|(\{{[^{{}}]*+\}}|{_WORD}))({_END}|\s*+,\s*+|\s++|(?=\{{))")
+_WEIGHT = re.compile(r"(?:,?+\s*+\{([^{}]*+)\})?+\s*+(?:%.*+)?+")  # behind a sparse row
 
 
 class SparseCells(NamedTuple):
@@ -227,11 +43,41 @@ class SparseCells(NamedTuple):
     n_rows: int
     rows: IntArray
     columns: IntArray
-    values: FloatArray
+    values: AnyArray
 
 
-def read_rows(header: Header, lines: Lines) -> tuple[bool, Iterator[Any]]:
-    """Return whether the first row is sparse, and the blocks of rows behind a header: `SparseCells`, or arrays."""
+class RowWeights:
+    """The weights of rows; one that has none weighs 1."""
+
+    def __init__(self) -> None:
+        self._n_rows = 0
+        self._rows, self._values = array("q"), array("d")
+
+    def append(self, n_rows: int, found: dict[int, float]) -> None:
+        """Add rows, some of which have a weight."""
+        self._rows.extend(self._n_rows + row for row in found)
+        self._values.extend(found.values())
+        self._n_rows += n_rows
+
+    def weights(self) -> FloatArray | None:
+        """Return the weights (n_rows,); None if all are 1."""
+        if all(value == 1 for value in self._values):
+            return None
+        weights = np.ones(self._n_rows)
+        weights[np.array(self._rows)] = self._values
+        return weights
+
+
+class Rows(NamedTuple):
+    """Rows behind a header: whether they are sparse, their blocks (`SparseCells`, or arrays), and their weights."""
+
+    are_sparse: bool
+    blocks: Iterator[Any]
+    weights: RowWeights
+
+
+def read_rows(header: Header, lines: Lines) -> Rows:
+    """Return the rows behind a header; they are sparse if the first one is."""
     blocks = lines.blocks()
     for number, block in blocks:
         rows = (line.strip() for line in block.split(b"\n"))
@@ -239,27 +85,36 @@ def read_rows(header: Header, lines: Lines) -> tuple[bool, Iterator[Any]]:
             reader = CellReader(header)
             is_sparse = first.startswith(b"{")
             read = reader.sparse if is_sparse else reader.dense
-            return is_sparse, itertools.starmap(read, itertools.chain([(number, block)], blocks))
+            return Rows(is_sparse, itertools.starmap(read, itertools.chain([(number, block)], blocks)), reader.weights)
     raise ValueError(f"{lines.path} must contain at least one row behind @data, got none.")
 
 
 class CellReader:
-    """Reads blocks of data rows under one header."""
+    """Reads blocks of data rows under one header, and keeps their weights."""
 
     def __init__(self, header: Header) -> None:
         self._path = header.path
         self._attributes = header.attributes
         self._codes = _NumericCodes(header.attributes)
+        self._dtype = np.object_ if header.holds_cells else np.float64
+        self._required = [column for column, one in enumerate(header.attributes) if one.is_required]
+        self.weights = RowWeights()
 
     def sparse(self, first_line: int, block: bytes) -> SparseCells:
         """Return the cells of rows ``{index value,...}``."""
-        cells = self._fast_sparse(_tidy(block).replace(b"{,", b"{"))
-        return self._slow_sparse(first_line, block) if cells is None else cells
+        cells = self._fast_sparse(_tidy(block).replace(b"{,", b"{")) if self._dtype is np.float64 else None
+        if cells is None:
+            return self._slow_sparse(first_line, block)
+        self.weights.append(cells.n_rows, {})
+        return cells
 
-    def dense(self, first_line: int, block: bytes) -> FloatArray:
+    def dense(self, first_line: int, block: bytes) -> AnyArray:
         """Return rows ``value,...`` as an array (n_rows, n_attributes)."""
-        cells = self._fast_dense(_tidy(block))
-        return self._slow_dense(first_line, block) if cells is None else cells
+        cells = self._fast_dense(_with_commas(_tidy(block))) if self._dtype is np.float64 else None
+        if cells is None:
+            return self._slow_dense(first_line, block)
+        self.weights.append(len(cells), {})
+        return cells
 
     def _fast_sparse(self, block: bytes) -> SparseCells | None:
         if not _SPARSE_BLOCK.fullmatch(block):
@@ -285,26 +140,50 @@ class CellReader:
     def _slow_sparse(self, first_line: int, block: bytes) -> SparseCells:
         counts: list[int] = []
         columns: list[int] = []
-        values: list[float] = []
+        values: list[Any] = []
+        weights: dict[int, float] = {}
         for number, line in _data_lines(first_line, block):
             try:
-                row = _sparse_row(line, self._attributes)
+                row, weight = _sparse_row(line, self._attributes)
+                self._check_required(row)
+                if weight is not None:
+                    weights[len(counts)] = _weight_of(weight)
             except ValueError as error:
                 raise malformed(self._path, number, str(error)) from None
             counts.append(len(row))
             columns.extend(row)
-            values.extend(row[column] for column in row)
+            values.extend(row.values())
+        self.weights.append(len(counts), weights)
         rows = np.repeat(np.arange(len(counts)), np.array(counts, dtype=np.intp))
-        return SparseCells(len(counts), rows, np.array(columns, dtype=np.intp), np.array(values, dtype=np.float64))
+        return SparseCells(len(counts), rows, np.array(columns, dtype=np.intp), np.array(values, dtype=self._dtype))
 
-    def _slow_dense(self, first_line: int, block: bytes) -> FloatArray:
-        rows: list[FloatArray] = []
+    def _check_required(self, row: dict[int, Any]) -> None:
+        for column in self._required:
+            if column not in row:
+                name = self._attributes[column].name
+                hint = "Hint: a missing value is written ?, and ignore leaves the attribute out."
+                raise ValueError(f"a sparse row must have a cell for text or date {name!r}, got none. {hint}")
+
+    def _slow_dense(self, first_line: int, block: bytes) -> AnyArray:
+        rows: list[list[Any]] = []
+        weights: dict[int, float] = {}
         for number, line in _data_lines(first_line, block):
             try:
-                rows.append(_dense_row(line, self._attributes))
+                row, weight = _dense_row(line, self._attributes)
+                if weight is not None:
+                    weights[len(rows)] = _weight_of(weight)
             except ValueError as error:
                 raise malformed(self._path, number, str(error)) from None
-        return np.array(rows).reshape(-1, len(self._attributes))
+            rows.append(row)
+        self.weights.append(len(rows), weights)
+        return np.array(rows, dtype=self._dtype).reshape(-1, len(self._attributes))
+
+
+def _weight_of(text: str) -> float:
+    weight = float(text) if NUMBER.fullmatch(text.strip()) else math.nan
+    if not 0 <= weight < math.inf:
+        raise ValueError(f"the weight of a row must be a finite number from 0, got '{{{text[:60]}}}'.")
+    return weight
 
 
 class _NumericCodes:
@@ -359,6 +238,14 @@ def _tidy(block: bytes) -> bytes:
     return block
 
 
+def _with_commas(block: bytes) -> bytes:
+    """Return a tidy block with commas for the blanks between cells, if it has no comma at all."""
+    if b"," in block:
+        return block
+    lines = re.sub(rb"[ \t]*+\n[ \t]*+", b"\n", block).lstrip(b" \t")
+    return re.sub(rb"[ \t]++", b",", lines)
+
+
 def _per_line(block: bytes, separator: bytes) -> IntArray:
     """Return how often the separator occurs in each line."""
     characters = np.frombuffer(block, dtype=np.uint8)
@@ -386,7 +273,7 @@ def _ordered(cells: SparseCells, width: int) -> SparseCells | None:
     return SparseCells(cells.n_rows, cells.rows, cells.columns[order], cells.values[order])
 
 
-def cells_of(cells: SparseCells | FloatArray, columns: IntArray) -> SparseCells | FloatArray:
+def cells_of(cells: SparseCells | AnyArray, columns: IntArray) -> SparseCells | AnyArray:
     """Return the cells of some columns, which are ascending and renumbered."""
     if not isinstance(cells, SparseCells):
         return cells[:, columns]
@@ -403,22 +290,44 @@ def _data_lines(first_line: int, block: bytes) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
-def _sparse_row(text: str, attributes: tuple[Attribute, ...]) -> dict[int, float]:
-    """Return column -> value, in the order of the columns."""
+def _sparse_row(text: str, attributes: tuple[Attribute, ...]) -> tuple[dict[int, Any], str | None]:
+    """Return column -> value, in the order of the columns, and the text of the weight, if there is one."""
     if not text.startswith("{"):
         raise ValueError(f"a row must be sparse, {{index value,...}}, as the first is, got {text[:60]!r}.")
-    row: dict[int, float] = {}
+    try:
+        return _pairs(text, attributes, _SLOW_PAIR)
+    except ValueError as error:
+        try:
+            return _pairs(text, attributes, _BLANK_PAIR)
+        except ValueError:
+            raise error from None
+
+
+def _pairs(text: str, attributes: tuple[Attribute, ...], pattern: re.Pattern[str]) -> tuple[dict[int, Any], str | None]:
+    row: dict[int, Any] = {}
     position, closing = 1, ","
-    while closing == ",":
-        match = _SLOW_PAIR.match(text, position)
+    while closing != "}":
+        match = pattern.match(text, position)
         if match is None or (match[1] is None and not _may_be_empty(text, position)):
             raise ValueError(f"a cell must read 'index value', got {text[position:][:60]!r}.{_quote_hint(text)}")
-        if match[1] is not None:
-            column = _column(match[1], row, len(attributes))
-            row[column] = attributes[column].encode(unquote(match.groups()[1:4]))
-        position, closing = match.end(), match[5]
-    _check_end(text[position:].strip())
-    return dict(sorted(row.items()))
+        number, single, double, bare, closing = match.groups()
+        if number is not None:
+            column = _column(number, row, len(attributes))
+            attribute = attributes[column]
+            if attribute.declared != "number":
+                _check_words(bare)
+            row[column] = attribute.encode(_cell(single, double, bare))
+        position = match.end()
+    weight = _WEIGHT.fullmatch(text, position)
+    if weight is None:
+        raise ValueError(f"a row must end in }}, got {text[position:].strip()[:60]!r} behind it.")
+    return dict(sorted(row.items())), weight[1]
+
+
+def _check_words(bare: str | None) -> None:
+    """Raise ValueError for a text of several words without quotes: the second may be the index of another cell."""
+    if bare is not None and len(bare.split()) > 1:
+        raise ValueError(f"a text with blanks in a sparse row must be in quotes, got {bare[:60]!r}.")
 
 
 def _may_be_empty(text: str, position: int) -> bool:
@@ -436,21 +345,50 @@ def _column(number: str, row: dict[int, float], width: int) -> int:
     return column
 
 
-def _dense_row(text: str, attributes: tuple[Attribute, ...]) -> FloatArray:
+def _dense_row(text: str, attributes: tuple[Attribute, ...]) -> tuple[list[Any], str | None]:
+    """Return the cells, and the text of the weight, if there is one."""
     if text.startswith("{"):
         raise ValueError(f"a row must be dense, value,..., as the first is, got {text[:60]!r}.")
-    cells = _split(text)
-    if len(cells) == len(attributes) + 1 and cells[-1].startswith("{"):
-        _check_end("," + cells[-1])
-    if len(cells) != len(attributes):
-        raise ValueError(f"a row must have {len(attributes)} cells, got {len(cells)}.")
-    return np.array([attribute.encode(cell) for attribute, cell in zip(attributes, cells, strict=True)])
+    cells, weight = _split(text, len(attributes))
+    return [attribute.encode(cell) for attribute, cell in zip(attributes, cells, strict=True)], weight
 
 
-def _split(text: str) -> list[str]:
+def _cell(single: str | None, double: str | None, bare: str | None) -> str | None:
+    """Return the text of a cell, in quotes or bare; None for a bare question mark, a missing value."""
+    if bare is None:
+        return unquote((single, double))
+    text = bare.rstrip()
+    return None if text == "?" else text
+
+
+def _split(text: str, width: int) -> tuple[list[str | None], str | None]:
+    """Return the cells between commas, or else, if these are not as many as attributes, between commas and blanks."""
+    problem: ValueError | None = None
+    cells: list[str | None] = []
+    weight: str | None = None
+    try:
+        cells, weight = _between_commas(text)
+    except ValueError as error:
+        problem = error
+    if len(cells) == width:
+        return cells, weight
+    others, weight = _between_blanks(text)
+    if len(others) == width:
+        return others, weight
+    if problem is not None:
+        raise problem
+    n_cells = len(cells if "," in text else others or cells)
+    hint = " Hint: commas, blanks or tabs part cells." if ";" in text else ""
+    raise ValueError(f"a row must have {width} cells, got {n_cells}.{hint}")
+
+
+def _between_commas(text: str) -> tuple[list[str | None], str | None]:
     if not any(character in text for character in "'\"%"):
-        return [cell.strip() for cell in text.split(",")]
-    cells: list[str] = []
+        cells: list[str | None] = [cell.strip() for cell in text.split(",")]
+        if "?" in text:
+            cells = [None if cell == "?" else cell for cell in cells]
+        return _without_weight(cells) if text.endswith("}") else (cells, None)
+    cells, is_bare = [], False
     position, closing = 0, ","
     while closing == ",":
         match = _SLOW_CELL.match(text, position)
@@ -458,18 +396,35 @@ def _split(text: str) -> list[str]:
             raise ValueError(
                 f"a cell must be a value, plain or in quotes, got {text[position:][:60]!r}.{_quote_hint(text)}"
             )
-        cells.append(unquote(match.groups()[:3]))
-        position, closing = match.end(), match[4]
-    return cells
+        cells.append(_cell(*match.group(1, 2, 3)))
+        position, closing, is_bare = match.end(), match[4], match[3] is not None
+    return _without_weight(cells) if is_bare else (cells, None)
+
+
+def _without_weight(cells: list[str | None]) -> tuple[list[str | None], str | None]:
+    """Return the cells without a weight, ``{5}``, at the end of the last one, which is bare."""
+    last = cells[-1] or ""
+    before, brace, weight = last.removesuffix("}").rpartition("{")
+    if not brace or not last.endswith("}"):
+        return cells, None
+    bare = before.rstrip()
+    return [*cells[:-1], *filter(None, [bare])] if bare != "?" else [*cells[:-1], None], weight
+
+
+def _between_blanks(text: str) -> tuple[list[str | None], str | None]:
+    """Return no cell if there is an empty one: two commas may mean that a value is missing."""
+    cells: list[str | None] = []
+    position = 0
+    while position < len(text):
+        match = _BLANK_CELL.match(text, position)
+        if match is None:
+            return [], None
+        if match[3] is not None and match[3].startswith("{"):
+            return (cells, match[3][1:-1]) if match.end() == len(text) else ([], None)
+        cells.append(_cell(*match.group(1, 2, 3)))
+        position = match.end()
+    return ([], None) if text.endswith(",") else (cells, None)
 
 
 def _quote_hint(text: str) -> str:
     return " Hint: a quote is not closed." if text.count("'") % 2 or text.count('"') % 2 else ""
-
-
-def _check_end(rest: str) -> None:
-    """Reject anything except a comment behind a row."""
-    if re.match(r",\s*\{", rest):
-        raise ValueError(f"a row must have no instance weight, got {rest[1:].strip()!r}: weights are not supported.")
-    if rest and not rest.startswith("%"):
-        raise ValueError(f"a row must end in }}, got {rest[:60]!r} behind it.")

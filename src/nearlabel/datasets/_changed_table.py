@@ -78,17 +78,17 @@ def _edited_line(raw: bytes, cells: list[str], edits: Mapping[int, Edit], delimi
     for place, value in enumerate(cells):
         found = one.match(text, at, end)
         assert found is not None, "the pattern takes an empty cell, too"
-        parts.append(_edited(found[0], value, edits.get(place)))
+        parts.append(_edited(found[0], value, edits.get(place), delimiter))
         at = found.end() + 1
     return (text[:start] + delimiter.join(parts) + text[end:]).encode("latin-1")
 
 
-def _edited(part: str, value: str, edit: Edit | None) -> str:
+def _edited(part: str, value: str, edit: Edit | None, delimiter: str) -> str:
     """Return a cell as the file writes it, in quotes where it was or must be."""
     if edit is None:
         return part
     new: str = edit(value.encode("latin-1").decode("utf-8"))
-    quoted = part.startswith('"') or re.search('[",;\t\r\n]', new)
+    quoted = part.startswith('"') or delimiter in new or re.search('[",;\t\r\n]', new)
     written = '"' + new.replace('"', '""') + '"' if quoted else new
     return written.encode("utf-8").decode("latin-1")
 

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
+from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TypeAlias
 
 from nearlabel.datasets import _table_file as table_file
 from nearlabel.datasets._lines import Lines, malformed, plain_name
-from nearlabel.utils.messages import listening
 
 _ROWS_A_BLOCK = 256  # estimated by the length of the header: the cost of a block grows with the number of columns
 _LARGEST_BLOCK = 2**26
@@ -27,6 +26,10 @@ _MOST_COLUMNS = 1_000_000  # each takes about 6 KB
 _LONGEST_ROW = 2**28  # a longer one is a quote that is not closed
 _LONGEST_CELL = 2**31 - 1  # the largest limit that the standard library's reader takes on every platform
 _READER_LIMIT = threading.Lock()
+_ROWS_TO_GUESS_BY, _MOST_DIGITS = 10, 18
+_NUMBER_OF_R = re.compile(r"[-+]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?+\d++)?+|NA|TRUE|FALSE")
+_ESCAPED = b'\\"'  # how R writes a quote in a cell, unless asked to double it
+_SAID = re.compile(rb"\s*+sep=([,;|\t])\s*+")  # how the first line gives spreadsheets the end of a cell
 _QUOTED_CELL = re.compile(rb'(?<![^;\r\n])"[^"]*+(?:""[^"]*+)*+"?')  # where cells end in a semicolon
 _END = "\0end"  # a line behind the last one
 
@@ -36,7 +39,8 @@ _Rows: TypeAlias = Generator[tuple[int, list[str]], None, None]
 class CsvFile(table_file.TableFile):
     """The rows of a CSV file; cells end in a comma, or a semicolon where the header has no comma, or a tab in ``.tsv``.
 
-    A first column without a name, in which pandas and R write the index, is left out.
+    Where the header has neither, cells end in a tab, or as R writes them in a blank. A first column without a name, in
+    which pandas and R write the index, is left out, also if the header has no cell for it.
     """
 
     def __init__(self, path: Path, decimal: str = ".", max_unpacked_bytes: int | None = None) -> None:
@@ -45,6 +49,9 @@ class CsvFile(table_file.TableFile):
         self.decimal = decimal
         self.delimiter = _delimiter(path, max_unpacked_bytes)
         self._names, header, self.header_lines = _read_header(path, self.delimiter, max_unpacked_bytes)
+        self._is_of_r = _has_row_names(path, len(self._names), self.delimiter, self.header_lines, max_unpacked_bytes)
+        if self._is_of_r:
+            self._names.insert(0, "")
         self.places = {name: place for place, name in enumerate(self._names)}
         self._least_block = min(_ROWS_A_BLOCK * len(header), _LARGEST_BLOCK)
         self.columns = table_file.named_columns(path, self._names)
@@ -55,6 +62,7 @@ class CsvFile(table_file.TableFile):
         parser = table_file.CsvParser(len(self._names), places, self.delimiter)
         with Lines(self.path, self._limit) as lines:
             for first_line, block in self._whole_rows(lines):
+                self._check_quotes(first_line, block)
                 try:
                     arrays = parser.parse(block)
                 except ValueError as error:
@@ -105,16 +113,32 @@ class CsvFile(table_file.TableFile):
                 return error
         return None
 
+    def _check_quotes(self, first_line: int, block: bytes) -> None:
+        """Raise ValueError for a quote within a cell that R escaped: it would end the cell."""
+        if (self._is_of_r or self.delimiter == " ") and _ESCAPED in block:
+            line = first_line + block.count(b"\n", 0, block.index(_ESCAPED))
+            hint = "Hint: write.table(..., qmethod = 'double')."
+            raise malformed(self.path, line, f"a quote within a cell must be doubled, got {_ESCAPED.decode()}. {hint}")
+
     def _check_rows(self, first_line: int, block: bytes, places: Collection[int]) -> None:
         """Raise for the first row with another number of cells than the header, or a wanted cell that is not UTF-8."""
         with closing(self._rows(first_line, block)) as rows:
             for line, cells in rows:
                 if len(cells) != len(self._names):
-                    hint = " Hint: a quote is not closed." if any("\n" in cell for cell in cells) else ""
-                    problem = f"a row must have {len(self._names)} cells, as the header has, got {len(cells)}.{hint}"
-                    raise malformed(self.path, line, problem)
+                    problem = f"a row must have {len(self._names)} cells, as the header has, got {len(cells)}."
+                    raise malformed(self.path, line, problem + self._hint(cells))
                 for place in places:
                     _decoded(self.path, line, cells[place])
+
+    def _hint(self, cells: list[str]) -> str:
+        """Return why a row may have another number of cells than the header."""
+        if any("\n" in cell for cell in cells):
+            return " Hint: a quote is not closed."
+        if len(cells) != len(self._names) + 1:
+            return ""
+        if not cells[-1]:
+            return f" Hint: it ends in {self.delimiter!r}, unlike the header."
+        return " Hint: decimals must have a point here, and a column of row names a name."
 
     def _locator(self, first_line: int, block: bytes) -> Callable[[int], str]:
         return lambda row: f"line {[line for line, _ in self._rows(first_line, block)][row]}"
@@ -128,6 +152,9 @@ class _OpenQuoteError(ValueError):
 
 
 def _delimiter(path: Path, limit: int | None) -> str:
+    with Lines(path, limit) as lines:
+        if (said := _SAID.fullmatch(lines.next_bytes() or b"")) is not None:
+            return said[1].decode()
     if plain_name(path).lower().endswith(".tsv"):
         return "\t"
     try:
@@ -135,7 +162,58 @@ def _delimiter(path: Path, limit: int | None) -> str:
     except _OpenQuoteError:  # one that opens a cell only where a semicolon ends the cell before
         return ","
     unquoted = _QUOTED_CELL.sub(b"", header)
-    return ";" if b";" in unquoted and b"," not in unquoted else ","
+    if b"," in unquoted:
+        return ","
+    if found := next((mark for mark in ";\t" if mark.encode() in unquoted), None):
+        return found
+    return " " if b" " in header and _has_blanks_between(path, limit) else ","
+
+
+def _has_blanks_between(path: Path, limit: int | None) -> bool:
+    """Return whether a header and the first row are cells with blanks between, as R's write.table makes them."""
+    try:
+        names, header, n_lines = _read_header(path, " ", limit)
+    except ValueError:
+        return False
+    if len(names) < 2 or not all(names):
+        return False
+    for first in _first_rows(path, " ", n_lines, limit, most=1):
+        if len(first) - len(names) in (0, 1):
+            return b'"' in header or any(map(_NUMBER_OF_R.fullmatch, first))
+    return False
+
+
+def _has_row_names(path: Path, n_names: int, delimiter: str, n_lines: int, limit: int | None) -> bool:
+    """Return whether rows have a name, for which the header has no cell.
+
+    A row has a cell more for other reasons, too: a comma at its end, a decimal comma, as in 0,5, or a name that was
+    forgotten. So numbers are row names only if they ascend.
+    """
+    for most in (1, _ROWS_TO_GUESS_BY):  # a row of a million cells is read once more, not ten
+        rows = _first_rows(path, delimiter, n_lines, limit, most)
+        if not rows or not rows[0][-1] or any(len(cells) != n_names + 1 for cells in rows):
+            return False
+    names = [cells[0] for cells in rows]
+    if any(map(str.isdecimal, names)):
+        numbers = [int(name) if name.isdecimal() and len(name) < _MOST_DIGITS else -1 for name in names]
+        return delimiter != "," and all(one >= 0 and one < other for one, other in pairwise(numbers))
+    return all(names) and len(set(names)) == len(names)
+
+
+def _first_rows(path: Path, delimiter: str, n_lines: int, limit: int | None, most: int) -> list[list[str]]:
+    """Return the cells, as Latin-1, of the first rows behind the header, whose numbers keep their quotes.
+
+    The result is empty for malformed rows, which are reported when they are read.
+    """
+    with Lines(path, limit) as lines:
+        for _ in range(n_lines):
+            lines.next_bytes()
+        texts = (re.sub(rb'^"(\d++)"', rb'"\'\1"', text) for text in _until(lines, []))
+        try:
+            with closing(_rows(path, n_lines + 1, texts, delimiter)) as rows:
+                return [cells for _, cells in islice(rows, most)]
+        except ValueError:
+            return []
 
 
 def _read_header(path: Path, delimiter: str, limit: int | None) -> tuple[list[str], bytes, int]:
@@ -143,7 +221,7 @@ def _read_header(path: Path, delimiter: str, limit: int | None) -> tuple[list[st
     read: list[bytes] = []
     with Lines(path, limit) as lines, closing(_rows(path, 1, _until(lines, read), delimiter)) as rows:
         for line, cells in rows:
-            if any(map(bytes.strip, read)):
+            if any(map(bytes.strip, read)) and not _SAID.fullmatch(b"".join(read)):
                 if len(cells) > _MOST_COLUMNS:
                     hint = "Hint: svmlight and sparse ARFF are for more features."
                     problem = f"there must be at most {_MOST_COLUMNS} columns, got {len(cells)}. {hint}"
@@ -218,172 +296,3 @@ def _decoded(path: Path, line: int, cell: str) -> str:
     except UnicodeDecodeError as error:
         problem = f"the text must be UTF-8, got the byte 0x{text[error.start]:02x}."
         raise malformed(path, line, f"{problem} Hint: spreadsheets save 'CSV UTF-8'.") from error
-
-
-# JSON lines: one object a line, as `nearlabel predict` writes them.
-
-_MOST_NAMES = 2**16  # more are keys that are data
-_MOST_DIGITS = 18  # of an integer of 64 bits
-_HALF_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
-_BATCH_CELLS = 2**20
-
-_Type: TypeAlias = Literal["bool", "int", "float", "text"]
-_TYPES: dict[type, _Type] = {bool: "bool", int: "int", float: "float", str: "text"}
-
-
-class JsonLinesFile(table_file.TableFile):
-    """The rows of a file of JSON lines. A name that a line lacks is a missing value there, as null is.
-
-    A first reading finds the names and the types of their values: no line declares them for the others.
-    """
-
-    def __init__(self, path: Path, max_unpacked_bytes: int | None = None) -> None:
-        self.path = path
-        self._limit = max_unpacked_bytes
-        self.n_rows = 0
-        n_values = 0
-        found: dict[str, FoundTypes] = {}
-        with listening(None):  # progress is reported for the second reading only
-            for _, rows in self._blocks():
-                for line, row in rows:
-                    self._add(found, line, row)
-                    n_values += sum(len(value) if isinstance(value, list) else 1 for value in row.values())
-                self.n_rows += len(rows)
-        if not self.n_rows:
-            raise ValueError(f"{path} must contain an object on each line, got no line.")
-        width = sum(of.width if of.kind == "numbers" else 1 for of in found.values())
-        table_file.check_filled(path, self.n_rows * width, n_values)
-        self._found = found
-        named = (table_file.Column(name, of.kind, of.description) for name, of in found.items())
-        self.columns = table_file.columns_by_name(path, named)
-
-    def batches(self, names: Collection[str]) -> Iterator[table_file.Batch]:
-        """Yield the values in the types of their columns."""
-        for name in names:
-            if self._found[name].kind == "other":
-                got = self._found[name].description
-                raise ValueError(f"{self.path} must have values of one type in column {name!r}, got {got}.")
-        size = max(1, _BATCH_CELLS // max(1, len(names)))
-        for share, rows in self._blocks():
-            for start in range(0, len(rows), size):
-                some = rows[start : start + size]
-                columns = {name: self._found[name].array([row.get(name) for _, row in some]) for name in names}
-                locate = table_file.located("line", [line for line, _ in some])
-                yield table_file.Batch(len(some), columns, share, locate)
-
-    def width(self, name: str) -> int:
-        """Return the length of the first list that is not empty."""
-        return self._found[name].width
-
-    def _blocks(self) -> Iterator[tuple[float, list[tuple[int, dict[str, Any]]]]]:
-        """Yield (share of the file that was read, (line, object) of some rows); blank lines are skipped."""
-        with Lines(self.path, self._limit) as lines:
-            for first, block in lines.blocks():
-                texts = enumerate(block.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=first)
-                rows = [(line, self._parsed(line, text)) for line, text in texts if text.strip()]
-                if rows:
-                    yield lines.share_read, rows
-
-    def _parsed(self, line: int, text: bytes) -> dict[str, Any]:
-        try:
-            row = json.loads(text.decode("utf-8"), parse_int=_integer)
-            if _HALF_CHARACTER.search(text):
-                json.dumps(row, ensure_ascii=False).encode("utf-8")
-        except UnicodeEncodeError as error:  # JSON can write half of a pair of surrogates, which no text can contain
-            got = f"\\u{ord(error.object[error.start]):04x} alone"
-            problem = f"texts must be of whole characters, got half a character, {got}."
-            raise malformed(self.path, line, problem) from error
-        except ValueError as error:
-            raise malformed(self.path, line, f"the line must be JSON, got: {error}.") from error
-        except (RecursionError, MemoryError) as error:
-            raise malformed(self.path, line, "the line must be JSON, got: it is nested too deeply.") from error
-        if not isinstance(row, dict):
-            raise malformed(self.path, line, f"the line must be an object of JSON, got {table_file.shortened(row)}.")
-        return row
-
-    def _add(self, found: dict[str, FoundTypes], line: int, row: dict[str, Any]) -> None:
-        for name, value in row.items():
-            if name not in found:
-                if len(found) == _MOST_NAMES:
-                    raise malformed(self.path, line, f"the file must have at most {_MOST_NAMES} names, got {name!r}.")
-                found[name] = FoundTypes()
-            found[name].add(value)
-
-
-class FoundTypes:
-    """The types of the values under one name."""
-
-    def __init__(self) -> None:
-        self._types: set[type] = set()
-        self._elements: set[type] = set()
-        self.width = 0
-
-    def add(self, value: Any) -> None:
-        """Record a value."""
-        self._types.add(type(value))
-        if isinstance(value, list):
-            self._elements.update(map(type, value))
-            self.width = self.width or len(value)
-
-    @property
-    def _is_list(self) -> bool:
-        return list in self._types
-
-    @property
-    def _type(self) -> _Type | None:
-        """The type of all values, or of all values in lists; None if there is no such type."""
-        types = (self._elements if self._is_list else self._types) - {type(None)}
-        if self._is_list and self._types - {list, type(None)}:
-            return None
-        if types <= {int, float, bool} and len(types) > 1:
-            return "float" if float in types else "int"
-        if not types:
-            return "text" if self._is_list else "float"  # a list without elements is one of tags
-        return _TYPES.get(next(iter(types))) if len(types) == 1 else None
-
-    @property
-    def _is_nested(self) -> bool:
-        """Whether the values are objects, or lists of objects or of true and false, which are read as their JSON."""
-        types = self._elements if self._is_list else self._types
-        others = self._types - {list, type(None)} if self._is_list else set()
-        return not others and types - {type(None)} in ({dict}, {bool}) and (self._is_list or dict in types)
-
-    @property
-    def kind(self) -> table_file.Kind:
-        """The kind of the column."""
-        if self._is_nested:
-            return "text"
-        if self._type is None or (self._is_list and self._type == "bool"):
-            return "other"
-        of_one: table_file.Kind = "text" if self._type == "text" else "number"
-        return table_file.LISTS[of_one] if self._is_list else of_one
-
-    @property
-    def description(self) -> str:
-        """The type, for messages."""
-        what = self._type or " and ".join(sorted(one.__name__ for one in self._types | self._elements))
-        return f"list of {what}" if self._is_list else what
-
-    def array(self, values: Sequence[Any]) -> Any:
-        """Return values of this column."""
-        if self._is_nested:
-            values = [None if value is None else json.dumps(value, ensure_ascii=False) for value in values]
-            return table_file.array_of(values, "text")
-        type_ = self._type or "text"
-        if type_ in ("bool", "text"):
-            return table_file.array_of(values, type_, lists=self._is_list)
-        as_type = int if type_ == "int" else float
-        if not self._is_list:
-            return table_file.array_of([_converted(value, as_type) for value in values], type_)
-        if len(self._elements) > 1:  # integers among floats, which may be too large for a float
-            values = [None if row is None else [_converted(value, as_type) for value in row] for row in values]
-        return table_file.array_of(values, type_, lists=True)
-
-
-def _converted(value: Any, as_type: Callable[[Any], Any]) -> Any:
-    return None if value is None else as_type(value)
-
-
-def _integer(text: str) -> int | float:
-    """Return an integer, as a float if it may need more than 64 bits."""
-    return int(text) if len(text) <= _MOST_DIGITS else float(text)

@@ -13,9 +13,10 @@ from scipy import sparse
 
 from nearlabel.datasets._numbered_names import NumberedNames, SameTexts, counts_of
 from nearlabel.utils.containers import is_sparse_frame, without_sparse_frame
+from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.naming import import_optional
 from nearlabel.utils.tables import Grid, grid
-from nearlabel.utils.types import AnyArray, IntArray, Matrix
+from nearlabel.utils.types import AnyArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_flag, row_blocks
 
 SUBSETS = ("all", "train", "test")  # of a data set with a published split
@@ -57,12 +58,16 @@ class Dataset:
         held out together. None: each sample by itself.
     source : str, default=""
         The origin of the data, for people: the path of the file as given, or the publication to cite.
+    sample_weight : ndarray of shape (n_samples,), default=None
+        The weights of the samples in an ARFF file, for the parameter `sample_weight` of ``fit``; None: all are 1. What
+        takes a data set and no weights refuses one that has them: ``dataclasses.replace(data, sample_weight=None)``
+        leaves them out, as does ``ignore=["sample_weight"]`` of the readers.
 
     Raises
     ------
     ValueError
-        If rows, columns, names, groups and kinds do not agree in number, a kind is none of these, or two labels have
-        the same name.
+        If rows, columns, names, groups, weights and kinds do not agree in number, a kind is none of these, or two
+        labels have the same name.
 
     Examples
     --------
@@ -80,6 +85,7 @@ class Dataset:
     feature_kinds: Sequence[str] = ()
     groups: IntArray | None = None
     source: str = ""
+    sample_weight: FloatArray | None = None
 
     def __post_init__(self) -> None:
         rows, features = self.X.shape
@@ -87,6 +93,9 @@ class Dataset:
             raise ValueError(f"Y must have as many rows as X, {rows}, got {self.Y.shape[0]}.")
         if self.groups is not None and np.shape(self.groups) != (rows,):
             raise ValueError(f"groups must be of shape ({rows},), one for each row, got {np.shape(self.groups)}.")
+        if self.sample_weight is not None and np.shape(self.sample_weight) != (rows,):
+            got = np.shape(self.sample_weight)
+            raise ValueError(f"sample_weight must be of shape ({rows},), one for each row, got {got}.")
         if len(self.feature_names) != features:
             raise ValueError(f"feature_names must contain {features} names, got {len(self.feature_names)}.")
         kinds = set(counts_of(self.feature_kinds))
@@ -187,6 +196,15 @@ class Dataset:
         return f"<div><p>{escape(repr(self))}</p>{''.join(table.as_html() for table in tables_of(self))}</div>"
 
 
+def check_unweighted(data: Dataset) -> None:
+    """Raise ValueError if a data set has weights; called where every sample counts once."""
+    if data.sample_weight is not None:
+        got = f"weights {_span_of(data.sample_weight)}"
+        problem = f"{data.name} must have no weights of rows here, where each row counts once, got {got}."
+        hint = "Hint: {ignore} ignores them; the fit of some classifiers takes them as sample_weight."
+        raise ParameterError(f"{{problem}} {hint}", {"ignore": ["sample_weight"]}, {"problem": problem})
+
+
 # A summary of a data set: the tables that it prints, and shows in a notebook.
 
 _NONE = np.array(None)
@@ -227,6 +245,7 @@ def _facts(data: Any, labels: Matrix, known: IntArray, unknown: Matrix) -> Grid:
         "source": data.source,
         "rows": str(n_rows),
         "groups of rows": "" if data.groups is None else str(len(np.unique(data.groups))),
+        "weights of rows": _span_of(data.sample_weight),
         "features": str(n_features),
         "kinds of features": ", ".join(f"{kind} ({n})" for kind, n in counts_of(data.feature_kinds).most_common()),
         "missing values": f"{n_missing} ({n_missing / max(1, n_rows * n_features):.2%} of all)" if n_missing else "0",
@@ -237,6 +256,10 @@ def _facts(data: Any, labels: Matrix, known: IntArray, unknown: Matrix) -> Grid:
         "rows without a known label": str(n_useless) if n_useless else "",
     }
     return Grid([("fact", "value"), *(fact for fact in facts.items() if fact[1])], [False, False], "")
+
+
+def _span_of(weights: FloatArray | None) -> str:
+    return "" if weights is None else f"from {weights.min():.4g} to {weights.max():.4g}"
 
 
 def _most_frequent(names: Sequence[str], rows: IntArray, known: IntArray) -> Grid:

@@ -9,13 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from nearlabel.datasets._csv_file import FoundTypes
 from nearlabel.datasets._dataset import Dataset, check_as_frame
+from nearlabel.datasets._json_file import FoundTypes
 from nearlabel.datasets._label_columns import LabelOptions
 from nearlabel.datasets._parquet_rows import classes_in
 from nearlabel.datasets._table import Values, dataset_of, names_of_option
-from nearlabel.datasets._table_file import Batch, Column, TableFile, columns_by_name, kind_of, located, plain, pyarrow
-from nearlabel.utils.naming import import_optional
+from nearlabel.datasets._table_file import (
+    Batch,
+    Column,
+    TableFile,
+    columns_by_name,
+    interchanged,
+    kind_of,
+    located,
+    plain,
+    pyarrow,
+)
 
 _ROWS = 2**16  # of a batch
 
@@ -178,7 +187,7 @@ class _OtherColumn:
 
 
 def _columns_of(frame: Any, arrow: Any) -> tuple[Sequence[Any], list[Any], Mapping[bytes, bytes]]:
-    """Return the names and arrays of a frame, and what its schema says of them."""
+    """Return the names and arrays of a frame, and the metadata of its schema."""
     if hasattr(frame, "iloc") and hasattr(frame, "dtypes") and hasattr(frame, "columns"):  # of pandas
         arrays = [_array_of_series(frame.iloc[:, place], arrow) for place in range(frame.shape[1])]
         return list(frame.columns), arrays, {}
@@ -198,8 +207,7 @@ def _arrow_table(frame: Any, arrow: Any) -> Any:
     if hasattr(frame, "to_arrow"):
         return frame.to_arrow()
     if hasattr(frame, "__dataframe__"):
-        interchange = import_optional("pyarrow.interchange", extra="tables", purpose="Reading data frames")
-        return interchange.from_dataframe(frame)
+        return interchanged(frame)
     raise TypeError(f"frame must be a data frame, got {type(frame).__name__}. Hint: pandas.DataFrame(...).")
 
 
@@ -226,7 +234,7 @@ def _array_of_objects(values: list[Any], arrow: Any) -> Any:
 
 
 def _plain_value(value: Any) -> Any:
-    """Return a value as JSON has it: lists for tuples, sets and arrays, None for what is missing."""
+    """Return a value as JSON has it: lists for tuples, sets and arrays, None for a missing value."""
     if isinstance(value, set | frozenset):
         return [_plain_value(one) for one in sorted(value, key=str)]
     if isinstance(value, list | tuple | np.ndarray):

@@ -1,4 +1,4 @@
-"""What a cell says of one label: no, yes or unknown, as 0 and 1, in words, or in the two codes of a file."""
+"""One label in a cell: no, yes or unknown, as 0 and 1, in words, or in the two codes of a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nearlabel.datasets._arff_parts import NUMBER
+from nearlabel.datasets._arff_header import NUMBER
 from nearlabel.datasets._numeric_columns import MISSING_WORDS, as_text, each_cell, numbers
 from nearlabel.datasets._table_file import CellError, TableFile
 from nearlabel.utils.messages import ParameterError
@@ -51,7 +51,7 @@ class Codes(NamedTuple):
         return values
 
     def _meaning(self, cell: Any) -> float:
-        """Return what a cell says; raise ValueError if it is no code."""
+        """Return the meaning of a cell; raise ValueError if it is no code."""
         text = "" if cell is None else as_text(cell)
         for code, value in ((self.negative, 0.0), (self.positive, 1.0), (self.unknown, np.nan)):
             if code is not None and _key(code) == _key(text):

@@ -21,10 +21,10 @@ from nearlabel.datasets._label_codes import (
     not_codes,
     with_unknown_rows,
 )
+from nearlabel.datasets._lines import FASTTEXT
 from nearlabel.datasets._nominal import SparseRows
 from nearlabel.datasets._table_file import Batch, CellError, TableFile, check_filled, shortened
 from nearlabel.datasets._written_tags import (
-    FASTTEXT,
     Normalisation,
     Notation,
     UnclearTagsError,
@@ -49,7 +49,7 @@ Edits: TypeAlias = Mapping[str, Mapping[int, Edit]]
 
 
 class LabelOptions(NamedTuple):
-    """The parameters of `read_table` that say which columns are labels and how they are written."""
+    """The parameters of `read_table` for the columns of labels and for how they are written."""
 
     labels: Sequence[str] | None = None
     labels_prefix: str | None = None
@@ -123,7 +123,7 @@ class IndicatorColumns:
         warnings.warn(
             ParameterWarning(
                 "Labels do not apply where a cell is {no}, and apply where it is {yes}. Hint: {negative} and {positive}"
-                " say otherwise.",
+                " set others.",
                 dict.fromkeys(("negative", "positive")),
                 {"no": repr(pair[0]), "yes": repr(pair[1])},
             ),
@@ -221,7 +221,7 @@ class TagColumns:
         return np.append(rows, absent), np.append(labels, self._all_unknown(absent))
 
     def _all_unknown(self, rows: IntArray) -> IntArray:
-        """Return the number that stands for unknown tags, for each of some rows."""
+        """Return the number of None, for unknown tags, for each of some rows."""
         return np.full(len(rows), self._numbers_of.setdefault(None, len(self._numbers_of)) if len(rows) else 0)
 
     def _refused(self, where: str, column: str, error: CellError) -> ValueError:
@@ -354,7 +354,7 @@ def width_of_indicators(table: TableFile, column: str, *, are_certain: bool = Fa
     """Return the length of the lists if a column is one of indicators; None if it is one of tags.
 
     Indicators are lists of one length, of true and false, or of 0 and 1 of which some list repeats one: tags do not. If
-    the caller says that they are, none need do so.
+    the caller is certain of it, none need do so.
     """
     widths: set[int] = set()
     if table.class_names(column) is not None:
@@ -400,10 +400,10 @@ def tag_columns(
 
 
 def separator_of(table: TableFile, columns: Sequence[str], given: str | None) -> str:
-    """Return what joins tags: the given text, or the guess, of which a warning tells."""
+    """Return what joins tags: the given text, or the guess, which a warning reports."""
     guess = None if given is not None else guess_separator(table, columns)
     if guess is not None:
-        message = "Tags are joined by {guess}, as many cells have it. Hint: {labels_separator} says otherwise."
+        message = "Tags are joined by {guess}, as many cells have it. Hint: {labels_separator} sets another."
         warnings.warn(ParameterWarning(message, {"labels_separator": None}, {"guess": repr(guess)}), stacklevel=3)
     return given or guess or SEPARATOR
 

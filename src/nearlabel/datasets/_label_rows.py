@@ -17,7 +17,7 @@ from nearlabel.utils.types import CSR, AnyArray, BoolArray, IntArray
 
 _ONE_VALUE = ("cell", "number", "text", "time")
 
-# Columns in which annotation tools say whether a row was labelled, all their values, and those that say no.
+# Columns of annotation tools on whether a row was labelled: all their values, and those for no.
 _OF_TOOLS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "answer": (frozenset({"accept", "reject", "ignore"}), frozenset({"reject", "ignore"})),
     "is_confirmed": (frozenset({"true", "false", "1", "0"}), frozenset({"false", "0", ""})),
@@ -59,11 +59,11 @@ class Unlabelled:
         """Raise ValueError if all rows are unlabelled."""
         if self._values and self._found[""] == n_rows:
             said = ", ".join(f"{name!r}" for name in self._values)
-            raise ValueError(f"{table.path} must have labelled rows, got none: all are unlabelled by {said}.")
+            raise ValueError(f"{table.path} must have rows with known labels, got none: all are unlabelled by {said}.")
 
 
 def _of_tools(table: TableFile, used: set[str]) -> dict[str, frozenset[str]]:
-    """Return the values for unlabelled rows in columns that are those of an annotation tool, and tell it."""
+    """Return the values for rows without labels in the columns of an annotation tool, and warn of it."""
     found: dict[str, frozenset[str]] = {}
     for name, (allowed, values) in _OF_TOOLS.items():
         if name not in table.columns or name in used or table.columns[name].kind not in _ONE_VALUE:
@@ -74,7 +74,7 @@ def _of_tools(table: TableFile, used: set[str]) -> dict[str, frozenset[str]]:
             said = " or ".join(sorted(map(repr, there & values)))
             meaning = f"labels are unknown where it is {said}" if said else "all rows are labelled"
             template = (
-                "Column {column} is the annotator's and no feature: {meaning}. Hint: {unlabelled} says otherwise."
+                "Column {column} is the annotator's and no feature: {meaning}. Hint: {unlabelled} sets other columns."
             )
             parts = {"column": repr(name), "meaning": meaning}
             warnings.warn(ParameterWarning(template, {"unlabelled": None}, parts), stacklevel=3)
@@ -118,8 +118,14 @@ class JoinedRows:
         """The ids, as text."""
         return list(self._numbers)
 
-    def are_new(self, batch: Batch) -> BoolArray:
-        """Take some rows; return which of them (n_rows,) are the first of their ids."""
+    def are_new(self, batch: Batch, X: AnyArray | None = None) -> BoolArray:
+        """Take some rows; return which of them (n_rows,) are the first of their ids.
+
+        Raises
+        ------
+        ValueError
+            If an id is missing, or comes again with other features in X (n_rows, n_features).
+        """
         cells, codes = _encoded(batch.columns[self.column])
         if (missing := codes == len(cells) - 1).any():
             where = f"{self._table.path}, {batch.locate(int(np.argmax(missing)))}"
@@ -130,25 +136,27 @@ class JoinedRows:
             numbers[code] = self._numbers.setdefault(as_text(cells[code]), len(self._numbers))
         rows = numbers[codes]
         self._of_rows.append(rows)
-        is_first = np.zeros(batch.n_rows, dtype=bool)
-        is_first[np.unique(rows, return_index=True)[1]] = True
-        return is_first & (rows >= n_before)
+        is_new = np.zeros(batch.n_rows, dtype=bool)
+        is_new[np.unique(rows, return_index=True)[1]] = True
+        is_new &= rows >= n_before
+        if X is not None:
+            self._check_same(batch, rows, is_new, row_hashes(X))
+        return is_new
 
-    def first(self, batch: Batch, X: AnyArray) -> AnyArray:
-        """Take some rows; return those of X whose ids are new; raise ValueError if an id comes with other features."""
-        new = self.are_new(batch)
-        hashes, rows = row_hashes(X), self._of_rows[-1]
-        self._hashes += [hashes[row] for row in np.flatnonzero(new)]
+    def _check_same(self, batch: Batch, rows: IntArray, is_new: BoolArray, hashes: list[int]) -> None:
+        self._hashes += [hashes[row] for row in np.flatnonzero(is_new)]
         other = next((row for row, of_id in enumerate(rows.tolist()) if self._hashes[of_id] != hashes[row]), None)
-        if other is None:
-            return X[new]
-        where = f"{self._table.path}, {batch.locate(other)}"
-        raise ParameterError(
-            "{where}: rows of one {column} must have the same features, got others for {got}. Hint: {ignore} leaves out"
-            " columns that are not the same.",
-            {"ignore": None},
-            {"where": where, "column": repr(self.column), "got": repr(self.ids[rows[other]])},
-        )
+        if other is not None:
+            raise ParameterError(
+                "{where}: rows of one {column} must have the same features, got others for {got}. Hint: {ignore} leaves"
+                " out columns that are not the same.",
+                {"ignore": None},
+                {
+                    "where": f"{self._table.path}, {batch.locate(other)}",
+                    "column": repr(self.column),
+                    "got": repr(self.ids[rows[other]]),
+                },
+            )
 
     def of_ids(self, Y: CSR) -> CSR:
         """Return the labels of each id: those of any of its rows; unknown if no row carries one and one is unknown."""

@@ -86,11 +86,15 @@ class Lines:
         self.number += whole.count(b"\n")
         return whole
 
-    def _read(self, size: int) -> bytes:
+    def part(self, least: int = 0) -> bytes:
+        """Return the next bytes, at least `least` unless the file ends, wherever lines end; nothing at the end."""
+        return self._read(max(least, BLOCK_BYTES), whole_lines=False)
+
+    def _read(self, size: int, *, whole_lines: bool = True) -> bytes:
         """Return about `size` bytes, up to the end of a line; a damaged file is an error, not a short read."""
         try:
             block = self._stream.read(min(size, self._left + 1)) if size else b""
-            if not block.endswith(b"\n"):
+            if whole_lines and not block.endswith(b"\n"):
                 block += self._stream.readline(self._left + 1 - len(block))
         except (EOFError, zlib.error, OSError) as error:
             raise ValueError(
@@ -147,7 +151,10 @@ Kind: TypeAlias = Literal["parquet", "xlsx", "npz", "zip", "xls", "compressed"]
 _PARQUET = b"PAR1"  # begins and ends the file
 _SIGNATURES: dict[bytes, Kind] = {b"\x1f\x8b": "compressed", b"BZh": "compressed", b"\xd0\xcf\x11\xe0": "xls"}
 _ARFF = re.compile(rb"\s*+(?:%|@relation\b)", re.IGNORECASE)
-_SVMLIGHT = re.compile(rb"\s*+#|(?:\d++(?:,\d++)*+)?\s*+\d++:\S")
+FASTTEXT = "__label__"  # begins a label
+_FASTTEXT = re.compile(rb"(?<!\S)__label__\S")
+_SVMLIGHT = re.compile(rb"\s*+#|(?:\d++(?:,\s*+\d++)*+)?\s*+\d++:\S|\d++\s++\d++(?:\s++\d++)?+\s*+$")
+_ARRAY = re.compile(rb"\s*+\[\s*+(?:\{|$)")
 _MOST_HEADER = 2**16
 
 
@@ -193,10 +200,14 @@ def suffix_of_content(path: Path) -> str:
 
 
 def _suffix_of_text(first: bytes) -> str:
+    if first.startswith(FASTTEXT.encode()):
+        return ".txt"
     if _ARFF.match(first):
         return ".arff"
     if first.lstrip().startswith(b"{"):
         return ".jsonl"
+    if _ARRAY.match(first):
+        return ".json"
     if _SVMLIGHT.match(first):
         return ".svm"
     return ".tsv" if b"\t" in first and b"," not in first and b";" not in first else ".csv"
@@ -204,13 +215,14 @@ def _suffix_of_text(first: bytes) -> str:
 
 # The format of a file, by its name, unless its content shows another one.
 
-Format: TypeAlias = Literal["arff", "csv", "jsonl", "npz", "parquet", "svmlight", "xlsx"]
-TABLES: tuple[str, ...] = ("csv", "xlsx", "jsonl", "parquet")  # formats with named columns
-A_TABLE = "a CSV, Excel, JSON lines or Parquet file"
+Format: TypeAlias = Literal["arff", "csv", "fasttext", "json", "jsonl", "npz", "parquet", "svmlight", "xlsx"]
+TABLES: tuple[str, ...] = ("csv", "xlsx", "json", "jsonl", "parquet", "fasttext")  # formats with named columns
+A_TABLE = "a CSV, Excel, JSON or Parquet file"
 
 _TEXT: dict[str, Format] = {
     ".arff": "arff",
     **dict.fromkeys((".csv", ".tsv"), "csv"),
+    ".json": "json",
     **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
     **dict.fromkeys((".libsvm", ".svm", ".svmlight", ".txt"), "svmlight"),
 }
@@ -218,6 +230,8 @@ _BINARY: dict[str, Format] = {".npz": "npz", ".parquet": "parquet", ".xlsx": "xl
 _DESCRIPTIONS: dict[str, str] = {
     "arff": "an ARFF file",
     "csv": "a CSV file",
+    "fasttext": "a file of fastText",
+    "json": "JSON",
     "jsonl": "JSON lines",
     "npz": "arrays of NumPy",
     "parquet": "a Parquet file",
@@ -247,13 +261,22 @@ def format_of(path: Path) -> Format:
     check_regular(path)
     if path.is_file():
         _check_content(path, format_)
+        if text_suffix == ".txt":
+            return _format_of_txt(path)
     return format_
 
 
+def _format_of_txt(path: Path) -> Format:
+    """Return the format of a text by its first line: names in quotes are a table of R's."""
+    with Lines(path) as lines:
+        first = lines.part().removeprefix(BYTE_ORDER_MARK).lstrip().partition(b"\n")[0]
+    return "csv" if first.startswith(b'"') else "fasttext" if _FASTTEXT.search(first) else "svmlight"
+
+
 def names_data(path: Path) -> bool:
-    """Return whether a file has the name of a data file; a .txt file may be anything."""
+    """Return whether a file has the name of a data file; a .txt or .json file may be anything."""
     text_suffix = Path(plain_name(path)).suffix.lower()
-    return path.suffix.lower() in _BINARY or (text_suffix in _TEXT and text_suffix != ".txt")
+    return path.suffix.lower() in _BINARY or (text_suffix in _TEXT and text_suffix not in (".txt", ".json"))
 
 
 def _check_content(path: Path, format_: Format) -> None:

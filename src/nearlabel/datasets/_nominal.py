@@ -14,7 +14,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from nearlabel.datasets._arff_parts import Attribute, SparseCells
+from nearlabel.datasets._arff_header import Attribute
+from nearlabel.datasets._arff_parts import SparseCells
 from nearlabel.datasets._numeric_columns import Cells, missing_features
 from nearlabel.datasets._table_file import check_filled, did_you_mean
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
@@ -206,6 +207,14 @@ def check_arff(path: Path, format_: str, nominal: Nominal) -> None:
     check_choice("nominal", nominal, _NOMINAL)
     if format_ != "arff" and nominal != _NOMINAL[0]:
         raise ValueError(f"nominal must go with an ARFF file, got {path}.")
+
+
+def check_overlap(path: Path, nominal: Nominal) -> None:
+    """Raise ValueError if codes are requested where X contains the categories themselves."""
+    check_choice("nominal", nominal, _NOMINAL)
+    if nominal != _NOMINAL[0]:
+        expected = f"{_NOMINAL[0]!r} for {path}, which has features of other kinds"
+        raise ValueError(f"nominal must be {expected}, got {nominal!r}. Hint: ignore leaves texts and dates out.")
 
 
 def _all_cells(codes: FloatArray) -> SparseCells:

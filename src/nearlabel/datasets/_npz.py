@@ -9,11 +9,12 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
-from nearlabel.datasets._dataset import Dataset
+from nearlabel.datasets._dataset import Dataset, check_unweighted
 from nearlabel.datasets._label_codes import as_stored, check_unknown, not_zero_one, number_of, with_unknown
 from nearlabel.datasets._numbered_names import LARGEST_LABEL_COUNT, NumberedNames, counts_of
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.files.untrusted import is_text, open_npz
+from nearlabel.utils.containers import rounded_integer
 from nearlabel.utils.types import CSR, AnyArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_integer
 
@@ -103,8 +104,8 @@ def write_npz(path: str | Path, dataset: Dataset) -> Path:
     Raises
     ------
     ValueError
-        If the path does not end in ``.npz``, or a name contains half of a character (a lone surrogate) or ends in a NUL
-        character.
+        If the path does not end in ``.npz``, a name contains half of a character (a lone surrogate) or ends in a NUL
+        character, or the data set has weights, which the file has no place for.
     OSError
         If the file cannot be written; an existing file is then unchanged.
 
@@ -122,6 +123,7 @@ def write_npz(path: str | Path, dataset: Dataset) -> Path:
     Dataset 'digits': 2000 rows, 81 features, 10 labels (dense)
     """
     path = Path(path)
+    check_unweighted(dataset)
     if path.suffix.lower() != ".npz":
         raise ValueError(f"path must end in .npz, got {path.name!r}.")
     dataset = dataset.with_arrays()
@@ -154,10 +156,12 @@ def _dense(path: Path, name: str, array: AnyArray) -> FloatArray:
     if array.ndim != 2 or array.dtype.kind not in "buif":
         got = f"{array.dtype} of shape {array.shape}"
         raise ValueError(f"{path}: {name} must be a two-dimensional array of numbers, got {got}.")
-    return _as_float64(array)
+    return _as_float64(path, name, array)
 
 
-def _as_float64(array: AnyArray) -> FloatArray:
+def _as_float64(path: Path, name: str, array: AnyArray) -> FloatArray:
+    if (found := rounded_integer(array)) is not None:
+        raise ValueError(f"{path}: {name} must contain numbers that float64 can store, got the integer {found}.")
     with np.errstate(all="ignore"):  # a long double may become infinite, and a NaN of a kind of its own a usual one
         return array.astype(np.float64, copy=False)
 
@@ -169,7 +173,11 @@ def _csr(path: Path, name: str, arrays: Mapping[str, AnyArray], parts: Sequence[
         raise ValueError(f"{path}: {', '.join(parts)} must be those of a CSR matrix, got {wrong}.")
     n_rows, n_columns = shape.tolist()
     index_type = np.int32 if max(n_columns, len(indices)) <= np.iinfo(np.int32).max else np.int64
-    of_rows = (_as_float64(data), indices.astype(index_type, copy=False), indptr.astype(index_type, copy=False))
+    of_rows = (
+        _as_float64(path, parts[0], data),
+        indices.astype(index_type, copy=False),
+        indptr.astype(index_type, copy=False),
+    )
     matrix = sparse.csr_array(of_rows, shape=(n_rows, n_columns))
     matrix.sum_duplicates()
     return matrix

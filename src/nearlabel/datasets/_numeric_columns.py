@@ -11,7 +11,20 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from nearlabel.datasets._table_file import Batch, CellError, Kind, TableFile, columns_hint, kind_of, pyarrow, shortened
+from nearlabel.datasets._table_file import (
+    EXACT,
+    NOT_EXACT,
+    Batch,
+    CellError,
+    Kind,
+    NotExactError,
+    TableFile,
+    columns_hint,
+    is_exact,
+    kind_of,
+    pyarrow,
+    shortened,
+)
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.types import AnyArray, FloatArray, IntArray
 
@@ -22,7 +35,7 @@ MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none")
 _WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(MISSING_WORDS, np.nan)
 _LONGEST_NAME, _LONGEST_PROBLEM = 200, 1000  # characters
 _SWAP = str.maketrans(".,", ",.")
-_WITH_COMMA = re.compile(r"'\s*+[-+]?+\d++,\d++\s*+'")
+_WITH_COMMA = re.compile(r"'\s*+[-+]?+\d*+,\d++(?:[eE][-+]?+\d++)?+\s*+'")
 # Possessive: a text of many digits that is no number must not be tried at each digit.
 _NUMBER = re.compile(r"[-+]?+(?:(?:\d++\.?+\d*+|\.\d++)(?:e[-+]?+\d++)?+|inf|infinity)")
 _LAST_DIGITS = re.compile(r"[\W_]*\d+\Z")
@@ -38,7 +51,7 @@ def numbers(array: Any, decimal: str = ".", words: dict[str, float] | None = Non
     try:
         return _cast(_swapped(array) if is_swapped else array, words or {})
     except CellError as error:
-        raise CellError(error.row, str(error).translate(_SWAP) if is_swapped else str(error)) from None
+        raise type(error)(error.row, str(error).translate(_SWAP) if is_swapped else str(error)) from None
 
 
 def _swapped(array: Any) -> Any:
@@ -53,8 +66,18 @@ def _cast(array: Any, words: dict[str, float]) -> FloatArray:
     try:
         values: FloatArray = array.cast("double", safe=False).to_numpy(zero_copy_only=False)
     except ValueError:  # pyarrow takes no blanks, words for missing values, or booleans in text
-        return _parsed(array.dictionary_encode(), words)
+        values = _parsed(array.dictionary_encode(), words)
+    large = np.flatnonzero(np.abs(values) >= EXACT)
+    if large.size and not pyarrow().types.is_floating(array.type):
+        _check_exact(array, large)
     return values
+
+
+def _check_exact(array: Any, rows: IntArray) -> None:
+    """Raise NotExactError for the first of some rows whose number is rounded, or infinite though its text is not."""
+    for row, value in zip(rows.tolist(), array.take(pyarrow().array(rows)).to_pylist(), strict=True):
+        if not is_exact(value):
+            raise NotExactError(row, f"{shortened(value)} {NOT_EXACT}")
 
 
 def _parsed(array: Any, words: dict[str, float]) -> FloatArray:
@@ -84,7 +107,10 @@ def vectors(array: Any, width: int) -> FloatArray:
             row = int(np.argmax(lengths != width))
             raise CellError(row, f"{lengths[row]} numbers where others are {width}")
     rows = np.full((len(array), width), np.nan)
-    rows[present] = numbers(array.flatten()).reshape(-1, width)
+    try:
+        rows[present] = numbers(array.flatten()).reshape(-1, width)
+    except CellError as error:
+        raise type(error)(int(np.flatnonzero(present)[error.row // width]), str(error)) from None
     return rows
 
 
@@ -168,6 +194,9 @@ class FeatureColumns:
             return ParameterError(hint, {"decimal": ","}, {"problem": problem})
         if kind != "number" or not self._may_ignore:
             return ValueError(problem)
+        if isinstance(error, NotExactError):
+            hint = "{problem} Hint: {ignore} leaves out ids, {categorical} compares them as equal or different."
+            return ParameterError(hint, {"ignore": [column], "categorical": [column]}, {"problem": problem})
         return not_features(problem, _options(batch, tuple(wrong), self._tags), self._tags)
 
 
@@ -206,7 +235,7 @@ def _proposed(table: TableFile, names: Sequence[str], tags: Sequence[str]) -> di
 def _options(batch: Batch, names: Sequence[str], tags: Sequence[str]) -> dict[str, str | None]:
     """Return the option for each column; that of tags, if most of its cells are in `tags`, or only the numbers differ.
 
-    So tag2 is one beside tag1: a column of tags as a feature would give the answer away.
+    So tag2 is one next to tag1: a column of tags as a feature would give the answer away.
     """
     options = {name: proposed_option(batch.columns[name]) for name in names}
     of_tags = {cell for tag in tags for cell in _encoded(batch.columns[tag])[0] if isinstance(cell, str)}
@@ -266,7 +295,7 @@ def not_features(problem: str, columns: Mapping[str, str | None], tags: Sequence
     """Return the error for columns without numbers.
 
     The hint proposes to leave them out, or the option for each column, if `columns` names one for it: columns of tags
-    beside `tags`.
+    next to `tags`.
     """
     if max(map(len, columns)) > _LONGEST_NAME:  # as an option it would be repeated in full
         return ParameterError("{problem}", {}, {"problem": problem[:_LONGEST_PROBLEM]})
@@ -329,7 +358,7 @@ def _dates(array: Any) -> Cells:
         _check_calendar(array)
         naive = array.cast(pyarrow().timestamp("us"), safe=False)  # those with a zone are moved to UTC
         return each_cell(naive, lambda value: value, missing=np.nan)
-    return each_cell(array, _date, missing=np.nan)
+    return each_cell(array, date_of, missing=np.nan)
 
 
 def _check_calendar(array: Any) -> None:
@@ -374,7 +403,7 @@ def as_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _date(text: str) -> datetime | float:
+def date_of(text: str) -> datetime | float:
     """Return a date or time in ISO 8601; one with a time zone is moved to UTC."""
     if not text.strip():
         return np.nan
@@ -387,6 +416,8 @@ def kinds_of_options(**options: Iterable[str]) -> dict[str, FeatureKind]:
     of_option: dict[str, FeatureKind] = {"categorical": "category", "text": "text", "dates": "date"}
     kinds: dict[str, FeatureKind] = {}
     for option, names in options.items():
+        if isinstance(names, str):
+            raise TypeError(f"{option} must be a sequence of names of columns, got {names!r}. Hint: [{names!r}].")
         for name in names:
             if name in kinds:
                 raise ValueError(f"{option} must name columns of no other kind, each once, got {name!r} again.")
@@ -427,7 +458,7 @@ def are_few(n_distinct: int, n_present: int) -> bool:
 
 def _is_date(text: str) -> bool:
     try:
-        return "-" in text and isinstance(_date(text), datetime)
+        return "-" in text and isinstance(date_of(text), datetime)
     except (ValueError, OverflowError):
         return False
 

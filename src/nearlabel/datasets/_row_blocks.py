@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from scipy import sparse
 
-from nearlabel.datasets._arff_parts import SparseCells, cells_of, read_header, read_rows
+from nearlabel.datasets._arff_header import Attribute, Header, read_header
+from nearlabel.datasets._arff_kinds import MixedRows, as_cells
+from nearlabel.datasets._arff_parts import SparseCells, cells_of, read_rows
+from nearlabel.datasets._label_rows import JoinedRows
 from nearlabel.datasets._lines import A_TABLE, TABLES, Lines, format_of
 from nearlabel.datasets._nominal import CodedColumns, CodedRows, FeatureMatch, Nominal, attribute_of, check_arff
 from nearlabel.datasets._npz import matrix_of, names_of, with_columns
@@ -23,9 +26,10 @@ from nearlabel.datasets._table import POINT, open_table
 from nearlabel.datasets._table_file import TableFile, did_you_mean, require_columns
 from nearlabel.files.untrusted import damage_named, open_npz
 from nearlabel.utils.containers import objects_of
-from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
+from nearlabel.utils.types import CSR, AnyArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import BLOCK_BYTES, check_flag, check_integer
 
+_Find: TypeAlias = Callable[..., Matrix]
 _CELL_BYTES = 12  # of a stored value in a CSR array, with its index
 
 
@@ -37,8 +41,10 @@ def open_rows(
     block_rows: int | None = None,
     block_bytes: int = BLOCK_BYTES,
     decimal: str = POINT,
+    sheet: str | None = None,
     nominal: Nominal = "overlap",
     feature_kinds: Sequence[str] = (),
+    join_by: str | None = None,
     max_unpacked_bytes: int | None = None,
     isolate: bool = False,
 ) -> RowBlocks:
@@ -50,7 +56,7 @@ def open_rows(
     Parameters
     ----------
     path : path-like
-        ARFF, svmlight, CSV, JSON lines (each plain, gzip or bzip2), Excel, Parquet or ``.npz``, by its suffix. It needs
+        ARFF, svmlight, CSV, JSON (each plain, gzip or bzip2), Excel, Parquet or ``.npz``, by its suffix. It needs
         no labels. In svmlight, features are named by index, and those left out of a row are 0; in Parquet and JSON,
         ``embedding[3]`` is number 3 of the lists in column ``embedding``.
     feature_names : sequence of str of length n_features
@@ -62,13 +68,16 @@ def open_rows(
     block_bytes : int, default=64 MiB
         Limit of the size of X in a block. A block has at least one row.
     decimal : {".", ","}, default="."
+    sheet : str, default=None
         As in `read_table`.
     nominal : {"overlap", "codes"}, default="overlap"
         As in `read_mulan`, and as the training file was read. Nominal features of ARFF are found by name and category,
         in whatever order this file declares them; rows with a category that is not among `feature_names` are refused.
     feature_kinds : sequence of str of length n_features, default=()
-        The kind of each feature of a table, such as `Dataset.feature_kinds` of the training data. Empty: all are
-        numbers.
+        The kind of each feature of a table or ARFF file, such as `Dataset.feature_kinds` of the training data. Empty:
+        all are numbers.
+    join_by : str, default=None
+        A column of ids in a table: only the first row of each id is returned. Others must have the same features.
     max_unpacked_bytes : int, default=None
         How many bytes a compressed file, a workbook, an ``.npz`` file or the columns that are read from a Parquet file
         may unpack to. None: as in `read_table` and `read_npz`.
@@ -118,11 +127,13 @@ def open_rows(
     format_ = format_of(path)
     check_arff(path, format_, nominal)
     if format_ in TABLES:
-        table = open_table(path, decimal, max_unpacked_bytes, isolate=isolate)
-        return RowBlocks(path, _TableRows(table, names, id_column, kinds), block_rows, block_bytes)
-    _check_numbers(path, kinds, decimal)
+        table = open_table(path, decimal, max_unpacked_bytes, isolate=isolate, sheet=sheet)
+        return RowBlocks(path, _TableRows(table, names, id_column, kinds, join_by), block_rows, block_bytes)
+    _check_numbers(path, {} if format_ == "arff" else kinds, decimal, sheet)
+    if join_by is not None:
+        raise ValueError(f"join_by must go with {A_TABLE}, got {path}.")
     if format_ == "arff":
-        source: RowSource = _ArffRows(path, names, id_column, nominal, max_unpacked_bytes)
+        source: RowSource = _ArffRows(path, names, id_column, nominal, max_unpacked_bytes, kinds)
     else:
         source = (_NpzRows if format_ == "npz" else _SvmlightRows)(path, names, id_column, max_unpacked_bytes)
     return RowBlocks(path, source, block_rows, block_bytes)
@@ -258,20 +269,25 @@ class RowSource:
         raise NotImplementedError
 
 
-def _check_numbers(path: Path, kinds: Kinds, decimal: str) -> None:
+def _check_numbers(path: Path, kinds: Kinds, decimal: str, sheet: str | None) -> None:
     """Raise ValueError if an option of tables is given for another format."""
     if kinds:
         name, kind = next(iter(kinds.items()))
         raise ValueError(f"{path} must be {A_TABLE} to have a {kind} as feature {name!r}, got another format.")
     if decimal != POINT:
         raise ValueError(f"decimal must go with a CSV or Excel file, got {path}.")
+    if sheet is not None:
+        raise ValueError(f"sheet must go with an Excel workbook, got {path}.")
 
 
 class _TableRows(RowSource):
     """Rows of a table."""
 
-    def __init__(self, table: TableFile, names: Sequence[str], id_column: str | None, kinds: Kinds) -> None:
-        self._table, self._id_column, self.n_rows = table, id_column, table.n_rows
+    def __init__(
+        self, table: TableFile, names: Sequence[str], id_column: str | None, kinds: Kinds, join_by: str | None
+    ) -> None:
+        self._table, self._id_column, self._join_by = table, id_column, join_by
+        self.n_rows = table.n_rows if join_by is None else None
         self._features = FeatureColumns(table, tuple(names), kinds)
         if id_column is not None:
             require_columns(table, "id_column", [id_column])
@@ -284,49 +300,105 @@ class _TableRows(RowSource):
         wanted = dict.fromkeys(self._features.columns)
         if self._id_column is not None:
             wanted[self._id_column] = None
+        joined = None if self._join_by is None else JoinedRows(self._table, self._join_by)
+        if joined is not None:
+            wanted[joined.column] = None
         for batch in self._table.batches(wanted):
             with damage_named(self._table.path, "a table of ids that can be read"):  # a date in the year 300,000
                 ids = None if self._id_column is None else objects_of(batch.columns[self._id_column].to_pylist())
-            yield RowBlock(self._features.matrix(batch), ids, batch.share_done)
+            X = self._features.matrix(batch)
+            if joined is not None:
+                is_new = joined.are_new(batch, X)
+                X, ids = X[is_new], None if ids is None else ids[is_new]
+            yield RowBlock(X, ids, batch.share_done)
 
 
 class _ArffRows(RowSource):
-    """Rows of ARFF."""
+    """Rows of ARFF; attributes that are neither features nor ids may be of any type."""
 
     def __init__(
-        self, path: Path, names: Sequence[str], id_column: str | None, nominal: Nominal, limit: int | None
+        self,
+        path: Path,
+        names: Sequence[str],
+        id_column: str | None,
+        nominal: Nominal,
+        limit: int | None,
+        kinds: Kinds,
     ) -> None:
         self._path, self._limit = path, limit
         with Lines(path, limit) as lines:
             header = read_header(lines)
-        known, self._attributes = header.names, header.attributes
-        wanted = {*names, *map(attribute_of, names)}
-        self._used = np.flatnonzero([name in wanted or attribute_of(name) in wanted for name in known])
-        self._coded = CodedColumns([header.attributes[column] for column in self._used], nominal)
-        self._match = FeatureMatch(path, self._coded.names, self._coded.kinds, names)
-        if id_column is not None and id_column not in known:
+        if id_column is not None and id_column not in header.names:
             raise ValueError(f"id_column must name an attribute of {path}, got {id_column!r}.")
-        self._id = None if id_column is None else known.index(id_column)
+        self._id = None if id_column is None else header.names.index(id_column)
+        self._changed: dict[int, Attribute] = {}  # those that are not read as declared
+        if self._id is not None and header.attributes[self._id].declared != "number":
+            self._changed[self._id] = replace(header.attributes[self._id], read=str, missing=None)
+        self._find = self._find_cells(header, names, kinds) if kinds else self._find_numbers(header, names, nominal)
+        self._id_attribute = None if self._id is None else self._changed.get(self._id, header.attributes[self._id])
+
+    def _find_numbers(self, header: Header, names: Sequence[str], nominal: Nominal) -> _Find:
+        """Return the function that makes features of cells, if all are numbers."""
+        wanted = {*names, *map(attribute_of, names)}
+        self._used = np.flatnonzero([name in wanted or attribute_of(name) in wanted for name in header.names])
+        used = [header.attributes[column] for column in self._used]
+        if wrong := [one for one in used if one.declared != "number" and one.name in wanted]:
+            got = f"a {wrong[0].declared}"
+            raise ValueError(f"attribute {wrong[0].name!r} of {self._path} must contain numbers, got {got}.")
+        coded = CodedColumns(used, nominal)
+        match = FeatureMatch(self._path, coded.names, coded.kinds, names)
+
+        def find(cells: SparseCells | AnyArray, *, are_sparse: bool) -> Matrix:
+            rows = CodedRows(self._path, coded, is_sparse=are_sparse)
+            rows.append(_as_numbers(cells))
+            return match.take(rows.matrix())
+
+        return find
+
+    def _find_cells(self, header: Header, names: Sequence[str], kinds: Kinds) -> _Find:
+        """Return the function that makes features of cells, if some are texts, dates or categories."""
+        places = _places(self._path, names, header.names)
+        self._used = np.sort(places)
+        for place, name in zip(places.tolist(), names, strict=True):
+            self._changed[place] = as_cells(self._path, header.attributes[place], kinds.get(name, "number"))[0]
+        used = [self._changed[column] for column in self._used.tolist()]
+        order = np.searchsorted(self._used, places)
+
+        def find(cells: SparseCells | AnyArray, *, are_sparse: bool) -> Matrix:
+            rows = MixedRows(self._path, used)
+            rows.append(cells)
+            return rows.matrix()[:, order]
+
+        return find
 
     def blocks(self) -> Iterator[RowBlock]:
         with Lines(self._path, self._limit) as lines:
-            is_sparse, blocks = read_rows(read_header(lines), lines)
-            for cells in blocks:
-                rows = CodedRows(self._path, self._coded, is_sparse=is_sparse)
-                rows.append(cells_of(cells, self._used))
-                yield RowBlock(self._match.take(rows.matrix()), self._ids(cells), lines.share_read)
+            rows = read_rows(read_header(lines).with_attributes(self._changed), lines)
+            for cells in rows.blocks:
+                X = self._find(cells_of(cells, self._used), are_sparse=rows.are_sparse)
+                yield RowBlock(X, self._ids(cells), lines.share_read)
 
-    def _ids(self, cells: SparseCells | FloatArray) -> Cells | None:
-        if self._id is None:
+    def _ids(self, cells: SparseCells | AnyArray) -> Cells | None:
+        if self._id is None or self._id_attribute is None:
             return None
         column = cells_of(cells, np.array([self._id]))
-        codes = np.zeros(column.n_rows) if isinstance(column, SparseCells) else column.ravel()
+        ids = np.full(column.n_rows, 0.0, dtype=np.object_) if isinstance(column, SparseCells) else column.ravel()
         if isinstance(column, SparseCells):
-            codes[column.rows] = column.values
-        declared = self._attributes[self._id].values
+            ids[column.rows] = column.values
+        declared = self._id_attribute.values if self._id_attribute.read is None else None
         if declared is None:
-            return objects_of([int(code) if code.is_integer() else code for code in codes.tolist()])
-        return objects_of([declared[int(code)] if code == code else None for code in codes.tolist()])
+            return objects_of([_whole(value) for value in ids.tolist()])
+        return objects_of([declared[int(code)] if code == code else None for code in ids.tolist()])
+
+
+def _as_numbers(cells: SparseCells | AnyArray) -> SparseCells | FloatArray:
+    if isinstance(cells, SparseCells):
+        return cells._replace(values=cells.values.astype(np.float64, copy=False))
+    return cells.astype(np.float64, copy=False)
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class _SvmlightRows(RowSource):

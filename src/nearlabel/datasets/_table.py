@@ -1,16 +1,18 @@
-"""Tables: CSV, Excel, JSON lines and Parquet files with some columns as labels."""
+"""Tables: CSV, Excel, JSON and Parquet files with some columns as labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from nearlabel.datasets._csv_file import CsvFile, JsonLinesFile
+from nearlabel.datasets._csv_file import CsvFile
 from nearlabel.datasets._dataset import Dataset, check_as_frame
 from nearlabel.datasets._excel_file import ExcelFile
+from nearlabel.datasets._fasttext_file import FastTextFile
+from nearlabel.datasets._json_file import open_json
 from nearlabel.datasets._label_codes import as_stored, check_codes, check_unknown
 from nearlabel.datasets._label_columns import IndicatorColumns, LabelColumns, LabelOptions, tag_columns
 from nearlabel.datasets._label_rows import JoinedRows, Unlabelled, aligned, check_not_long
@@ -26,7 +28,6 @@ from nearlabel.utils.validation import BLOCK_BYTES, check_choice, check_flag, ch
 
 POINT = "."
 
-_TEXT_TABLES: dict[str, Callable[[Path, str, int | None], TableFile]] = {"csv": CsvFile, "xlsx": ExcelFile}
 Values: TypeAlias = Mapping[str, str | Sequence[str]]  # texts of cells, by column
 
 
@@ -49,6 +50,7 @@ def read_table(
     labels_file: str | Path | None = None,
     ignore: Sequence[str] = (),
     decimal: str = POINT,
+    sheet: str | None = None,
     categorical: Sequence[str] = (),
     text: Sequence[str] = (),
     dates: Sequence[str] = (),
@@ -56,21 +58,25 @@ def read_table(
     max_unpacked_bytes: int | None = None,
     isolate: bool = False,
 ) -> Dataset:
-    r"""Read a CSV, Excel, JSON lines or Parquet file, block by block.
+    r"""Read a CSV, Excel, JSON or Parquet file, block by block.
 
     Exactly one of `labels`, `labels_prefix` and `labels_column` names the labels. All other columns that are not
     ignored are features and must contain numbers or booleans, unless `categorical`, `text` or `dates` names them; then
     X contains the cells, for `nearlabel.preprocessing.MixedFeaturesEncoder`. In Parquet and JSON, a column of lists of
     numbers, all of one length, has a feature for each number, named ``embedding[0]``, ``embedding[1]`` and so on; no
     other column may have such a name. Index columns are no features: the first column of a CSV or Excel file if it has
-    no name, and in Parquet the index of a pandas data frame.
+    no name, or if the rows of a CSV file have a cell more than the names, as R writes them; and in Parquet the index of
+    a pandas data frame.
 
     Parameters
     ----------
     path : path-like
-        ``.csv`` or ``.tsv``, plain, gzip or bzip2: UTF-8 with a line of names; cells end in a comma, or in a semicolon
-        where the names have no comma, in ``.tsv`` in a tab. ``.jsonl`` or ``.ndjson``, plain, gzip or bzip2: an object
-        on each line. ``.xlsx``: the first sheet, with a row of names. ``.parquet``.
+        ``.csv`` or ``.tsv``, plain, gzip or bzip2: UTF-8 with a line of names; cells end in a comma, or where
+        the names have none in a semicolon, a tab, or a blank as R writes them; in ``.tsv`` in a tab. A ``.txt`` file is
+        the same if it begins with a quote. ``.jsonl`` or ``.ndjson``, plain, gzip or bzip2: an object
+        on each line. ``.json``: the same, or an array of objects. ``.xlsx``: a sheet with a row of names.
+        ``.parquet``. A ``.txt`` file whose first line has a label of fastText, as ``__label__red``, has columns
+        ``labels`` and ``text`` and needs no option.
     labels : sequence of str, default=None
         Columns of 0 and 1 (also 0.0, false, "true", "yes", "no"), each a label, in the desired order.
     labels_prefix : str, default=None
@@ -118,6 +124,8 @@ def read_table(
     decimal : {".", ","}, default="."
         The decimal separator of numbers in a CSV file, or in text of an Excel file. With "," a point in a number is an
         error: it might be a thousands separator.
+    sheet : str, default=None
+        The name of the sheet of an Excel workbook. None: the only one with cells; hidden sheets do not count.
     categorical, text : sequence of str, default=()
         Features that are categories, such as a genre or the number of a place, and features that are texts, made of
         words.
@@ -169,8 +177,12 @@ def read_table(
     cell is empty, in Parquet and JSON the list or text is empty; null means that all labels of the row are unknown. A
     repeated tag counts once.
 
-    A file of JSON lines is read twice, since no line declares the names and types of all. A name that a line lacks is a
-    missing value. The value of a formula in Excel is the one that was saved with it.
+    A file of JSON is read twice, since no object declares the names and types of all. A name that an object lacks is a
+    missing value, and one that it has twice an error. The value of a formula in Excel is the one that was saved with
+    it; a formula without one, and an error such as #N/A, is an error.
+
+    A number that float64 cannot store is an error where it is a feature: an integer that would be rounded, such as
+    9007199254740993, or a number beyond 1.8e308. As an id, a category or a tag it keeps all digits.
 
     In CSV, a quote opens a quoted cell only at its beginning; inside, it is doubled. Lines end as on Linux or Windows;
     empty lines are skipped. Line numbers in errors start at 1.
@@ -196,10 +208,12 @@ def read_table(
         labels, labels_prefix, labels_column, labels_separator, unknown, negative, positive, label_names, label_key,
         label_threshold, normalise,
     )  # fmt: skip
-    files = [Path(path)] if labels_file is None else [Path(path), Path(labels_file)]
-    tables = [open_table(file, decimal, max_unpacked_bytes, isolate=isolate) for file in files]
+    table = open_table(Path(path), decimal, max_unpacked_bytes, isolate=isolate, sheet=sheet)
+    of_labels = table
+    if labels_file is not None:
+        of_labels = open_table(Path(labels_file), decimal, max_unpacked_bytes, isolate=isolate)
     kinds = {"categorical": categorical, "text": text, "dates": dates}
-    data = dataset_of(tables[0], tables[-1], options, unlabelled, join_by, names_of_option("ignore", ignore), kinds)
+    data = dataset_of(table, of_labels, options, unlabelled, join_by, names_of_option("ignore", ignore), kinds)
     return data.with_frames() if as_frame else data
 
 
@@ -219,6 +233,8 @@ def dataset_of(
         raise ParameterError("{labels_file} must go with {join_by}.", dict.fromkeys(("labels_file", "join_by")))
     source = label_source(of_labels, options, () if is_apart else ignored, is_long=join_by is not None)
     named = {name for names in kinds_by_option.values() for name in names}
+    texts = [name for name in table.texts if name not in {*named, *ignored, *source.columns}]
+    kinds_by_option = {**kinds_by_option, "text": (*kinds_by_option["text"], *texts)}
     skipped = Unlabelled(of_labels, unlabelled, {*source.columns, *named})
     others = {*ignored, *((join_by,) if join_by else ())} | (set() if is_apart else {*source.columns, *skipped.columns})
     kinds = _kinds(table, others, **kinds_by_option)
@@ -230,7 +246,7 @@ def dataset_of(
     in_labels = () if is_apart else (*source.columns, *skipped.columns)
     for batch in table.batches(tuple(dict.fromkeys([*features.columns, *in_labels, *ids]))):
         rows = features.matrix(batch)
-        X.append(rows if joined is None else joined.first(batch, rows))
+        X.append(rows if joined is None else rows[joined.are_new(batch, rows)])
         if not is_apart:
             source.append(skipped.marked(batch))
         tell(batch.share_done)
@@ -279,6 +295,8 @@ def label_source(
     table: TableFile, options: LabelOptions, ignored: Sequence[str], *, is_long: bool = False
 ) -> LabelColumns:
     """Return the columns of labels in a table; raise TypeError or ValueError for a wrong option."""
+    if table.tags is not None and options[:3] == (None, None, None):
+        options = options._replace(labels_column=table.tags)
     is_tags = options.labels_column is not None
     check_unknown(options.unknown, beside_zero_and_one=not is_tags and options.negative is None)
     check_codes(options.negative, options.positive, options.unknown, are_columns=not is_tags)
@@ -290,19 +308,30 @@ def label_source(
 
 
 def open_table(
-    path: Path, decimal: str = POINT, max_unpacked_bytes: int | None = None, *, isolate: bool = False
+    path: Path,
+    decimal: str = POINT,
+    max_unpacked_bytes: int | None = None,
+    *,
+    isolate: bool = False,
+    sheet: str | None = None,
 ) -> TableFile:
-    """Open a file with named columns; `max_unpacked_bytes` and `isolate` are those of `read_table`."""
+    """Open a file with named columns; the parameters are those of `read_table`."""
     check_choice("decimal", decimal, (POINT, ","))
     format_ = format_of(path)
-    if format_ in _TEXT_TABLES:
-        return _TEXT_TABLES[format_](path, decimal, max_unpacked_bytes)
-    if format_ not in ("jsonl", "parquet"):
+    if format_ == "xlsx":
+        return ExcelFile(path, decimal, max_unpacked_bytes, sheet)
+    if sheet is not None:
+        raise ValueError(f"sheet must go with an Excel workbook, got {path}.")
+    if format_ == "csv":
+        return CsvFile(path, decimal, max_unpacked_bytes)
+    if format_ not in ("fasttext", "json", "jsonl", "parquet"):
         raise ValueError(f"{path} must be {A_TABLE}, got one in another format. Hint: load_dataset.")
     if decimal != POINT:
         raise ValueError(f"decimal must go with a CSV or Excel file, got {path}, whose numbers are no text.")
-    if format_ == "jsonl":
-        return JsonLinesFile(path, max_unpacked_bytes)
+    if format_ == "fasttext":
+        return FastTextFile(path, max_unpacked_bytes)
+    if format_ in ("json", "jsonl"):
+        return open_json(path, max_unpacked_bytes)
     return ParquetFile(path, largest=max_unpacked_bytes, isolate=isolate)
 
 

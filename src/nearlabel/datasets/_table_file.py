@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -34,6 +37,10 @@ class CellError(ValueError):
         self.row = row
 
 
+class NotExactError(CellError):
+    """A cell with a number that float64 cannot store."""
+
+
 class Column(NamedTuple):
     """A column; `description` is its type in the file, and `names_rows` excludes it from the features."""
 
@@ -47,8 +54,8 @@ class Batch(NamedTuple):
     """Some consecutive rows.
 
     `columns` maps names to pyarrow arrays of `n_rows` cells, `share_done` is the share of the file that was read, and
-    `locate` returns the line or row of the file for a row of this batch. `is_unlabelled` (n_rows,) says whose labels
-    are unknown; None: of no row.
+    `locate` returns the line or row of the file for a row of this batch. `is_unlabelled` (n_rows,) marks rows whose
+    labels are unknown; None: no row.
     """
 
     n_rows: int
@@ -65,6 +72,8 @@ class TableFile:
     columns: Mapping[str, Column]  # by name, in the order of the file
     n_rows: int | None = None  # None if unknown before reading
     decimal: str = "."  # the decimal separator of numbers in text
+    tags: str | None = None  # the column of tags, if the format declares one
+    texts: tuple[str, ...] = ()  # features that are texts, if the format declares them
 
     def batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield all rows of some columns."""
@@ -124,7 +133,7 @@ def columns_hint(table: TableFile, wanted: str = "") -> str:
     """Return a hint of similar columns, else of the first ones, or of the separators if a CSV file has one column."""
     names = list(table.columns)
     if len(names) == 1 and table.columns[names[0]].kind == "cell":
-        ends = "cells end in a comma or a semicolon, in .tsv in a tab"
+        ends = "cells end in a comma, a semicolon or a tab"
         return f" Hint: the only column is {shortened(names[0])}; {ends}."
     some = ", ".join(map(shortened, names[:8])) + (", ..." if len(names) > 8 else "")
     return did_you_mean(wanted, names) or f" Hint: the columns are {some}."
@@ -155,6 +164,11 @@ def pyarrow() -> Any:
     """Return pyarrow with its functions."""
     import_optional("pyarrow.compute", extra="tables", purpose="Reading tables")
     return import_optional("pyarrow", extra="tables", purpose="Reading tables")
+
+
+def interchanged(frame: Any) -> Any:
+    """Return a data frame of the interchange protocol as a table of pyarrow."""
+    return import_optional("pyarrow.interchange", extra="tables", purpose="Reading data frames").from_dataframe(frame)
 
 
 class CsvParser:
@@ -217,6 +231,32 @@ def is_nested(data_type: Any) -> bool:
     return all(len(data_type.field(place).name) <= _LONGEST_KEY for place in range(data_type.num_fields))
 
 
+# Numbers that float64 can store: it would round other integers in silence.
+
+EXACT = 2**53  # all integers of at most this size
+NOT_EXACT = "(float64 cannot store it)"
+_INTEGER = re.compile(r"\s*+[-+]?+\d++\s*+")
+_INFINITY = re.compile(r"\s*+[-+]?+inf(?:inity)?\s*+", re.IGNORECASE)
+
+
+def is_exact(value: int | Decimal | str) -> bool:
+    """Return whether float64 can store a number: an integer exactly, another one in its range.
+
+    >>> is_exact(2**60), is_exact(2**60 + 1), is_exact("1e400"), is_exact("0.1"), is_exact("inf")
+    (True, False, False, True, True)
+    """
+    try:
+        number = float(value)
+        if math.isinf(number):
+            return isinstance(value, str) and _INFINITY.fullmatch(value) is not None
+        if isinstance(value, str):
+            digits = value.strip().lstrip("+-").lstrip("0")
+            return _INTEGER.fullmatch(value) is None or int(digits or 0) == abs(number)
+        return value != int(value) or int(value) == number
+    except OverflowError:
+        return False
+
+
 LISTS: dict[Kind, Kind] = {"number": "numbers", "text": "texts"}
 
 
@@ -234,6 +274,13 @@ def array_of(values: Sequence[Any], data_type: Literal["bool", "int", "float", "
     arrow = pyarrow()
     types = {"bool": arrow.bool_(), "int": arrow.int64(), "float": arrow.float64(), "text": arrow.string()}
     return arrow.array(values, arrow.list_(types[data_type]) if lists else types[data_type])
+
+
+def has_infinite(array: Any) -> bool:
+    """Return whether an array of floats, or of lists of them, contains infinity."""
+    arrow = pyarrow()
+    values = array.flatten() if arrow.types.is_list(array.type) else array
+    return arrow.types.is_floating(values.type) and bool(arrow.compute.any(arrow.compute.is_inf(values)).as_py())
 
 
 def plain(array: Any) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
+from nearlabel.datasets._lines import FASTTEXT
 from nearlabel.datasets._table_file import shortened
 from nearlabel.utils.validation import check_choice
 
@@ -31,7 +32,6 @@ _LONGEST_TREE = 2**16  # letters: Python makes a tree of a hundred times the siz
 _KEYS = ("name", "label", "text", "id", "value")  # of objects that are tags
 _SCORES = ("score", "confidence", "probability")  # of such objects
 _LISTS = ("choices", "labels", "tags")  # of an object around a list of tags
-FASTTEXT = "__label__"
 
 
 class UnclearTagsError(ValueError):
@@ -56,7 +56,7 @@ class Notation(NamedTuple):
         if text.startswith(FASTTEXT):
             words = text.split()
             if not all(word.startswith(FASTTEXT) for word in words):
-                raise UnclearTagsError(f"{shortened(cell)}, labels of fastText beside other words")
+                raise UnclearTagsError(f"{shortened(cell)}, labels of fastText among other words")
             each: list[tuple[Any, bool]] = [(word.removeprefix(FASTTEXT), True) for word in words]
         elif is_written(text):
             each = self._in(_read_or_refused(text, self.separator))
@@ -284,7 +284,7 @@ def _changed_object(old: Mapping[str, Any], tags: Mapping[str, bool], notation: 
     if len(old) == 1 and isinstance(items := next(iter(old.values())), list):
         return {name: _changed_list(items, tags, notation) for name in old}
     if not all(map(is_answer, old.values())):
-        raise ValueError(f"{shortened(str(dict(old)))}, which does not say yes or no to each tag")
+        raise ValueError(f"{shortened(str(dict(old)))}, which is not yes or no for each tag")
     of_tag, kind = {notation.plain(name): name for name in old}, type(next(iter(old.values()), True))
     return {**old, **{of_tag.get(tag, tag): kind(added) for tag, added in tags.items()}}
 

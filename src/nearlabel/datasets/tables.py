@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import compress, islice
 from pathlib import Path
 from typing import Any
 
-from nearlabel.datasets._arff import declared_labels, read_arff
-from nearlabel.datasets._arff_parts import Header, read_header, read_rows
+from nearlabel.datasets._arff import read_arff
+from nearlabel.datasets._arff_header import Header, read_header
+from nearlabel.datasets._arff_kinds import as_cells, attributes_beside, has_cells
+from nearlabel.datasets._arff_labels import declared_labels, near_xml
+from nearlabel.datasets._arff_parts import read_rows
 from nearlabel.datasets._changed_table import check_same_format, copy_with_labels
-from nearlabel.datasets._dataset import Dataset, check_as_frame
+from nearlabel.datasets._dataset import Dataset, check_as_frame, check_unweighted
+from nearlabel.datasets._excel_file import read_sheets, reading_sheet
 from nearlabel.datasets._label_columns import SEPARATOR, LabelOptions, TagColumns, guess_separator
 from nearlabel.datasets._label_rows import JoinedRows
 from nearlabel.datasets._lines import A_TABLE, TABLES, Lines, format_of, name_of_data, names_data, suffix_of_content
 from nearlabel.datasets._nominal import CodedColumns, FeatureMatch, Nominal, attribute_of, check_arff
 from nearlabel.datasets._npz import matrix_of, names_of, read_npz
 from nearlabel.datasets._numbered_names import NumberedNames, are_numbered
-from nearlabel.datasets._numeric_columns import FeatureColumns, features_beside
+from nearlabel.datasets._numeric_columns import FeatureColumns, features_beside, kinds_of_options
 from nearlabel.datasets._parquet_file import ParquetWriter
 from nearlabel.datasets._svmlight import read_svmlight, svmlight_rows
 from nearlabel.datasets._table import POINT, open_table, read_table
@@ -27,16 +31,18 @@ from nearlabel.files.untrusted import damage_named, open_npz
 
 __all__ = [
     "SEPARATOR", "FeatureMatch", "Kind", "NumberedNames", "ParquetWriter", "are_numbered", "attribute_of",
-    "check_has_format", "check_same_format", "column_batches", "column_names_of", "columns_of_model",
-    "copy_with_labels", "did_you_mean", "feature_names_of", "guess_separator_of", "locate_row", "name_of_data",
-    "names_data", "read_columns", "read_whole", "shortened", "suffix_of_content",
+    "check_has_format", "check_same_format", "check_unweighted", "column_batches", "column_names_of",
+    "columns_of_model", "copy_with_labels", "declared_kinds_of", "did_you_mean", "feature_names_of",
+    "guess_separator_of", "locate_row", "name_of_data", "names_data", "read_columns", "read_whole", "reading_sheet",
+    "shortened", "suffix_of_content",
 ]  # fmt: skip
 
 _LABELS_OF = {
     "arff": "an XML file next to it, or -C in the relation's name, names its labels",
     "npz": "its labels are the array Y",
-    "svmlight": "labels begin its rows",
+    "svmlight": "labels begin its rows, and a table must end in .csv or .tsv",
 }
+_OF_ARFF = ("ignore", "categorical", "text", "dates")
 
 
 def load_dataset(
@@ -52,9 +58,9 @@ def load_dataset(
     r"""Read a data set in the format that its name and content show.
 
     ``.arff``: `read_mulan` if an XML file next to it names its labels, else `read_meka` if the relation's name
-    contains ``-C``. ``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``: `read_svmlight`. ``.csv``, ``.tsv``, ``.jsonl``,
-    ``.ndjson``: `read_table`. Each may end in ``.gz`` or ``.bz2``. ``.parquet``, ``.xlsx``: `read_table`. ``.npz``:
-    `read_npz`.
+    contains ``-C``. ``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``: `read_svmlight`. ``.csv``, ``.tsv``, ``.json``,
+    ``.jsonl``, ``.ndjson``: `read_table`. Each may end in ``.gz`` or ``.bz2``. ``.parquet``, ``.xlsx``: `read_table`.
+    ``.npz``: `read_npz`.
 
     Parameters
     ----------
@@ -75,7 +81,8 @@ def load_dataset(
 
     **options
         The other parameters of `read_table`, such as `labels_column` and `text`. Other formats declare their labels
-        themselves, and accept none.
+        themselves, and accept none; ARFF accepts `ignore`, and `categorical`, `text` and `dates` for attributes whose
+        type is another one, such as strings that are dates.
 
     Returns
     -------
@@ -106,17 +113,21 @@ def load_dataset(
     if format_ in TABLES:
         limits: dict[str, Any] = {"isolate": isolate, "max_unpacked_bytes": max_unpacked_bytes}
         return read_table(path, **options, unknown=unknown, as_frame=as_frame, **limits)
+    kinds = {name: options.pop(name, ()) for name in _OF_ARFF if format_ == "arff"}
     for name, value in options.items():
         if value not in (None, POINT, (), [], {}):
             raise ValueError(f"{name} must go with {A_TABLE}, got {path}. Hint: {_LABELS_OF[format_]}.")
-    data = _load(path, format_, nominal, unknown, max_unpacked_bytes)
+    data = _load(path, format_, nominal, unknown, max_unpacked_bytes, kinds)
     return data.with_frames() if as_frame else data
 
 
-def _load(path: Path, format_: str, nominal: Nominal, unknown: str | None, limit: int | None) -> Dataset:
+def _load(
+    path: Path, format_: str, nominal: Nominal, unknown: str | None, limit: int | None, others: dict[str, Any]
+) -> Dataset:
     """Read a file that is no table, by the reader of its format."""
     if format_ == "arff":
-        return read_arff(path, _required_labels, nominal, unknown, limit)
+        ignore, kinds = others.pop("ignore"), kinds_of_options(**others)
+        return read_arff(path, _required_labels, nominal, unknown, limit, ignore=ignore, kinds=kinds)
     if format_ == "npz":
         return read_npz(path, unknown=unknown, max_unpacked_bytes=limit)
     if unknown is not None:
@@ -129,7 +140,7 @@ def _required_labels(header: Header) -> Sequence[int]:
     if not labels:
         raise ValueError(
             f"{header.path} must declare which attributes are labels, in an XML file next to it or by -C in the"
-            f" relation's name, got neither (relation {header.relation!r})."
+            f" relation's name, got neither (relation {header.relation!r}).{near_xml(header)}"
         )
     return labels
 
@@ -155,9 +166,27 @@ def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[
         return None
     with Lines(path) as lines:
         header = read_header(lines)
-    labels = set(declared_labels(header))
-    features = [attribute for column, attribute in enumerate(header.attributes) if column not in labels]
-    return CodedColumns(features, "overlap").names
+    used = attributes_beside(header, declared_labels(header), [name for name in others if name in header.names])
+    attributes = [header.attributes[column] for column in used]
+    if has_cells(attributes, {}):
+        return tuple(attribute.name for attribute in attributes)
+    return CodedColumns(attributes, "overlap").names
+
+
+def declared_kinds_of(path: Path, *, ignore: Sequence[str], others: Collection[str]) -> set[str]:
+    """Return the kinds of the features of an ARFF file that has texts or dates; none for other files.
+
+    `others` are features whose kinds options name.
+    """
+    if (format_ := format_of(path)) in TABLES:
+        return {"text" for name in open_table(path).texts if name not in {*ignore, *others}}
+    if format_ != "arff":
+        return set()
+    with Lines(path) as lines:
+        header = read_header(lines)
+    used = [header.attributes[column] for column in attributes_beside(header, declared_labels(header), ignore)]
+    used = [attribute for attribute in used if attribute.name not in others]
+    return {as_cells(path, attribute)[1] for attribute in used} if has_cells(used, {}) else set()
 
 
 def column_names_of(path: Path) -> tuple[str, ...] | None:
@@ -281,11 +310,13 @@ def read_whole(path: Path) -> None:
     """
     format_ = format_of(path)
     if format_ in TABLES:
+        if format_ == "xlsx" and read_sheets(path) > 1:
+            return  # not each need be a table
         table = open_table(path)
         deque(table.batches(list(table.columns)), maxlen=0)
     elif format_ == "npz":
         read_npz(path)
     else:
         with Lines(path) as lines:
-            rows = svmlight_rows(lines) if format_ == "svmlight" else read_rows(read_header(lines), lines)[1]
+            rows = svmlight_rows(lines) if format_ == "svmlight" else read_rows(read_header(lines), lines).blocks
             deque(rows, maxlen=0)

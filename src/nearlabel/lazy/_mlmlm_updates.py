@@ -20,6 +20,7 @@ from nearlabel.lazy._distance_regression import Equations
 from nearlabel.lazy._updates import appended, labelled, numbers_of, take_over, take_target
 from nearlabel.models.updates import Labelled, StaleThresholdsWarning, copy_to_update
 from nearlabel.neighbors.exact.all_pairs import equal_rows, stored_alike
+from nearlabel.utils.containers import check_row_names
 from nearlabel.utils.targets import refusal_of_unknown
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_row_numbers, check_rows, row_names, stacked
@@ -75,6 +76,7 @@ def partial_fit(self: Any, X: MatrixLike, y: MatrixLike, classes: ArrayLike | No
         return self if classes is None else _with_classes(self, classes)
     check_is_fitted(self)
     self._check_parameters()
+    check_row_names(X=X, y=y)
     rows = check_rows(self, X, reset=False)
     known = labelled(self)
     new = known.arriving(self, y)

@@ -22,6 +22,7 @@ from nearlabel.metrics.counts import Comparison
 from nearlabel.models import explain, updates
 from nearlabel.models.explanation import Explanation
 from nearlabel.utils import targets
+from nearlabel.utils.containers import check_row_names
 from nearlabel.utils.estimators import available_if, score
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
@@ -326,6 +327,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None, *, first: bool
     ) -> tuple[Matrix, updates.Labelled]:
         """Check new samples, and return them with the label sets of all remaining or collected ones, theirs below."""
+        check_row_names(X=X, y=y)
         rows = check_rows(self, X, reset=first)
         if first:
             target = targets.check_target(self, y, dtype=np.int8)

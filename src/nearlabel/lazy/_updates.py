@@ -23,6 +23,7 @@ from nearlabel.lazy._unknown import KnownCells
 from nearlabel.models.updates import Labelled, copy_to_update
 from nearlabel.neighbors import TrainingLists
 from nearlabel.neighbors.votes import Neighbors
+from nearlabel.utils.containers import check_row_names
 from nearlabel.utils.estimators import without_zero_weights
 from nearlabel.utils.targets import Target, refusal_of_unknown, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
@@ -95,6 +96,7 @@ def partial_fit(
         self.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))
         return self if classes is None else _with_classes(self, classes)
     _check_updatable(self)
+    check_row_names(X=X, y=y, sample_weight=sample_weight)
     rows = check_rows(self, X, reset=False, takes_dask=self._takes_dask)
     known = labelled(self)
     new = known.arriving(self, y)

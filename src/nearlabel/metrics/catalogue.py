@@ -19,7 +19,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from nearlabel.metrics import areas, example_based, label_based, probabilities, ranking, top_k  # noqa: F401
 from nearlabel.metrics.inputs import DECLARED, Declared
 from nearlabel.utils import names
-from nearlabel.utils.estimators import label_scores, response_method_of
+from nearlabel.utils.estimators import in_order_of_fit, label_scores, response_method_of
 from nearlabel.utils.naming import read_value, split_option
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_choice, check_flag
@@ -369,7 +369,7 @@ class _RankingScorer:
         sign = 1 if self.metric.greater_is_better else -1
         method = response_method_of(estimator, self.metric.response_methods)
         scores = label_scores(estimator, X, np.shape(y)[-1], method)
-        return sign * self.metric(y, scores, sample_weight=sample_weight)
+        return sign * self.metric(in_order_of_fit(estimator, y), scores, sample_weight=sample_weight)
 
     def set_score_request(self, *, sample_weight: bool | str | None = None) -> Self:
         """Request weights from scikit-learn's metadata routing, as the scorers of `make_scorer` do."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.metrics.inputs import Truth, check_predicted, check_zero_division, is_sparse, known_weight
+from nearlabel.metrics.inputs import Truth, check_zero_division, is_sparse, known_weight
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 
 
@@ -91,7 +91,7 @@ class Comparison:
 def compare(y_true: MatrixLike, y_pred: MatrixLike, sample_weight: Any = None) -> Comparison:
     """Check the user's label sets and predictions, and return their comparison."""
     truth = Truth.of(y_true, sample_weight, dtype=None)
-    return compare_checked(truth, check_predicted(y_pred, truth.shape, dtype=None))
+    return compare_checked(truth, truth.predicted(y_pred, dtype=None))
 
 
 def compare_checked(truth: Truth, predicted: Matrix) -> Comparison:

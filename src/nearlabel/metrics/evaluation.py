@@ -138,10 +138,8 @@ class Evaluation(NamedTuple):
     def values(self, y_pred: MatrixLike | None, y_score: MatrixLike | None, **rules: Any) -> dict[str, float]:
         """Check predictions, and return the values by name, in the order of the metrics; rules are of `score_all`."""
         needs = {metric.needs for metric in self.metrics}
-        predicted = (
-            inputs.check_predicted(y_pred, self.truth.shape, dtype=self.dtype) if "prediction" in needs else None
-        )
-        scores = inputs.check_scores(y_score, self.truth.shape) if "score" in needs else None
+        predicted = self.truth.predicted(y_pred, dtype=self.dtype) if "prediction" in needs else None
+        scores = self.truth.checked_scores(y_score) if "score" in needs else None
         return self.of_checked(predicted, scores, **rules)
 
     def of_checked(
@@ -297,7 +295,7 @@ def label_table(
     if truth.unknown is not None:
         table["known"] = truth.n_known(axis=0) if weights is None else inputs.known_weight(weights, truth.unknown)
     if y_pred is not None:
-        table |= _of_predictions(compare_checked(truth, inputs.check_predicted(y_pred, truth.shape)), zero_division)
+        table |= _of_predictions(compare_checked(truth, truth.predicted(y_pred)), zero_division)
     if y_score is not None:
         table |= _of_scores(truth, truth.scores(y_score))
     return table

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nearlabel.utils.containers import check_row_names, is_frame, matched
 from nearlabel.utils.targets import PartialLabels, as_label_matrix
 from nearlabel.utils.types import FloatArray, IntArray, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice, check_sample_weight
@@ -51,7 +52,7 @@ def is_sparse(matrix: Any) -> bool:
 
 
 def check_predicted(y_pred: MatrixLike, shape: tuple[int, int], *, dtype: LabelType | None = np.int64) -> Matrix:
-    """Return the predicted label sets as an indicator matrix of the given shape and type."""
+    """Return predicted label sets as an indicator matrix of the given shape and type."""
     predicted = as_label_matrix(y_pred, name="y_pred", dtype=dtype)
     _check_same_shape("y_pred", predicted.shape, shape)
     return predicted
@@ -130,6 +131,7 @@ class Truth(NamedTuple):
     weights: FloatArray | None  # (n_left,); None: 1 each
     rows: IntArray | None  # which of the given rows are left; None: all
     given: PartialLabels  # all rows
+    frame: Any = None  # y_true if it is a data frame, whose rows and columns have names
 
     @classmethod
     def of(
@@ -141,17 +143,18 @@ class Truth(NamedTuple):
         dtype: LabelType | None = np.int64,
     ) -> Truth:
         """Check label sets and weights that the user passed; `dtype` is that of `as_label_matrix`."""
-        given = PartialLabels.of(y_true, name=name, dtype=dtype)
+        check_row_names(**{name: y_true}, sample_weight=sample_weight)
+        given, frame = PartialLabels.of(y_true, name=name, dtype=dtype), y_true if is_frame(y_true) else None
         labels, unknown = given
         if labels.shape[0] == 0:
             raise ValueError(f"{name} must have at least one row, got shape {labels.shape}.")
         weights = check_weights(sample_weight, labels.shape[0])
         if unknown is None:
-            return cls(labels, None, weights, None, given)
+            return cls(labels, None, weights, None, given, frame)
         rows = rows_with_known_cells(given, weights, name)
         if len(rows) == labels.shape[0]:
-            return cls(labels, unknown, weights, None, given)
-        return cls(labels[rows], unknown[rows], None if weights is None else weights[rows], rows, given)
+            return cls(labels, unknown, weights, None, given, frame)
+        return cls(labels[rows], unknown[rows], None if weights is None else weights[rows], rows, given, frame)
 
     @classmethod
     def known(cls, labels: Matrix) -> Truth:
@@ -172,13 +175,21 @@ class Truth(NamedTuple):
         """Return the remaining rows of checked scores, NaN where a cell is unknown."""
         return blank_scores(self.left(scores), self.unknown)
 
+    def predicted(self, y_pred: MatrixLike, *, dtype: LabelType | None = np.int64) -> Matrix:
+        """Return the user's predictions for all given rows, checked, as an indicator matrix of a type."""
+        return check_predicted(matched(self.frame, y_pred, "y_pred"), self.shape, dtype=dtype)
+
+    def checked_scores(self, y_score: Any, *, name: str = "y_score") -> Matrix:
+        """Return the user's scores of all given rows, checked."""
+        return check_scores(matched(self.frame, y_score, name), self.shape, name=name)
+
     def scores(self, y_score: Any) -> Matrix:
         """Return the user's scores, checked and blanked."""
-        return self.blank(check_scores(y_score, self.shape))
+        return self.blank(self.checked_scores(y_score))
 
     def probabilities(self, y_prob: Any) -> Matrix:
         """Return the user's probabilities, checked and blanked."""
-        scores = self.blank(check_scores(y_prob, self.shape, name="y_prob"))
+        scores = self.blank(self.checked_scores(y_prob, name="y_prob"))
         if not are_probabilities(scores):
             low, high = _range(scores)
             raise ValueError(f"y_prob must be probabilities in [0, 1], got {low:g} to {high:g}.")

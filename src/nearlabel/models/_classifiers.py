@@ -23,6 +23,7 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.decision import cut
+from nearlabel.utils.containers import check_row_names
 from nearlabel.utils.estimators import (
     Method,
     available_if,
@@ -118,6 +119,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         Samples with weight 0 are dropped here, so that methods need not handle them.
         """
         self._check_parameters()
+        check_row_names(X=X, y=y, **params)
         with self._afresh():
             X, labels, unknown = check_problem(
                 self,

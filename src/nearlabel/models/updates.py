@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.unwrapped import arriving, narrow_range
-from nearlabel.utils.containers import is_frame, is_missing
+from nearlabel.utils.containers import check_row_names, is_frame, is_missing
 from nearlabel.utils.tags import tag_matrix
 from nearlabel.utils.targets import LabelContainer, PartialLabels, Target, check_partial_target, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
@@ -251,6 +251,7 @@ def with_added(around: Any, inner: str, X: MatrixLike, y: MatrixLike, classes: A
 
     The outer one knows the form of y and the names of the labels; the inner one was fitted to a matrix.
     """
+    check_row_names(X=X, y=y)
     labels = lazy_part(getattr(around, inner))._labels[:0]
     known = Labelled(labels, around._container, around.label_names_)
     joined = known.joined(known.arriving(around, y), classes)

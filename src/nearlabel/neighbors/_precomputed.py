@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import InputTags, Tags, TargetTags, check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from nearlabel.utils.containers import without_mask
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import check_integer
 
@@ -268,6 +269,7 @@ def _digests(rows: Sequence[MatrixLike] | None, n_rows: list[int]) -> list[str] 
 
 def digest_of(X: MatrixLike) -> str:
     """Return a hash of the rows of X, the same for every numeric type and memory layout."""
+    X = without_mask(X)
     rows = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite="allow-nan")
     if not sparse.issparse(rows):
         rows = np.where(np.isnan(rows), np.nan, rows + 0.0)  # -0.0 is 0.0, and NaN has one pattern of bits

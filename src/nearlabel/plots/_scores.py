@@ -10,7 +10,7 @@ import numpy as np
 from nearlabel.metrics import calibration_bins, micro_precision, micro_recall
 from nearlabel.plots import _figure
 from nearlabel.thresholds import micro_pr_frontier
-from nearlabel.utils.estimators import label_scores, response_method_of
+from nearlabel.utils.estimators import in_order_of_fit, label_scores, response_method_of
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, MatrixLike
 
@@ -106,7 +106,7 @@ class MicroFrontierDisplay(_figure.Display):
         ImportError
             If matplotlib is not installed (extra ``plot``).
         """
-        name = type(estimator).__name__ if name is None else name
+        name, Y = type(estimator).__name__ if name is None else name, in_order_of_fit(estimator, Y)
         scores = label_scores(estimator, X, PartialLabels.of(Y).labels.shape[1], response_method_of(estimator))
         points = {f"{name}: its label sets": estimator.predict(X)}
         return cls.from_predictions(Y, scores, name=name, points=points, ax=ax, **style)
@@ -291,7 +291,7 @@ class ReliabilityDisplay(_figure.Display):
         ImportError
             If matplotlib is not installed (extra ``plot``).
         """
-        labels = PartialLabels.of(Y).with_nan()
+        labels = PartialLabels.of(in_order_of_fit(estimator, Y)).with_nan()
         method = response_method_of(estimator, ("predict_proba",))
         scores = label_scores(estimator, X, labels.shape[1], method)
         return cls.from_predictions(

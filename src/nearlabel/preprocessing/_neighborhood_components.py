@@ -14,6 +14,7 @@ from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from nearlabel.solvers.left_out_votes import LeftOutVotes, multiplied
+from nearlabel.utils.containers import check_row_names
 from nearlabel.utils.targets import check_partial_target, require_labels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
@@ -151,6 +152,7 @@ class NeighborhoodComponentsWeights(OneToOneFeatureMixin, TransformerMixin, Base
         """
         self._check_parameters()
         require_labels(self, y)
+        check_row_names(X=X, y=y, groups=groups)
         X = check_rows(self, X)
         target, unknown = check_partial_target(self, y)
         check_consistent_length(X, target.labels)

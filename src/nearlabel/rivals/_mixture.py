@@ -21,6 +21,7 @@ from nearlabel.models.out_of_sample import Needs, left_out_answer, of_groups, pr
 from nearlabel.thresholds import ThresholdStrategy, strategy_for
 from nearlabel.thresholds._cross_val import Scorer, score_folds  # parts are fitted and scored in the same way
 from nearlabel.thresholds.best_value import BestThresholds
+from nearlabel.utils.containers import check_row_names
 from nearlabel.utils.estimators import as_label_scores, score
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
@@ -97,6 +98,7 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         """Return weights (n_parts,) that sum to 1, "auto" or "per_label"; raise an error for anything else."""
 
     def _fit(self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None, scores: Mapping[str, Any]) -> Self:
+        check_row_names(X=X, y=y, groups=groups)
         target = check_target(self, y)
         X, _ = indexable(X, target.labels)
         self._check_parameters()

@@ -37,6 +37,7 @@ from nearlabel.selection._trials import (
     try_numbers,
 )
 from nearlabel.thresholds import ThresholdStrategy, strategy_for
+from nearlabel.utils.containers import check_row_names
 from nearlabel.utils.estimators import available_if, score
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
@@ -223,6 +224,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _fit(self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None, order: ArrayLike | None) -> Trials:
         """Fit; return the trials that the choice was made from."""
         self._check_parameters()
+        check_row_names(X=X, y=y, groups=groups, order=order)
         target = check_target(self, y)
         self._is_mixed = is_mixed(X)
         X, _ = indexable(X if self._is_mixed else check_rows(self, X), target.labels)

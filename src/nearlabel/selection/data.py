@@ -17,6 +17,7 @@ from sklearn.utils import check_array
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from nearlabel.datasets import Dataset, catalogue, duplicate_groups, fetch_dataset, load_dataset, load_multidigits
+from nearlabel.datasets.tables import check_unweighted
 from nearlabel.preprocessing import (
     CLIP,
     KEEP,
@@ -27,6 +28,7 @@ from nearlabel.preprocessing import (
     check_scale,
     has_range,
 )
+from nearlabel.utils.containers import check_row_names, without_mask
 from nearlabel.utils.targets import PartialLabels, partial_labels_and_names
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import check_choice, first_not_finite, numbers_of, without_missing
@@ -38,7 +40,18 @@ _EMBEDDED = "multidigits"
 
 
 def as_dataset(name: str, data: Any) -> Dataset:
-    """Return a data set from a `Dataset`, a name, a path, or a pair (X, y) of arrays, frames or sparse matrices."""
+    """Return a data set from a `Dataset`, a name, a path, or a pair (X, y) of arrays, frames or sparse matrices.
+
+    Raises ValueError if it has weights of rows, which selections and comparisons do not count.
+    """
+    if isinstance(data, tuple) and len(data) == 2:
+        return _from_arrays(name, *data)
+    found = _found(name, data)
+    check_unweighted(found)
+    return found
+
+
+def _found(name: str, data: Any) -> Dataset:
     if isinstance(data, Dataset):
         return data.with_arrays()
     if isinstance(data, str) and data == _EMBEDDED:
@@ -47,13 +60,13 @@ def as_dataset(name: str, data: Any) -> Dataset:
         return fetch_dataset(data)
     if isinstance(data, str | os.PathLike):
         return load_dataset(Path(data))
-    if not isinstance(data, tuple) or len(data) != 2:
-        raise TypeError(f"{name} must be a Dataset, a name, a path or a pair (X, y), got {type(data).__name__}.")
-    return _from_arrays(name, *data)
+    raise TypeError(f"{name} must be a Dataset, a name, a path or a pair (X, y), got {type(data).__name__}.")
 
 
 def _from_arrays(name: str, X: Any, y: Any) -> Dataset:
-    rows = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, input_name=f"X of {name}")
+    check_row_names(X=X, y=y)
+    plain, of = without_mask(X), f"X of {name}"
+    rows = check_array(plain, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, input_name=of)
     parts, names = partial_labels_and_names(y, name=f"y of {name}")
     columns = getattr(X, "columns", None)
     feature_names = [f"x{column}" for column in range(rows.shape[1])] if columns is None else map(str, columns)

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from nearlabel.metrics.inputs import rows_with_known_cells
 from nearlabel.models import out_of_sample
+from nearlabel.utils.containers import check_row_names
 from nearlabel.utils.estimators import RESPONSE_METHODS, requiring_multilabel, response_method_of, score
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import (
@@ -92,6 +93,7 @@ def cross_val_scores(
     [0.706, 0.652]
     """
     check_choice("response_method", response_method, {"auto", *RESPONSE_METHODS})
+    check_row_names(X=X, y=y)
     truth = PartialLabels.of(y)
     X, _ = indexable(X, truth.labels)
     wrapped = training_labels(LabelContainer.of(y), truth)
@@ -288,6 +290,7 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
             If a parameter has the wrong type.
         """
         require_labels(self, y)
+        check_row_names(X=X, y=y, sample_weight=params.get("sample_weight"), groups=params.get("groups"))
         target, unknown = check_partial_target(self, y, dtype=np.int8)  # checked here, and used in the form of y
         labels, truth = target.labels, PartialLabels(target.labels, unknown)
         rows_with_known_cells(truth, None)

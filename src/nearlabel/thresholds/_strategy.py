@@ -20,6 +20,7 @@ from nearlabel.metrics.counts import MEAN_RATIOS, Comparison, Counts, Grouping, 
 from nearlabel.metrics.inputs import check_weights as scaled_weights
 from nearlabel.metrics.inputs import rows_with_known_cells
 from nearlabel.models.decision import cut
+from nearlabel.utils.containers import matched
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_score_matrix, check_positive
@@ -189,7 +190,7 @@ def checked_scores(scores: MatrixLike) -> NDArray[Any]:
 
 def checked_pair(scores: MatrixLike, y: MatrixLike) -> tuple[NDArray[Any], PartialLabels]:
     """Return scores and label sets of one shape, or raise."""
-    matrix, truth = checked_scores(scores), PartialLabels.of(y)
+    matrix, truth = checked_scores(matched(y, scores, "scores", of="y")), PartialLabels.of(y)
     if matrix.shape != truth.labels.shape or matrix.shape[0] == 0:
         raise ValueError(
             f"scores and y must be of one shape (n_samples, n_labels) with at least one row,"

@@ -1,4 +1,4 @@
-"""The columns of arrays, pandas and polars data frames, and Arrow tables.
+"""The columns of arrays, pandas and polars data frames, and Arrow tables; names of rows and columns that disagree.
 
 None of these libraries is imported: containers are recognised by their methods.
 """
@@ -6,6 +6,7 @@ None of these libraries is imported: containers are recognised by their methods.
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nearlabel.utils.messages import AdviceWarning
 from nearlabel.utils.types import BoolArray, Matrix, MatrixLike
 
 NONE = np.array(None)
@@ -39,7 +41,7 @@ def columns_of(X: MatrixLike) -> list[Any]:
         return [X.iloc[:, place] for place in range(X.shape[1])]
     if hasattr(X, "get_columns"):
         return list(X.get_columns())
-    return list(X.columns) if hasattr(X, "column_names") else list(np.asarray(X).T)
+    return list(X.columns) if hasattr(X, "column_names") else list(np.asarray(without_mask(X)).T)
 
 
 def kind_of(column: Any) -> str:
@@ -60,6 +62,34 @@ def as_array(column: Any) -> NDArray[Any]:
     if is_categorical(column):  # Arrow: its own conversion to an array loses missing values
         return objects_of(column.to_pylist())
     return _of_polars(column) if hasattr(column, "to_list") else np.asarray(column)
+
+
+def check_exact(X: Any, rows: Matrix) -> None:
+    """Raise ValueError if X, or the array or CSR that was made of it, has an integer that float64 would round.
+
+    Distances are computed in float64, in which two ids may be one number.
+    """
+    parts = columns_of(X) if is_frame(X) else [rows.data if sparse.issparse(rows) else rows]
+    for part in parts:  # of a frame before they are one array, perhaps of float64
+        kind = str(getattr(part, "dtype", getattr(part, "type", ""))).lower()
+        if kind in ("int64", "uint64"):
+            drop = next((name for name in ("dropna", "drop_nulls", "drop_null") if hasattr(part, name)), None)
+            values = np.asarray(part if drop is None else getattr(part, drop)(), dtype=kind)
+            if (found := rounded_integer(values)) is not None:
+                raise ValueError(
+                    f"X must contain numbers that float64 can store, got the integer {found}."
+                    " Hint: leave out columns of ids; subtract the smallest value from a column of times."
+                )
+
+
+def rounded_integer(values: NDArray[Any]) -> int | None:
+    """Return the first integer of an array that float64 would round to another one; None if there is none."""
+    if values.dtype.kind not in "iu" or not values.size or max(int(values.max()), -int(values.min())) <= 2**53:
+        return None
+    rounded = values.astype(np.float64)
+    is_beyond = rounded >= float(np.iinfo(values.dtype).max)  # rounded to a power of 2 that the type does not have
+    is_other = is_beyond | (np.where(is_beyond, 0, rounded).astype(values.dtype) != values)
+    return int(values[is_other].flat[0]) if is_other.any() else None
 
 
 def missing(values: NDArray[Any]) -> BoolArray:
@@ -130,3 +160,118 @@ def is_sparse_frame(y: MatrixLike) -> bool:
     # Not hasattr(y, "sparse"): that may be a column name.
     types = y.dtypes if hasattr(y, "iloc") and y.ndim == 2 else ()
     return len(types) > 0 and all(type(dtype).__name__ == "SparseDtype" for dtype in types)
+
+
+def without_mask(values: Any) -> Any:
+    """Return a masked array with NaN, or None for texts and objects, in place of hidden values; others unchanged.
+
+    numpy drops the mask when it converts such an array, so that hidden values would count.
+    """
+    if isinstance(values, list | tuple) and any(map(np.ma.isMaskedArray, values)):
+        values = np.ma.array(values)
+    if not np.ma.isMaskedArray(values):
+        return values
+    if not np.ma.is_masked(values):
+        return values.data
+    if values.dtype.kind in "biu":
+        values = values.astype(np.float64)
+    if values.dtype.kind == "f":
+        return values.filled(np.nan)
+    return np.where(np.ma.getmaskarray(values), NONE, values.data.astype(object))
+
+
+# Frames that disagree: samples are matched by place, as everywhere in scikit-learn, and columns of labels by name.
+
+
+def check_row_names(**frames: Any) -> None:
+    """Warn if two pandas objects of one length have different indexes: their rows are matched by place.
+
+    A default index and one of texts or dates do not disagree: rows with a default index have no names. A default index
+    and other numbers do, because rows that were sorted, split or shuffled have such numbers.
+
+    Parameters
+    ----------
+    **frames : object
+        Containers by their names in the message; those other than pandas objects have no names of rows.
+    """
+    indexed = [(name, frame.index) for name, frame in frames.items() if _has_index(frame)]
+    for name, index in indexed[1:]:
+        of_first, first = indexed[0]
+        if index is first or len(index) != len(first) or index.equals(first) or _names_nothing(first, index):
+            continue
+        row = _first_difference(first, index)
+        in_first, in_other = first[row : row + 1].tolist(), index[row : row + 1].tolist()
+        is_other_order = first.is_unique and index.is_unique and bool(index.isin(first).all())
+        by_name = f" {name} = {name}.loc[{of_first}.index] matches them by name;" * is_other_order
+        warnings.warn(
+            f"{of_first} and {name} have different indexes, but their rows are matched by place: row {row}, counted"
+            f" from 0, is {in_first[0]!r} in {of_first} and {in_other[0]!r} in {name}."
+            f"{' Both have the same rows in another order.' * is_other_order} Hint:{by_name} if the places are right,"
+            f" {name} = {name}.set_axis({of_first}.index) makes the indexes equal.",
+            AdviceWarning,
+            stacklevel=3,
+        )
+
+
+def _has_index(frame: Any) -> bool:
+    return hasattr(frame, "iloc") and hasattr(getattr(frame, "index", None), "equals")
+
+
+def _names_nothing(first: Any, second: Any) -> bool:
+    """Return whether one index is the default and the other has no numbers."""
+    pairs = (first, second), (second, first)
+    return any(_is_default(one) and getattr(other.dtype, "kind", "O") not in "iuf" for one, other in pairs)
+
+
+def _is_default(index: Any) -> bool:
+    """Return whether an index of pandas is the default, 0, 1, 2 and so on, of rows or columns without names."""
+    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+
+
+def _first_difference(first: Any, second: Any) -> int:
+    """Return the first place where two different indexes differ; missing names are equal."""
+    low, high = 0, len(first)  # they differ in [low, high), and nowhere before
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if first[low:middle].equals(second[low:middle]) else (low, middle)
+    return low
+
+
+def matched(frame: Any, other: Any, name: str, *, of: str = "y_true") -> Any:
+    """Return another data frame with its columns in the order of the first; unchanged unless both have names.
+
+    Warns as `check_row_names`; raises ValueError if the columns have other names.
+    """
+    check_row_names(**{of: frame, name: other})
+    return in_columns(_names_of_columns(frame), other, name, of)
+
+
+def in_columns(names: Sequence[Any] | None, frame: Any, name: str, of: str) -> Any:
+    """Return a data frame with its columns in the order of names, equal as texts; unchanged if one has no names.
+
+    Raises
+    ------
+    ValueError
+        If the columns have other names.
+    """
+    own, wanted = _names_of_columns(frame), None if names is None else list(map(str, names))
+    if wanted is None or own is None or own == wanted:
+        return frame
+    if len(set(own)) < len(own) or set(own) != set(wanted):
+        lacks = [f"no {one!r}" for one in wanted if one not in own]
+        has_more = [f"{one!r} too" for one in own if one not in wanted]
+        raise ValueError(
+            f"{name} must have the columns of {of}, each once, got {[*lacks, *has_more, 'one twice'][0]}. Hint: rename"
+            f" its columns, or pass {name}.to_numpy() to match them by place."
+        )
+    place_of = {column: place for place, column in enumerate(own)}
+    places = [place_of[column] for column in wanted]
+    if hasattr(frame, "iloc"):
+        return frame.iloc[:, places]
+    return frame.select([frame.columns[place] for place in places] if hasattr(frame, "get_columns") else places)
+
+
+def _names_of_columns(frame: Any) -> list[str] | None:
+    """Return the names of columns as texts; None if there are none, or they are only numbered."""
+    columns = getattr(frame, "column_names", getattr(frame, "columns", None)) if is_frame(frame) else None
+    return None if columns is None or _is_default(columns) else list(map(str, columns))

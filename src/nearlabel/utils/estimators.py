@@ -18,7 +18,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import available_if as _available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
-from nearlabel.utils.containers import missing, without_sparse_frame
+from nearlabel.utils.containers import check_row_names, in_columns, missing, without_sparse_frame
 from nearlabel.utils.tags import objects_of, tags_of
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, IntArray, LabelSets, Matrix, MatrixLike
@@ -299,6 +299,7 @@ def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | No
         If X or y is malformed, all cells are unknown, or their lengths differ.
     """
     check_is_fitted(self)
+    check_row_names(X=X, y=y, sample_weight=sample_weight)
     values = objects_of(y)
     known = np.zeros(0, dtype=np.bool_) if values is None else ~missing(values)
     if values is not None and known.any() and not known.all():
@@ -311,13 +312,21 @@ def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | No
         predicted = self.predict_labels(X)
         check_consistent_length(tags, predicted)
         return _mean([set(true) == set(names) for true, names in zip(tags, predicted, strict=True)], sample_weight)
-    y = without_sparse_frame(y)
+    y = without_sparse_frame(in_order_of_fit(self, y))
     truth = PartialLabels.of(y) if self._container.classes is None else None
     if truth is None or truth.unknown is None:
         return float(ClassifierMixin.score(self, X, y, sample_weight))
     check_consistent_length(X, truth.labels)
     known = np.asarray(truth.unknown.sum(axis=1) < truth.unknown.shape[1])
     return _mean(_are_right(truth, self.predict(X)), sample_weight, known)
+
+
+def in_order_of_fit(estimator: Any, y: MatrixLike) -> MatrixLike:
+    """Return a data frame of label sets with its columns in the order of a fitted classifier's labels, if named."""
+    names = np.asarray(getattr(estimator, "label_names_", ())).tolist()
+    is_column = getattr(getattr(estimator, "_container", None), "classes", None) is not None
+    has_names = not is_column and names != list(range(len(names)))
+    return in_columns(names, y, "y", "the fitted classifier") if has_names else y
 
 
 def _are_right(truth: PartialLabels, predicted: LabelSets) -> BoolArray:

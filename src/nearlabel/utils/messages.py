@@ -99,7 +99,7 @@ class ParameterError(_OfParameters, ValueError):
 
 
 class ParameterWarning(_OfParameters, UserWarning):
-    """The same for a warning: what was guessed, and the parameter that says otherwise."""
+    """The same for a warning of a guess, with the parameter that sets another value."""
 
 
 def _in_python(name: str, value: Any) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numbers
+import unicodedata
+import warnings
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -11,12 +13,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.preprocessing import MultiLabelBinarizer
 
+from nearlabel.utils.codes import cells_hint, refuse_codes, warn_of_cells
 from nearlabel.utils.types import LabelType, Matrix, MatrixLike
 
 SETS = (list, tuple, set, frozenset, np.ndarray)
 _COLLECTIONS = (*SETS, dict)
 
 
+_ONE_COLUMN_HINT = (
+    " Hint: sklearn.preprocessing.LabelBinarizer makes a column for each class, MultiLabelBinarizer one for each label"
+    " of sets or lists."
+)
 UNKNOWN_HINT = " Hint: BRkNN, BRkNNa, BRkNNb, MLkNN and BinaryRelevance learn from the known cells only."
 
 
@@ -34,10 +41,30 @@ def tags_of(y: MatrixLike) -> list[Collection[str]] | None:
 
 
 def tag_matrix(tags: Collection[Collection[str]], dtype: LabelType = np.int64) -> tuple[Matrix, NDArray[Any]]:
-    """Return the indicator matrix (n_samples, n_labels) of tags, and their names in alphabetical order."""
+    """Return the indicator matrix (n_samples, n_labels) of tags, and their names in alphabetical order.
+
+    Raises
+    ------
+    ValueError
+        If the tags are codes of an indicator matrix, such as "yes" and "no".
+    """
+    refuse_codes(tags)
     binarizer = MultiLabelBinarizer(sparse_output=True)
     labels = binarizer.fit_transform(tags).astype(dtype).toarray()
+    _warn_of_look_alikes(binarizer.classes_.tolist())
     return labels, binarizer.classes_.astype(object)
+
+
+def _warn_of_look_alikes(names: list[str]) -> None:
+    """Warn if two tags look the same: composed and decomposed letters, and blanks around a tag."""
+    seen: dict[str, str] = {}
+    for name in names:
+        plain = unicodedata.normalize("NFC", name).strip()
+        if plain in seen:
+            hint = "Hint: unicodedata.normalize('NFC', tag).strip() makes them one."
+            warnings.warn(f"Two tags look the same: {seen[plain]!a} and {name!a}. {hint}", UserWarning, stacklevel=4)
+            return
+        seen[plain] = name
 
 
 def names_of_labels(labels: Matrix, names: NDArray[Any]) -> list[tuple[Any, ...]]:
@@ -98,12 +125,15 @@ def classes_of(column: NDArray[Any]) -> NDArray[Any]:
             f"y must contain numbers, booleans or strings if it is one-dimensional, got values of type {column.dtype}."
         )
     classes: NDArray[Any] = np.unique(column)
+    are_texts = column.dtype.kind in "UO"
     if len(classes) > 2:
+        hint = (cells_hint(classes.tolist()) if are_texts else "") or _ONE_COLUMN_HINT
         raise ValueError(
             f"y must contain two classes if it is one-dimensional, got {len(classes)}. Only binary classification is"
-            " supported in one column. Hint: sklearn.preprocessing.LabelBinarizer makes a column for each class,"
-            " MultiLabelBinarizer one for each label of sets or lists."
+            f" supported in one column.{hint}"
         )
+    if len(classes) == 2 and are_texts:
+        warn_of_cells(classes.tolist())
     return classes
 
 

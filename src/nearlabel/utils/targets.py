@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,18 +14,11 @@ from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
-from nearlabel.utils.containers import is_frame, missing, without_sparse_frame
+from nearlabel.utils.codes import CELLS_HINT, SETS_HINT, refusal_of_numbers, refusal_of_objects
+from nearlabel.utils.containers import is_frame, missing, without_mask, without_sparse_frame
 from nearlabel.utils.tags import SETS, UNKNOWN_HINT, as_column, classes_of, column_name, objects_of, tag_matrix, tags_of
 from nearlabel.utils.types import CSR, FloatArray, LabelSets, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_rows, is_dask_array
-
-_SETS_HINT = (
-    " Hint: classifiers accept lists of tags if all tags are str;"
-    " sklearn.preprocessing.MultiLabelBinarizer makes an indicator matrix from any labels."
-)
-
-
-NEGATIVE_HINT = " Hint: 0 means that a label does not apply, NaN that it is unknown."
 
 
 class UnknownCellsError(ValueError):
@@ -56,13 +49,18 @@ def as_label_matrix(y: MatrixLike, *, name: str = "y", dtype: LabelType | None =
     ValueError
         If y is not two-dimensional, has no labels, or contains anything but 0 and 1.
     """
-    y = without_sparse_frame(y) if hasattr(y, "iloc") else y
-    if sparse.issparse(y):
-        return _as_sparse_labels(y, name).astype(dtype or np.int64)
-    labels = _as_dense_labels(y, name)
+    plain = without_sparse_frame(y) if hasattr(y, "iloc") else _plain(y)
+    if sparse.issparse(plain):
+        return _as_sparse_labels(plain, name).astype(dtype or np.int64)
+    labels = _as_dense_labels(plain, name, y)
     if labels.dtype.itemsize == 1 and dtype is not np.int64:
         return labels.view(np.int8)
     return labels.astype(dtype or np.int64, copy=False)
+
+
+def _plain(y: MatrixLike) -> MatrixLike:
+    """Return y without what numpy would drop in silence: a mask becomes NaN, structs of polars become dictionaries."""
+    return y.to_list() if type(getattr(y, "dtype", None)).__name__ == "Struct" else without_mask(y)
 
 
 def _as_sparse_labels(y: Any, name: str) -> CSR:
@@ -72,67 +70,74 @@ def _as_sparse_labels(y: Any, name: str) -> CSR:
     _check_label_shape(labels.shape, name)
     if labels.dtype.kind == "f" and np.isnan(labels.data).any():
         raise UnknownCellsError(name, int(np.isnan(labels.data).sum()))
-    _check_zero_one(labels.data, name)
+    if not _are_zero_one(labels.data):
+        values = labels.data if labels.nnz == np.prod(labels.shape) else np.append(labels.data, 0)
+        raise refusal_of_numbers(y, values, name)
     return labels
 
 
-def _as_dense_labels(y: Any, name: str) -> Matrix:
+def _as_dense_labels(y: Any, name: str, given: Any) -> Matrix:
+    """Return checked label sets; `given` is y as the user passed it, for the remedy in a message."""
     try:
         labels = np.asarray(y)
     except ValueError as error:
         raise ValueError(
-            f"{name} must be an indicator matrix (n_samples, n_labels), got rows of unequal length."
-            f"{_other_than_tag(y)}{_SETS_HINT}"
+            f"{name} must be an indicator matrix (n_samples, n_labels), got rows of unequal length.{_other_than_tag(y)}"
         ) from error
     if labels.ndim == 1 and labels.dtype.kind == "f" and (labels != np.round(labels)).any():
         raise ValueError(f"{name} must be an indicator matrix of 0 and 1, got a continuous target.")
-    _check_label_shape(labels.shape, name, labels.dtype.kind)
-    if labels.dtype.kind == "O":  # data frames with several types or nullable types
-        labels = np.frompyfunc(_as_number, 1, 1)(labels).astype(np.float64)
+    _check_label_shape(labels.shape, name, _other_than_tag(y) if labels.dtype.kind == "O" else "")
+    if labels.dtype.kind in "OU":  # data frames with several types or nullable types; text
+        labels = _as_numbers(labels, name, given)
     if labels.dtype.kind not in "buif":
-        hint = _SETS_HINT if labels.dtype.kind == "U" else ""
-        raise ValueError(f"{name} must contain 0 and 1 only, got values of type {labels.dtype}.{hint}")
+        raise ValueError(f"{name} must contain 0 and 1 only, got values of type {labels.dtype}.")
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise UnknownCellsError(name, int(np.isnan(labels).sum()))
-    _check_zero_one(labels, name)
+    if not _are_zero_one(labels):
+        raise refusal_of_numbers(given, labels.ravel(), name)
     return labels
 
 
+def _as_numbers(cells: NDArray[Any], name: str, given: Any) -> FloatArray:
+    """Return cells (n_samples, n_labels) as floats with NaN for missing ones; raise ValueError for anything else."""
+    objects = cells.astype(object)
+    unknown = missing(objects.ravel()).reshape(objects.shape)
+    known = objects[~unknown]
+    if not all(isinstance(value, numbers.Real | np.bool_) for value in known):
+        raise refusal_of_objects(given, known, name, has_unknown=bool(unknown.any()))
+    return np.where(unknown, np.nan, objects).astype(np.float64)
+
+
 def _other_than_tag(y: Any) -> str:
-    """Return a sentence on the first row that is not a list of str, if y contains text and so seems to be tags."""
+    """Return a hint, after a sentence on the first row that is not a list of str if y seems to be tags."""
     rows = list(y)
+    if any(isinstance(row, Mapping) for row in rows) or any(
+        isinstance(tag, Mapping) for row in rows if isinstance(row, SETS) for tag in row
+    ):
+        return CELLS_HINT
     if not any(isinstance(tag, str) for row in rows if isinstance(row, SETS) for tag in row):
-        return ""
+        return SETS_HINT
     for number, row in enumerate(rows):
         if not isinstance(row, SETS):
-            return f" Row {number} is not a list of tags: {row!r}."
+            return f" Row {number} is not a list of tags: {row!r}.{SETS_HINT}"
         wrong = [tag for tag in row if not isinstance(tag, str)]
         if wrong:
-            return f" Row {number} has a tag that is not a str: {wrong[0]!r}."
-    return ""
+            return f" Row {number} has a tag that is not a str: {wrong[0]!r}.{SETS_HINT}"
+    return SETS_HINT
 
 
-def _as_number(value: object) -> float:
-    """Return a number unchanged, anything else (None, pandas' NA, text) as NaN."""
-    return float(value) if isinstance(value, (numbers.Real, np.bool_)) else np.nan
-
-
-def _check_label_shape(shape: tuple[int, ...], name: str, kind: str = "") -> None:
+def _check_label_shape(shape: tuple[int, ...], name: str, hint: str = "") -> None:
     if len(shape) != 2:
-        hint = _SETS_HINT if kind == "O" else " Hint: a single label is one column, y.reshape(-1, 1)."
+        hint = hint or " Hint: a single label is one column, y.reshape(-1, 1)."
         raise ValueError(f"{name} must be an indicator matrix of shape (n_samples, n_labels), got shape {shape}.{hint}")
     if shape[1] == 0:
         raise ValueError(f"{name} must have at least one label, got shape {shape}.")
 
 
-def _check_zero_one(values: Any, name: str) -> None:
+def _are_zero_one(values: Any) -> bool:
     if values.dtype.kind in "bui" and values.size and values.min() >= 0 and values.max() <= 1:
-        return  # half the time of the general case, and no copy
-    wrong = values[(values != 0) & (values != 1)]
-    if len(wrong):
-        kind = " Is it a continuous target?" if (wrong != np.round(wrong)).any() else ""
-        hint = NEGATIVE_HINT if wrong[0] == -1 else kind
-        raise ValueError(f"{name} must contain 0 and 1 only, got {wrong[0]}.{hint}")
+        return True  # half the time of the general case, and no copy
+    return not ((values != 0) & (values != 1)).any()
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +204,7 @@ def check_target(estimator: object, y: MatrixLike, *, dtype: LabelType = np.int6
     if tags is not None:
         labels, names = tag_matrix(tags, dtype)
         return Target(labels, LabelContainer(None, np.dtype(np.int64)), names)
-    matrix = without_sparse_frame(y)
+    matrix = without_sparse_frame(without_mask(y))
     column = as_column(matrix)
     if column is None:
         try:
@@ -316,8 +321,9 @@ class PartialLabels(NamedTuple):
             return cls(as_label_matrix(y, name=name, dtype=dtype), None)
         data = values.data if sparse.issparse(values) else values
         hidden = np.isnan(data)
-        if (data[~hidden] < 0).any():
-            raise ValueError(f"{name} must contain 0, 1 and NaN only, got {data[~hidden].min():g}.{NEGATIVE_HINT}")
+        if values.ndim == 2 and not _are_zero_one(data[~hidden]):
+            zero = [0.0] * int(values.nnz < np.prod(values.shape)) if sparse.issparse(values) else []
+            raise refusal_of_numbers(y, np.append(data[~hidden], zero), name, has_unknown=True)
         if not sparse.issparse(values):
             return cls(as_label_matrix(np.where(hidden, 0.0, values), name=name, dtype=dtype), hidden)
         known = sparse.csr_array((np.where(hidden, 0.0, data), values.indices, values.indptr), shape=values.shape)
@@ -371,10 +377,8 @@ def _as_floats(y: MatrixLike) -> Any:
     """Return y as float64 with NaN in unknown cells, dense or canonical CSR; None if all cells are known."""
     if sparse.issparse(y):
         return _sparse_floats(y)
-    if np.ma.is_masked(y):
-        y = np.ma.filled(y.astype(np.float64), np.nan)
     try:
-        values: Any = np.asarray(y)
+        values: Any = np.asarray(_plain(y))
     except ValueError:  # rows of unequal length: `as_label_matrix` explains
         return None
     if values.ndim == 2 and values.dtype.kind == "O":

@@ -17,7 +17,15 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from nearlabel.utils.containers import columns_of, is_frame, kind_of, with_stored_zeros
+from nearlabel.utils.containers import (
+    check_exact,
+    columns_of,
+    is_frame,
+    kind_of,
+    missing,
+    with_stored_zeros,
+    without_mask,
+)
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
 
 
@@ -63,7 +71,7 @@ def check_share(name: str, value: object) -> float:
 
 def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray:
     """Return weights (n_samples,) as float64; raise ValueError unless they are finite, at least 0 and not all 0."""
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = np.asarray(without_mask(sample_weight), dtype=np.float64)
     check_consistent_length(weights, np.empty(n_samples))
     if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
         # "zero": scikit-learn's check looks for the word.
@@ -148,7 +156,7 @@ def _as_dense_scores(scores: Any, name: str) -> Any:
             " scikit-learn's predict_proba, if each label has both classes in the training data."
         )
     try:
-        return np.asarray(scores)
+        return np.asarray(without_mask(scores))
     except ValueError as error:
         raise ValueError(f"{name} must be of shape (n_samples, n_labels), got rows of unequal length.") from error
 
@@ -219,25 +227,19 @@ def check_groups(groups: ArrayLike, n_samples: int) -> IntArray:
         If there is not one group per row, a group is missing, or the names cannot be sorted.
     """
     of_list = isinstance(groups, list | tuple)  # numpy would write the numbers among names as text
-    names = np.array(groups, dtype=object) if of_list else np.asarray(groups)
+    names = np.array(groups, dtype=object) if of_list else np.asarray(without_mask(groups))
     if names.shape != (n_samples,):
         raise ValueError(f"groups must be of shape ({n_samples},), one for each row, got shape {names.shape}.")
-    missing = np.flatnonzero(np.frompyfunc(_is_missing, 1, 1)(names))
-    if len(missing):
+    without = np.flatnonzero(missing(names))
+    if len(without):
         raise ValueError(
-            f"groups must name the group of every sample, got {names[missing[0]]} for row {missing[0]}, counted from 0."
+            f"groups must name the group of every sample, got {names[without[0]]} for row {without[0]}, counted from 0."
             " Hint: give a sample without a group its own name."
         )
     try:
         return np.unique(names, return_inverse=True)[1]
     except TypeError as error:
         raise ValueError(f"groups must have names of one type, got several: {error}.") from error
-
-
-def _is_missing(value: object) -> bool:
-    """Return whether a value is None, or NaN or NA, which are not equal to themselves."""
-    equal: object = value == value
-    return value is None or not (isinstance(equal, bool | np.bool_) and equal)
 
 
 def is_dask_array(X: object) -> bool:
@@ -254,13 +256,14 @@ def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask:
     if not is_dask_array(X):
         finite = "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
         try:
-            rows = with_stored_zeros(X) if hasattr(X, "iloc") else X
+            rows = with_stored_zeros(X) if hasattr(X, "iloc") else without_mask(X)
             rows = validate_data(estimator, rows, accept_sparse="csr", ensure_all_finite=finite, reset=reset)
             if rows.dtype.kind == "O":  # a polars frame with a text column, whose texts may be numbers
                 rows = check_array(rows.astype(np.float64), ensure_all_finite=finite, input_name="X")
         except ValueError as error:
             _name_the_column(error, X)
             raise
+        check_exact(X, rows)
         if sparse.issparse(rows):
             check_width(rows)
         return _as_plain_rows(rows)

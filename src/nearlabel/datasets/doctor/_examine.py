@@ -16,7 +16,7 @@ from nearlabel.datasets.doctor._finding import Examination, Finding, counted, li
 from nearlabel.datasets.doctor._tables import Table, common_finding, row_findings, row_keys, rows_with, table_of
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.votes import LEAST_ROWS, MOST_OF_ALL, all_tied, occurrences, share_of_most_used, skewness
-from nearlabel.utils.containers import without_sparse_frame
+from nearlabel.utils.containers import check_row_names, without_sparse_frame
 from nearlabel.utils.tags import tag_matrix, tags_of
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
@@ -138,6 +138,7 @@ def _parts(
     table = table_of(X, feature_names, feature_kinds)
     if y is None:
         return table, None, ()
+    check_row_names(X=X, y=y)
     tags = tags_of(y)
     if tags is not None:
         y, known = tag_matrix(tags)
