@@ -91,7 +91,7 @@ def test_a_label_of_one_class(nearlabel, scored, tmp_path):
     [
         (("--metrics", "micro_f1"), "--metrics must go with --score."),
         (("--per-label",), "--per-label must go with --score."),
-        (("--format", "json"), "--format must go with --score."),
+        (("--format", "json"), "--format json must go with --score. Hint: predictions are csv, jsonl, label-studio,"),
         (("--score", "--metrics", "precision_at_k"), "metric 'precision_at_k' must have a value of k."),
         (("--score", "--metrics", "roc_auk"), "got 'roc_auk'. Did you mean 'roc_auc'"),
         (("--score", "--metrics", "recall_at_k:k=4"), "k must be at most n_labels=3, got 4."),

@@ -198,8 +198,13 @@ class Describing:
             *(figure.tolist() for figure in (given, probability, cells.quality, cells.disagreement, issues)),
             *(self._neighbors_of(cells), self.n_lists[rows].tolist()),
             *([*(righted for righted, _ in effects), *unknown], [*(wronged for _, wronged in effects), *unknown]),
+            *([""] * len(rows), [self._labels_of(row) for row in rows.tolist()]),
         )
         return tuple(map(SuspectCell, *columns))
+
+    def _labels_of(self, row: int) -> tuple[Any, ...]:
+        """Return the names of the labels of a row."""
+        return _cells.named(_cells.columns_of(self.given.labels, row), self.names)
 
     def _neighbors_of(self, cells: Cells) -> list[tuple[Neighbor, ...]]:
         """Return the neighbours of the row of each cell, with their values of its label."""

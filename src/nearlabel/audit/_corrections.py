@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from nearlabel.audit._exports import is_export, values_in
 from nearlabel.datasets.tables import column_names_of, did_you_mean, locate_row, read_columns, shortened
 from nearlabel.utils.containers import is_frame, without_mask
 from nearlabel.utils.tags import tag_matrix, tags_of
@@ -58,8 +59,15 @@ class Changes(NamedTuple):
     values: FloatArray
 
 
-def read_corrections(path: str | os.PathLike[str], *, id_column: str | None = None) -> list[Correction]:
-    r"""Read corrections from a table, such as the output of `nearlabel audit --csv` or of the page of an audit.
+def read_corrections(
+    path: str | os.PathLike[str],
+    *,
+    id_column: str | None = None,
+    y: MatrixLike | None = None,
+    label_names: Sequence[Any] | None = None,
+    ids: Sequence[Any] | None = None,
+) -> list[Correction]:
+    r"""Read corrections from a table, such as that of `nearlabel audit --csv`, or an export of an annotation tool.
 
     Parameters
     ----------
@@ -67,19 +75,27 @@ def read_corrections(path: str | os.PathLike[str], *, id_column: str | None = No
         CSV, Excel, JSON or Parquet with the columns ``label``, the name of a label, and ``correct``: 0 or 1, also
         in words such as "no" and "true", or ? (unknown). Lines with an empty value are left out. ``row`` is the number
         of the sample, from 0. ``given``, if it exists and is not empty, is the value that the cell had. Other columns
-        are ignored.
+        are ignored. Or what Label Studio (JSON, JSON_MIN, CSV), doccano (JSON lines) or prodigy (JSON lines) export of
+        tasks of `nearlabel audit --format` or `nearlabel predict --format`.
     id_column : str, default=None
         Column of ids, which identify samples in place of ``row``.
+    y : array-like, data frame or sparse container of shape (n_samples, n_labels), default=None
+        The present label sets, for an export: corrections are the cells in which annotators differ from them.
+    label_names : sequence of length n_labels, default=None
+        Names of the labels, for an export. None: the columns of a frame, or the numbers of the columns.
+    ids : sequence of length n_samples, default=None
+        The cells of `id_column`, for an export.
 
     Returns
     -------
     list of Correction
-        In the order of the file.
+        In the order of the file; of an export, in the order of the samples.
 
     Raises
     ------
     ValueError
-        If a column is missing, or a cell has an invalid value; the message contains the line.
+        If a column is missing, or a cell has an invalid value; the message contains the line. If an export has no
+        answer, comes without `y`, or a task names no sample, or a label that does not exist.
     OSError
         If the file cannot be read.
     ImportError
@@ -96,6 +112,8 @@ def read_corrections(path: str | os.PathLike[str], *, id_column: str | None = No
      Correction(label='loud', correct=None, row=8, id='', given=1)]
     """
     path = Path(path)
+    if is_export(path):
+        return _of_export(path, y, label_names, id_column, ids)
     names = column_names_of(path)
     if names is None:
         raise ValueError(f"corrections must be a CSV, Excel, JSON or Parquet file, got {path}.")
@@ -107,6 +125,27 @@ def read_corrections(path: str | os.PathLike[str], *, id_column: str | None = No
     said = {name: [_text(value) for value in values] for name, values in cells.items()}
     lines = [dict(zip(said, line, strict=True)) for line in zip(*said.values(), strict=True)]
     return [_correction(path, at, line, id_column) for at, line in enumerate(lines) if line["correct"]]
+
+
+def _of_export(
+    path: Path, y: Any, label_names: Sequence[Any] | None, id_column: str | None, ids: Sequence[Any] | None
+) -> list[Correction]:
+    if y is None or (ids is None) != (id_column is None):
+        needed = "y" if y is None else "ids with id_column"
+        raise ValueError(f"corrections from an annotation tool must go with {needed}, got {path} alone.")
+    given = PartialLabels.of(y, dtype=None)
+    names = list(label_names_of(y, given.labels.shape[1]) if label_names is None else label_names)
+    found = values_in(path, given, names, id_column=id_column, ids=ids)
+    return [
+        Correction(
+            names[cell.label],
+            cell.value,
+            row=cell.row if ids is None else None,
+            id="" if ids is None else _text(ids[cell.row]),
+            given=None if np.isnan(cell.given) else int(cell.given),
+        )
+        for cell in found
+    ]
 
 
 def _some(names: Sequence[str]) -> str:

@@ -63,6 +63,8 @@ class SuspectCell:
         corrected; None if not computed.
     name : str
         Name of the sample; "" if it has no name.
+    row_labels : tuple
+        Names of the labels that the sample has.
     """
 
     row: int
@@ -78,6 +80,7 @@ class SuspectCell:
     n_righted: int | None = None
     n_wronged: int | None = None
     name: str = ""
+    row_labels: tuple[Any, ...] = ()
 
     @property
     def suggested(self) -> int:
@@ -85,14 +88,14 @@ class SuspectCell:
         return 1 - self.given
 
     def to_record(self) -> dict[str, Any]:
-        """Return a flat dict; the neighbours are a list of row numbers.
+        """Return a flat dict of the cell; the neighbours are a list of row numbers.
 
         Returns
         -------
         dict
             Numbers, texts and lists of numbers.
         """
-        record = {name: value for name, value in vars(self).items() if name != "neighbors"}
+        record = {name: value for name, value in vars(self).items() if name not in ("neighbors", "row_labels")}
         record["suggested"] = self.suggested
         record["neighbors"] = [one.row for one in self.neighbors]
         return _in_order(record, ("row", "name", "label", "label_name", "given", "suggested"))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import nearlabel
-from nearlabel.cli import _console, _data, _model
+from nearlabel.cli import _console, _data, _model, _tasks
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.utils.names import SCALES, SEARCHES
 
@@ -19,6 +20,7 @@ EXAMPLES = (
     "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --out audit.html",
     "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --csv suspects.csv",
     "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --apply corrections.csv --out corrected.csv",
+    "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --format label-studio --out tasks.json",
 )
 LOADS = ("audit", "datasets", "experiments", "models", "persistence", "report")
 
@@ -71,7 +73,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         dest="file",
         type=Path,
         metavar="FILE",
-        help="HTML page with the findings; with --apply, file for the corrected data; default: none",
+        help="HTML page with the findings, or tasks, by --format; with --apply, file for the corrected data;"
+        " default: none",
     )
     parser.add_argument(
         "--csv",
@@ -80,7 +83,13 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         help="CSV file of the findings; fill in its column correct for --apply; default: none",
     )
     parser.add_argument("--n", type=int, default=100, help="maximum number of findings; default: 100")
-    _console.add_format_option(parser)
+    parser.add_argument(
+        "--format",
+        choices=(*_console.FORMATS, *_tasks.ENDINGS),
+        default="table",
+        help=f"table, json or csv: of the findings; {', '.join(_tasks.ENDINGS)}: a task for each row with suspicious"
+        " cells, in --out or else printed; default: table",
+    )
 
 
 def _add_corrections(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +99,8 @@ def _add_corrections(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="CORRECTIONS",
         help="no audit: apply this table of corrections to DATA and write the result to --out. Its columns are label,"
-        " correct (0, 1, ? or empty) and row, or the column of --id instead of row",
+        " correct (0, 1, ? or empty) and row, or the column of --id instead of row. Or apply what Label Studio, doccano"
+        " or prodigy export of tasks of --format",
     )
     parser.add_argument("--force", action="store_true", help="overwrite existing files of --csv and --apply --out")
 
@@ -105,8 +115,11 @@ def _check(arguments: argparse.Namespace) -> None:
     if is_model(arguments):
         _check_beside_model(arguments)
     if arguments.apply is None:
-        if arguments.file is not None and arguments.file.suffix.lower() not in _PAGES:
-            raise ValueError(f"--out must end in .html, got {str(arguments.file)!r}. Hint: --csv, or --apply.")
+        tool = arguments.format if arguments.format in _tasks.ENDINGS else None
+        endings = _PAGES if tool is None else (_tasks.ENDINGS[tool],)
+        if arguments.file is not None and arguments.file.suffix.lower() not in endings:
+            hint = "--csv, or --apply" if tool is None else "tasks are written in place of the page"
+            raise ValueError(f"--out must end in {endings[0]}, got {str(arguments.file)!r}. Hint: {hint}.")
         return
     if arguments.file is None:
         raise ValueError("--apply must go with --out, the file for the corrected data, got none.")
@@ -143,6 +156,8 @@ class _Audited(NamedTuple):
     kept: Mapping[str, Sequence[str]]
     id_column: str | None
     by_number: bool = True  # whether a row has the number that it has in the data
+    texts: Mapping[str, Sequence[Any]] = {}  # columns of text that are compared, of which tasks are made
+    label_names: Sequence[str] = ()
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -152,8 +167,14 @@ def main(arguments: argparse.Namespace) -> None:
         return
     _check_files(arguments)
     audited = _of_model(arguments) if is_model(arguments) else _of_data(arguments)
-    written = _written(arguments, audited)
-    _print(audited, written, arguments.format)
+    is_of_tasks = arguments.format in _tasks.ENDINGS
+    shown = _shown(arguments, audited) if is_of_tasks else None
+    written = _written(arguments, audited, shown)
+    if shown is None or arguments.file is not None:
+        _print(audited, written, "table" if is_of_tasks else arguments.format)
+        return
+    _console.print_notes(written)
+    _write_tasks(arguments.format, audited, shown, sys.stdout)
 
 
 def _check_files(arguments: argparse.Namespace) -> None:
@@ -173,7 +194,13 @@ def _of_model(arguments: argparse.Namespace) -> _Audited:
     changes = opened.card.changes
     by_number = not opened.card.guarantee and (changes is None or not changes.forgotten)
     return _Audited(
-        found, name, _by(opened.card.method, found), kept, _id_column(kept, next(iter(kept), None)), by_number
+        found,
+        name,
+        _by(opened.card.method, found),
+        kept,
+        _id_column(kept, next(iter(kept), None)),
+        by_number,
+        label_names=opened.label_names,
     )
 
 
@@ -188,7 +215,14 @@ def _of_data(arguments: argparse.Namespace) -> _Audited:
         model = candidate.fit(data)
     found = _found(arguments, model, data.label_names, kept, "auto" if arguments.method is None else "model")
     by = _by(f"{candidate.method}, k {candidate.n_neighbors}", found)
-    return _Audited(found, data.name, by, kept, _id_column(kept, arguments.id))
+    texts = _texts_of(arguments) if arguments.format in _tasks.ENDINGS else {}
+    id_column = _id_column(kept, arguments.id)
+    return _Audited(found, data.name, by, kept, id_column, texts=texts, label_names=data.label_names)
+
+
+def _texts_of(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
+    names = arguments.text or ()
+    return _data.read_columns(arguments, dict.fromkeys(names, "--text")) if names else {}
 
 
 def _by(method: str, found: nearlabel.audit.Audit) -> str:
@@ -250,10 +284,17 @@ def _found(
     return found.named(names_of_rows(kept)) if kept else found
 
 
-def _written(arguments: argparse.Namespace, audited: _Audited) -> list[str]:
-    """Write the page and the list, and return what was written."""
+def _written(arguments: argparse.Namespace, audited: _Audited, shown: _tasks.Shown | None) -> list[str]:
+    """Write the page or the tasks, and the list, and return what was written."""
     written = [] if audited.by_number else [_other_rows(audited)]
-    if arguments.file is not None:
+    if arguments.file is not None and shown is not None:
+        with (
+            whole_file(arguments.file, name="--out") as partial,
+            partial.open("w", encoding="utf-8", newline="") as file,
+        ):
+            _write_tasks(arguments.format, audited, shown, file)
+        written.append(f"Tasks: {arguments.file}")
+    elif arguments.file is not None:
         ids = None if audited.id_column is None else audited.kept[audited.id_column]
         facts = nearlabel.report.audit_facts(
             audited.found,
@@ -278,6 +319,39 @@ def _other_rows(audited: _Audited) -> str:
     if audited.id_column is None:
         return f"{_OTHER_ROWS} Hint: nearlabel fit --id names a column of ids that the model keeps."
     return f"{_OTHER_ROWS} Apply them with --id {shlex.quote(audited.id_column)}."
+
+
+def _shown(arguments: argparse.Namespace, audited: _Audited) -> _tasks.Shown:
+    """Return the columns that tasks show."""
+    others = [name for name in audited.kept if name != audited.id_column]
+    return _tasks.Shown.of(arguments.format, audited.texts, others, audited.id_column)
+
+
+def _write_tasks(tool: str, audited: _Audited, shown: _tasks.Shown, file: TextIO) -> None:
+    """Write a task for each row that has suspicious cells, the most suspicious first."""
+    by_row: dict[int, list[nearlabel.audit.SuspectCell]] = {}
+    for cell in audited.found.cells:
+        by_row.setdefault(cell.row, []).append(cell)
+    columns = {**audited.kept, **audited.texts}
+    with _tasks.writing(file, tool, audited.label_names) as write:
+        for row, suspects in by_row.items():
+            given = [str(name) for name in suspects[0].row_labels]
+            other = {str(cell.label_name): cell for cell in suspects}
+            proposed = [name for name in given if name not in other]
+            proposed += [name for name, cell in other.items() if cell.suggested]
+            # How certain the present labels are: as the most doubtful of the cells.
+            score = min(cell.probability if cell.given else 1 - cell.probability for cell in suspects)
+            keys: dict[str, Any] = {"row": row} if audited.by_number else {}
+            keys |= {"given": given, "suggestion": "; ".join(map(_suggested, suspects))}
+            opinions = [
+                _tasks.Opinion("present labels", given, score),
+                _tasks.Opinion("nearlabel", proposed, 1 - score),
+            ]
+            write(shown.task(keys, {name: columns[name][row] for name in shown.options}, opinions))
+
+
+def _suggested(cell: nearlabel.audit.SuspectCell) -> str:
+    return f"{'add' if cell.suggested else 'remove'} {cell.label_name} (probability {cell.probability:.2f})"
 
 
 def _print_cells(audited: _Audited, file: TextIO | None = None) -> None:
@@ -324,9 +398,11 @@ _ARRAYS = ".npz"
 def apply_corrections(arguments: argparse.Namespace) -> None:
     """Read DATA and corrections, check all of them, write the copy, print the changes."""
     _check_out(arguments)
-    corrections = nearlabel.audit.read_corrections(arguments.apply, id_column=arguments.id)
     ids = None if arguments.id is None else _model.open_kept(arguments)[arguments.id]
     data = _data.open_data(_model.without_kept(arguments))
+    corrections = nearlabel.audit.read_corrections(
+        arguments.apply, id_column=arguments.id, y=data.Y, label_names=data.label_names, ids=ids
+    )
     Y = nearlabel.audit.apply_corrections(data.Y, corrections, label_names=data.label_names, ids=ids)
     changes = list(_changes(data, Y))
     if arguments.file.suffix.lower() == _ARRAYS:

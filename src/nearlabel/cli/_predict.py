@@ -12,15 +12,23 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO, TypeAlias
 
 import nearlabel
-from nearlabel.cli import _arguments, _comparison, _console, _data, _model
+from nearlabel.cli import _arguments, _comparison, _console, _data, _model, _tasks
 from nearlabel.files.atomic_file import whole_file
 
 SUMMARY = "predict labels for a file"
-EXAMPLES = ("nearlabel predict model.skops multidigits --scores top:3 --out predictions.csv",)
+EXAMPLES = (
+    "nearlabel predict model.skops multidigits --scores top:3 --out predictions.csv",
+    "nearlabel predict songs.skops songs.csv --id id --show title --format label-studio --out tasks.json",
+)
 LOADS = ("datasets", "experiments", "models", "thresholds")
 
 
 _SUFFIXES = (".csv", ".parquet", ".jsonl")
+_WRITTEN = {
+    "csv": ".csv",
+    "jsonl": ".jsonl",
+    **_tasks.ENDINGS,
+}  # formats of predictions, and the endings of their files
 
 
 class Scores(NamedTuple):
@@ -49,9 +57,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="file",
         metavar="FILE",
         type=Path,
-        help=f"file of the predictions ({', '.join(_SUFFIXES)}), overwritten if it exists; default: CSV to stdout",
+        help=f"file of the predictions ({', '.join(_SUFFIXES)}, or by --format), overwritten if it exists;"
+        " default: CSV to stdout",
     )
     parser.add_argument("--id", metavar="COLUMN", help="column of DATA to write instead of row numbers")
+    parser.add_argument(
+        "--show",
+        type=_arguments.columns,
+        metavar="A,B",
+        help="columns of DATA that tasks of annotation tools show, in addition to the texts that the model compares",
+    )
     parser.add_argument(
         "--scores",
         type=Scores.parse,
@@ -91,21 +106,40 @@ def _add_score_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=_console.FORMATS,
-        help="with --score; CSV has a line for each metric, or with --per-label for each label; default: table",
+        choices=(*_console.FORMATS, *(name for name in _WRITTEN if name not in _console.FORMATS)),
+        help=f"format of the predictions: {', '.join(_WRITTEN)}; default: that of --out, or csv. With --score that of"
+        " the metrics: table, json, or csv with a line for each metric, or with --per-label for each label; default:"
+        " table",
     )
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Refuse a file of no known format, and options of --score without it."""
-    if arguments.file is not None and arguments.file.suffix.lower() not in _SUFFIXES:
-        raise ValueError(f"--out must end in one of {', '.join(_SUFFIXES)}, got {arguments.file}.")
+    """Refuse a file of no known format, and options that do not go together."""
+    name, is_of_metrics = arguments.format, arguments.format in (None, *_console.FORMATS)
     if arguments.score:
-        _console.check_format(arguments.format or "table")
-        return
-    for option in ("metrics", "per_label", "format"):
-        if getattr(arguments, option):
+        if not is_of_metrics:
+            raise ValueError(f"--format must be that of the metrics with --score, got {name}. Hint: leave out --score.")
+        _console.check_format(name or "table")
+    for option in ("metrics", "per_label"):
+        if getattr(arguments, option) and not arguments.score:
             raise ValueError(f"--{option.replace('_', '-')} must go with --score.")
+    if name not in (None, *_WRITTEN) and not arguments.score:
+        raise ValueError(f"--format {name} must go with --score. Hint: predictions are {', '.join(_WRITTEN)}.")
+    _check_tasks(arguments)
+    endings = _SUFFIXES if name is None or arguments.score else (_WRITTEN[name],)
+    if arguments.file is not None and arguments.file.suffix.lower() not in endings:
+        one = "one of " if len(endings) > 1 else ""
+        raise ValueError(f"--out must end in {one}{', '.join(endings)}, got {arguments.file}.")
+
+
+def _check_tasks(arguments: argparse.Namespace) -> None:
+    """Refuse what only tasks have, and what they lack."""
+    tools = " or ".join(_tasks.ENDINGS)
+    if arguments.format not in _tasks.ENDINGS:
+        if arguments.show is not None:
+            raise ValueError(f"--show must go with --format {tools}.")
+    elif arguments.scores.which != "none":
+        raise ValueError(f"--scores must be left out with --format {tools}, which write those of predicted labels.")
 
 
 _SEPARATOR = ";"
@@ -122,11 +156,13 @@ def main(arguments: argparse.Namespace) -> None:
     metrics = _comparison.read_metrics(arguments)
     model = _model.open_model(arguments.model, arguments.trusted)
     _comparison.propensities_of(arguments, metrics, model)  # refuses a metric that the card is not enough for
-    layout = Layout(arguments.id, arguments.scores, model.label_names, abstains=arguments.abstain is not None)
+    is_of_tasks = arguments.format in _tasks.ENDINGS
+    scores = Scores("chosen") if is_of_tasks else arguments.scores
+    layout = Layout(arguments.id, scores, model.label_names, abstains=arguments.abstain is not None)
     truth = _truth(arguments, model) if arguments.score else None
     blocks = _model.open_blocks(arguments, model, id_column=arguments.id)
     control = _model.risk_control_of(model.model)
-    with_scores = truth is not None or arguments.scores.which != "none" or control is not None
+    with_scores = truth is not None or scores.which != "none" or control is not None
     method = _method_of_scores(model.model, control) if with_scores else None
     outside = _model.OutsideRange(model)
     answers = _answers(
@@ -134,7 +170,8 @@ def main(arguments: argparse.Namespace) -> None:
     )
     judged: list[_Answer] = []
     told = _Told(model.card.guarantee, control)
-    with _output(arguments, layout) as write:
+    tasks = _TasksOf(arguments, model, method == "predict_proba") if is_of_tasks else None
+    with _output(arguments, layout, tasks) as write:
         for answer in answers:
             write(layout.columns(answer.ids, answer.labels, answer.scores, answer.abstained))
             told.see(answer)
@@ -241,17 +278,65 @@ def _without(labels: Any, rows: Any) -> Any:
 
 
 @contextmanager
-def _output(arguments: argparse.Namespace, layout: Layout) -> Iterator[Write]:
+def _output(arguments: argparse.Namespace, layout: Layout, tasks: _TasksOf | None) -> Iterator[Write]:
     """Open the output of the predictions."""
     separator = arguments.labels_separator or _SEPARATOR
     if arguments.file is not None:
-        with open_predictions(arguments.file, layout, separator) as write:
+        with open_predictions(arguments.file, layout, separator, tasks) as write:
             yield write
     elif arguments.score:
         yield lambda columns: None
     else:
         with _console.quietly(sys.stdout.isatty()):  # a progress bar would overwrite lines of the output
-            yield csv_writer(sys.stdout, layout, separator)
+            if tasks is not None:
+                with tasks.writing(sys.stdout) as write:
+                    yield write
+            else:
+                yield (
+                    _json_writer(sys.stdout)
+                    if arguments.format == "jsonl"
+                    else csv_writer(sys.stdout, layout, separator)
+                )
+
+
+class _TasksOf:
+    """Makes tasks of annotation tools of predictions, with the cells of DATA that they show."""
+
+    def __init__(self, arguments: argparse.Namespace, model: _model.OpenModel, are_probabilities: bool) -> None:
+        kinds, names = model.matching.kinds, model.feature_names
+        texts = [name for name, kind in zip(names, kinds, strict=True) if kind == "text"] if kinds else []
+        self._tool, self._label_names, self._are_probabilities = arguments.format, model.label_names, are_probabilities
+        self._shown = _tasks.Shown.of(arguments.format, texts, arguments.show or (), arguments.id)
+        self._cells = _tasks.cells_of_rows(arguments, self._shown)
+        self._n_rows = 0
+
+    @contextmanager
+    def writing(self, file: TextIO) -> Iterator[Write]:
+        """Yield a function that writes the predictions in the columns of a layout."""
+        with _tasks.writing(file, self._tool, self._label_names) as put:
+
+            def write(columns: Columns) -> None:
+                for task in self._of(columns):
+                    put(task)
+
+            yield write
+        if not self._are_probabilities:
+            _console.print_notes(["The scores are no probabilities: they are written as text only."])
+
+    def _of(self, columns: Columns) -> Iterator[_tasks.Task]:
+        nothing = [0] * len(columns["labels"])
+        rows = zip(columns["labels"], columns["scores"], columns.get("abstained", nothing), strict=True)
+        for labels, scores, abstained in rows:
+            keys = {"row": self._n_rows, "scores": ", ".join(map(_scored, labels, scores))}
+            keys |= {"predicted": labels} | ({"abstained": abstained} if "abstained" in columns else {})
+            score = sum(scores) / len(scores) if scores and self._are_probabilities else None
+            opinions = [] if abstained else [_tasks.Opinion("nearlabel", labels, score)]
+            yield self._shown.task(keys, next(self._cells), opinions)
+            self._n_rows += 1
+
+
+def _scored(label: str, score: float) -> str:
+    return f"{label} {score:.2f}"
 
 
 def _truth(arguments: argparse.Namespace, model: _model.OpenModel) -> Any:
@@ -356,15 +441,19 @@ def _splits_off(name: str, separator: str) -> bool:
 
 
 @contextmanager
-def open_predictions(path: Path, layout: Layout, separator: str) -> Iterator[Write]:
-    """Open a file by its suffix; it is written atomically."""
+def open_predictions(path: Path, layout: Layout, separator: str, tasks: _TasksOf | None = None) -> Iterator[Write]:
+    """Open a file by its suffix, or for tasks; it is written atomically."""
     with whole_file(path, name="--out") as partial:
         if path.suffix.lower() == ".parquet":
             with nearlabel.datasets.tables.ParquetWriter(partial, layout.kinds) as writer:
                 yield writer.write
         else:
             with partial.open("w", encoding="utf-8", newline="") as file:
-                yield csv_writer(file, layout, separator) if path.suffix.lower() == ".csv" else _json_writer(file)
+                if tasks is not None:
+                    with tasks.writing(file) as write:
+                        yield write
+                else:
+                    yield csv_writer(file, layout, separator) if path.suffix.lower() == ".csv" else _json_writer(file)
 
 
 def csv_writer(file: TextIO, layout: Layout, separator: str) -> Write:

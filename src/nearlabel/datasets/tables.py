@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import compress, islice
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,10 @@ from nearlabel.files.untrusted import damage_named, open_npz
 
 __all__ = [
     "SEPARATOR", "FeatureMatch", "Kind", "NumberedNames", "ParquetWriter", "are_numbered", "attribute_of",
-    "check_has_format", "check_same_format", "check_unweighted", "column_names_of", "columns_of_model",
-    "copy_with_labels", "declared_kinds_of", "did_you_mean", "feature_names_of", "guess_separator_of", "locate_row",
-    "name_of_data", "names_data", "read_columns", "read_whole", "reading_sheet", "shortened",
-    "suffix_of_content",
+    "check_has_format", "check_same_format", "check_unweighted", "column_batches", "column_names_of",
+    "columns_of_model", "copy_with_labels", "declared_kinds_of", "did_you_mean", "feature_names_of",
+    "guess_separator_of", "locate_row", "name_of_data", "names_data", "read_columns", "read_whole", "reading_sheet",
+    "shortened", "suffix_of_content",
 ]  # fmt: skip
 
 _LABELS_OF = {
@@ -202,21 +202,32 @@ def read_columns(
     Cells of text files are texts, others have the types of the file; a missing one is None. With `join_by`, those of
     the first row of each id in that column.
     """
+    cells: dict[str, list[Any]] = {name: [] for name in options}
+    for columns in column_batches(path, options, decimal=decimal, join_by=join_by):
+        for name, values in columns.items():
+            cells[name] += values
+    return cells
+
+
+def column_batches(
+    path: Path, options: Mapping[str, str], *, decimal: str = POINT, join_by: str | None = None
+) -> Iterator[dict[str, list[Any]]]:
+    """Return what `read_columns` does, rows after rows."""
     table = open_table(path, decimal)
     for name, option in options.items():
         require_columns(table, option, [name])
         column = table.columns[name]
         if column.kind in ("numbers", "texts"):
             raise ValueError(f"{option} must name columns of one value in a cell, got {name!r}, {column.description}.")
-    cells: dict[str, list[Any]] = {name: [] for name in options}
-    joined = None if join_by is None else JoinedRows(table, join_by)
-    for batch in table.batches([*dict.fromkeys([*options, *([] if join_by is None else [join_by])])]):
+    return _column_batches(table, list(options), None if join_by is None else JoinedRows(table, join_by))
+
+
+def _column_batches(table: TableFile, names: list[str], joined: JoinedRows | None) -> Iterator[dict[str, list[Any]]]:
+    for batch in table.batches([*dict.fromkeys([*names, *([] if joined is None else [joined.column])])]):
         kept = None if joined is None else joined.are_new(batch)
-        with damage_named(path, "a table of cells that can be read"):
-            for name, values in cells.items():
-                column = batch.columns[name].to_pylist()
-                values += column if kept is None else compress(column, kept)
-    return cells
+        with damage_named(table.path, "a table of cells that can be read"):
+            columns = {name: batch.columns[name].to_pylist() for name in names}
+        yield columns if kept is None else {name: list(compress(cells, kept)) for name, cells in columns.items()}
 
 
 def columns_of_model(
