@@ -12,7 +12,8 @@ from nearlabel.datasets._csv_file import CsvFile, JsonLinesFile
 from nearlabel.datasets._dataset import Dataset, check_as_frame
 from nearlabel.datasets._excel_file import ExcelFile
 from nearlabel.datasets._label_codes import as_stored, check_codes, check_unknown
-from nearlabel.datasets._label_columns import IndicatorColumns, LabelColumns, LabelOptions, tag_columns
+from nearlabel.datasets._label_columns import IndicatorColumns, LabelColumns, tag_columns
+from nearlabel.datasets._label_options import LabelOptions
 from nearlabel.datasets._label_rows import JoinedRows, Unlabelled, aligned, check_not_long
 from nearlabel.datasets._lines import A_TABLE, format_of, name_of_data
 from nearlabel.datasets._nominal import CellRows, DenseRows
