@@ -1,5 +1,6 @@
 """Labels as annotation tools, spreadsheets, data hubs and databases write them, in files and in data frames."""
 
+import collections
 import gzip
 import json
 
@@ -488,3 +489,78 @@ def test_one_label_as_a_text_and_several_as_an_object(tmp_path):
     assert_labels(data, ["neg", "pos"], [{"pos", "neg"}, {"pos"}, None, {"neg"}])
     frame = pd.DataFrame(rows)
     assert_labels(from_frame(frame, labels_column="y"), ["neg", "pos"], [{"pos", "neg"}, {"pos"}, None, {"neg"}])
+
+
+@pytest.mark.parametrize(
+    ("cells", "got"),
+    [
+        (["\ud800", "b"], "text with half a character"),
+        ([["\ud800"], ["b"]], "text with half a character"),
+        ([[2**70], [1]], "an integer of more than 64 bits"),
+        ([1j, 2j], "complex"),
+        ([object(), object()], "object"),
+    ],
+)
+def test_objects_that_are_no_cells(cells, got):
+    """They are an error that names the column, whatever pyarrow makes of them."""
+    with pytest.raises(ValueError, match=f"one type in column 'tags', got {got}"):
+        from_frame(pd.DataFrame({"x": [1.0, 2.0], "tags": pd.Series(cells, dtype=object)}), labels_column="tags")
+    nested: list = []
+    nested.append(nested)
+    with pytest.raises(ValueError, match="a list in a list"):
+        from_frame(pd.DataFrame({"x": [1.0], "tags": [nested]}), labels_column="tags")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pd.Index,
+        pd.Series,
+        pd.Categorical,
+        pd.array,
+        collections.deque,
+        lambda some: dict.fromkeys(some).keys(),
+        frozenset,
+    ],
+)
+def test_containers_of_tags(make):
+    """Of pandas and Python."""
+    cells = pd.Series([make(["a", "b"]), make(["b"])], dtype=object)
+    read = from_frame(pd.DataFrame({"x": [1.0, 2.0], "tags": cells}), labels_column="tags")
+    assert_labels(read, "ab", ["ab", "b"])
+
+
+def test_integers_that_pandas_has_as_floats():
+    """A missing cell makes the others floats; those that are too large for one are refused."""
+    read = from_frame(pd.DataFrame({"x": [1, 2, 3], "tags": [7.0, None, 8.0]}), labels_column="tags")
+    assert_labels(read, "78", ["7", None, "8"])
+    with pytest.raises(ValueError, match=r"must contain tags, got 1\.1529"):
+        from_frame(pd.DataFrame({"x": [1, 2], "tags": [2.0**60, None]}), labels_column="tags")
+
+
+def test_arrow_types(tmp_path):
+    """Views of lists, categories in lists, and polars' categories, whole and in slices."""
+    lists = [["z"], ["a", "b"], ["a"], []]
+    types = [pa.list_(pa.dictionary(pa.int8(), pa.string())), pa.large_list(pa.string_view())]
+    types += [getattr(pa, name)(pa.string()) for name in ("list_view", "large_list_view") if hasattr(pa, name)]
+    for data_type in types:
+        table = pa.table({"x": [0.0, 1, 2, 3], "tags": pa.array(lists, data_type)}).slice(1)
+        assert_labels(from_frame(table, labels_column="tags"), "ab", ["ab", "a", ""])
+        parquet.write_table(table, tmp_path / "a.parquet")
+        assert_labels(load_dataset(tmp_path / "a.parquet", labels_column="tags"), "ab", ["ab", "a", ""])
+    polars = pytest.importorskip("polars")
+    for kind in (polars.Categorical, polars.Enum(["a", "b", "z"])):
+        frame = polars.DataFrame({"x": [1.0, 2.0]}).with_columns(
+            tags=polars.Series([["a", "b"], ["a"]], dtype=polars.List(kind))
+        )
+        assert_labels(from_frame(frame, labels_column="tags"), "ab", ["ab", "a"])
+        frame = frame.with_columns(tags=polars.Series(["a", "b"], dtype=kind))
+        assert_labels(from_frame(frame, labels_column="tags"), "ab", ["a", "b"])
+    with pytest.raises(TypeError, match=r"got LazyFrame. Hint: frame.collect\(\)"):
+        from_frame(frame.lazy(), labels_column="tags")
+
+
+def test_columns_of_numbers_and_of_texts_are_tags_together(tmp_path):
+    """A number is the tag of its digits."""
+    text = '{"x": 1, "tag1": 3, "tag2": "a"}\n{"x": 2, "tag1": null, "tag2": "3"}\n'
+    assert_labels(by_file(tmp_path, "a.jsonl", text, labels_column="tag*"), "3a", ["3a", "3"])

@@ -492,7 +492,7 @@ def test_a_quote_that_swallows_the_file(write, monkeypatch):
     ({"x": [1], "y": [[1]]}, {"labels": ["y"]}, "column 'y' of .* must contain 0 and 1, got type list"),
     ({"x": [1, 2], "y": [1, 3]}, {"labels": ["y"]}, "row 2: label 'y' must be 0 or 1, got 3"),
     ({"x": [1, 2], "t": [[], ["a", None]]}, {"labels_column": "t"}, "row 2: column 't' must contain tags, got a miss"),
-    ({"x": [1, 2], "t": [[1.0], [1.5]]}, {"labels_column": "t"}, r"row 1: column 't' must contain tags, got 1\.0"),
+    ({"x": [1, 2], "t": [[1.0], [1.5]]}, {"labels_column": "t"}, r"row 2: column 't' must contain tags, got 1\.5"),
     ({"x": [1, 2], "t": [True, False]}, {"labels_column": "t"}, "row 1: column 't' must contain tags, got True"),
     ({"x": [1, 2], "t": [{"a": 1}, {"a": 2}]}, {"labels_column": "t"}, "row 2: column 't' must .*'a': 2}\", a score"),
     ({"e": [[1, 2], [1]], "y": [0, 1]}, {"labels": ["y"]}, "row 2: column 'e' must contain numbers, got 1 numbers"),

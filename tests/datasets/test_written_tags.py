@@ -1,12 +1,15 @@
 """Tags as annotators, data frames and numpy write them into a cell, and lists of 0 and 1."""
 
 import json
+import re
+import warnings
 
 import numpy as np
 import pytest
 
 from nearlabel.datasets import read_table
 from nearlabel.datasets._written_tags import Notation, changed_tags, is_written
+from nearlabel.datasets.tables import copy_with_labels
 
 
 @pytest.mark.parametrize(
@@ -91,6 +94,98 @@ def test_lists_of_indicators(tmp_path, cells, ending):
     assert read.Y.tolist() == np.array(cells, dtype=int).tolist()
 
 
+INDICATORS = np.array([[0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        str,
+        repr,
+        lambda row: str(row.astype(float)),
+        lambda row: str(row.astype(bool)),
+        lambda row: str(list(row)),
+        lambda row: str(row).replace(" ", "\n "),
+        lambda row: "".join(map(str, row)),
+        lambda row: " ".join(map(str, row)),
+        lambda row: ",".join(map(str, row)),
+        lambda row: json.dumps([["no", "yes"][mark] for mark in row]),
+        lambda row: json.dumps(row.astype(bool).tolist()),
+        lambda row: json.dumps(list(map(str, row))),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_texts_of_indicators(tmp_path, write, ending):
+    """As numpy, MultiLabelBinarizer and databases write them; corrections keep the notation."""
+    cells = [write(row) for row in INDICATORS]
+    path, out = (tmp_path / f"{name}.{ending}" for name in ("lists", "out"))
+    lines = [f'{row},"{cell.replace(chr(34), chr(34) * 2)}"' for row, cell in enumerate(cells)]
+    if ending == "jsonl":
+        lines = [json.dumps({"x": row, "y": cell}) for row, cell in enumerate(cells)]
+    path.write_text("\n".join([*(["x,y"] if ending == "csv" else []), *lines]) + "\n")
+    with pytest.warns(UserWarning, match="is a list of 4 times 0 or 1"):
+        assert read_table(path, labels_column="y").Y.tolist() == INDICATORS.tolist()
+    options = {"labels_column": "y", "label_names": ["a", "b", "c", "d"]}
+    copy_with_labels(path, out, [(0, "b", 0.0), (2, "d", 1.0)], options)
+    read = read_table(out, **options)
+    assert read.Y.tolist() == [[0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 0, 1]]
+    assert path.read_text().splitlines()[2 - (ending == "jsonl")] in out.read_text()
+
+
+def test_numbers_that_begin_with_one_are_no_indicators(tmp_path):
+    """Nor are digits of a given separator, or lists that never repeat."""
+    path = tmp_path / "tags.csv"
+    path.write_text("x,tags\n1,100\n2,101\n3,111\n")
+    assert read_table(path, labels_column="tags").label_names == ("100", "101", "111")
+    path.write_text("x,tags\n1,0 1\n2,0 0\n3,1 1\n")
+    assert read_table(path, labels_column="tags", labels_separator=" ").label_names == ("0", "1")
+
+
+@pytest.mark.parametrize(
+    ("lists", "message"),
+    [
+        ([[], [0, 1, 1], [0, 0, 0]], "got lists of 0, 1, some more than once, of 0 to 3 numbers"),
+        ([[True, False, True], [False, True]], "got lists of 0, 1, some more than once, of 2 to 3"),
+        ([[-1, 1, 1], [1, 1, -1]], "got lists of -1, 1, some more than once. Hint: write 0 for no and 1 for yes"),
+        ([[1, 2, 1], [2, 2, 1]], "got lists of 1, 2, some more than once. Hint: write 0 for no"),
+        ([[-1, 1, 0], [1, 1, -1]], "Hint: unknown='-1', if it marks unknown labels"),
+    ],
+)
+def test_lists_that_are_hardly_tags(tmp_path, lists, message):
+    """They are an error, not tags that count once."""
+    path = tmp_path / "lists.jsonl"
+    path.write_text("".join(json.dumps({"x": row, "y": cell}) + "\n" for row, cell in enumerate(lists)))
+    with pytest.raises(ValueError, match=message):
+        read_table(path, labels_column="y")
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet", "csv"])
+def test_unknown_places_and_answers(tmp_path, ending):
+    """A missing place of a list, or a missing answer of an object, is an unknown label."""
+    rows = {"y": [[1, None, 1], [0, 0, 1]], "z": [{"a": True, "b": None}, {"a": False, "b": True}]}
+    path = tmp_path / f"rows.{ending}"
+    if ending == "parquet":
+        parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+        parquet.write_table(arrow.table({"x": [1, 2], **rows}), path)
+    elif ending == "jsonl":
+        path.write_text("".join(json.dumps({"x": i, **{k: rows[k][i] for k in rows}}) + "\n" for i in range(2)))
+    else:
+        path.write_text("x,y,z\n" + "".join(f'{i},"{rows["y"][i]}","{rows["z"][i]}"\n' for i in range(2)))
+    lists = read_table(path, labels_column="y", label_names=["a", "b", "c"], ignore=["z"])
+    assert np.array_equal(lists.Y, [[1, np.nan, 1], [0, 0, 1]], equal_nan=True)
+    answers = read_table(path, labels_column="z", ignore=["y"])
+    assert answers.label_names == ("a", "b")
+    assert np.array_equal(answers.Y, [[1, np.nan], [0, 1]], equal_nan=True)
+
+
+def test_lists_of_indicators_with_a_code_for_unknown(tmp_path):
+    """The code is named, as for columns of 0 and 1."""
+    path = tmp_path / "lists.jsonl"
+    path.write_text('{"x": 1, "y": [-1, 1, 1]}\n{"x": 2, "y": [0, 0, -1]}\n')
+    read = read_table(path, labels_column="y", unknown="-1", label_names=["a", "b", "c"])
+    assert np.array_equal(read.Y, [[np.nan, 1, 1], [0, 0, np.nan]], equal_nan=True)
+
+
 def test_lists_of_numbers_that_are_tags(tmp_path):
     """Of several lengths, with other numbers, or without a repetition."""
     for cells, names in (([[0, 1], [1]], "01"), ([[0, 2], [1, 1]], "012"), ([[0, 1], [1, 0]], "01")):
@@ -117,13 +212,20 @@ def test_a_missing_list_of_indicators_is_unknown(tmp_path):
         (["red::blue", "red::green", "blue", "x"], "::"),
         (["rock / pop", "pop", "rock / jazz", "jazz", "folk"], " / "),
         (["a, b", "b", "c", "a, c", "c", "c"], ","),
+        (["red\nblue", "red", "blue", "x"], "\n"),
+        (["red,blue", "red", "blue", "x"], ","),
+        (["red\u3001blue", "red\u3001x", "blue", "x"], "\u3001"),
+        (["red/blue", "red/x", "blue/x", "y"], "/"),
+        (["red & blue", "red", "blue", "y"], "&"),
+        (["red+blue", "red", "blue", "y"], "+"),
+        (["red blue", "red x", "red", "blue", "x"], " "),
     ],
 )
 def test_separators_are_recognised_by_what_recurs(tmp_path, cells, separator):
     """Even if most cells have one tag."""
     path = tmp_path / "tags.csv"
     path.write_text("x,tags\n" + "".join(f'{row},"{cell}"\n' for row, cell in enumerate(cells)))
-    with pytest.warns(UserWarning, match=f"Tags are joined by {separator!r}".replace("|", "[|]")):
+    with pytest.warns(UserWarning, match=re.escape(f"Tags are joined by {separator!r}")):
         read = read_table(path, labels_column="tags")
     parts = {part.strip() for cell in cells for part in cell.split(separator)} - {""}
     assert read.label_names == tuple(sorted(parts))
@@ -133,9 +235,33 @@ def test_separators_are_recognised_by_what_recurs(tmp_path, cells, separator):
 def test_separators_that_are_parts_of_names(tmp_path, recwarn):
     """What they part does not recur."""
     path = tmp_path / "tags.csv"
-    path.write_text('x,tags\n1,C#\n2,F#\n3,"Smith, John"\n4,"Doe, Jane"\n5,and / or\n6,b\n7,b\n8,b\n9,b\n')
-    read_table(path, labels_column="tags")
+    tags = [
+        "C#",
+        "F#",
+        "C",
+        "C#",
+        "F#",
+        '"Smith, John"',
+        '"Smith, John"',
+        '"Doe, Jane"',
+        "and / or",
+        "R&B",
+        "R&B",
+        "C++",
+    ]
+    tags += ["AC/DC", "AC/DC", "red wine", "white wine", "red hat", *"bbbbbbbbbbbbbb"]
+    path.write_text("x,tags\n" + "".join(f"{row},{tag}\n" for row, tag in enumerate(tags)))
+    assert len(read_table(path, labels_column="tags").label_names) == len(set(tags))
     assert not recwarn.list
+
+
+def test_words_that_may_be_tags(tmp_path):
+    """They may also be words of a tag: nothing is guessed, but a note tells."""
+    path = tmp_path / "tags.csv"
+    path.write_text("x,tags\n1,red blue\n2,red green\n3,blue green\n")
+    with pytest.warns(UserWarning, match="Some tags have blanks, .* Hint: labels_separator=' '"):
+        assert len(read_table(path, labels_column="tags").label_names) == 3
+    assert read_table(path, labels_column="tags", labels_separator=" ").label_names == ("blue", "green", "red")
 
 
 @pytest.mark.parametrize(
@@ -151,6 +277,14 @@ def test_separators_that_are_parts_of_names(tmp_path, recwarn):
         ([{"name": "red"}, {"name": "blue", "color": "b"}], [{"name": "blue", "color": "b"}, {"name": "green"}]),
         ('{"red": true, "blue": true}', '{"red": false, "blue": true, "green": true}'),
         ({"red": 1.0, "blue": 1.0}, {"red": 0.0, "blue": 1.0, "green": 1.0}),
+        ("frozenset({'red', 'blue'})", "frozenset({'blue', 'green'})"),
+        ('c("red", "blue")', 'c("blue", "green")'),
+        ("{red,blue}", "{blue,green}"),
+        ('{"red",blue}', '{"blue","green"}'),
+        ("[red, blue]", "[blue, green]"),
+        ("- red\n- blue", "- blue\n- green"),
+        ("<red><blue>", "<blue><green>"),
+        ('"red"; "blue"', '"blue"; green'),
     ],
 )
 def test_corrections_keep_the_notation(old, new):
@@ -174,3 +308,58 @@ def test_corrections_of_objects_that_are_unclear_are_refused():
     """Nothing says how to write them."""
     with pytest.raises(ValueError, match="which is not yes or no for each tag"):
         changed_tags('{"red": 0.4}', {"red": False}, Notation())
+
+
+@pytest.mark.parametrize(
+    ("cells", "tags"),
+    [
+        (["[np.str_('red'), np.str_('blue')]", "[np.str_('red')]"], ["blue red", "red"]),
+        (['c("red", "blue")', "red", "character(0)"], ["blue red", "red", ""]),
+        (["List(red, blue)", "WrappedArray(red)", "Set()"], ["blue red", "red", ""]),
+        (["deque(['red', 'blue'], maxlen=3)", "dict_keys(['red'])"], ["blue red", "red"]),
+        (["Index(['red', 'blue'], dtype='object')", "Index([], dtype='object')"], ["blue red", ""]),
+        (["Counter({'red': 1, 'blue': 1})", "Counter({'red': 1})"], ["blue red", "red"]),
+        (["{red,blue}", '{"dark red",blue}', "{}", "{red}"], ["blue red", "blue dark_red", "", "red"]),
+        (["{red}", "{blue}", "{red}"], ["red", "blue", "red"]),
+        (["[red, dark blue]", "[dark blue]", "[]"], ["dark_blue red", "dark_blue", ""]),
+        (["- red\n- blue", "- red"], ["blue red", "red"]),
+        (["<red><blue>", "<red>"], ["blue red", "red"]),
+        (['"dark red",blue', "blue", '"dark red"'], ["blue dark_red", "blue", "dark_red"]),
+        (['red; "a;b"', '"Weird Al" X; red', "blue;"], ['a;b red', '"Weird_Al"_X red', "blue"]),
+        (["#red, #blue", "#red", "#blue"], ["#blue #red", "#red", "#blue"]),
+        (["{'red': np.True_, 'blue': np.float64(0.0)}"], ["red"]),
+        (['{"label": ["red", "blue"]}', '{"name": "red"}'], ["blue red", "red"]),
+        (['[{"name": "red", "checked": true}, {"name": "blue", "checked": false}]'], ["red"]),
+    ],
+)  # fmt: skip
+def test_notations_of_other_programs(tmp_path, cells, tags):
+    """Of numpy 2, R, Scala, SQL, YAML, Stack Overflow and others, in a column of CSV."""
+    path = tmp_path / "tags.csv"
+    path.write_text(
+        "x,tags\n" + "".join(f'{row},"{cell.replace(chr(34), chr(34) * 2)}"\n' for row, cell in enumerate(cells))
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a guess of the separator, which other tests check
+        read = read_table(path, labels_column="tags")
+    of_rows = [
+        " ".join(name.replace(" ", "_") for name, mark in zip(read.label_names, row, strict=True) if mark)
+        for row in read.Y
+    ]
+    assert of_rows == tags
+
+
+@pytest.mark.parametrize("cell", ["[a=1, b]", "{red=true}", "[red:1]", "c(red = TRUE)", "OrderedDict([('a', 1)])"])
+def test_other_objects(cell):
+    """They are an error, not tags of their own."""
+    with pytest.raises(ValueError, match=r"\w"):
+        Notation(brackets="[{").said(cell)
+
+
+def test_an_array_that_numpy_has_shortened(tmp_path):
+    """The hint is how to write it whole."""
+    path = tmp_path / "tags.csv"
+    path.write_text("x,tags\n1,[0 1 1 ... 0 1 0]\n")
+    with pytest.raises(
+        ValueError, match=r"got '\[0 1 1 ... 0 1 0\]'. Hint: \.\.\. is what numpy writes for the middle"
+    ):
+        read_table(path, labels_column="tags")

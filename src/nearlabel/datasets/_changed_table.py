@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from nearlabel.datasets._csv_file import CsvFile
-from nearlabel.datasets._label_columns import Edit, Edits, LabelChange, LabelOptions
+from nearlabel.datasets._label_options import Edit, Edits, LabelChange, LabelOptions
 from nearlabel.datasets._lines import BYTE_ORDER_MARK, Lines, format_of, malformed, plain_name
 from nearlabel.datasets._parquet_file import copy_parquet
 from nearlabel.datasets._table import label_source, open_table

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from nearlabel.datasets._dataset import Dataset, check_as_frame
 from nearlabel.datasets._json_file import FoundTypes
-from nearlabel.datasets._label_columns import LabelOptions
+from nearlabel.datasets._label_options import LabelOptions
 from nearlabel.datasets._parquet_rows import classes_in
 from nearlabel.datasets._table import Values, dataset_of, names_of_option
 from nearlabel.datasets._table_file import (
@@ -164,7 +162,7 @@ class FrameTable(TableFile):
         for batch in self.batches([name]) if size is None else ():
             lengths = batch.columns[name].value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
             if lengths.any():
-                size = int(lengths[np.argmax(lengths > 0)])
+                size = int(lengths[lengths > 0][0])
                 break
         if not size:
             raise ValueError(f"column {name!r} of {self.path} must contain some list of at least one number, got none.")
@@ -176,14 +174,22 @@ class FrameTable(TableFile):
 
 
 class _OtherColumn:
-    """A column of Python objects that have no one type."""
+    """A column of Python objects that have no one type, or cannot be in an array."""
 
-    def __init__(self, values: Sequence[Any]) -> None:
+    def __init__(self, values: Sequence[Any], error: Exception | None = None) -> None:
         self._values = values
-        self.description = " and ".join(sorted({type(value).__name__ for value in values if value is not None}))
+        names = " and ".join(sorted({type(value).__name__ for value in values if value is not None}))
+        self.description = next((got for kind, got in _CAUSES.items() if isinstance(error, kind)), names)
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+_CAUSES = {
+    UnicodeError: "text with half a character",
+    OverflowError: "an integer of more than 64 bits",
+    RecursionError: "a list in a list in a list, and so on",
+}
 
 
 def _columns_of(frame: Any, arrow: Any) -> tuple[Sequence[Any], list[Any], Mapping[bytes, bytes]]:
@@ -208,41 +214,39 @@ def _arrow_table(frame: Any, arrow: Any) -> Any:
         return frame.to_arrow()
     if hasattr(frame, "__dataframe__"):
         return interchanged(frame)
-    raise TypeError(f"frame must be a data frame, got {type(frame).__name__}. Hint: pandas.DataFrame(...).")
+    hint = "frame.collect()" if hasattr(frame, "collect") else "pandas.DataFrame(...)"
+    raise TypeError(f"frame must be a data frame, got {type(frame).__name__}. Hint: {hint}.")
 
 
 def _array_of_series(series: Any, arrow: Any) -> Any:
     """Return a column of pandas as an array; Python's objects get the type that they have in JSON lines."""
-    if series.dtype == object:
-        return _array_of_objects([_plain_value(value) for value in series.tolist()], arrow)
-    if hasattr(series.dtype, "subtype") and hasattr(series, "sparse"):
-        series = series.sparse.to_dense()
-    return arrow.array(series, from_pandas=True)
+    try:
+        if series.dtype == object:
+            return _array_of_objects([_plain_value(value) for value in series.tolist()], arrow)
+        if hasattr(series.dtype, "subtype") and hasattr(series, "sparse"):
+            series = series.sparse.to_dense()
+        return arrow.array(series, from_pandas=True)
+    except (arrow.ArrowException, *_CAUSES) as error:
+        return _OtherColumn(series.tolist(), error)
 
 
 def _array_of_objects(values: list[Any], arrow: Any) -> Any:
     found = FoundTypes()
     for value in values:
         found.add(value)
-    if found.kind != "other":
-        return found.array(values)
-    try:
-        array = arrow.array(values)
-    except (arrow.ArrowInvalid, arrow.ArrowTypeError, OverflowError):
-        return _OtherColumn(values)
-    return array
+    return arrow.array(values) if found.kind == "other" else found.array(values)
 
 
 def _plain_value(value: Any) -> Any:
     """Return a value as JSON has it: lists for tuples, sets and arrays, None for a missing value."""
-    if isinstance(value, set | frozenset):
+    if hasattr(value, "tolist"):  # of numpy and pandas
+        value = value.tolist()
+    if isinstance(value, Set):
         return [_plain_value(one) for one in sorted(value, key=str)]
-    if isinstance(value, list | tuple | np.ndarray):
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
         return [_plain_value(one) for one in value]
     if isinstance(value, Mapping):
         return {str(name): _plain_value(one) for name, one in value.items()}
-    if isinstance(value, np.generic):
-        value = value.item()
     if value is None or isinstance(value, str | int) or (isinstance(value, float) and not math.isnan(value)):
         return value
     is_missing = isinstance(value, float) or type(value).__name__ in ("NAType", "NaTType")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -21,57 +20,28 @@ from nearlabel.datasets._label_codes import (
     not_codes,
     with_unknown_rows,
 )
-from nearlabel.datasets._lines import FASTTEXT
+from nearlabel.datasets._label_lists import IndicatorLists, width_of_indicators
+from nearlabel.datasets._label_options import (
+    Edit,
+    Edits,
+    LabelChange,
+    LabelOptions,
+    some_cells,
+    tell_of_separator,
+)
 from nearlabel.datasets._nominal import SparseRows
 from nearlabel.datasets._numeric_columns import WITH_COMMA
 from nearlabel.datasets._table_file import Batch, CellError, TableFile, check_filled, shortened
 from nearlabel.datasets._written_tags import (
-    Normalisation,
     Notation,
     UnclearTagsError,
     changed_tags,
-    is_answer,
-    is_written,
-    read_written,
 )
 from nearlabel.utils.messages import ParameterError, ParameterWarning
 from nearlabel.utils.types import CSR, IntArray
 
-SEPARATOR = ";"
-_SEPARATORS = ("|", ",", "#", "::", " / ", "\t")  # the first is seldom a part of a tag
-_CELLS_TO_GUESS_BY = 1000
+_LARGEST_EXACT = 2**53  # integers beyond are rounded in floats
 MISSING_TAGS = ("nan", "NaN", "NaT", "<NA>", "NA", "N/A", "None", "NULL", "null")  # as programs write a missing cell
-
-
-# A changed label: number of the row, name of the label, and 0, 1 or NaN. What changes a cell, by column and row.
-LabelChange: TypeAlias = tuple[int, str, float]
-Edit: TypeAlias = Callable[[Any], Any]
-Edits: TypeAlias = Mapping[str, Mapping[int, Edit]]
-
-
-class LabelOptions(NamedTuple):
-    """The parameters of `read_table` for the columns of labels and for how they are written."""
-
-    labels: Sequence[str] | None = None
-    labels_prefix: str | None = None
-    labels_column: str | Sequence[str] | None = None
-    labels_separator: str | None = None
-    unknown: str | None = None
-    negative: str | None = None
-    positive: str | None = None
-    label_names: Sequence[str] | None = None
-    label_key: str | None = None
-    label_threshold: float | None = None
-    normalise: Normalisation = "nfc"
-
-    @property
-    def codes(self) -> Codes:
-        """The codes of columns of 0 and 1."""
-        return Codes(self.unknown, self.negative, self.positive)
-
-    def notation(self, separator: str) -> Notation:
-        """Return the notation of columns of tags."""
-        return Notation(separator, self.label_key, self.label_threshold, self.normalise)
 
 
 class IndicatorColumns:
@@ -136,6 +106,12 @@ class IndicatorColumns:
         return codes._replace(negative=pair[0], positive=pair[1])
 
 
+class _UnknownTag(NamedTuple):
+    """A tag for which an object has neither yes nor no."""
+
+    tag: Any
+
+
 class TagColumns:
     """Columns of tags: lists, or text in a `Notation`; of several columns, a row has the tags of all.
 
@@ -156,6 +132,7 @@ class TagColumns:
         self._path, self._notation, self._may_lack = table.path, notation, is_long or len(columns) > 1
         self._kinds = {column: table.columns[column].kind for column in columns}
         self._classes = {column: table.class_names(column) for column in columns}
+        self._are_numbers = set(self._kinds.values()) <= {"number", "numbers"}
         self._unknown = None if unknown is None else unknown.strip()
         names = {name for of_column in self._classes.values() for name in of_column or ()}
         self._numbers_of: dict[Any, int] = {name: number for number, name in enumerate(sorted(names))}
@@ -176,7 +153,7 @@ class TagColumns:
 
     def labels(self) -> tuple[CSR, tuple[str, ...]]:
         """Return Y and the tags, sorted."""
-        tags = sorted(tag for tag in self._numbers_of if tag is not None)
+        tags = sorted(tag for tag in self._numbers_of if not (tag is None or isinstance(tag, _UnknownTag)))
         where = f"{'column' if len(self.columns) == 1 else 'columns'} {', '.join(map(repr, self.columns))}"
         if not tags:
             raise ValueError(f"{where} of {self._path} must contain at least one tag, got none.")
@@ -184,11 +161,25 @@ class TagColumns:
         Y = said[:, [self._numbers_of[tag] for tag in tags]]
         nothing = {self._notation.plain(text) for text in MISSING_TAGS}
         _tell_of_nothing(where, {tag: Y[:, [place]].nnz for place, tag in enumerate(tags) if tag in nothing})
+        Y = self._with_unknown_tags(Y, said, tags)
         if None in self._numbers_of:
             n_unknown = said[:, [self._numbers_of[None]]].nnz
             check_filled(self._path, n_unknown * len(tags), said.nnz + said.shape[0], "leave out rows of unknown tags")
             Y = with_unknown_rows(Y, said[:, [self._numbers_of[None]]].toarray().ravel())
         return Y, tuple(map(str, tags))
+
+    def _with_unknown_tags(self, Y: CSR, said: CSR, tags: Sequence[Any]) -> CSR:
+        """Return label sets in which tags that are unknown, and that no cell of the row has, are NaN."""
+        unknown = [tag for tag in self._numbers_of if isinstance(tag, _UnknownTag)]
+        if not unknown:
+            return Y
+        rows, which = said[:, [self._numbers_of[tag] for tag in unknown]].nonzero()
+        place = {tag: place for place, tag in enumerate(tags)}
+        labels = np.array([place[one.tag] for one in unknown])[which]
+        marked = sparse.csr_array((np.ones(len(rows)), (rows, labels)), shape=Y.shape)
+        marked = sparse.csr_array((marked > Y).astype(np.float64))
+        marked.data[:] = math.nan
+        return sparse.csr_array(Y + marked)
 
     def edits(self, changes: Iterable[LabelChange]) -> Edits:
         """Return what changes the cells of some rows; raise ValueError if tags cannot express a change."""
@@ -275,8 +266,12 @@ class TagColumns:
 
     def _split(self, value: Any, column: str) -> list[Any]:
         """Return the tags of one value; raise ValueError with the value."""
+        if isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_EXACT:
+            value = int(value)  # as pandas has integers in a column with missing cells
         if isinstance(value, int) and not isinstance(value, bool):
-            return _class_of(value, self._classes[column])
+            return [
+                tag if tag is None or self._are_numbers else str(tag) for tag in _class_of(value, self._classes[column])
+            ]
         if not isinstance(value, str):
             raise UnclearTagsError(shortened(value))
         if self._kinds[column] == "texts":
@@ -286,7 +281,7 @@ class TagColumns:
         for tag, applies in said:
             if not applies:  # it is a label, though it may apply nowhere
                 self._numbers_of.setdefault(tag, len(self._numbers_of))
-        return [tag for tag, applies in said if applies]
+        return [tag if applies else _UnknownTag(tag) for tag, applies in said if applies is not False]
 
 
 def _class_of(number: int, classes: Sequence[str] | None) -> list[Any]:
@@ -307,85 +302,6 @@ def _tell_of_nothing(where: str, rows_of: Mapping[str, int]) -> None:
         warnings.warn(ParameterWarning(template, {"unknown": next(iter(rows_of))}, values), stacklevel=2)
 
 
-class IndicatorLists:
-    """A column of lists of 0 and 1, all of one length: a label for each place."""
-
-    def __init__(self, table: TableFile, column: str, width: int, names: Sequence[str] | None) -> None:
-        if names is not None and len(names) != width:
-            raise ValueError(f"label_names must be {width} names, one for each place, got {len(names)}.")
-        self._names = tuple(map(str, range(width))) if names is None else tuple(names)
-        self._rows = SparseRows()
-        self.columns: tuple[str, ...] = (column,)
-        if names is None:
-            template = "Each cell of {column} is a list of {width} times 0 or 1, read as labels 0 to {last}. Hint:"
-            values = {"column": repr(column), "width": width, "last": width - 1}
-            warnings.warn(ParameterWarning(template + " {label_names}.", {"label_names": None}, values), stacklevel=3)
-
-    def append(self, batch: Batch) -> None:
-        """Add rows; a missing list means that all labels of the row are unknown."""
-        marks = np.empty((batch.n_rows, len(self._names)))
-        for row, cell in enumerate(batch.columns[self.columns[0]].to_pylist()):
-            marks[row] = math.nan if cell is None or cell == "" else _answers(cell)
-        if batch.is_unlabelled is not None:
-            marks[batch.is_unlabelled] = math.nan
-        rows, labels = np.nonzero(marks)
-        self._rows.append(batch.n_rows, rows, labels, marks[rows, labels])
-
-    def labels(self) -> tuple[CSR, tuple[str, ...]]:
-        """Return Y and the names of the places."""
-        return self._rows.matrix(len(self._names)), self._names
-
-    def edits(self, changes: Iterable[LabelChange]) -> Edits:
-        """Return what changes the places of some rows."""
-        of_rows: dict[int, dict[int, float]] = defaultdict(dict)
-        for row, label, value in changes:
-            of_rows[row][self._names.index(label)] = value
-        return {self.columns[0]: {row: partial(_edited_list, values=values) for row, values in of_rows.items()}}
-
-
-def _edited_list(old: Any, values: Mapping[int, float]) -> Any:
-    """Return a list of 0 and 1, or its text, with other values in some places."""
-    if any(map(math.isnan, values.values())):
-        raise ValueError("corrections must be 0 or 1 where labels are lists of these, got ?.")
-    answers = _answers(old)
-    if answers is None:
-        raise ValueError(f"corrections must go to a list of 0 and 1, got {shortened(old)}.")
-    changed = [type(one)(values.get(place, one)) for place, one in enumerate(answers)]
-    return json.dumps(changed) if isinstance(old, str) else changed
-
-
-def width_of_indicators(table: TableFile, column: str, *, are_certain: bool = False) -> int | None:
-    """Return the length of the lists if a column is one of indicators; None if it is one of tags.
-
-    Indicators are lists of one length, of true and false, or of 0 and 1 of which some list repeats one: tags do not. If
-    the caller is certain of it, none need do so.
-    """
-    widths: set[int] = set()
-    if table.class_names(column) is not None:
-        return None
-    repeats = are_certain
-    for batch in table.batches([column]):
-        for cell in batch.columns[column].to_pylist():
-            if cell is None or cell == "":
-                continue
-            answers = _answers(cell)
-            if not answers or len(widths | {len(answers)}) > 1:
-                return None
-            widths.add(len(answers))
-            repeats = repeats or len(set(answers)) < len(answers) or any(isinstance(one, bool) for one in answers)
-    return next(iter(widths), None) if repeats else None
-
-
-def _answers(cell: Any) -> list[Any] | None:
-    """Return the items of a list of true and false, or of 0 and 1; None if it is none."""
-    if isinstance(cell, str):
-        try:
-            cell = read_written(cell) if is_written(cell) else None
-        except ValueError:
-            return None
-    return list(cell) if isinstance(cell, list) and cell and all(map(is_answer, cell)) else None
-
-
 LabelColumns: TypeAlias = IndicatorColumns | TagColumns | IndicatorLists
 
 
@@ -394,49 +310,14 @@ def tag_columns(
 ) -> TagColumns | IndicatorLists:
     """Return columns of tags, or one of lists of 0 and 1, if the caller names its places or it can be nothing else."""
     names = options.label_names
-    width = width_of_indicators(table, columns[0], are_certain=names is not None) if len(columns) == 1 else None
-    if width is not None:
-        return IndicatorLists(table, columns[0], width, names)
+    if len(columns) == 1 and (width := width_of_indicators(table, columns[0], options)) is not None:
+        return IndicatorLists(columns[0], width, options)
     if names is not None:
         raise ValueError(f"label_names must go with lists of 0 and 1 of one length, got others in {columns[0]!r}.")
-    notation = options.notation(separator_of(table, columns, options.labels_separator))
-    return TagColumns(table, columns, notation, options.unknown, is_long=is_long)
-
-
-def separator_of(table: TableFile, columns: Sequence[str], given: str | None) -> str:
-    """Return what joins tags: the given text, or the guess, which a warning reports."""
-    guess = None if given is not None else guess_separator(table, columns)
-    if guess is not None:
-        message = "Tags are joined by {guess}, as many cells have it. Hint: {labels_separator} sets another."
-        warnings.warn(ParameterWarning(message, {"labels_separator": None}, {"guess": repr(guess)}), stacklevel=3)
-    return given or guess or SEPARATOR
-
-
-def guess_separator(table: TableFile, columns: Sequence[str]) -> str | None:
-    """Return what joins tags in the first cells of some columns; None if nothing does, or some have a ``;``.
-
-    That is ``|`` or ``,`` in most cells; or any usual separator in two cells or more, if most of the parts that it
-    makes of these occur elsewhere, too.
-    """
-    texts = [name for name in columns if name in table.columns and table.columns[name].kind in ("cell", "text")]
-    cells: list[str] = []
-    for batch in table.batches(texts) if texts else ():
-        each = [cell for name in texts for cell in batch.columns[name].to_pylist()]
-        cells += [cell for cell in each if cell and not is_written(cell) and FASTTEXT not in cell]
-        if len(cells) >= _CELLS_TO_GUESS_BY:
-            break
-    some = cells[:_CELLS_TO_GUESS_BY]
-    if any(SEPARATOR in cell for cell in some):
-        return None
-    most = (separator for separator in _SEPARATORS[:2] if 2 * sum(separator in cell for cell in some) > len(some))
-    return next(most, None) or next((one for one in _SEPARATORS if _joins(one, some)), None)
-
-
-def _joins(separator: str, cells: Sequence[str]) -> bool:
-    joined = [cell for cell in cells if separator in cell]
-    counts = Counter(part.strip() for cell in cells for part in set(cell.split(separator)))
-    parts = {part.strip() for cell in joined for part in cell.split(separator)} - {""}
-    return len(joined) > 1 and 2 * sum(counts[part] > 1 for part in parts) > len(parts)
+    cells = some_cells(table, columns)
+    if options.labels_separator is None:
+        tell_of_separator(cells)
+    return TagColumns(table, columns, options.notation(cells), options.unknown, is_long=is_long)
 
 
 def _check_kinds(table: TableFile, columns: Sequence[str], kinds: Sequence[str], what: str) -> None:

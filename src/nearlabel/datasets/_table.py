@@ -14,7 +14,8 @@ from nearlabel.datasets._excel_file import ExcelFile
 from nearlabel.datasets._fasttext_file import FastTextFile
 from nearlabel.datasets._json_file import open_json
 from nearlabel.datasets._label_codes import as_stored, check_codes, check_unknown
-from nearlabel.datasets._label_columns import IndicatorColumns, LabelColumns, LabelOptions, tag_columns
+from nearlabel.datasets._label_columns import IndicatorColumns, LabelColumns, tag_columns
+from nearlabel.datasets._label_options import LabelOptions
 from nearlabel.datasets._label_rows import JoinedRows, Unlabelled, aligned, check_not_long
 from nearlabel.datasets._lines import A_TABLE, format_of, name_of_data
 from nearlabel.datasets._nominal import CellRows, DenseRows

@@ -217,8 +217,13 @@ def _decoded(types: Any, data_type: Any) -> Any:
 
 def _is_list(data_type: Any) -> bool:
     types = pyarrow().types
-    tests = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    tests = (types.is_list, types.is_large_list, types.is_fixed_size_list, *_views(types))
     return any(test(data_type) for test in tests)
+
+
+def _views(types: Any) -> list[Callable[[Any], bool]]:
+    """Return the tests for views of lists, which older versions of pyarrow lack."""
+    return [getattr(types, name) for name in ("is_list_view", "is_large_list_view") if hasattr(types, name)]
 
 
 def is_nested(data_type: Any) -> bool:
@@ -285,14 +290,20 @@ def has_infinite(array: Any) -> bool:
 
 def plain(array: Any) -> Any:
     """Return categories and string views as plain arrays, which other modules can handle, and objects as their JSON."""
-    types = pyarrow().types
+    arrow = pyarrow()
+    types = arrow.types
+    if any(test(array.type) for test in _views(types)):
+        array = arrow.array(array.to_pylist(), arrow.list_(array.type.value_type))  # a cast of a slice is wrong
     if types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        array = arrow.DictionaryArray.from_arrays(array.indices, plain(array.dictionary)).dictionary_decode()
     if is_nested(array.type):
         is_map = types.is_map(array.type)
         cells = (dict(cell) if is_map and cell is not None else cell for cell in array.to_pylist())
         texts = [None if cell is None else json.dumps(cell, ensure_ascii=False, default=str) for cell in cells]
         return array_of(texts, "text")
     if _is_list(array.type) and types.is_dictionary(array.type.value_type):
-        return array.cast(pyarrow().list_(array.type.value_type.value_type))
+        of_values = array.type.value_type.value_type
+        if types.is_string_view(of_values):  # pyarrow does not cast such categories
+            return array_of(array.to_pylist(), "text", lists=True)
+        return array.cast(arrow.list_(of_values))
     return array.cast("string") if types.is_string_view(array.type) else array

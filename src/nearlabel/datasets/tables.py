@@ -16,7 +16,8 @@ from nearlabel.datasets._arff_parts import read_rows
 from nearlabel.datasets._changed_table import check_same_format, copy_with_labels
 from nearlabel.datasets._dataset import Dataset, check_as_frame, check_unweighted
 from nearlabel.datasets._excel_file import read_sheets, reading_sheet
-from nearlabel.datasets._label_columns import SEPARATOR, LabelOptions, TagColumns, guess_separator
+from nearlabel.datasets._label_columns import TagColumns
+from nearlabel.datasets._label_options import SEPARATOR, LabelOptions, guess_separator, some_cells
 from nearlabel.datasets._label_rows import JoinedRows
 from nearlabel.datasets._lines import A_TABLE, TABLES, Lines, format_of, name_of_data, names_data, suffix_of_content
 from nearlabel.datasets._nominal import CodedColumns, FeatureMatch, Nominal, attribute_of, check_arff
@@ -260,7 +261,7 @@ def columns_of_model(
 def _contains_tags(table: TableFile, column: str, known: set[str], separator: str | None) -> bool:
     """Return whether most of the tags in the first rows of a column are known."""
     try:
-        notation = LabelOptions().notation(separator or guess_separator(table, [column]) or SEPARATOR)
+        notation = LabelOptions(labels_separator=separator).notation(some_cells(table, [column]))
         tags = TagColumns(table, (column,), notation)
         for batch in islice(table.batches([column]), 1):
             tags.append(batch)

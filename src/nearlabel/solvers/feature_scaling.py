@@ -72,7 +72,7 @@ def _sums_from_first_row(X: Matrix, exponents: IntArray) -> tuple[FloatArray, Fl
     n, d = X.shape
     first = X[[0]].toarray().ravel()
     shifted = np.ldexp(X.data - first[X.indices], -exponents[X.indices])
-    first = np.ldexp(first, -exponents)
     absent = n - np.bincount(X.indices, minlength=d)
+    first = np.where(absent > 0, np.ldexp(first, -exponents), 0.0)  # otherwise its square may overflow, and is not used
     total = np.bincount(X.indices, weights=shifted, minlength=d) - absent * first
     return total, np.bincount(X.indices, weights=shifted**2, minlength=d) + absent * first**2
