@@ -10,6 +10,7 @@ from _pages import follow
 @pytest.mark.filterwarnings("always")  # the page shows what is guessed
 def test_the_page_runs_as_it_says(folder, capsys, monkeypatch):
     """Every program and command of docs/howto/annotation_tools.md, with all that is printed."""
+    pytest.importorskip("pandas")
     monkeypatch.setenv("COLUMNS", "80")
     follow("howto/annotation_tools", folder, capsys)
     tasks = json.loads((folder / "tasks.json").read_text())
