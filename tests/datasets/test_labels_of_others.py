@@ -347,6 +347,20 @@ def test_columns_of_annotation_tools(column, values, known):
     assert data.X.shape == (3, 1)
 
 
+def test_tasks_of_label_studio_without_an_annotation(tmp_path):
+    """No one has labelled them, which is not the same as an annotation without a choice."""
+    text = "annotation_id,annotator,id,lead_time,tags,x\n5,1,7,1.5,red,1\n6,1,8,2.5,,2\n,,9,,,3\n"
+    options = {"labels_column": "tags", "ignore": ["annotator", "id", "lead_time"]}
+    with pytest.warns(UserWarning, match="'annotation_id' is the annotator's .* unknown where it is empty"):
+        data = by_file(tmp_path, "studio.csv", text, **options)
+    assert_labels(data, ["red"], [{"red"}, set(), None])
+    assert tuple(data.feature_names) == ("x",)
+    others = by_file(
+        tmp_path, "own.csv", text.replace("lead_time", "hours"), **options | {"ignore": ["annotator", "id"]}
+    )
+    assert "annotation_id" in others.feature_names
+
+
 def test_columns_that_only_have_the_name_of_one_of_a_tool():
     """Other values are those of a feature."""
     frame = pd.DataFrame({"x": [1.0, 2.0], "answer": [42.0, 7.0], "red": [1, 0]})

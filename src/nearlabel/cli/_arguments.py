@@ -137,7 +137,7 @@ def add_written_labels_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="COLUMN=VALUE",
         help="rows whose labels are unknown, by a cell; may be repeated; none: no rows; default: by the columns"
-        " answer, is_confirmed, cancelled and was_cancelled of annotation tools",
+        " answer, is_confirmed, cancelled, was_cancelled and annotation_id of annotation tools",
     )
     group.add_argument("--join-by", metavar="COLUMN", help="ids: rows of one id become one row with the tags of all")
     group.add_argument(

@@ -23,6 +23,7 @@ import nearlabel
 from nearlabel.cli import _console, _data
 
 ENDINGS = {"label-studio": ".json", "doccano": ".jsonl", "prodigy": ".jsonl"}  # of files, by tool
+_DIGITS = 6  # of scores
 _CONTROL, _OBJECT = "tags", "text"  # the names in a labelling configuration of Label Studio
 # Keys of tasks and of exports, which the columns of --show must not hide.
 _TAKEN = (
@@ -53,7 +54,7 @@ def _label_studio(task: Task, _: Sequence[str]) -> dict[str, Any]:
     predictions = [
         {
             "model_version": opinion.by,
-            **({} if opinion.score is None else {"score": opinion.score}),
+            **({} if opinion.score is None else {"score": round(opinion.score, _DIGITS)}),
             "result": [
                 {
                     "from_name": _CONTROL,

@@ -24,6 +24,8 @@ _OF_TOOLS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "cancelled": (frozenset({"true", "false", "1", "0"}), frozenset({"true", "1"})),
     "was_cancelled": (frozenset({"true", "false", "1", "0"}), frozenset({"true", "1"})),
 }
+# Label Studio exports tasks that no one has labelled, if asked to: they have no annotation. Its other columns.
+_ANNOTATION, _BESIDE_ANNOTATION = "annotation_id", {"annotator", "lead_time"}
 
 
 class Unlabelled:
@@ -65,13 +67,15 @@ class Unlabelled:
 def _of_tools(table: TableFile, used: set[str]) -> dict[str, frozenset[str]]:
     """Return the values for rows without labels in the columns of an annotation tool, and warn of it."""
     found: dict[str, frozenset[str]] = {}
-    for name, (allowed, values) in _OF_TOOLS.items():
+    is_of_studio = set(table.columns) >= _BESIDE_ANNOTATION
+    for name in (*_OF_TOOLS, *([_ANNOTATION] if is_of_studio else [])):
         if name not in table.columns or name in used or table.columns[name].kind not in _ONE_VALUE:
             continue
-        there = {_key(cell) for batch in table.batches([name]) for cell in _encoded(batch.columns[name])[0]}
+        there = {_key(cell) for batch in table.batches([name]) for cell in _seen(batch.columns[name])}
+        allowed, values = _OF_TOOLS.get(name, (there, frozenset({""})))
         if there - {""} and there - {""} <= allowed:
             found[name] = values
-            said = " or ".join(sorted(map(repr, there & values)))
+            said = " or ".join(repr(value) if value else "empty" for value in sorted(there & values))
             meaning = f"labels are unknown where it is {said}" if said else "all rows are labelled"
             template = (
                 "Column {column} is the annotator's and no feature: {meaning}. Hint: {unlabelled} sets other columns."
@@ -79,6 +83,12 @@ def _of_tools(table: TableFile, used: set[str]) -> dict[str, frozenset[str]]:
             parts = {"column": repr(name), "meaning": meaning}
             warnings.warn(ParameterWarning(template, {"unlabelled": None}, parts), stacklevel=3)
     return found
+
+
+def _seen(array: Any) -> list[Any]:
+    """Return the distinct cells, with None if one is missing."""
+    cells, codes = _encoded(array)
+    return [cells[code] for code in np.unique(codes).tolist()]
 
 
 def _encoded(array: Any) -> tuple[list[Any], IntArray]:

@@ -113,7 +113,7 @@ def read_table(
     unlabelled : mapping of str to str or sequence of str, default=None
         Columns, and the cells in them that mark rows nobody has labelled: all labels of such a row are unknown. The
         columns are no features. None: ``answer``, ``is_confirmed``, ``cancelled`` and ``was_cancelled``, if their cells
-        are those of annotation tools; a warning tells so. {}: no column.
+        are those of annotation tools, and Label Studio's empty ``annotation_id``; a warning tells so. {}: no column.
     join_by : str, default=None
         A column of ids. Rows of one id, which must have the same features, become one row with the tags of all; in a
         column of tags, a missing cell is no tag then. It is no feature.
