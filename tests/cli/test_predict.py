@@ -281,7 +281,7 @@ def test_labels_that_the_file_does_not_name(nearlabel, table, model, tmp_path):
 def test_tags_joined_by_something_else(nearlabel, model, tmp_path):
     """Not one tag is known: the error asks for the separator."""
     path = tmp_path / "joined.csv"
-    path.write_text("x0,x1,x2,tags\n1,0,1,apple/pear\n0,1,1,pear/apple\n")
+    path.write_text("x0,x1,x2,tags\n1,0,1,apple=pear\n0,1,1,pear=apple\n")
     answer = nearlabel("predict", model, path, "--labels-column", "tags", "--score")
     assert (answer.code, answer.out) == (2, "")
     assert "Hint: --labels-separator sets the separator." in answer.err
