@@ -2,6 +2,7 @@
 
 import collections
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -14,10 +15,10 @@ parquet = pytest.importorskip("pyarrow.parquet")
 NAN = np.nan
 
 
-def by_file(tmp_path, name, text, **options):
+def by_file(tmp_path, name, content, **options):
     """Write a file and read it."""
     path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
+    path.write_text(content, encoding="utf-8")
     return load_dataset(path, **options)
 
 
@@ -174,8 +175,24 @@ def test_the_long_form_is_recognised(tmp_path):
     with pytest.raises(ValueError, match=r"got one for each tag: rows of one 'doc' .* Hint: join_by='doc' joins them"):
         by_file(tmp_path, "long.csv", LONG, labels_column="tag", ignore=["doc"])
     for text in (LONG.replace("d2", "d1"), LONG.replace("blue", "red"), LONG.replace("d1,0.1,1,blue", "d4,0.1,1,blue")):
-        data = by_file(tmp_path, "other.csv", text, labels_column="tag", ignore=["doc"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            data = by_file(tmp_path, "other.csv", text, labels_column="tag", ignore=["doc"])
         assert data.X.shape == (4, 2)
+
+
+def test_the_long_form_with_its_id_as_a_feature(tmp_path, recwarn):
+    """Rows of the same features and another tag are told; not if an id differs in each row."""
+    numbered = LONG.replace("d1", "1").replace("d2", "2").replace("d3", "3")
+    with pytest.warns(UserWarning, match="1 of 4 rows of .* the features of another row, and another tag .*: join_by "):
+        by_file(tmp_path, "long.csv", numbered, labels_column="tag")
+    with pytest.warns(UserWarning, match="and another tag in 'tag'"):
+        by_file(tmp_path, "texts.csv", "text,tag\nhello,a\nhello,b\nbye,a\n", labels_column="tag", text=["text"])
+    rows = "id,x,tag\n1,0.5,a\n2,0.5,b\n3,0.7,a\n"
+    by_file(tmp_path, "rows.csv", rows, labels_column="tag", ignore=["id"])
+    many = "x,tag\n" + "".join(f"{row},a\n" for row in range(40)) + "0,b\n"
+    by_file(tmp_path, "many.csv", many, labels_column="tag")
+    assert not recwarn.list
 
 
 def test_rows_of_one_id_that_are_scattered(tmp_path):
@@ -196,12 +213,22 @@ def test_rows_of_one_id_that_are_scattered(tmp_path):
     [
         (LONG.replace("d1,0.1,1,blue", "d1,0.2,1,blue"), "line 3: rows of one 'doc' must have the same features, got"),
         (LONG.replace("d3", ""), "line 5: column 'doc' must have an id, got an empty cell"),
+        (LONG.replace("d3", '" "'), "line 5: column 'doc' must have an id, got an empty cell"),
     ],
 )
 def test_rows_that_cannot_be_joined(tmp_path, text, message):
     """The line is named."""
     with pytest.raises(ValueError, match=message):
         by_file(tmp_path, "long.csv", text, labels_column="tag", join_by="doc")
+
+
+def test_ids_that_may_be_rounded(tmp_path):
+    """JSON has them as floats; two ids must not become one in silence. Blanks around an id are none of it."""
+    text = "".join(f'{{"id": 900719925474099312{last}, "x": 1, "tag": "a"}}\n' for last in (3, 4))
+    with pytest.raises(ValueError, match=r"line 1: column 'id' must have ids that are not rounded, got 9\.007.*e\+18"):
+        by_file(tmp_path, "ids.jsonl", text, labels_column="tag", join_by="id")
+    blanks = 'id,x,tag\nA,0,a\n" A ",0,b\nB,1,b\n'
+    assert_labels(by_file(tmp_path, "a.csv", blanks, labels_column="tag", join_by="id"), "ab", ["ab", "b"])
 
 
 def test_labels_in_a_file_of_their_own(tmp_path):
@@ -218,6 +245,9 @@ def test_labels_in_a_file_of_their_own(tmp_path):
         read_table(tmp_path / "rows.csv", **marks)
     (tmp_path / "tags.csv").write_text("id,tag\nb,red\nz,blue\n")
     with pytest.warns(UserWarning, match="1 of 2 ids with labels have no row"):
+        read_table(tmp_path / "rows.csv", labels_column="tag", join_by="id", labels_file=tmp_path / "tags.csv")
+    (tmp_path / "tags.csv").write_text("id,tag\n1,red\n2,blue\n")
+    with pytest.raises(ValueError, match="join_by='id' must have ids that are in both files, got 'a' in one, '1' in"):
         read_table(tmp_path / "rows.csv", labels_column="tag", join_by="id", labels_file=tmp_path / "tags.csv")
 
 
@@ -350,6 +380,13 @@ def test_columns_that_only_have_the_name_of_one_of_a_tool():
     """Other values are those of a feature."""
     frame = pd.DataFrame({"x": [1.0, 2.0], "answer": [42.0, 7.0], "red": [1, 0]})
     assert from_frame(frame, labels=["red"]).X.shape == (2, 2)
+    marked = pd.DataFrame({"x": [1.0, 2.0], "red": [1, 0], "done": [True, False], "n": [3, 4]})
+    read = from_frame(marked, labels=["red"], unlabelled={"done": False, "n": [5, 6, 4]})
+    assert np.isnan(read.Y.ravel()).tolist() == [False, True]
+    with pytest.warns(UserWarning, match="No row of frame is unlabelled by column 'n': no cell is '5'"):
+        from_frame(marked, labels=["red"], unlabelled={"n": 5}, ignore=["done"])
+    with pytest.raises(TypeError, match="unlabelled must map columns to values, got 'done'"):
+        from_frame(marked, labels=["red"], unlabelled="done")
     skipped = pd.DataFrame({"x": [1.0, 2.0], "red": [1, 0], "state": ["todo", "todo"]})
     with pytest.raises(ValueError, match="must have labelled rows, got none: all are unlabelled by 'state'"):
         from_frame(skipped, labels=["red"], unlabelled={"state": ["todo", "later"]})
