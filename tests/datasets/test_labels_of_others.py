@@ -258,6 +258,9 @@ CODES = [
     (["T", "F"], ["F", "T"], {}),
     (["+", "-"], ["-", "+"], {}),
     (["y", "n"], ["n", "y"], {}),
+    (["on", "off"], ["off", "on"], {}),
+    (["Checked", "Unchecked"], ["Unchecked", "Checked"], {}),
+    (["\u2611", "\u2610"], ["\u2610", "\u2611"], {}),
     (["1", "-1"], ["-1", "1"], {"negative": "-1", "positive": "1"}),
     (["2", "1"], ["1", "2"], {"negative": "1", "positive": "2"}),
     (["x", ""], ["", "x"], {"negative": "", "positive": "x"}),
@@ -282,6 +285,17 @@ def test_two_codes(tmp_path, recwarn, a, b, options, source):
     assert [text.startswith("Labels do not apply where") for text in told] == ([] if options else [True])
 
 
+def test_yes_and_empty_cells(tmp_path):
+    """Without any no, empty cells are hardly unknown: a warning names the options that make them no."""
+    text = "x,a,b\n1,1,\n2,,1\n3,1,1\n"
+    with pytest.warns(
+        UserWarning, match="No label is known not to apply.* if empty means no: negative='' positive='1'"
+    ):
+        assert np.isnan(by_file(tmp_path, "a.csv", text, labels=["a", "b"]).Y).sum() == 2
+    read = read_table(tmp_path / "a.csv", labels=["a", "b"], negative="", positive="1")
+    assert_labels(read, "ab", ["a", "b", "ab"])
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -298,6 +312,13 @@ def test_two_codes(tmp_path, recwarn, a, b, options, source):
         (["x", ""], "got 'x' as the only value. Hint: if it means yes, an empty cell no: positive='x' negative=''"),
         (["a", "b", "c"], r"got 'a'. Hint: if cells are tags: labels_column=\('y',\)"),
         (["0", "1", "-1"], "got -1. Hint: unknown='-1', if it marks an unknown label"),
+        (["f", "f"], "got 'f' as the only value. Hint: if it has that meaning: negative='f' positive='t'"),
+        (
+            ["X", "x", ""],
+            "got 'X' as the only value. Hint: if it means yes, an empty cell no: positive='X' negative=''",
+        ),
+        (["ja", "nein", "yes", "no"], "got 'ja'. Hint: all columns of labels must have the same values for no and yes"),
+        (["0.5", "0.25", "1"], "must be 0 or 1, got 0.5\\.$"),
         (["0", "1", "n/k"], "got 'n/k'. Hint: unknown='n/k', if it marks an unknown label"),
     ],
 )
