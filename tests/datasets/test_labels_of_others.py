@@ -3,6 +3,7 @@
 import collections
 import gzip
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -15,10 +16,10 @@ parquet = pytest.importorskip("pyarrow.parquet")
 NAN = np.nan
 
 
-def by_file(tmp_path, name, text, **options):
+def by_file(tmp_path, name, content, **options):
     """Write a file and read it."""
     path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
+    path.write_text(content, encoding="utf-8")
     return load_dataset(path, **options)
 
 
@@ -175,8 +176,24 @@ def test_the_long_form_is_recognised(tmp_path):
     with pytest.raises(ValueError, match=r"got one for each tag: rows of one 'doc' .* Hint: join_by='doc' joins them"):
         by_file(tmp_path, "long.csv", LONG, labels_column="tag", ignore=["doc"])
     for text in (LONG.replace("d2", "d1"), LONG.replace("blue", "red"), LONG.replace("d1,0.1,1,blue", "d4,0.1,1,blue")):
-        data = by_file(tmp_path, "other.csv", text, labels_column="tag", ignore=["doc"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            data = by_file(tmp_path, "other.csv", text, labels_column="tag", ignore=["doc"])
         assert data.X.shape == (4, 2)
+
+
+def test_the_long_form_with_its_id_as_a_feature(tmp_path, recwarn):
+    """Rows of the same features and another tag are told; not if an id differs in each row."""
+    numbered = LONG.replace("d1", "1").replace("d2", "2").replace("d3", "3")
+    with pytest.warns(UserWarning, match="1 of 4 rows of .* the features of another row, and another tag .*: join_by "):
+        by_file(tmp_path, "long.csv", numbered, labels_column="tag")
+    with pytest.warns(UserWarning, match="and another tag in 'tag'"):
+        by_file(tmp_path, "texts.csv", "text,tag\nhello,a\nhello,b\nbye,a\n", labels_column="tag", text=["text"])
+    rows = "id,x,tag\n1,0.5,a\n2,0.5,b\n3,0.7,a\n"
+    by_file(tmp_path, "rows.csv", rows, labels_column="tag", ignore=["id"])
+    many = "x,tag\n" + "".join(f"{row},a\n" for row in range(40)) + "0,b\n"
+    by_file(tmp_path, "many.csv", many, labels_column="tag")
+    assert not recwarn.list
 
 
 def test_rows_of_one_id_that_are_scattered(tmp_path):
@@ -197,12 +214,24 @@ def test_rows_of_one_id_that_are_scattered(tmp_path):
     [
         (LONG.replace("d1,0.1,1,blue", "d1,0.2,1,blue"), "line 3: rows of one 'doc' must have the same features, got"),
         (LONG.replace("d3", ""), "line 5: column 'doc' must have an id, got an empty cell"),
+        (LONG.replace("d3", '" "'), "line 5: column 'doc' must have an id, got an empty cell"),
     ],
 )
 def test_rows_that_cannot_be_joined(tmp_path, text, message):
     """The line is named."""
     with pytest.raises(ValueError, match=message):
         by_file(tmp_path, "long.csv", text, labels_column="tag", join_by="doc")
+
+
+def test_ids_that_may_be_rounded(tmp_path):
+    """Integers keep their digits; a float may be rounded, and is refused. Blanks around an id are none of it."""
+    text = "".join(f'{{"id": 900719925474099312{last}, "x": {last}, "tag": "a"}}\n' for last in (3, 4))
+    assert by_file(tmp_path, "ids.jsonl", text, labels_column="tag", join_by="id").X.tolist() == [[3], [4]]
+    floats = pd.DataFrame({"id": [9.007199254740993e18, 1.0], "x": [1, 2], "tag": ["a", "a"]})
+    with pytest.raises(ValueError, match=r"row 1: column 'id' must have ids that are not rounded, got 9\.007.*e\+18"):
+        from_frame(floats, labels_column="tag", join_by="id")
+    blanks = 'id,x,tag\nA,0,a\n" A ",0,b\nB,1,b\n'
+    assert_labels(by_file(tmp_path, "a.csv", blanks, labels_column="tag", join_by="id"), "ab", ["ab", "b"])
 
 
 def test_labels_in_a_file_of_their_own(tmp_path):
@@ -220,6 +249,9 @@ def test_labels_in_a_file_of_their_own(tmp_path):
     (tmp_path / "tags.csv").write_text("id,tag\nb,red\nz,blue\n")
     with pytest.warns(UserWarning, match="1 of 2 ids with labels have no row"):
         read_table(tmp_path / "rows.csv", labels_column="tag", join_by="id", labels_file=tmp_path / "tags.csv")
+    (tmp_path / "tags.csv").write_text("id,tag\n1,red\n2,blue\n")
+    with pytest.raises(ValueError, match="join_by='id' must have ids that are in both files, got 'a' in one, '1' in"):
+        read_table(tmp_path / "rows.csv", labels_column="tag", join_by="id", labels_file=tmp_path / "tags.csv")
 
 
 CODES = [
@@ -229,6 +261,9 @@ CODES = [
     (["T", "F"], ["F", "T"], {}),
     (["+", "-"], ["-", "+"], {}),
     (["y", "n"], ["n", "y"], {}),
+    (["on", "off"], ["off", "on"], {}),
+    (["Checked", "Unchecked"], ["Unchecked", "Checked"], {}),
+    (["\u2611", "\u2610"], ["\u2610", "\u2611"], {}),
     (["1", "-1"], ["-1", "1"], {"negative": "-1", "positive": "1"}),
     (["2", "1"], ["1", "2"], {"negative": "1", "positive": "2"}),
     (["x", ""], ["", "x"], {"negative": "", "positive": "x"}),
@@ -253,6 +288,17 @@ def test_two_codes(tmp_path, recwarn, a, b, options, source):
     assert [text.startswith("Labels do not apply where") for text in told] == ([] if options else [True])
 
 
+def test_yes_and_empty_cells(tmp_path):
+    """Without any no, empty cells are hardly unknown: a warning names the options that make them no."""
+    text = "x,a,b\n1,1,\n2,,1\n3,1,1\n"
+    with pytest.warns(
+        UserWarning, match="No label is known not to apply.* if empty means no: negative='' positive='1'"
+    ):
+        assert np.isnan(by_file(tmp_path, "a.csv", text, labels=["a", "b"]).Y).sum() == 2
+    read = read_table(tmp_path / "a.csv", labels=["a", "b"], negative="", positive="1")
+    assert_labels(read, "ab", ["a", "b", "ab"])
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -269,6 +315,13 @@ def test_two_codes(tmp_path, recwarn, a, b, options, source):
         (["x", ""], "got 'x' as the only value. Hint: if it means yes, an empty cell no: positive='x' negative=''"),
         (["a", "b", "c"], r"got 'a'. Hint: if cells are tags: labels_column=\('y',\)"),
         (["0", "1", "-1"], "got -1. Hint: unknown='-1', if it marks an unknown label"),
+        (["f", "f"], "got 'f' as the only value. Hint: if it has that meaning: negative='f' positive='t'"),
+        (
+            ["X", "x", ""],
+            "got 'X' as the only value. Hint: if it means yes, an empty cell no: positive='X' negative=''",
+        ),
+        (["ja", "nein", "yes", "no"], "got 'ja'. Hint: all columns of labels must have the same values for no and yes"),
+        (["0.5", "0.25", "1"], "must be 0 or 1, got 0.5\\.$"),
         (["0", "1", "n/k"], "got 'n/k'. Hint: unknown='n/k', if it marks an unknown label"),
     ],
 )
@@ -365,6 +418,13 @@ def test_columns_that_only_have_the_name_of_one_of_a_tool():
     """Other values are those of a feature."""
     frame = pd.DataFrame({"x": [1.0, 2.0], "answer": [42.0, 7.0], "red": [1, 0]})
     assert from_frame(frame, labels=["red"]).X.shape == (2, 2)
+    marked = pd.DataFrame({"x": [1.0, 2.0], "red": [1, 0], "done": [True, False], "n": [3, 4]})
+    read = from_frame(marked, labels=["red"], unlabelled={"done": False, "n": [5, 6, 4]})
+    assert np.isnan(read.Y.ravel()).tolist() == [False, True]
+    with pytest.warns(UserWarning, match="No row of frame is unlabelled by column 'n': no cell is '5'"):
+        from_frame(marked, labels=["red"], unlabelled={"n": 5}, ignore=["done"])
+    with pytest.raises(TypeError, match="unlabelled must map columns to values, got 'done'"):
+        from_frame(marked, labels=["red"], unlabelled="done")
     skipped = pd.DataFrame({"x": [1.0, 2.0], "red": [1, 0], "state": ["todo", "todo"]})
     with pytest.raises(ValueError, match="must have rows with known labels, got none: all are unlabelled by 'state'"):
         from_frame(skipped, labels=["red"], unlabelled={"state": ["todo", "later"]})

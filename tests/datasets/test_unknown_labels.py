@@ -77,8 +77,8 @@ def test_a_text_for_unknown_in_a_table(tmp_path, suffix):
 @pytest.mark.parametrize("written", ["", "NA", "n/a", "NaN", "null", "None", " "])
 def test_words_for_missing_in_csv(write, written):
     """What is a missing feature is an unknown label."""
-    data = read_table(write("toy.csv", f"x,y\n1,1\n2,{written}\n"), labels=["y"])
-    assert_labels(data, [[1], [NAN]])
+    data = read_table(write("toy.csv", f"x,y\n1,1\n2,{written}\n3,0\n"), labels=["y"])
+    assert_labels(data, [[1], [NAN], [0]])
 
 
 def test_a_label_without_a_known_cell(write):

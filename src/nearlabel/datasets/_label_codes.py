@@ -18,13 +18,16 @@ from nearlabel.utils.types import CSR, BoolArray, FloatArray, Matrix
 
 ANSWERS = {"yes": 1.0, "no": 0.0}
 _KNOWN = {"true", "false", *ANSWERS}
+_WORDS = {*_KNOWN, 0.0, 1.0}
 # Pairs that mean no and yes wherever a file has both, and nothing else.
 _PAIRS = (
-    ("absent", "present"), ("-", "+"), ("ei", "kyllä"), ("f", "t"), ("falsch", "wahr"), ("falso", "verdadeiro"),
-    ("falso", "verdadero"), ("falso", "vero"), ("faux", "vrai"), ("hayır", "evet"), ("n", "j"), ("n", "y"),
-    ("ne", "ano"), ("nee", "ja"), ("nei", "ja"), ("nein", "ja"), ("nej", "ja"), ("nem", "igen"), ("nie", "tak"),
-    ("no", "si"), ("no", "sì"), ("no", "sí"), ("non", "oui"), ("nu", "da"), ("nao", "sim"), ("não", "sim"),
-    ("нет", "да"), ("ні", "так"), ("όχι", "ναι"), ("否", "是"), ("いいえ", "はい"), ("아니요", "예"),
+    ("absent", "present"), ("off", "on"), ("unchecked", "checked"), ("neg", "pos"), ("negative", "positive"),
+    ("\u2610", "\u2611"), ("\u274c", "\u2705"), ("\u2717", "\u2713"), ("-", "+"), ("ei", "kyllä"), ("f", "t"),
+    ("falsch", "wahr"), ("falso", "verdadeiro"), ("falso", "verdadero"), ("falso", "vero"), ("faux", "vrai"),
+    ("hayır", "evet"), ("n", "j"), ("n", "y"), ("ne", "ano"), ("nee", "ja"), ("nei", "ja"), ("nein", "ja"),
+    ("nej", "ja"), ("nem", "igen"), ("nie", "tak"), ("no", "si"), ("no", "sì"), ("no", "sí"), ("non", "oui"),
+    ("nu", "da"), ("nao", "sim"), ("não", "sim"), ("нет", "да"), ("ні", "так"), ("όχι", "ναι"), ("否", "是"),
+    ("いいえ", "はい"), ("아니요", "예"),
 )  # fmt: skip
 
 
@@ -98,16 +101,16 @@ def known_pair(values: Collection[str]) -> tuple[str, str] | None:
 
 def distinct_values(table: TableFile, columns: Sequence[str], unknown: str | None) -> list[str]:
     """Return the values in some columns that are neither missing nor unknown: all, or more than two of them."""
-    found: dict[str, None] = {}
+    found: dict[str | float, str] = {}
     for batch in table.batches(columns):
         for column in columns:
             for cell in batch.columns[column].dictionary_encode().dictionary.to_pylist():
                 text = "" if cell is None else as_text(cell).strip()
                 if text.lower() not in MISSING_WORDS and (unknown is None or _key(text) != _key(unknown)):
-                    found[text] = None
+                    found.setdefault(_key(text), text)
         if len(found) > 2:
             break
-    return list(found)
+    return list(found.values())
 
 
 def not_codes(problem: str, got: str, values: Sequence[str], columns: Sequence[str]) -> ValueError:
@@ -116,11 +119,20 @@ def not_codes(problem: str, got: str, values: Sequence[str], columns: Sequence[s
     are_texts = all(number_of(value) is None and value.lower() not in _KNOWN for value in values)
     tags = {"labels_column": columns} if are_texts else {}
     if_tags = " If cells are tags: {labels_column}." if tags else ""
+    pair = next((pair for pair in _PAIRS if len(values) == 1 and values[0].lower() == pair[0]), None)
+    if pair is not None:
+        hint = "{problem}, got {got} as the only value. Hint: if it has that meaning: {negative} {positive}."
+        return ParameterError(hint, dict(zip(("negative", "positive"), pair, strict=True)), of_error)
     if len(values) == 1 and are_texts:
         hint = "{problem}, got {got} as the only value. Hint: if it means yes, an empty cell no: {positive} {negative}."
         return ParameterError(hint + if_tags, {"positive": values[0], "negative": "", **tags}, of_error)
     if len(values) != 2 and tags:
         return ParameterError("{problem}, got {got}. Hint:" + if_tags.lower(), tags, of_error)
+    n_texts = sum(number_of(value) is None for value in values)
+    if len(values) != 2 and n_texts and sum(_key(value) in _WORDS for value in values) < len(values) - 1:
+        return ValueError(
+            f"{problem}, got {got}. Hint: all columns of labels must have the same values for no and yes."
+        )
     if len(values) != 2:
         return not_zero_one(problem, got)
     low, high = sorted(values, key=lambda text: (number_of(text) is None, number_of(text) or 0.0, text))

@@ -51,6 +51,7 @@ class IndicatorColumns:
         _check_kinds(table, columns, ("cell", "number", "text"), "0 and 1")
         self._table, self._codes = table, codes
         self._rows = SparseRows()
+        self._may_be_coded = codes.negative is None
         self.columns = columns
 
     def append(self, batch: Batch) -> None:
@@ -65,12 +66,19 @@ class IndicatorColumns:
                 Y[:, label] = self._codes.values(batch.columns[column], self._table.decimal)
         if batch.is_unlabelled is not None:
             Y[batch.is_unlabelled] = np.nan
+            self._may_be_coded = False
         rows, labels = np.nonzero(Y)
         self._rows.append(batch.n_rows, rows, labels, Y[rows, labels])
 
     def labels(self) -> tuple[CSR, tuple[str, ...]]:
-        """Return Y and the columns' names."""
-        return self._rows.matrix(len(self.columns)), self.columns
+        """Return Y and the columns' names; warn if labels apply or are unknown, and none is a no."""
+        Y = self._rows.matrix(len(self.columns))
+        if self._may_be_coded and 0 < np.count_nonzero(Y.data == 1) < Y.nnz == Y.shape[0] * Y.shape[1]:
+            template = (
+                "No label is known not to apply: all are 1 or missing. Hint: if empty means no: {negative} {positive}."
+            )
+            warnings.warn(ParameterWarning(template, {"negative": "", "positive": "1"}), stacklevel=2)
+        return Y, self.columns
 
     def edits(self, changes: Iterable[LabelChange]) -> Edits:
         """Return what changes the cells of some labels."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from nearlabel.datasets._numeric_columns import as_text
-from nearlabel.datasets._table_file import Batch, TableFile, require_columns
+from nearlabel.datasets._table_file import Batch, TableFile, require_columns, shortened
 from nearlabel.utils.messages import ParameterError, ParameterWarning
 from nearlabel.utils.types import CSR, AnyArray, BoolArray, IntArray
 
@@ -19,13 +18,16 @@ _ONE_VALUE = ("cell", "number", "text", "time")
 
 # Columns of annotation tools on whether a row was labelled: all their values, and those for no.
 _OF_TOOLS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
-    "answer": (frozenset({"accept", "reject", "ignore"}), frozenset({"reject", "ignore"})),
+    "answer": (frozenset({"accept", "reject", "ignore"}), frozenset({"reject", "ignore", ""})),
     "is_confirmed": (frozenset({"true", "false", "1", "0"}), frozenset({"false", "0", ""})),
     "cancelled": (frozenset({"true", "false", "1", "0"}), frozenset({"true", "1"})),
     "was_cancelled": (frozenset({"true", "false", "1", "0"}), frozenset({"true", "1"})),
 }
 # Label Studio exports tasks that no one has labelled, if asked to: they have no annotation. Its other columns.
 _ANNOTATION, _BESIDE_ANNOTATION = "annotation_id", {"annotator", "lead_time"}
+
+
+_LEAST_REPEATED = 20  # one row in that many: fewer are mistakes
 
 
 class Unlabelled:
@@ -38,11 +40,13 @@ class Unlabelled:
         if values_of is None:
             self._values = _of_tools(table, used)
         else:
+            if not isinstance(values_of, Mapping):
+                raise TypeError(f"unlabelled must map columns to values, got {values_of!r}. Hint: {{'state': 'todo'}}.")
             require_columns(table, "unlabelled", values_of)
             _check_one_value(table, "unlabelled", values_of)
-            each = {name: [of] if isinstance(of, str) else of for name, of in values_of.items()}
-            self._values = {name: frozenset(map(_key, of)) for name, of in each.items()}
-        self._found: Counter[str] = Counter()
+            self._values = {name: _keys(of) for name, of in values_of.items()}
+        self._is_asked = values_of is not None
+        self._n_rows, self._found = 0, dict.fromkeys(self._values, False)
         self.columns = tuple(self._values)
 
     def marked(self, batch: Batch) -> Batch:
@@ -52,16 +56,21 @@ class Unlabelled:
         is_unlabelled = np.zeros(batch.n_rows, dtype=bool)
         for column, values in self._values.items():
             cells, codes = _encoded(batch.columns[column])
-            self._found.update({column: 0})
-            is_unlabelled |= np.array([_key(cell) in values for cell in cells], dtype=bool)[codes]
-        self._found.update({"": int(is_unlabelled.sum())})
+            of_column = np.array([_key(cell) in values for cell in cells], dtype=bool)[codes]
+            self._found[column] = self._found[column] or bool(of_column.any())
+            is_unlabelled |= of_column
+        self._n_rows += int(is_unlabelled.sum())
         return batch._replace(is_unlabelled=is_unlabelled)
 
     def check_found(self, table: TableFile, n_rows: int) -> None:
-        """Raise ValueError if all rows are unlabelled."""
-        if self._values and self._found[""] == n_rows:
+        """Raise ValueError if all rows are unlabelled; warn of values that no row has."""
+        if self._values and self._n_rows == n_rows:
             said = ", ".join(f"{name!r}" for name in self._values)
             raise ValueError(f"{table.path} must have rows with known labels, got none: all are unlabelled by {said}.")
+        for name in (name for name, is_found in self._found.items() if self._is_asked and not is_found):
+            values = " or ".join(sorted(map(repr, self._values[name])))
+            problem = f"No row of {table.path} is unlabelled by column {name!r}: no cell is {values}."
+            warnings.warn(problem, stacklevel=3)
 
 
 def _of_tools(table: TableFile, used: set[str]) -> dict[str, frozenset[str]]:
@@ -71,7 +80,8 @@ def _of_tools(table: TableFile, used: set[str]) -> dict[str, frozenset[str]]:
     for name in (*_OF_TOOLS, *([_ANNOTATION] if is_of_studio else [])):
         if name not in table.columns or name in used or table.columns[name].kind not in _ONE_VALUE:
             continue
-        there = {_key(cell) for batch in table.batches([name]) for cell in _seen(batch.columns[name])}
+        arrays = (batch.columns[name] for batch in table.batches([name]))
+        there = {_key(cell) for array in arrays for cell in array.unique().to_pylist()}
         allowed, values = _OF_TOOLS.get(name, (there, frozenset({""})))
         if there - {""} and there - {""} <= allowed:
             found[name] = values
@@ -85,17 +95,16 @@ def _of_tools(table: TableFile, used: set[str]) -> dict[str, frozenset[str]]:
     return found
 
 
-def _seen(array: Any) -> list[Any]:
-    """Return the distinct cells, with None if one is missing."""
-    cells, codes = _encoded(array)
-    return [cells[code] for code in np.unique(codes).tolist()]
-
-
 def _encoded(array: Any) -> tuple[list[Any], IntArray]:
     """Return the distinct cells, None among them, and the position of each row's."""
     encoded = array.dictionary_encode()
     cells = [*encoded.dictionary.to_pylist(), None]
     return cells, encoded.indices.fill_null(len(cells) - 1).to_numpy()
+
+
+def _keys(values: Any) -> frozenset[str]:
+    is_one = isinstance(values, str) or not isinstance(values, Collection)
+    return frozenset(map(_key, [values] if is_one else values))
 
 
 def _key(cell: Any) -> str:
@@ -137,13 +146,10 @@ class JoinedRows:
             If an id is missing, or comes again with other features in X (n_rows, n_features).
         """
         cells, codes = _encoded(batch.columns[self.column])
-        if (missing := codes == len(cells) - 1).any():
-            where = f"{self._table.path}, {batch.locate(int(np.argmax(missing)))}"
-            raise ValueError(f"{where}: column {self.column!r} must have an id, got an empty cell.")
         values, first = np.unique(codes, return_index=True)
         n_before, numbers = len(self._numbers), np.zeros(len(cells), dtype=np.intp)
         for code in values[np.argsort(first)].tolist():
-            numbers[code] = self._numbers.setdefault(as_text(cells[code]), len(self._numbers))
+            numbers[code] = self._numbers.setdefault(self._id(cells[code], batch, codes, code), len(self._numbers))
         rows = numbers[codes]
         self._of_rows.append(rows)
         is_new = np.zeros(batch.n_rows, dtype=bool)
@@ -152,6 +158,17 @@ class JoinedRows:
         if X is not None:
             self._check_same(batch, rows, is_new, row_hashes(X))
         return is_new
+
+    def _id(self, cell: Any, batch: Batch, codes: IntArray, code: int) -> str:
+        """Return a cell as text; raise ValueError if it is missing, or a float that may be a rounded integer."""
+        text = "" if cell is None else as_text(cell).strip()
+        is_rounded = isinstance(cell, float) and abs(cell) > 2**53
+        if text and not is_rounded:
+            return text
+        where = f"{self._table.path}, {batch.locate(int(np.argmax(codes == code)))}: column {self.column!r}"
+        if is_rounded:
+            raise ValueError(f"{where} must have ids that are not rounded, got {cell!r}. Hint: write them as text.")
+        raise ValueError(f"{where} must have an id, got an empty cell.")
 
     def _check_same(self, batch: Batch, rows: IntArray, is_new: BoolArray, hashes: list[int]) -> None:
         self._hashes += [hashes[row] for row in np.flatnonzero(is_new)]
@@ -191,16 +208,22 @@ def aligned(ids: Sequence[str], joined: JoinedRows, Y: CSR, absent: float) -> CS
     Y = joined.of_ids(Y)
     place = {one: number for number, one in enumerate(joined.ids)}
     places = np.array([place.get(one, len(place)) for one in ids], dtype=np.intp)
-    if extra := len(place) - len(set(places.tolist()) - {len(place)}):
+    n_found = len(set(places.tolist()) - {len(place)})
+    if not n_found:
+        template = "{join_by} must have ids that are in both files, got {one} in one, {other} in the other, and so on."
+        of_files = {"one": shortened(ids[0]), "other": shortened(joined.ids[0])}
+        raise ParameterError(template, {"join_by": joined.column}, of_files)
+    if extra := len(place) - n_found:
         warnings.warn(f"{extra} of {len(place)} ids with labels have no row, and are left out.", stacklevel=3)
     last = sparse.csr_array(np.full((1, Y.shape[1]), absent))
     return sparse.csr_array(sparse.vstack([Y, last], format="csr")[places])
 
 
-def check_not_long(table: TableFile, columns: Sequence[str], candidates: Sequence[str], X: AnyArray, Y: CSR) -> None:
+def check_not_long(table: TableFile, tags_in: Sequence[str], ignored: Sequence[str], X: AnyArray, Y: CSR) -> None:
     """Raise ValueError if a table has one row for each tag of an id, so that rows of an id contradict each other.
 
-    That is so if rows with one value in another column always have the same features and different tags, one each.
+    That is so if rows with one value in an ignored column always have the same features and different tags, one each.
+    If no such column differs in each row, a warning reports rows of the same features and different tags.
     """
     carried = sparse.csr_array(Y == 1)  # others are 0 or unknown
     counts = np.diff(carried.indptr)
@@ -209,23 +232,38 @@ def check_not_long(table: TableFile, columns: Sequence[str], candidates: Sequenc
     tags = np.full(Y.shape[0], -1)
     tags[counts == 1] = carried.indices
     hashes = np.unique(np.array(row_hashes(X)), return_inverse=True)[1]
-    if hashes.max(initial=-1) + 1 == len(hashes):
-        return  # no row comes twice
-    for column in candidates:
-        if table.columns[column].kind not in _ONE_VALUE:
-            continue
-        cells = [cell for batch in table.batches([column]) for cell in batch.columns[column].to_pylist()]
-        if any(cell in (None, "") for cell in cells):
-            continue
-        ids = np.unique(list(map(as_text, cells)), return_inverse=True)[1]
-        n_ids = ids.max() + 1
-        if n_ids < len(ids) and _count(ids, hashes) == n_ids and _count(ids, tags) == len(ids):
+    n_rows, n_again = len(hashes), len(hashes) - hashes.max(initial=-1) - 1
+    if not n_again:
+        return
+    values = {"path": table.path, "tags": ", ".join(map(repr, tags_in)), "n": n_again, "n_rows": n_rows}
+    for column in ignored:
+        ids = _numbers_of_cells(table, column)
+        n_ids = ids.max(initial=-1) + 1
+        if n_ids == n_rows:
+            return
+        if n_ids and _count(ids, hashes) == n_ids and _count(ids, tags) == n_rows:
             raise ParameterError(
                 "{path} must have one row for each sample, got one for each tag: rows of one {column} have the same"
                 " features and different tags in {tags}. Hint: {join_by} joins them.",
                 {"join_by": column},
-                {"path": table.path, "column": repr(column), "tags": ", ".join(map(repr, columns))},
+                values | {"column": repr(column)},
             )
+    if _count(hashes, tags) == n_rows and _LEAST_REPEATED * n_again >= n_rows:
+        template = (
+            "{n} of {n_rows} rows of {path} have the features of another row, and another tag in {tags}. Hint:"
+            " {join_by} joins rows that are tags of one sample."
+        )
+        warnings.warn(ParameterWarning(template, {"join_by": None}, values), stacklevel=3)
+
+
+def _numbers_of_cells(table: TableFile, column: str) -> IntArray:
+    """Return a number for each cell of a column, equal for equal ones; none if some cell is empty or a list."""
+    if table.columns[column].kind not in _ONE_VALUE:
+        return np.array([], dtype=np.intp)
+    cells = [cell for batch in table.batches([column]) for cell in batch.columns[column].to_pylist()]
+    if any(cell in (None, "") for cell in cells):
+        return np.array([], dtype=np.intp)
+    return np.unique(list(map(as_text, cells)), return_inverse=True)[1]
 
 
 def _count(ids: IntArray, values: IntArray) -> int:

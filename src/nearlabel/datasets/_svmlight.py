@@ -184,6 +184,7 @@ class _Reader:
         counts = [tail.count(b":") for tail in tails]
         if (large := np.flatnonzero(np.abs(pairs[:, 1]) >= EXACT)).size:
             self._check_exact(large, text, np.repeat(numbers, counts))
+        del text  # the memory of a block is bounded
         self._append(self._pairs, numbers, counts, pairs[:, 0], pairs[:, 1].copy())
 
     def add_labels(self, path: Path, limit: int | None) -> None:

@@ -253,6 +253,7 @@ def dataset_of(
         tell(batch.share_done)
     if not len(X):
         raise ValueError(f"{table.path} must contain at least one row below the column names, got none.")
+    cells = X.matrix()
     if is_apart and joined is not None:
         Y, label_names = _labels_by_id(of_labels, source, skipped, joined)
     else:
@@ -261,9 +262,9 @@ def dataset_of(
         if joined is not None:
             Y = joined.of_ids(Y)
         elif not isinstance(source, IndicatorColumns):
-            check_not_long(table, source.columns, ignored, X.matrix(), Y)
+            check_not_long(table, source.columns, ignored, cells, Y)
     return Dataset(
-        X.matrix(),
+        cells,
         _in_its_storage(Y),
         features.names,
         label_names,
@@ -282,6 +283,7 @@ def _labels_by_id(
         joined.are_new(batch)
         source.append(skipped.marked(batch))
     Y, label_names = source.labels()
+    skipped.check_found(table, Y.shape[0])
     return aligned(rows.ids, joined, Y, np.nan if isinstance(source, IndicatorColumns) else 0.0), label_names
 
 
