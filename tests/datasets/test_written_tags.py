@@ -210,6 +210,7 @@ def test_a_missing_list_of_indicators_is_unknown(tmp_path):
         (["a|b", "a", "b", "b|c", "c", "a|c"], "|"),
         (["sports#politics", "politics", "", "sports#economy"], "#"),
         (["red::blue", "red::green", "blue", "x"], "::"),
+        (["#red #blue", "#red"], " "),
         (["rock / pop", "pop", "rock / jazz", "jazz", "folk"], " / "),
         (["a, b", "b", "c", "a, c", "c", "c"], ","),
         (["red\nblue", "red", "blue", "x"], "\n"),

@@ -95,6 +95,8 @@ def _guessed_separator(cells: Sequence[str]) -> str | None:
     occur in other cells, too; or one that is often in tags, if all do.
     """
     some = _joined_if_any(cells)
+    if any(" " in cell.strip() for cell in some) and all(w.startswith("#") for cell in some for w in cell.split()):
+        return " "  # hashtags
     most = (separator for separator in _SELDOM_IN_TAGS if 2 * sum(separator in cell for cell in some) > len(some))
     usual = (separator for separator in _SEPARATORS if _joins(separator, some))
     other = (separator for separator in _OFTEN_IN_TAGS if _joins(separator, some, most=False, alone=separator == " "))
