@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ _SELDOM_IN_TAGS = ("|", "\n", ",")
 _SEPARATORS = (*_SELDOM_IN_TAGS, "\u3001", "\uff0c", "\uff1b", "#", "::", " / ", "\t")
 _OFTEN_IN_TAGS = ("/", "&", "+", "^", "~", " ")
 _MARKS = (FASTTEXT, *BULLETS, "<")  # of tags that are not joined
+_HASHTAGS = re.compile(r"#[^\s#,]++(?: ++#[^\s#,]++)++")
 _CELLS_TO_GUESS_BY = 1000
 
 
@@ -95,12 +97,11 @@ def _guessed_separator(cells: Sequence[str]) -> str | None:
     occur in other cells, too; or one that is often in tags, if all do.
     """
     some = _joined_if_any(cells)
-    if any(" " in cell.strip() for cell in some) and all(w.startswith("#") for cell in some for w in cell.split()):
-        return " "  # hashtags
     most = (separator for separator in _SELDOM_IN_TAGS if 2 * sum(separator in cell for cell in some) > len(some))
     usual = (separator for separator in _SEPARATORS if _joins(separator, some))
     other = (separator for separator in _OFTEN_IN_TAGS if _joins(separator, some, most=False, alone=separator == " "))
-    return next((guess for guesses in (most, usual, other) for guess in guesses), None)
+    hashtags = [" "] if any(map(_HASHTAGS.fullmatch, some)) and all(cell.startswith("#") for cell in some) else []
+    return next((guess for guesses in (most, usual, other, hashtags) for guess in guesses), None)
 
 
 def _joined_if_any(cells: Sequence[str]) -> list[str]:
