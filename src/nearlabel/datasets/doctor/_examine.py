@@ -13,6 +13,7 @@ from sklearn.base import clone
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets.doctor._columns import column_findings, other_findings
 from nearlabel.datasets.doctor._finding import Examination, Finding, counted, listed, percent
+from nearlabel.datasets.doctor._giveaways import giveaway_findings
 from nearlabel.datasets.doctor._label_names import name_findings
 from nearlabel.datasets.doctor._tables import Table, common_finding, row_findings, row_keys, rows_with, table_of
 from nearlabel.neighbors import ExactNeighbors
@@ -114,7 +115,7 @@ def examine(
     findings: list[Finding] = [*other_findings(table), *column_findings(table), *_of_rows(table, Y, X_test)]
     notes: list[str] = []
     if Y is not None:
-        findings += label_findings(Y, names)
+        findings += [*label_findings(Y, names), *giveaway_findings(table, Y, names)]
     if neighbors is not None or search is not False:
         if neighbors is None:
             rows, transformer = _searched(X.X if isinstance(X, Dataset) else X, table, transformer)
