@@ -4,6 +4,7 @@ import collections
 import gzip
 import json
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -620,8 +621,9 @@ def test_arrow_types(tmp_path):
     for data_type in types:
         table = pa.table({"x": [0.0, 1, 2, 3], "tags": pa.array(lists, data_type)}).slice(1)
         assert_labels(from_frame(table, labels_column="tags"), "ab", ["ab", "a", ""])
-        parquet.write_table(table, tmp_path / "a.parquet")
-        assert_labels(load_dataset(tmp_path / "a.parquet", labels_column="tags"), "ab", ["ab", "a", ""])
+        with suppress(NotImplementedError):  # older versions write no views
+            parquet.write_table(table, tmp_path / "a.parquet")
+            assert_labels(load_dataset(tmp_path / "a.parquet", labels_column="tags"), "ab", ["ab", "a", ""])
     polars = pytest.importorskip("polars")
     for kind in (polars.Categorical, polars.Enum(["a", "b", "z"])):
         frame = polars.DataFrame({"x": [1.0, 2.0]}).with_columns(

@@ -73,7 +73,7 @@ class IndicatorColumns:
     def labels(self) -> tuple[CSR, tuple[str, ...]]:
         """Return Y and the columns' names; warn if labels apply or are unknown, and none is a no."""
         Y = self._rows.matrix(len(self.columns))
-        if self._may_be_coded and 0 < np.count_nonzero(Y.data == 1) < Y.nnz == Y.shape[0] * Y.shape[1]:
+        if self._may_be_coded and Y.nnz == Y.shape[0] * Y.shape[1] > np.count_nonzero(Y.data == 1) > 0:
             template = (
                 "No label is known not to apply: all are 1 or missing. Hint: if empty means no: {negative} {positive}."
             )
@@ -141,9 +141,10 @@ class TagColumns:
         self._kinds = {column: table.columns[column].kind for column in columns}
         self._classes = {column: table.class_names(column) for column in columns}
         self._are_numbers = set(self._kinds.values()) <= {"number", "numbers"}
-        self._unknown = None if unknown is None else unknown.strip()
+        self._unknown = None if unknown is None else notation.plain(unknown)
         names = {name for of_column in self._classes.values() for name in of_column or ()}
         self._numbers_of: dict[Any, int] = {name: number for number, name in enumerate(sorted(names))}
+        self._number_of_part: dict[str, int | None] = {}
         self._rows = SparseRows()
         self.columns = columns
 
@@ -254,7 +255,7 @@ class TagColumns:
         ends = [0]
         for code, value in enumerate(encoded.dictionary.to_pylist()):
             try:
-                tags += [self._numbers_of.setdefault(tag, len(self._numbers_of)) for tag in self._said(value, column)]
+                tags += self._numbers_in(value, column)
             except ValueError as error:
                 raise CellError(int(rows[np.argmax(codes == code)]), str(error)) from error
             ends.append(len(tags))
@@ -263,6 +264,24 @@ class TagColumns:
         of_row, labels = (has_value @ of_value).nonzero()
         return of_row.astype(np.intp), labels.astype(np.intp)
 
+    def _numbers_in(self, value: Any, column: str) -> list[int]:
+        """Return the numbers of the tags of one value; raise ValueError with the value."""
+        parts = self._notation.joined(value) if self._kinds[column] in ("cell", "text") else None
+        if parts is None or self._is_unknown(value):
+            return [self._number_of(tag) for tag in self._said(value, column)]
+        numbers = [self._number_of_part[part] if part in self._number_of_part else self._added(part) for part in parts]
+        return [number for number in numbers if number is not None]
+
+    def _added(self, part: str) -> int | None:
+        """Return the number of a tag as a cell has it, None for blanks; it is looked up from now on."""
+        tag = self._notation.plain(part)
+        number = None if not tag else self._number_of(None if tag == self._unknown else tag)
+        self._number_of_part[part] = number
+        return number
+
+    def _number_of(self, tag: Any) -> int:
+        return self._numbers_of.setdefault(tag, len(self._numbers_of))
+
     def _said(self, value: Any, column: str) -> list[Any]:
         """Return the tags of one value, None for the text `unknown`; raise ValueError with the value."""
         if self._is_unknown(value):
@@ -270,7 +289,7 @@ class TagColumns:
         return [None if self._is_unknown(tag) else tag for tag in self._split(value, column)]
 
     def _is_unknown(self, value: Any) -> bool:
-        return self._unknown is not None and str(value).strip() == self._unknown
+        return self._unknown is not None and self._notation.plain(str(value)) == self._unknown
 
     def _split(self, value: Any, column: str) -> list[Any]:
         """Return the tags of one value; raise ValueError with the value."""
@@ -288,7 +307,7 @@ class TagColumns:
         said = self._notation.said(value)
         for tag, applies in said:
             if not applies:  # it is a label, though it may apply nowhere
-                self._numbers_of.setdefault(tag, len(self._numbers_of))
+                self._number_of(tag)
         return [tag if applies else _UnknownTag(tag) for tag, applies in said if applies is not False]
 
 
@@ -323,9 +342,10 @@ def tag_columns(
     if names is not None:
         raise ValueError(f"label_names must go with lists of 0 and 1 of one length, got others in {columns[0]!r}.")
     cells = some_cells(table, columns)
+    notation = options.notation(cells)
     if options.labels_separator is None:
-        tell_of_separator(cells)
-    return TagColumns(table, columns, options.notation(cells), options.unknown, is_long=is_long)
+        tell_of_separator(notation.separator, cells)
+    return TagColumns(table, columns, notation, options.unknown, is_long=is_long)
 
 
 def _check_kinds(table: TableFile, columns: Sequence[str], kinds: Sequence[str], what: str) -> None:

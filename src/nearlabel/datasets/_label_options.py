@@ -61,7 +61,9 @@ def some_cells(table: TableFile, columns: Sequence[str]) -> list[str]:
     texts = [name for name in columns if name in table.columns and table.columns[name].kind in ("cell", "text")]
     cells: list[str] = []
     for batch in table.batches(texts) if texts else ():
-        some = (cell for name in texts for cell in batch.columns[name].slice(0, _CELLS_TO_GUESS_BY).to_pylist())
+        some = (
+            cell for name in texts for cell in batch.columns[name].drop_null().slice(0, _CELLS_TO_GUESS_BY).to_pylist()
+        )
         cells += filter(None, some)
         if len(cells) >= _CELLS_TO_GUESS_BY:
             break
@@ -74,15 +76,14 @@ def _are_lists(bracket: str, cells: Sequence[str]) -> bool:
     return any(map(is_written, inside)) or (len(inside) > 1 and inside.issuperset(map(str.strip, cells)))
 
 
-def tell_of_separator(cells: Sequence[str]) -> None:
+def tell_of_separator(guess: str, cells: Sequence[str]) -> None:
     """Warn of a guess of the text between tags, and of words that may be tags."""
-    guess, template = _guessed_separator(cells), "Tags are joined by {guess}, as many cells have it."
-    if guess is None and _joins(" ", _joined_if_any(cells), most=False):
+    if guess != SEPARATOR:
+        template = "Tags are joined by {guess}, as many cells have it. Hint: {labels_separator} sets another."
+        warnings.warn(ParameterWarning(template, {"labels_separator": None}, {"guess": repr(guess)}), stacklevel=3)
+    elif _joins(" ", _joined_if_any(cells), most=False):
         template = "Some tags have blanks, and all of their words are in others, too. Hint: {labels_separator}."
         warnings.warn(ParameterWarning(template, {"labels_separator": " "}), stacklevel=3)
-    elif guess is not None:
-        template += " Hint: {labels_separator} sets another."
-        warnings.warn(ParameterWarning(template, {"labels_separator": None}, {"guess": repr(guess)}), stacklevel=3)
 
 
 def guess_separator(table: TableFile, columns: Sequence[str]) -> str | None:

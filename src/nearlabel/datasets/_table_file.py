@@ -301,9 +301,9 @@ def plain(array: Any) -> Any:
         cells = (dict(cell) if is_map and cell is not None else cell for cell in array.to_pylist())
         texts = [None if cell is None else json.dumps(cell, ensure_ascii=False, default=str) for cell in cells]
         return array_of(texts, "text")
-    if _is_list(array.type) and types.is_dictionary(array.type.value_type):
-        of_values = array.type.value_type.value_type
-        if types.is_string_view(of_values):  # pyarrow does not cast such categories
+    if _is_list(array.type):
+        of_values = _decoded(types, array.type.value_type)
+        if types.is_string_view(of_values):  # older versions do not cast their values, none such categories
             return array_of(array.to_pylist(), "text", lists=True)
-        return array.cast(arrow.list_(of_values))
+        return array if of_values == array.type.value_type else array.cast(arrow.list_(of_values))
     return array.cast("string") if types.is_string_view(array.type) else array

@@ -42,6 +42,7 @@ _SCORES = ("score", "confidence", "probability")  # of such objects
 _ANSWERS = ("value", "checked", "selected", "applies")  # of such objects, if true or false
 _LISTS = ("choices", "labels", "tags", "label", "values", "value")  # of an object around a list of tags
 BULLETS = ("- ", "* ", "\u2022 ")
+_ENDS, _BEGINS = frozenset("])}>"), (FASTTEXT, *BULLETS)  # of texts that are not joined tags
 _IN_ANGLES = re.compile(r"<([^<>]++)>\s*+")
 _OBJECT_HINT = 'an object is like {{"red": true, "blue": false}}, {{"choices": ["red"]}} or {{"name": "red"}}'
 
@@ -62,6 +63,12 @@ class Notation(NamedTuple):
     threshold: float | None = None
     normalise: Normalisation = "nfc"
     brackets: str = ""
+
+    def joined(self, cell: Any) -> list[str] | None:
+        """Return the parts of a text that can be nothing but tags joined by the separator; None for others."""
+        if not isinstance(cell, str) or '"' in cell or cell.rstrip()[-1:] in _ENDS or cell.lstrip().startswith(_BEGINS):
+            return None
+        return cell.split(self.separator)
 
     def said(self, cell: str) -> list[tuple[str, bool | None]]:
         """Return the tags of a text, and whether each applies, None if unknown; raise UnclearTagsError if unclear."""
