@@ -640,3 +640,23 @@ def test_columns_of_numbers_and_of_texts_are_tags_together(tmp_path):
     """A number is the tag of its digits."""
     text = '{"x": 1, "tag1": 3, "tag2": "a"}\n{"x": 2, "tag1": null, "tag2": "3"}\n'
     assert_labels(by_file(tmp_path, "a.jsonl", text, labels_column="tag*"), "3a", ["3a", "3"])
+
+
+def test_missing_cells_of_data_frames(tmp_path):
+    """Among texts they are empty cells, as pandas reads them from CSV, which a note says; among lists they are unknown."""
+    (tmp_path / "a.csv").write_text("x,tags\n1,red;blue\n2,\n3,red\n")
+    frame = pd.read_csv(tmp_path / "a.csv")
+    for given in (frame, pytest.importorskip("polars").from_pandas(frame), pa.Table.from_pandas(frame)):
+        with pytest.warns(UserWarning, match="1 missing texts in column 'tags' are read as no tag. Hint: unknown=''"):
+            data = from_frame(given, labels_column="tags")
+        assert_labels(data, ["blue", "red"], [{"red", "blue"}, set(), {"red"}])
+        known = from_frame(given, labels_column="tags", unknown="")
+        assert_labels(known, ["blue", "red"], [{"red", "blue"}, None, {"red"}])
+    for cells in (
+        [["red"], None, []],
+        [{"red": True}, None, {"red": False}],
+        [{"choices": ["red"]}, None, {"choices": []}],
+    ):
+        objects = pd.DataFrame({"x": [1, 2, 3], "tags": cells})
+        for given in (objects, pa.Table.from_pandas(objects)):
+            assert_labels(from_frame(given, labels_column="tags"), ["red"], [{"red"}, None, set()])

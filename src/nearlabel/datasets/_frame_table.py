@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nearlabel.datasets._dataset import Dataset, check_as_frame
 from nearlabel.datasets._json_file import FoundTypes
@@ -18,6 +18,7 @@ from nearlabel.datasets._table_file import (
     TableFile,
     columns_by_name,
     interchanged,
+    is_nested,
     kind_of,
     located,
     plain,
@@ -132,10 +133,15 @@ class FrameTable(TableFile):
         self.path = Path(name)
         arrow = pyarrow()
         names, arrays, metadata = _columns_of(frame, arrow)
+        are_plain = [
+            not isinstance(array, _WrittenTexts | _OtherColumn) and not is_nested(array.type) for array in arrays
+        ]
+        arrays = [array.texts if isinstance(array, _WrittenTexts) else array for array in arrays]
         found = [self._column(str(one), array) for one, array in zip(names, arrays, strict=True)]
         self.columns = columns_by_name(self.path, found)
         self._arrays = dict(zip(self.columns, arrays, strict=True))
         self._classes = classes_in(metadata)
+        self._plain_texts = {name for name, is_plain in zip(self.columns, are_plain, strict=True) if is_plain}
         self.n_rows = len(arrays[0]) if arrays else 0
 
     @staticmethod
@@ -168,9 +174,19 @@ class FrameTable(TableFile):
             raise ValueError(f"column {name!r} of {self.path} must contain some list of at least one number, got none.")
         return int(size)
 
+    def has_plain_texts(self, name: str) -> bool:
+        """Return whether the cells of a column are texts, and none is an object or a list that became one."""
+        return name in self._plain_texts
+
     def class_names(self, name: str) -> Sequence[str] | None:
         """Return the names of classes, as Hugging Face's schema has them."""
         return self._classes.get(name)
+
+
+class _WrittenTexts(NamedTuple):
+    """A column of Python objects, as their JSON."""
+
+    texts: Any
 
 
 class _OtherColumn:
@@ -234,7 +250,10 @@ def _array_of_objects(values: list[Any], arrow: Any) -> Any:
     found = FoundTypes()
     for value in values:
         found.add(value)
-    return arrow.array(values) if found.kind == "other" else found.array(values)
+    if found.kind == "other":
+        return arrow.array(values)
+    array, are_texts = found.array(values), all(isinstance(value, str) for value in values if value is not None)
+    return array if are_texts or found.kind != "text" else _WrittenTexts(array)
 
 
 def _plain_value(value: Any) -> Any:

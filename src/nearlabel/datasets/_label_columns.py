@@ -142,6 +142,8 @@ class TagColumns:
         self._classes = {column: table.class_names(column) for column in columns}
         self._are_numbers = set(self._kinds.values()) <= {"number", "numbers"}
         self._unknown = None if unknown is None else notation.plain(unknown)
+        self._guesses = {name for name, kind in self._kinds.items() if kind == "text" and table.has_plain_texts(name)}
+        self._n_missing = 0  # of these
         names = {name for of_column in self._classes.values() for name in of_column or ()}
         self._numbers_of: dict[Any, int] = {name: number for number, name in enumerate(sorted(names))}
         self._number_of_part: dict[str, int | None] = {}
@@ -168,6 +170,10 @@ class TagColumns:
             raise ValueError(f"{where} of {self._path} must contain at least one tag, got none.")
         said = self._rows.matrix(len(self._numbers_of))
         Y = said[:, [self._numbers_of[tag] for tag in tags]]
+        if self._n_missing and self._unknown is None:
+            template = "{n} missing texts in {where} are read as no tag. Hint: {unknown} makes their labels unknown."
+            values = {"n": self._n_missing, "where": where}
+            warnings.warn(ParameterWarning(template, {"unknown": ""}, values), stacklevel=2)
         nothing = {self._notation.plain(text) for text in MISSING_TAGS}
         _tell_of_nothing(where, {tag: Y[:, [place]].nnz for place, tag in enumerate(tags) if tag in nothing})
         Y = self._with_unknown_tags(Y, said, tags)
@@ -212,7 +218,8 @@ class TagColumns:
     def _said_in(self, batch: Batch, column: str) -> tuple[IntArray, IntArray]:
         """Return (row, number of the tag) of each tag in a column; a tag may come twice."""
         array = batch.columns[column]
-        if self._kinds[column] == "cell":
+        if self._kinds[column] == "cell" or column in self._guesses:
+            self._n_missing += array.null_count * (column in self._guesses and not self._may_lack)
             array = array.fill_null("")  # an empty cell of CSV has no tag
         try:
             rows, values = self._cells(array, column)

@@ -83,6 +83,10 @@ class TableFile:
         """Return how many numbers a cell of a column of lists contains."""
         raise NotImplementedError
 
+    def has_plain_texts(self, name: str) -> bool:
+        """Return whether missing texts of a column may be empty cells, as in data frames read from CSV."""
+        return False
+
     def class_names(self, name: str) -> Sequence[str] | None:
         """Return the names of the classes that are numbers in a column; None if the file does not name them."""
         return None
