@@ -643,7 +643,7 @@ def test_columns_of_numbers_and_of_texts_are_tags_together(tmp_path):
 
 
 def test_missing_cells_of_data_frames(tmp_path):
-    """Among texts they are empty cells, as pandas reads them from CSV, which a note says; among lists they are unknown."""
+    """Among texts they are empty cells, as pandas reads them from CSV, with a note; among lists they are unknown."""
     (tmp_path / "a.csv").write_text("x,tags\n1,red;blue\n2,\n3,red\n")
     frame = pd.read_csv(tmp_path / "a.csv")
     for given in (frame, pytest.importorskip("polars").from_pandas(frame), pa.Table.from_pandas(frame)):
