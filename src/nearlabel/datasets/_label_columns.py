@@ -146,7 +146,7 @@ class TagColumns:
         self._n_missing = 0  # of these
         names = {name for of_column in self._classes.values() for name in of_column or ()}
         self._numbers_of: dict[Any, int] = {name: number for number, name in enumerate(sorted(names))}
-        self._number_of_part: dict[str, int | None] = {}
+        self._number_of_part: dict[str, int] = {}
         self._rows = SparseRows()
         self.columns = columns
 
@@ -158,8 +158,9 @@ class TagColumns:
         if hidden is not None:
             known, unlabelled = ~hidden[rows], np.flatnonzero(hidden)
             rows, labels = np.append(rows[known], unlabelled), np.append(labels[known], self._all_unknown(unlabelled))
-        cells = sparse.csr_array((np.ones(len(rows)), (rows, labels)), shape=(batch.n_rows, len(self._numbers_of)))
-        rows, labels = cells.nonzero()
+        if len(said) > 1 or hidden is not None or (rows[1:] < rows[:-1]).any():
+            shape = batch.n_rows, len(self._numbers_of)
+            rows, labels = sparse.csr_array((np.ones(len(rows)), (rows, labels)), shape=shape).nonzero()
         self._rows.append(batch.n_rows, rows, labels, np.ones(len(rows)))
 
     def labels(self) -> tuple[CSR, tuple[str, ...]]:
@@ -276,13 +277,14 @@ class TagColumns:
         parts = self._notation.joined(value) if self._kinds[column] in ("cell", "text") else None
         if parts is None or self._is_unknown(value):
             return [self._number_of(tag) for tag in self._said(value, column)]
-        numbers = [self._number_of_part[part] if part in self._number_of_part else self._added(part) for part in parts]
-        return [number for number in numbers if number is not None]
+        known = self._number_of_part
+        numbers = [known[part] if part in known else self._added(part) for part in parts]
+        return numbers if min(numbers) >= 0 else [number for number in numbers if number >= 0]
 
-    def _added(self, part: str) -> int | None:
-        """Return the number of a tag as a cell has it, None for blanks; it is looked up from now on."""
+    def _added(self, part: str) -> int:
+        """Return the number of a tag as a cell has it, -1 for blanks; it is looked up from now on."""
         tag = self._notation.plain(part)
-        number = None if not tag else self._number_of(None if tag == self._unknown else tag)
+        number = self._number_of(None if tag == self._unknown else tag) if tag else -1
         self._number_of_part[part] = number
         return number
 

@@ -226,7 +226,7 @@ def check_not_long(table: TableFile, tags_in: Sequence[str], ignored: Sequence[s
     That is so if rows with one value in an ignored column always have the same features and different tags, one each.
     If no such column differs in each row, a warning reports rows of the same features and different tags.
     """
-    carried = sparse.csr_array(Y == 1)  # others are 0 or unknown
+    carried = Y if (Y.data == 1).all() else sparse.csr_array(Y == 1)  # others are 0 or unknown
     counts = np.diff(carried.indptr)
     if counts.max(initial=0) > 1:
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import string
 import unicodedata
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +43,8 @@ _SCORES = ("score", "confidence", "probability")  # of such objects
 _ANSWERS = ("value", "checked", "selected", "applies")  # of such objects, if true or false
 _LISTS = ("choices", "labels", "tags", "label", "values", "value")  # of an object around a list of tags
 BULLETS = ("- ", "* ", "\u2022 ")
-_ENDS, _BEGINS = frozenset("])}>"), (FASTTEXT, *BULLETS)  # of texts that are not joined tags
+_FIRST = frozenset([*string.whitespace, *(begin[0] for begin in (FASTTEXT, *BULLETS))])
+_LAST = frozenset([*string.whitespace, *"])}>"])  # letters of texts that may be more than joined tags
 _IN_ANGLES = re.compile(r"<([^<>]++)>\s*+")
 _OBJECT_HINT = 'an object is like {{"red": true, "blue": false}}, {{"choices": ["red"]}} or {{"name": "red"}}'
 
@@ -64,9 +66,9 @@ class Notation(NamedTuple):
     normalise: Normalisation = "nfc"
     brackets: str = ""
 
-    def joined(self, cell: Any) -> list[str] | None:
+    def joined(self, cell: str) -> list[str] | None:
         """Return the parts of a text that can be nothing but tags joined by the separator; None for others."""
-        if not isinstance(cell, str) or '"' in cell or cell.rstrip()[-1:] in _ENDS or cell.lstrip().startswith(_BEGINS):
+        if cell[:1] in _FIRST or cell[-1:] in _LAST or '"' in cell:
             return None
         return cell.split(self.separator)
 
