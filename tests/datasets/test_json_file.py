@@ -238,3 +238,11 @@ def test_an_array_by_its_content(tmp_path):
     for text in ('[{"x": 1}]', '\n[\n  {"x": 1}]', '["x", "y"]\n'):
         (tmp_path / "a").write_text(text)
         assert suffix_of_content(tmp_path / "a") == (".csv" if '"y"' in text else ".json")
+
+
+def test_a_column_of_null(tmp_path):
+    """It is one of missing numbers, not of objects."""
+    (tmp_path / "a.jsonl").write_text('{"x": null, "y": 1}\n{"x": null, "y": 0}\n')
+    data = read_table(tmp_path / "a.jsonl", labels=["y"])
+    assert np.isnan(data.X).all()
+    assert data.Y.ravel().tolist() == [1, 0]

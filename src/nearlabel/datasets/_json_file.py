@@ -310,7 +310,7 @@ class FoundTypes:
         Tools write one label as a text, several as a list or an object.
         """
         types, elements = self._types - {type(None)}, self._elements - {type(None)}
-        if not types <= {str, list, dict} or types == {str}:
+        if not types or not types <= {str, list, dict} or types == {str}:
             return False
         return types != {list} or elements == {bool} or dict in elements
 
