@@ -69,6 +69,15 @@ class Other:
         return np.where(self.lacking, np.array(None), self.values if self.kind == DATE else self._texts)
 
     @property
+    def dates(self) -> FloatArray | None:
+        """The dates as numbers, NaN where one is missing; None if they are texts in another order than 2026-01-31."""
+        try:
+            dates = np.where(self.lacking, np.array(None), self.values).astype("datetime64[us]")
+        except (TypeError, ValueError):
+            return None
+        return np.where(np.isnat(dates), np.nan, dates.astype(np.float64))
+
+    @property
     def codes(self) -> FloatArray:
         """A number above 0 for each value, equal for equal ones; NaN for a missing one."""
         known = {text: _code(text) for text in set(self._texts.tolist())}
