@@ -159,3 +159,128 @@ def test_ranks_of_stored_values():
     X.eliminate_zeros()
     ranks, at_zero = _leaks._sparse_ranks(X)
     assert ranks.toarray() + at_zero == pytest.approx(rankdata(X.toarray(), axis=0))
+
+
+def sorted_in(Y, store=np.asarray):
+    """The labels that follow the order of the rows."""
+    found = evidence(
+        examine(noise()[: len(Y)], store(Y), label_names=LABELS[: Y.shape[1]], search=False), "sorted_rows"
+    )
+    return None if found is None else (found["labels"], found["in_runs"], found["first_or_last"])
+
+
+@pytest.mark.parametrize("store", CONTAINERS.values(), ids=CONTAINERS)
+def test_rows_in_an_order(labels, store):
+    """First rows, last rows and runs are found, each as what it is; other labels are not named."""
+    assert sorted_in(labels, store) is None
+    place = np.arange(N)
+    labels[:, 1] = place > 300
+    assert sorted_in(labels, store) == ("sad", 1, 1)
+    labels[:, 0] = place < 30
+    labels[:, 2] = place // 40 % 2
+    assert sorted_in(labels, store) == ("calm, sad, wild", 3, 2)
+    labels[:, 2] = 1 - labels[:, 2]
+    assert sorted_in(labels, store) == ("calm, sad, wild", 3, 2)
+    assert sorted_in(np.random.default_rng(0).permutation(labels), store) is None
+
+
+def test_orders_that_chance_makes():
+    """Few rows with a label in one run, a label that alternates and labels of one class are no order."""
+    Y = np.zeros((N, 3), dtype=int)
+    Y[:2, 0], Y[::2, 1] = 1, 1
+    assert sorted_in(Y) is None
+    Y[:, 2] = 1
+    assert sorted_in(Y) is None
+    rng = np.random.default_rng(0)
+    for share in (0.01, 0.1, 0.5, 0.9):
+        assert sorted_in((rng.random((N, 3)) < share).astype(int)) is None
+    drift = (rng.random((N, 1)) < np.linspace(0.4, 0.6, N).reshape(-1, 1)).astype(int)
+    assert sorted_in(drift) is None
+
+
+@pytest.mark.parametrize("store", CONTAINERS.values(), ids=CONTAINERS)
+def test_order_of_known_labels(labels, store):
+    """The order is that of the rows in which a label is known."""
+    Y = labels.astype(float)
+    Y[:, 1] = np.arange(N) % 2
+    Y[:200, 1] = np.where(Y[:200, 1] == 1, np.nan, 0)  # known to be 0 before, and 1 after
+    Y[200:, 1] = np.where(Y[200:, 1] == 0, np.nan, 1)
+    assert sorted_in(Y, store) == ("sad", 1, 1)
+    Y[:, 1] = np.where(np.arange(N) % 2, np.arange(N) // 40 % 2, np.nan)
+    assert sorted_in(Y, store) == ("sad", 1, 0)
+
+
+def test_sentence_of_sorted_rows(labels):
+    """The remedy names what shuffles."""
+    labels[:, 1] = np.arange(N) > 300
+    found = examine(noise(), labels, label_names=LABELS)
+    (finding,) = (one for one in found if one.kind == "sorted_rows")
+    assert finding.severity == "note"
+    assert "KFold(5, shuffle=True, random_state=0)" in finding.remedy
+    assert max(map(len, str(found).splitlines())) <= 80
+
+
+def later_in(days, Y, **named):
+    """The finding of dates of which later rows differ, with a column of dates after noise."""
+    X = pd.DataFrame(noise(), columns=list("abcd")).assign(day=days)
+    kinds = ["number"] * 4 + ["date"]
+    found = examine(X, Y, feature_kinds=kinds, label_names=LABELS, search=False, **named)
+    assert max(map(len, str(found).splitlines())) <= 80
+    return next((finding for finding in found if finding.kind == "later_rows_differ"), None)
+
+
+@pytest.fixture
+def days():
+    """A date in each row, in no order."""
+    return np.datetime64("2025-01-01") + np.random.default_rng(3).permutation(N).astype("timedelta64[D]")
+
+
+@pytest.mark.parametrize("store", CONTAINERS.values(), ids=CONTAINERS)
+@pytest.mark.parametrize("form", ["dates", "texts", "missing"])
+def test_labels_of_later_rows(labels, days, store, form):
+    """Labels that grow or vanish in the latest fifth are named with both rates, the strongest first."""
+    assert later_in(days, store(labels)) is None
+    later = days >= np.datetime64("2025-01-01") + np.timedelta64(320, "D")
+    labels[:, 0] = later & (np.arange(N) % 2 == 0)
+    labels[later, 2] = 1
+    expected = [labels[rows, 2].mean() for rows in (~later, later)]
+    if form == "texts":
+        days = days.astype(str)
+    if form == "missing":
+        days = days.astype(object)
+        days[np.flatnonzero(~later)[:2]] = None
+    finding = later_in(days, store(labels))
+    assert finding.severity == "warning"
+    assert finding.evidence["columns"] == "day"
+    assert finding.evidence["share"] == pytest.approx(0.2, abs=0.002)
+    assert finding.evidence["count"] == 2
+    wild, calm = finding.evidence["labels"].split(", ")
+    assert wild.startswith(f"wild ({100 * expected[0]:.2g} % -> 100 %")
+    assert calm.startswith("calm (0 % -> ")
+    assert "nearlabel fit --split-by day." in finding.remedy
+
+
+def test_later_rows_that_do_not_differ(labels, days):
+    """A small change, few dates, no dates and a rate that depends on the weekday are no finding."""
+    rng = np.random.default_rng(0)
+    later = days >= np.datetime64("2025-01-01") + np.timedelta64(320, "D")
+    labels[:, 0] = rng.random(N) < np.where(later, 0.42, 0.33)
+    labels[:, 1] = days.astype(int) % 7 == 0
+    assert later_in(days, labels) is None
+    labels[:, 0] = later
+    assert later_in(days, labels) is not None
+    assert later_in(np.full(N, np.datetime64("2025-01-01")), labels) is None
+    assert later_in(np.where(np.arange(N) < 399, days.min(), days.max()), labels) is None
+    few = np.full(N, None, dtype=object)
+    few[:9] = days[:9]
+    assert later_in(few, labels) is None
+
+
+def test_later_rows_where_labels_are_known(labels, days):
+    """Rates are those of the known cells; a label that is unknown in all later rows has no rate."""
+    later = days >= np.datetime64("2025-01-01") + np.timedelta64(320, "D")
+    Y = labels.astype(float)
+    Y[later, 0] = np.nan
+    Y[:, 2] = np.where(later, 1, 0)
+    Y[::3, 2] = np.nan
+    assert later_in(days, Y).evidence["labels"] == "wild (0 % -> 100 %)"

@@ -14,6 +14,7 @@ from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets.doctor._columns import column_findings, other_findings
 from nearlabel.datasets.doctor._finding import Examination, Finding, counted, listed, percent
 from nearlabel.datasets.doctor._leaks import leak_findings
+from nearlabel.datasets.doctor._order import order_findings
 from nearlabel.datasets.doctor._tables import Table, common_finding, row_findings, row_keys, rows_with, table_of
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.votes import LEAST_ROWS, MOST_OF_ALL, all_tied, occurrences, share_of_most_used, skewness
@@ -45,8 +46,9 @@ def examine(
 
     In the columns: identifiers, dates, text, constants, ranges far apart, missing and infinite values, more columns
     than rows. In the rows: empty ones, equal ones, equal ones with other label sets, copies of test samples. In the
-    labels: one class only, few rows, equal labels, tags that were not separated, columns that give a label away. In the
-    neighbours, by one search: hubs, near duplicates, equal distances.
+    labels: one class only, few rows, equal labels, tags that were not separated, columns that give a label away, an
+    order of the rows, other rates in later rows. In the neighbours, by one search: hubs, near duplicates, equal
+    distances.
 
     Parameters
     ----------
@@ -116,7 +118,7 @@ def examine(
     notes: list[str] = []
     if Y is not None:
         leaks, notes = leak_findings(table, Y, names, random_state)
-        findings += [*label_findings(Y, names), *leaks]
+        findings += [*label_findings(Y, names), *leaks, *order_findings(table, Y, names)]
     if neighbors is not None or search is not False:
         if neighbors is None:
             rows, transformer = _searched(X.X if isinstance(X, Dataset) else X, table, transformer)

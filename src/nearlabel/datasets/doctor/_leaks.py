@@ -79,13 +79,13 @@ def _drawn_rows(table: Table, random: np.random.Generator) -> IntArray:
 
 def _examinable(Y: PartialLabels, n_columns: int) -> IntArray:
     """Return the labels of which a column without a wrong row would hardly be chance."""
-    n_with, n_known = _class_sizes(Y)
+    n_with, n_known = class_sizes(Y)
     rarer = np.minimum(n_with, n_known - n_with)
     log_ways = -betaln(n_known - rarer + 1, rarer + 1) - np.log(n_known + 1)  # of choosing the rows of a class
     return np.flatnonzero((rarer >= LEAST_OF_CLASS) & (np.log(n_columns * len(rarer)) - log_ways < LOG_CHANCE))
 
 
-def _class_sizes(Y: PartialLabels) -> tuple[FloatArray, FloatArray]:
+def class_sizes(Y: PartialLabels) -> tuple[FloatArray, FloatArray]:
     """Return for each label the number of rows that carry it, and of rows where it is known."""
     n_rows, n_labels = Y.labels.shape
     n_with = np.asarray(Y.labels.sum(axis=0), dtype=np.float64).reshape(n_labels)
@@ -115,7 +115,7 @@ def _leaks(table: Table, Y: PartialLabels, rows: IntArray) -> Iterator[tuple[int
 
 def _ordered_pairs(X: Matrix, rows: IntArray, Y: PartialLabels) -> list[_Pair]:
     """Return the most promising pairs by the difference of the mean ranks of rows with and without the label."""
-    n_with, n_known = _class_sizes(Y)
+    n_with, n_known = class_sizes(Y)
     n_rows, n_labels = Y.labels.shape
     pairs: list[_Pair] = []
     for columns, ranks, at_zero in _ranks(X, rows, n_labels):
@@ -193,7 +193,7 @@ def _categories(others: Iterable[Other]) -> Iterator[tuple[str, IntArray]]:
 
 def _likely_by_values(codes: IntArray, Y: PartialLabels) -> list[int]:
     """Return the labels that nearly follow from the value in the chosen rows, with twice as many wrong as allowed."""
-    n_with, n_known = _class_sizes(Y)
+    n_with, n_known = class_sizes(Y)
     of_value = sparse.csr_array((np.ones(len(codes)), (codes, np.arange(len(codes)))))
     carry = as_dense(of_value @ Y.labels)
     lack = of_value.sum(axis=1).reshape(-1, 1) - carry - (0 if Y.unknown is None else as_dense(of_value @ Y.unknown))
