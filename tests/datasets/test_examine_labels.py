@@ -236,7 +236,7 @@ def days():
 
 
 @pytest.mark.parametrize("store", CONTAINERS.values(), ids=CONTAINERS)
-@pytest.mark.parametrize("form", ["dates", "texts", "missing"])
+@pytest.mark.parametrize("form", ["dates", "texts", "zoned", "missing"])
 def test_labels_of_later_rows(labels, days, store, form):
     """Labels that grow or vanish in the latest fifth are named with both rates, the strongest first."""
     assert later_in(days, store(labels)) is None
@@ -246,6 +246,8 @@ def test_labels_of_later_rows(labels, days, store, form):
     expected = [labels[rows, 2].mean() for rows in (~later, later)]
     if form == "texts":
         days = days.astype(str)
+    if form == "zoned":
+        days = np.char.add(days.astype("datetime64[s]").astype(str), "Z")
     if form == "missing":
         days = days.astype(object)
         days[np.flatnonzero(~later)[:2]] = None

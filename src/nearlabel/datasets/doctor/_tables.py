@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from hashlib import blake2b
@@ -71,10 +72,12 @@ class Other:
     @property
     def dates(self) -> FloatArray | None:
         """The dates as numbers, NaN where one is missing; None if they are texts in another order than 2026-01-31."""
-        try:
-            dates = np.where(self.lacking, np.array(None), self.values).astype("datetime64[us]")
-        except (TypeError, ValueError):
-            return None
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="no explicit representation of timezones")  # all become UTC
+            try:
+                dates = np.where(self.lacking, np.array(None), self.values).astype("datetime64[us]")
+            except (TypeError, ValueError):
+                return None
         return np.where(np.isnat(dates), np.nan, dates.astype(np.float64))
 
     @property
