@@ -135,6 +135,22 @@ def test_cells_of_several_kinds():
     assert found["notes"] == []
 
 
+def test_columns_are_named_as_in_the_data():
+    """A date, and a category that gives a label away, are examined before they are encoded."""
+    rng = np.random.default_rng(0)
+    cells = np.empty((200, 3), dtype=object)
+    late = np.arange(200) >= 160
+    Y = np.column_stack([rng.random(200) < 0.5, late]).astype(int)
+    cells[:, 0] = rng.random(200)
+    cells[:, 1] = np.where(Y[:, 0], "paid", "open")
+    cells[:, 2] = np.datetime64("2026-01-01") + np.arange(200)
+    data = Dataset(cells, Y, ("size", "state", "day"), ("a", "b"), "mixed", ("number", "category", "date"))
+    model = Candidate("brknn", 3, "minmax", "exact").fit(data)
+    found = {one["kind"]: one["evidence"] for one in examination_of_model(model, data, None, seen=True)["findings"]}
+    assert found["leaking_features"]["pairs"] == "state (a), day (b)"
+    assert (found["later_rows_differ"]["columns"], found["later_rows_differ"]["count"]) == ("day", 1)
+
+
 @pytest.mark.parametrize("scale", ["none", "minmax"])
 def test_of_a_run(tmp_path, scale):
     """As its plan scales the data; a run on a given split has its test rows compared with the training rows."""

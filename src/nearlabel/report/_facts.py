@@ -347,6 +347,7 @@ def constant_f1(per_label: Counts) -> float | None:
 
 _MOST_SEARCHED = 20_000  # maximum of samples to search, which takes about ten seconds
 _OF_RAW_COLUMNS = ("id_like", "date_like", "constant_columns")  # findings that scaling hides
+_NAME_COLUMNS = ("leaking_features", "later_rows_differ")  # findings whose columns an encoder replaces
 _MENDED = ("missing_values", "infinite_values")  # findings that cannot occur if there is a model
 _OF_DISTANCES = ("ranges_far_apart", "empty_rows")
 
@@ -416,8 +417,9 @@ def examination(
     )
     hidden = _hidden(data, search)
     findings = [one for one in found if one.kind not in hidden]
-    if prepare is not None and data.X.dtype.kind != "O":
-        findings = _with_raw_columns(findings, data)
+    if prepare is not None:
+        kinds = _NAME_COLUMNS if data.X.dtype.kind == "O" else (*_OF_RAW_COLUMNS, *_NAME_COLUMNS)
+        findings = _with_raw_columns(findings, data, kinds)
     return {
         "name": data.name,
         "n_rows": int(data.X.shape[0]),
@@ -426,13 +428,10 @@ def examination(
     }
 
 
-def _with_raw_columns(findings: list[Finding], data: Dataset) -> list[Finding]:
-    """Return findings, with those on columns from the unprepared data: a scaled identifier looks like a feature."""
-    raw = examine(data.X, feature_names=data.feature_names, search=False)
-    return [
-        *(one for one in findings if one.kind not in _OF_RAW_COLUMNS),
-        *(one for one in raw if one.kind in _OF_RAW_COLUMNS),
-    ]
+def _with_raw_columns(findings: list[Finding], data: Dataset, kinds: tuple[str, ...]) -> list[Finding]:
+    """Return findings, those of some kinds from the unprepared data: a scaled identifier looks like a feature."""
+    raw = examine(data, search=False)
+    return [*(one for one in findings if one.kind not in kinds), *(one for one in raw if one.kind in kinds)]
 
 
 def _hidden(data: Dataset, search: Any) -> set[str]:

@@ -13,8 +13,9 @@ from sklearn.base import clone
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets.doctor._columns import column_findings, other_findings
 from nearlabel.datasets.doctor._finding import Examination, Finding, counted, listed, percent
-from nearlabel.datasets.doctor._giveaways import giveaway_findings
 from nearlabel.datasets.doctor._label_names import name_findings
+from nearlabel.datasets.doctor._leaks import leak_findings
+from nearlabel.datasets.doctor._order import order_findings
 from nearlabel.datasets.doctor._tables import Table, common_finding, row_findings, row_keys, rows_with, table_of
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.votes import LEAST_ROWS, MOST_OF_ALL, all_tied, occurrences, share_of_most_used, skewness
@@ -46,8 +47,9 @@ def examine(
 
     In the columns: identifiers, dates, text, constants, ranges far apart, missing and infinite values, more columns
     than rows. In the rows: empty ones, equal ones, equal ones with other label sets, copies of test samples. In the
-    labels: one class only, few rows, equal labels, tags that were not separated. In the neighbours, by one search:
-    hubs, near duplicates, equal distances.
+    labels: one class only, few rows, equal labels, tags that were not separated, columns that give a label away, an
+    order of the rows, other rates in later rows. In the neighbours, by one search: hubs, near duplicates, equal
+    distances.
 
     Parameters
     ----------
@@ -75,9 +77,10 @@ def examine(
     n_neighbors : int, default=10
         Number of neighbours, at most the number of other rows.
     max_rows : int, default=100_000
-        Maximum number of rows of the search; of more rows a random sample is drawn. Other checks use all rows.
+        Maximum number of rows of the search; of more rows a random sample is drawn. Other checks use all rows, except
+        that columns that give a label away are sought in at most 20,000 rows, and proven in all.
     random_state : int, default=0
-        Seed of that sample.
+        Seed of these samples.
     feature_names, label_names : sequence of str, default=None
         Names for the findings. None: those of a Dataset or data frame, else the numbers of the columns, from 0.
 
@@ -115,13 +118,14 @@ def examine(
     findings: list[Finding] = [*other_findings(table), *column_findings(table), *_of_rows(table, Y, X_test)]
     notes: list[str] = []
     if Y is not None:
-        findings += [*label_findings(Y, names), *giveaway_findings(table, Y, names)]
+        leaks, notes = leak_findings(table, Y, names, random_state)
+        findings += [*label_findings(Y, names), *leaks, *order_findings(table, Y, names)]
     if neighbors is not None or search is not False:
         if neighbors is None:
             rows, transformer = _searched(X.X if isinstance(X, Dataset) else X, table, transformer)
-            chosen, notes = _drawn(rows.shape[0], max_rows, random_state)
+            chosen, drawn = _drawn(rows.shape[0], max_rows, random_state)
             found, more = _neighbors(rows, chosen, table, transformer, search, n_neighbors)
-            notes += more
+            notes += drawn + more
         else:
             found = _given(neighbors, table.X.shape[0])
         if found is not None:

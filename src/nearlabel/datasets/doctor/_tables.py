@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from hashlib import blake2b
@@ -67,6 +68,17 @@ class Other:
     def cells(self) -> AnyArray:
         """The values for an encoder, None where one is missing: categories of several types are no error here."""
         return np.where(self.lacking, np.array(None), self.values if self.kind == DATE else self._texts)
+
+    @property
+    def dates(self) -> FloatArray | None:
+        """The dates as numbers, NaN where one is missing; None if they are texts in another order than 2026-01-31."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="no explicit representation of timezones")  # all become UTC
+            try:
+                dates = np.where(self.lacking, np.array(None), self.values).astype("datetime64[us]")
+            except (TypeError, ValueError):
+                return None
+        return np.where(np.isnat(dates), np.nan, dates.astype(np.float64))
 
     @property
     def codes(self) -> FloatArray:
