@@ -172,7 +172,11 @@ _PARAMETERS = {name: name for name in OF_TABLES} | {"dates": "date"}  # of load_
 
 
 def label_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the given options that say which columns are labels and how they are written."""
+    """Return the given options that say which columns are labels and how they are written, for a copy of the table."""
+    joined = next((option for option in ("labels_file", "join_by") if getattr(arguments, option) is not None), None)
+    if joined is not None:
+        option = joined.replace("_", "-")
+        raise ValueError(f"--{option} must go with an --out that ends in .npz: labels are not in the rows of DATA.")
     return {name: getattr(arguments, name) for name in _OF_LABELS if getattr(arguments, name) is not None}
 
 
@@ -249,11 +253,12 @@ def column_names(data: str) -> Sequence[str] | None:
 
 def feature_names(arguments: argparse.Namespace, id_column: str | None) -> tuple[str, ...] | None:
     """Return the names of the features of a file; None for svmlight, whose rows name features by number."""
-    named = [*(arguments.labels or ()), *(arguments.ignore or ()), arguments.labels_column, id_column]
+    path = Path(arguments.data)
+    columns = nearlabel.datasets.tables.column_names_of(path) or ()
+    labels = [name for name in columns if is_label(arguments, name)]
+    named = [*labels, *(arguments.ignore or ()), arguments.join_by, id_column]
     others = [name for name in named if name is not None]
-    return nearlabel.datasets.tables.feature_names_of(
-        Path(arguments.data), labels_prefix=arguments.labels_prefix, others=others
-    )
+    return nearlabel.datasets.tables.feature_names_of(path, labels_prefix=arguments.labels_prefix, others=others)
 
 
 def has_tags(arguments: argparse.Namespace) -> bool:
@@ -264,7 +269,9 @@ def has_tags(arguments: argparse.Namespace) -> bool:
 def is_label(arguments: argparse.Namespace, name: str) -> bool:
     """Return whether the options name a column as a label, or as the tags."""
     prefixed = bool(arguments.labels_prefix) and name.startswith(arguments.labels_prefix)
-    return prefixed or name == arguments.labels_column or name in (arguments.labels or ())
+    tags = arguments.labels_column or ()
+    in_tags = nearlabel.datasets.tables.is_among(name, (tags,) if isinstance(tags, str) else tags)
+    return prefixed or in_tags or name in (arguments.labels or ())
 
 
 def check_file(data: str) -> None:

@@ -100,6 +100,8 @@ def _check(arguments: argparse.Namespace) -> None:
     """Refuse a file of no known format, and options of --score without it."""
     if arguments.file is not None and arguments.file.suffix.lower() not in _SUFFIXES:
         raise ValueError(f"--out must end in one of {', '.join(_SUFFIXES)}, got {arguments.file}.")
+    if arguments.join_by is not None:
+        raise ValueError("--join-by must not go with predict, which answers each row of DATA.")
     if arguments.score:
         _console.check_format(arguments.format or "table")
         return
