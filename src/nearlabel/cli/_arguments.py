@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,8 +41,10 @@ def one_or_columns(text: str) -> str | tuple[str, ...]:
 
 
 def column_is(text: str) -> tuple[str, ...]:
-    """Parse ``column=value``; ``none`` is no column."""
-    column, equal, value = text.partition("=")
+    """Parse ``column=value``; ``none`` is no column, and a name that contains ``=`` is in double quotes."""
+    quoted = re.fullmatch(r'"((?:[^"]|"")+)"(=)(.*)', text, re.DOTALL)
+    column, equal, value = text.partition("=") if quoted is None else quoted.groups()
+    column = column.replace('""', '"') if quoted else column
     if text != "none" and not (column and equal):
         raise argparse.ArgumentTypeError(f"must be like answer=ignore, or none, got {text!r}")
     return (column, value) if equal else ()

@@ -144,7 +144,11 @@ _PARAMETERS = {name: name for name in OF_TABLES} | {"dates": "date"}  # of load_
 
 
 def label_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the given options for the columns of labels and for how they are written."""
+    """Return the given options for the columns of labels and how they are written, for a copy of the table."""
+    joined = next((option for option in ("labels_file", "join_by") if getattr(arguments, option) is not None), None)
+    if joined is not None:
+        option = joined.replace("_", "-")
+        raise ValueError(f"--{option} must go with an --out that ends in .npz: labels are not in the rows of DATA.")
     return {name: getattr(arguments, name) for name in _OF_LABELS if getattr(arguments, name) is not None}
 
 
@@ -248,10 +252,10 @@ def has_tags(arguments: argparse.Namespace) -> bool:
 
 def is_label(arguments: argparse.Namespace, name: str) -> bool:
     """Return whether the options name a column as a label, or as the tags."""
-    tags = arguments.labels_column
-    columns = (tags,) if isinstance(tags, str) else tags or ()
-    prefixes = [*filter(None, [arguments.labels_prefix]), *(one[:-1] for one in columns if one.endswith("*"))]
-    return name in (*columns, *(arguments.labels or ())) or name.startswith(tuple(prefixes))
+    prefixed = bool(arguments.labels_prefix) and name.startswith(arguments.labels_prefix)
+    tags = arguments.labels_column or ()
+    in_tags = nearlabel.datasets.tables.is_among(name, (tags,) if isinstance(tags, str) else tags)
+    return prefixed or in_tags or name in (arguments.labels or ())
 
 
 def check_file(data: str) -> None:

@@ -183,21 +183,27 @@ def copy_parquet(path: Path, place: Path, edits: Mapping[str, Mapping[int, Calla
                 rows = range(first, first + table.num_rows)
                 for name, of_rows in edits.items():
                     here = {row - first: edit for row, edit in of_rows.items() if row in rows}
-                    table = _with_edited(table, name, here) if here else table
+                    table = _with_edited(path, table, name, here) if here else table
                 writer.write_table(table)
                 first = rows.stop
 
 
-def _with_edited(table: Any, name: str, edits: Mapping[int, Callable[[Any], Any]]) -> Any:
+def _with_edited(path: Path, table: Any, name: str, edits: Mapping[int, Callable[[Any], Any]]) -> Any:
     """Return a table in which some cells of a column were changed; the type of the column stays."""
     arrow = import_optional("pyarrow", extra="tables", purpose="Writing tables")
     place = table.schema.get_field_index(name)
     field = table.schema.field(place)
     values = table.column(place).to_pylist()
+    is_map = arrow.types.is_map(field.type)
     for row, edit in edits.items():
-        was_missing, new = values[row] is None, edit(values[row])
+        was_missing, new = values[row] is None, edit(dict(values[row]) if is_map and values[row] else values[row])
         values[row] = bool(new) if was_missing and field.type == arrow.bool_() else new
-    return table.set_column(place, field, arrow.array(values, field.type))
+    try:
+        array = arrow.array(values, field.type)
+    except (arrow.ArrowException, OverflowError) as error:
+        got = f"type {field.type}, which has no room for them: {error}"
+        raise ValueError(f"column {name!r} of {path} must take corrections, got {got}.") from error
+    return table.set_column(place, field, array)
 
 
 # The declared sizes of the pages of a Parquet file: pyarrow allocates that much before it reads them.

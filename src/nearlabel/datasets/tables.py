@@ -34,8 +34,8 @@ __all__ = [
     "SEPARATOR", "FeatureMatch", "Kind", "NumberedNames", "ParquetWriter", "are_numbered", "attribute_of",
     "check_has_format", "check_same_format", "check_unweighted", "column_batches", "column_names_of",
     "columns_of_model", "copy_with_labels", "declared_kinds_of", "did_you_mean", "feature_names_of",
-    "guess_separator_of", "locate_row", "name_of_data", "names_data", "read_columns", "read_whole", "reading_sheet",
-    "shortened", "suffix_of_content",
+    "guess_separator_of", "is_among", "locate_row", "name_of_data", "names_data", "read_columns", "read_whole",
+    "reading_sheet", "shortened", "suffix_of_content",
 ]  # fmt: skip
 
 _LABELS_OF = {
@@ -271,6 +271,11 @@ def _contains_tags(table: TableFile, column: str, known: set[str], separator: st
     is_known = [name in known for name in names]
     carried = Y == 1  # everything else is 0 or unknown
     return bool(2 * carried[:, is_known].sum() > carried.sum())
+
+
+def is_among(name: str, columns: Sequence[str]) -> bool:
+    """Return whether a column is one of some; the name of these may be the beginning, as in ``tag*``."""
+    return name in columns or (len(columns) == 1 and columns[0].endswith("*") and name.startswith(columns[0][:-1]))
 
 
 def guess_separator_of(path: Path, columns: Sequence[str]) -> str | None:
