@@ -213,7 +213,7 @@ def _corrected_copy(name: str) -> Callable[[Path], None]:
         before = read_table(path, labels_prefix="l_")
         label = before.label_names[0]
         value = 1.0 - (before.Y[0, 0] == 1)
-        copy_with_labels(path, out, [(0, label, value)], labels_column=None, separator=";", unknown=None)
+        copy_with_labels(path, out, [(0, label, value)], {"labels_prefix": "l_"})
         after = read_table(out, labels_prefix="l_")
         check(after.label_names == before.label_names, "copy: other labels")
         check(after.Y[0, 0] == value, "copy: the cell is not changed")
