@@ -251,7 +251,9 @@ def test_labels_in_a_file_of_their_own(tmp_path):
     with pytest.warns(UserWarning, match="1 of 2 ids with labels have no row"):
         read_table(tmp_path / "rows.csv", labels_column="tag", join_by="id", labels_file=tmp_path / "tags.csv")
     (tmp_path / "tags.csv").write_text("id,tag\n1,red\n2,blue\n")
-    with pytest.raises(ValueError, match="join_by='id' must have ids that are in both files, got 'a' in one, '1' in"):
+    with pytest.raises(
+        ValueError, match="join_by='id' must have ids that are in both files, got 'a' in one, but '1' in"
+    ):
         read_table(tmp_path / "rows.csv", labels_column="tag", join_by="id", labels_file=tmp_path / "tags.csv")
 
 

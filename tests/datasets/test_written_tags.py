@@ -2,7 +2,9 @@
 
 import json
 import re
+import time
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -364,3 +366,58 @@ def test_an_array_that_numpy_has_shortened(tmp_path):
         ValueError, match=r"got '\[0 1 1 ... 0 1 0\]'. Hint: \.\.\. is what numpy writes for the middle"
     ):
         read_table(path, labels_column="tags")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a(" * 50_000 + ")" * 50_000, "<a" * 50_000 + ">", '"a,' * 50_000, '"' * 100_000, "[0" + "0" * 100_000 + "a]",
+        "[np.a(" * 50_000 + ")]" * 50_000, "array([1]" + ", a=1" * 30_000 + ",)", "c(" + "'a'," * 50_000 + ")",
+        "- " * 50_000 + "\n-", "{" + "a:" * 50_000 + "}", "01" * 50_000,
+    ],
+)  # fmt: skip
+def test_long_cells(text):
+    """They are read, changed or refused in linear time."""
+    before = time.process_time()
+    for notation in (Notation(), Notation(",", brackets="[{")):
+        with suppress(ValueError):
+            notation.said(text)
+            changed_tags(text, {"z": True}, notation)
+    assert time.process_time() - before < 3
+
+
+@pytest.mark.parametrize("cell", ["{{}: 1}", "{[1]}", '{"a": {1}}'])
+def test_what_python_cannot_make(cell):
+    """Objects whose names are lists, or values sets, are an error of their own."""
+    with pytest.raises(ValueError, match=r"\w"):
+        Notation().said(cell)
+
+
+def test_corrections_that_would_be_read_otherwise():
+    """They are refused: what is left may look like another notation. In quotes, a tag may have the separator."""
+    with pytest.raises(ValueError, match="would be other tags"):
+        changed_tags("d;__label__", {"d": False, "another": True}, Notation())
+    assert changed_tags('"a;b";c', {"c": False, "d;e": True}, Notation()) == '"a;b";"d;e"'
+    with pytest.raises(ValueError, match="the separator ';' in the tag 'd;e'"):
+        changed_tags("a;c", {"d;e": True}, Notation())
+
+
+def test_an_empty_list_among_lists_of_objects(tmp_path):
+    """Nothing in it says how an object is written."""
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"x": 1, "t": [{"name": "a"}]}\n{"x": 2, "t": []}\n')
+    with pytest.raises(ValueError, match="must take corrections, got an empty list, where other lists are of objects"):
+        copy_with_labels(path, tmp_path / "out.jsonl", [(1, "a", 1.0)], {"labels_column": "t"})
+
+
+def test_a_text_beside_lists_of_tags(tmp_path):
+    """The hint for the text column needs no texts of tags; a long name takes no time."""
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"x": "some text", "t": ["a"]}\n{"x": "more", "t": []}\n')
+    with pytest.raises(ValueError, match=r"column 'x' .* must contain numbers, got type text\. Hint: text=\['x'\]"):
+        read_table(path, labels_column="t")
+    before = time.process_time()
+    with suppress(ValueError):
+        (tmp_path / "in.csv").write_text("x,tag1,l" + "-" * 30_000 + "\n1,red,blue\n")
+        read_table(tmp_path / "in.csv", labels_column="tag1")
+    assert time.process_time() - before < 2

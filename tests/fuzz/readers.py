@@ -38,7 +38,7 @@ KEPT, REGRESSIONS, RESULTS = HERE / "failures", HERE / "regressions", HERE / "re
 PAGE = HERE.parents[1] / "docs" / "fuzzing.md"
 BEGIN, END = "<!-- the table of the last large run: make fuzz KEEP=--keep -->", "<!-- end of the table -->"
 _MINIMISED = ("raw", "wrong", "crash")  # what hangs or takes all memory takes long to try
-_MODULES = ("text_targets", "binary_targets", "record_targets")
+_MODULES = ("text_targets", "label_targets", "binary_targets", "record_targets")
 _PRELOADED = ("pyarrow.parquet", "openpyxl", "skops.io", "pandas")  # once, and not in each child
 
 

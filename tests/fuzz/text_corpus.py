@@ -330,3 +330,70 @@ claims = { micro_f1 = "it is first" }
 """
 
 PETS = b"weight,cat,dog\n" + b"3,1,0\n30,0,1\n" * 4
+
+# Labels as other tools write them.
+
+CELLS_OF_TAGS = (
+    b"red; blue", b"red|blue", b'["red", "blue"]', b"['red', 'blue']", b"{'red', 'blue'}", b"('red',)", b"set()",
+    b"frozenset({'red'})", b"['red' 'blue']", b"array(['red', 'blue'], dtype=object)",
+    b"[np.str_('red'), np.str_('blue')]", b"[3 14]", b"[red, dark blue]", b"{red,blue}", b'{"dark red",blue}',
+    b'c("red", "blue")', b"character(0)", b"List(red, blue)", b"deque(['red'], maxlen=3)", b"- red\n- blue",
+    b"<red><blue>", b"__label__red __label__blue", b'"dark red",blue', b'{"red": true, "blue": false}',
+    b"{'red': 1.0, 'blue': 0.0}", b'{"red": 0.7, "blue": 0.2}', b'{"choices": ["red", "blue"]}',
+    b'[{"name": "red"}, {"name": "blue", "score": 1}]', b"[0 1 1]", b"[0. 1. 1.]", b"[ True False]", b"[0 1 ... 1 0]",
+    b"[80s]", b"#red #blue",
+)  # fmt: skip
+
+
+def _table_of(*cells: bytes) -> bytes:
+    return b"x,tags\n" + b"".join(b'%d,"%b"\n' % (row, cell.replace(b'"', b'""')) for row, cell in enumerate(cells))
+
+
+NOTATIONS = (
+    *(_table_of(cell, b"", cell) for cell in CELLS_OF_TAGS),
+    _table_of(b"red|blue", b"red", b"blue", b"", b"red|green"),
+    _table_of(b"[0 1 1]", b"[1 0 0]", b"[0 0 0]"),
+    _table_of(b"0110", b"1001", b"0000"),
+    _table_of(b"0,1,1", b"1,0,0"),
+    _table_of(b"{red}", b"{blue}", b"{}", b"{red,blue}"),
+)
+
+STRUCTURES = (
+    b'{"x": 1, "t": {"a": true, "b": false}}\n{"x": 2, "t": {"a": false, "b": null}}\n',
+    b'{"x": 1, "t": {"a": 0.7}}\n{"x": 2, "t": {"a": 0.2, "b": 1}}\n',
+    b'{"x": 1, "t": [{"name": "a", "score": 1}, {"name": "b"}]}\n{"x": 2, "t": []}\n',
+    b'{"x": 1, "t": {"choices": ["a", "b"]}}\n{"x": 2, "t": {"choices": []}}\n',
+    b'{"x": 1, "t": [0, 1, 1]}\n{"x": 2, "t": [1, 0, 0]}\n{"x": 3, "t": null}\n',
+    b'{"x": 1, "t": [true, null]}\n{"x": 2, "t": [false, false]}\n',
+    b'{"x": 1, "t": ["a", "b"], "answer": "accept"}\n{"x": 2, "t": [], "answer": "ignore"}\n',
+    b'{"x": 1, "t": [3, 14]}\n{"x": 2, "t": [3]}\n',
+    b'{"x": 1, "t": "[\'a\' \'b\']"}\n{"x": 2, "t": "a;b"}\n',
+)
+
+WIDE = b"""\
+id,x,tag1,tag2
+1,0.5,red,blue
+2,1.5,,
+3,0.5,blue,
+"""
+
+CODES = b"""\
+x,l_a,l_b
+1,ja,nein
+2,nein,ja
+3,,ja
+"""
+
+LONG = b"""\
+id,x,tag,state
+a,0.5,red,done
+a,0.5,blue,done
+b,1.5,red,todo
+c,2,,done
+"""
+
+TAGS_BY_ID = b"""\
+{"id": "a", "tags": ["red", "blue"]}
+{"id": "b", "tags": []}
+{"id": "a", "tags": ["green"]}
+"""

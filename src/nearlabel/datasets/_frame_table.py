@@ -242,7 +242,7 @@ def _array_of_series(series: Any, arrow: Any) -> Any:
         if hasattr(series.dtype, "subtype") and hasattr(series, "sparse"):
             series = series.sparse.to_dense()
         return arrow.array(series, from_pandas=True)
-    except (arrow.ArrowException, *_CAUSES) as error:
+    except (arrow.ArrowException, TypeError, *_CAUSES) as error:
         return _OtherColumn(series.tolist(), error)
 
 

@@ -71,7 +71,7 @@ class IndicatorColumns:
         self._rows.append(batch.n_rows, rows, labels, Y[rows, labels])
 
     def labels(self) -> tuple[CSR, tuple[str, ...]]:
-        """Return Y and the columns' names; warn if labels apply or are unknown, and none is a no."""
+        """Return Y and the columns' names; warn if all labels are 1 or unknown."""
         Y = self._rows.matrix(len(self.columns))
         if self._may_be_coded and Y.nnz == Y.shape[0] * Y.shape[1] > np.count_nonzero(Y.data == 1) > 0:
             template = (
@@ -211,6 +211,8 @@ class TagColumns:
 
     def _edited(self, old: Any, row: int, tags: Mapping[str, bool]) -> Any:
         try:
+            if old == [] and self._kinds[self.columns[0]] == "text":  # elsewhere are objects
+                raise ValueError("an empty list, where other lists are of objects")
             return changed_tags(old, tags, self._notation)
         except ValueError as error:
             where = f"{self._path}, row {row}: column {self.columns[0]!r}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -116,7 +117,7 @@ def _check_one_value(table: TableFile, option: str, names: Sequence[str] | Mappi
     for name in names:
         if table.columns[name].kind not in _ONE_VALUE:
             got = f"{name!r}, {table.columns[name].description}"
-            raise ValueError(f"{option} must name columns of one value in a cell, got {got}.")
+            raise ValueError(f"{option} must name columns of {table.path} of one value in a cell, got {got}.")
 
 
 class JoinedRows:
@@ -132,6 +133,11 @@ class JoinedRows:
         self._numbers: dict[str, int] = {}
         self._hashes: list[int] = []
         self._of_rows: list[IntArray] = []
+
+    @property
+    def path(self) -> Path:
+        """The file of the rows."""
+        return self._table.path
 
     @property
     def ids(self) -> list[str]:
@@ -211,8 +217,8 @@ def aligned(ids: Sequence[str], joined: JoinedRows, Y: CSR, absent: float) -> CS
     places = np.array([place.get(one, len(place)) for one in ids], dtype=np.intp)
     n_found = len(set(places.tolist()) - {len(place)})
     if not n_found:
-        template = "{join_by} must have ids that are in both files, got {one} in one, {other} in the other, and so on."
-        of_files = {"one": shortened(ids[0]), "other": shortened(joined.ids[0])}
+        template = "{join_by} must have ids that are in both files, got {one} in one, but {other} in {path}."
+        of_files = {"one": shortened(ids[0]), "other": shortened(joined.ids[0]), "path": joined.path}
         raise ParameterError(template, {"join_by": joined.column}, of_files)
     if extra := len(place) - n_found:
         warnings.warn(f"{extra} of {len(place)} ids with labels have no row, and are left out.", stacklevel=3)

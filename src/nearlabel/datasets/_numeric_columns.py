@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from itertools import islice
@@ -38,7 +39,6 @@ _SWAP = str.maketrans(".,", ",.")
 WITH_COMMA = re.compile(r"'\s*+[-+]?+\d*+,\d++(?:[eE][-+]?+\d++)?+\s*+'")
 # Possessive: a text of many digits that is no number must not be tried at each digit.
 _NUMBER = re.compile(r"[-+]?+(?:(?:\d++\.?+\d*+|\.\d++)(?:e[-+]?+\d++)?+|inf|infinity)")
-_LAST_DIGITS = re.compile(r"[\W_]*\d+\Z")
 _ELEMENT = re.compile(r"(.+)\[(0|[1-9]\d*)\]", re.DOTALL)
 
 
@@ -238,14 +238,21 @@ def _options(batch: Batch, names: Sequence[str], tags: Sequence[str]) -> dict[st
     So tag2 is one next to tag1: a column of tags as a feature would give the answer away.
     """
     options = {name: proposed_option(batch.columns[name]) for name in names}
-    of_tags = {cell for tag in tags for cell in _encoded(batch.columns[tag])[0] if isinstance(cell, str)}
-    stems = {_LAST_DIGITS.sub("", tag) for tag in tags if _LAST_DIGITS.search(tag)}
-    alike = [name for name in batch.columns if _LAST_DIGITS.sub("", name) in stems]  # an empty one, too
+    texts = [batch.columns[tag] for tag in tags if kind_of(batch.columns[tag].type) == "text"]
+    of_tags = {cell for array in texts for cell in _encoded(array)[0] if isinstance(cell, str)}
+    stems = {_stem(tag) for tag in tags} - {*tags}
+    alike = [name for name in batch.columns if _stem(name) in stems]  # an empty one, too
     for name in names if tags else ():
         cells = [cell for cell in _encoded(batch.columns[name])[0] if isinstance(cell, str)]
         if 2 * len(of_tags.intersection(cells)) > max(1, len(cells)):
             alike.append(name)
     return options | dict.fromkeys((name for name in alike if name not in tags), "labels_column")
+
+
+def _stem(name: str) -> str:
+    """Return a name without a number at its end, and what is before that."""
+    stem = name.rstrip(string.digits)
+    return name if stem == name else stem.rstrip(string.punctuation + " ")
 
 
 def _element_names(table: TableFile, column: str) -> list[str]:

@@ -28,10 +28,11 @@ _CONTAINERS = (  # of Python, R and Scala: their parentheses may contain words w
     "Array", "ArrayBuffer", "Counter", "List", "OrderedDict", "Seq", "Set", "WrappedArray", "array", "c", "deque",
     "dict", "frozenset", "list", "set", "tuple",
 )  # fmt: skip
+_MOST_CALLS = 4  # one in another, as in array(list([1]))
 _EMPTY = ("character(0)", "String[]", "Any[]")  # of R and Julia
 _KEYWORDS = re.compile(r"(?:\s*+,\s*+\w++\s*+=[^=,]*+)++")  # dtype=object, maxlen=3
 _BRACKETS = {"[": "]", "(": ")", "{": "}"}
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d++)?+", re.ASCII)
 _BLANKS = re.compile(r"[\s,]+")
 _BEGINNINGS, _BRACKET = ("'", '"', "[", "{", "(", "np.", "numpy."), re.compile(r"[\[\](){}]")
 _CONSTANTS = {"True": True, "False": False, "None": None, "nan": None}
@@ -263,7 +264,7 @@ def read_written(cell: str) -> list[Any] | Mapping[Any, Any]:
     if items is not None:
         return items
     if is_list and len(text) <= _LONGEST_TREE and ("{" in text or "(" in text):
-        with suppress(ValueError, SyntaxError, RecursionError, MemoryError), warnings.catch_warnings():
+        with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on a backslash that escapes nothing
             read = ast.literal_eval(text)
             return read if isinstance(read, dict) else list(read)
@@ -272,7 +273,10 @@ def read_written(cell: str) -> list[Any] | Mapping[Any, Any]:
 
 def _unwrapped(text: str) -> str:
     """Return what is in the parentheses of a call, as of array(...), without keywords behind it."""
-    while (call := _CALL.fullmatch(text)) is not None and text not in _EMPTY:
+    for _ in range(_MOST_CALLS):
+        call = None if text in _EMPTY else _CALL.fullmatch(text)
+        if call is None:
+            break
         text = call[2].strip()
         end = max(map(text.rfind, _BRACKETS.values())) + 1
         if _KEYWORDS.fullmatch(text, end):
@@ -314,6 +318,8 @@ def _value(word: str) -> Any:
 
 
 def _unquoted(quoted: str) -> str:
+    if "\\" not in quoted:
+        return quoted[1:-1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -341,7 +347,11 @@ def changed_tags(old: Any, tags: Mapping[str, bool], notation: Notation) -> Any:
     if old is None:
         raise ValueError("a missing value, which means that all tags are unknown")
     if isinstance(old, str):
-        return _changed_text(old, tags, notation)
+        new = _changed_text(old, tags, notation)
+        expected = {tag for tag, applies in notation.said(old) if applies and tags.get(tag, True)}
+        if {tag for tag, applies in notation.said(new) if applies} != expected.union(tag for tag in tags if tags[tag]):
+            raise ValueError(f"{shortened(old)}, and {shortened(new)} would be other tags")
+        return new
     if isinstance(old, list):
         return _changed_list(old, tags, notation)
     if isinstance(old, dict):
@@ -358,11 +368,15 @@ def _changed_text(old: str, tags: Mapping[str, bool], notation: Notation) -> str
         return _changed_marks(marked, tags, notation)
     if notation.is_list(text):
         return _changed_notation(text, tags, notation)
-    if wrong := [tag for tag, added in tags.items() if added and separator in tag]:
-        raise ValueError(f"the separator {separator!r} in the tag {wrong[0]!r}")
     parts = [part for part in parts_of(old, separator) if part.strip()]
+    are_quoted = any(without_quotes(part) != part for part in parts)
+    wrong = [tag for tag, added in tags.items() if added and separator in tag]
+    if wrong and not are_quoted:
+        raise ValueError(f"the separator {separator!r} in the tag {wrong[0]!r}")
     space = " " if any(part.startswith(" ") for part in parts[1:]) else ""
     changed = _changed_list(parts, tags, notation, [without_quotes(part) for part in parts])
+    written = {tag: '"' + tag.replace('"', '""') + '"' for tag in wrong}
+    changed = [written.get(part, part) for part in changed]
     n_kept = sum(part in parts for part in changed)
     joined = [part if place < n_kept or not place else space + part for place, part in enumerate(changed)]
     return separator.join(joined).strip()
@@ -404,7 +418,10 @@ def _in_brackets(old: str, tags: Sequence[Any]) -> str:
 
 
 def _in_quotes(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except TypeError as error:  # a set in an object
+        raise ValueError(f"{shortened(str(value))}, which is no JSON") from error
 
 
 def _as_word(tag: Any) -> str:
