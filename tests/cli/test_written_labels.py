@@ -51,11 +51,11 @@ def test_columns_of_tags_are_labels_everywhere(nearlabel, wide, tmp_path, column
 
 
 def test_joined_rows(nearlabel, long, tmp_path):
-    """They are fitted and audited as one; corrections go to NPZ only, and predict answers rows, not ids."""
+    """They are fitted and audited as one; so are predictions; corrections go to NPZ only."""
     model, join = tmp_path / "m.skops", ("--labels-column", "tag", "--join-by", "id")
     assert nearlabel("fit", long, *join, "--method", "brknn", "--k", "3", "--out", model).code == 0
-    refused = nearlabel("predict", model, long, *join, "--score")
-    assert (refused.code, "--join-by must not go with predict" in refused.err) == (2, True)
+    assert nearlabel("predict", model, long, *join, "--score", "--metrics", "micro_f1").code == 0
+    assert len(nearlabel("predict", model, long, "--join-by", "id").out.splitlines()) == 41
     row = next(row for row in range(40) if "red" in tags_of(row))
     (tmp_path / "c.csv").write_text(f"row,label,given,correct\n{row},red,1,0\n")
     corrected = ("audit", long, *join, "--apply", tmp_path / "c.csv", "--out")

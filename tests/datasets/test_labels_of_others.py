@@ -648,7 +648,8 @@ def test_missing_cells_of_data_frames(tmp_path):
     """Among texts they are empty cells, as pandas reads them from CSV, with a note; among lists they are unknown."""
     (tmp_path / "a.csv").write_text("x,tags\n1,red;blue\n2,\n3,red\n")
     frame = pd.read_csv(tmp_path / "a.csv")
-    for given in (frame, pytest.importorskip("polars").from_pandas(frame), pa.Table.from_pandas(frame)):
+    table = pa.Table.from_pandas(frame)
+    for given in (frame, table, pytest.importorskip("polars").from_arrow(table)):
         with pytest.warns(UserWarning, match="1 missing texts in column 'tags' are read as no tag. Hint: unknown=''"):
             data = from_frame(given, labels_column="tags")
         assert_labels(data, ["blue", "red"], [{"red", "blue"}, set(), {"red"}])
