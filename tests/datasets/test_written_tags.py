@@ -421,3 +421,10 @@ def test_a_text_beside_lists_of_tags(tmp_path):
         (tmp_path / "in.csv").write_text("x,tag1,l" + "-" * 30_000 + "\n1,red,blue\n")
         read_table(tmp_path / "in.csv", labels_column="tag1")
     assert time.process_time() - before < 2
+
+
+def test_any_blanks_around_a_cell():
+    """They are none of a notation, as they are none of a tag."""
+    for blank in ("\u2028", "\u3000", "\xa0"):
+        assert Notation().joined(f"{blank}__label__a") is None
+        assert Notation().said(f"{blank}__label__a{blank}") == [("a", True)]

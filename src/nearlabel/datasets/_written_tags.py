@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import string
 import unicodedata
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -44,8 +43,9 @@ _SCORES = ("score", "confidence", "probability")  # of such objects
 _ANSWERS = ("value", "checked", "selected", "applies")  # of such objects, if true or false
 _LISTS = ("choices", "labels", "tags", "label", "values", "value")  # of an object around a list of tags
 BULLETS = ("- ", "* ", "\u2022 ")
-_FIRST = frozenset([*string.whitespace, *(begin[0] for begin in (FASTTEXT, *BULLETS))])
-_LAST = frozenset([*string.whitespace, *"])}>"])  # letters of texts that may be more than joined tags
+_SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace()]
+_FIRST = frozenset([*_SPACES, *(begin[0] for begin in (FASTTEXT, *BULLETS))])
+_LAST = frozenset([*_SPACES, *"])}>"])  # letters of texts that may be more than joined tags
 _IN_ANGLES = re.compile(r"<([^<>]++)>\s*+")
 _OBJECT_HINT = 'an object is like {{"red": true, "blue": false}}, {{"choices": ["red"]}} or {{"name": "red"}}'
 
