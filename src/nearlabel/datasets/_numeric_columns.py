@@ -242,7 +242,7 @@ def _options(batch: Batch, names: Sequence[str], tags: Sequence[str]) -> dict[st
     of_tags = {cell for array in texts for cell in _encoded(array)[0] if isinstance(cell, str)}
     stems = {_stem(tag) for tag in tags} - {*tags}
     alike = [name for name in batch.columns if _stem(name) in stems]  # an empty one, too
-    for name in names if tags else ():
+    for name in (name for name in names if texts and kind_of(batch.columns[name].type) == "text"):
         cells = [cell for cell in _encoded(batch.columns[name])[0] if isinstance(cell, str)]
         if 2 * len(of_tags.intersection(cells)) > max(1, len(cells)):
             alike.append(name)
