@@ -399,7 +399,7 @@ def test_columns_that_are_found(write):
         read_table(path, labels=["column"])
 
 
-@pytest.mark.parametrize("option", ["labels", "ignore"])
+@pytest.mark.parametrize("option", ["labels", "ignore", "categorical", "text", "dates"])
 def test_a_single_text_is_no_sequence_of_names(write, option):
     """One text would be taken for its letters."""
     with pytest.raises(TypeError, match=rf"{option} must be a sequence of column names, got 'kg'\. Hint: \['kg'\]"):

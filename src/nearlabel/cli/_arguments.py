@@ -10,6 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 LOO = "loo"
+# Parameters of the readers of tables that are options of the same name: how labels are written, and others.
+OF_LABELS = (
+    "labels", "labels_prefix", "labels_column", "labels_separator", "unknown", "negative", "positive", "label_names",
+    "label_key", "label_threshold", "normalise",
+)  # fmt: skip
+OF_TABLES = (*OF_LABELS, "unlabelled", "join_by", "labels_file", "ignore", "decimal", "sheet", "categorical", "text")
 _MOST_NUMBERS = 10_000
 
 

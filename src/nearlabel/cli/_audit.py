@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import nearlabel
-from nearlabel.cli import _console, _data, _model, _tasks
+from nearlabel.cli import _arguments, _console, _data, _model, _tasks
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.utils.names import SCALES, SEARCHES
 
@@ -28,7 +28,7 @@ LOADS = ("audit", "datasets", "experiments", "models", "persistence", "report")
 METHOD, N_NEIGHBORS = "mlknn", 20  # the defaults for DATA
 MODEL_ENDING = ".skops"
 _PAGES = (".html", ".htm")
-_OF_DATA = (*_data.OF_TABLES, "input_format", "date", "id", "show", "method", "k", "scale", "search")
+_OF_DATA = (*_arguments.OF_TABLES, "input_format", "date", "id", "show", "method", "k", "scale", "search")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

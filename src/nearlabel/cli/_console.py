@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import nearlabel
+from nearlabel.cli._arguments import OF_TABLES
 from nearlabel.utils.messages import AdviceWarning, ParameterError, ParameterWarning, Progress, listening
 from nearlabel.utils.naming import import_optional
 
@@ -441,11 +442,7 @@ def without_folder(message: str, arguments: argparse.Namespace) -> str:
 
 # Parameters of the library and the options for them, of which a command has at most one. Parameters that also occur in
 # the specification of a method or search, such as `metric` and `thresholds`, keep their names.
-_SAME = (
-    "categorical", "decimal", "ignore", "join_by", "label_key", "label_names", "label_threshold", "labels",
-    "labels_column", "labels_file", "labels_prefix", "labels_separator", "metrics", "negative", "normalise",
-    "out_of_range", "positive", "replace", "sheet", "state", "text", "time_limit", "trusted", "unknown", "unlabelled",
-)  # fmt: skip
+_SAME = (*OF_TABLES, "metrics", "out_of_range", "replace", "state", "time_limit", "trusted")
 _OPTIONS = {name: (name,) for name in _SAME} | {
     "corrections": ("apply",), "cv": ("cv", "validate"), "dates": ("date",), "file": ("figure",), "id_column": ("id",),
     "method": ("method", "methods"), "methods": ("methods", "method"), "n_cells": ("n",), "n_neighbors": ("k",),

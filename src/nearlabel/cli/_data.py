@@ -12,7 +12,7 @@ from typing import Any
 
 import nearlabel
 from nearlabel.cli import _console
-from nearlabel.cli._arguments import add_written_labels_options, columns, one_or_columns
+from nearlabel.cli._arguments import OF_LABELS, OF_TABLES, add_written_labels_options, columns, one_or_columns
 from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.utils.names import IMPUTATIONS
 
@@ -135,11 +135,6 @@ def add_test_data_option(parser: argparse.ArgumentParser, *, used: str) -> None:
 
 # DATA on the command line: a name or a file, and for tables which columns are labels.
 
-_OF_LABELS = (
-    "labels", "labels_prefix", "labels_column", "labels_separator", "unknown", "negative", "positive", "label_names",
-    "label_key", "label_threshold", "normalise",
-)  # fmt: skip
-OF_TABLES = (*_OF_LABELS, "unlabelled", "join_by", "labels_file", "ignore", "decimal", "sheet", "categorical", "text")
 _PARAMETERS = {name: name for name in OF_TABLES} | {"dates": "date"}  # of load_dataset, and the options for them
 
 
@@ -149,7 +144,7 @@ def label_options(arguments: argparse.Namespace) -> dict[str, Any]:
     if joined is not None:
         option = joined.replace("_", "-")
         raise ValueError(f"--{option} must go with an --out that ends in .npz: labels are not in the rows of DATA.")
-    return {name: getattr(arguments, name) for name in _OF_LABELS if getattr(arguments, name) is not None}
+    return {name: getattr(arguments, name) for name in OF_LABELS if getattr(arguments, name) is not None}
 
 
 def open_data(

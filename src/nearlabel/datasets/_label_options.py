@@ -56,6 +56,11 @@ class LabelOptions(NamedTuple):
         return Notation(separator, self.label_key, self.label_threshold, self.normalise, brackets)
 
 
+def is_among(name: str, columns: Sequence[str]) -> bool:
+    """Return whether a column is one of some; the name of these may be the beginning, as in ``tag*``."""
+    return name in columns or (len(columns) == 1 and columns[0].endswith("*") and name.startswith(columns[0][:-1]))
+
+
 def some_cells(table: TableFile, columns: Sequence[str]) -> list[str]:
     """Return the first texts in some columns that are not empty."""
     texts = [name for name in columns if name in table.columns and table.columns[name].kind in ("cell", "text")]

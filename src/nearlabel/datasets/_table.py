@@ -233,9 +233,10 @@ def dataset_of(
     if is_apart and join_by is None:
         raise ParameterError("{labels_file} must go with {join_by}.", dict.fromkeys(("labels_file", "join_by")))
     source = label_source(of_labels, options, () if is_apart else ignored, is_long=join_by is not None)
+    kinds_by_option = {option: names_of_option(option, names) for option, names in kinds_by_option.items()}
     named = {name for names in kinds_by_option.values() for name in names}
     texts = [name for name in table.texts if name not in {*named, *ignored, *source.columns}]
-    kinds_by_option = {**kinds_by_option, "text": (*kinds_by_option["text"], *texts)}
+    kinds_by_option["text"] = (*kinds_by_option["text"], *texts)
     skipped = Unlabelled(of_labels, unlabelled, {*source.columns, *named})
     others = {*ignored, *((join_by,) if join_by else ())} | (set() if is_apart else {*source.columns, *skipped.columns})
     kinds = _kinds(table, others, **kinds_by_option)
@@ -304,7 +305,13 @@ def label_source(
     check_unknown(options.unknown, beside_zero_and_one=not is_tags and options.negative is None)
     check_codes(options.negative, options.positive, options.unknown, are_columns=not is_tags)
     check_notation(options.labels_separator, options.label_key, options.label_threshold, options.normalise)
+    if options.label_names is not None:
+        options = options._replace(label_names=names_of_option("label_names", options.label_names))
     columns = _label_columns(table, options, ignored)
+    for name in ("label_names", "label_key", "label_threshold"):
+        if not is_tags and getattr(options, name) is not None:
+            names = {name: None, "labels_column": None}
+            raise ParameterError(f"{{{name}}} must go with {{labels_column}}, got columns of 0 and 1.", names)
     if is_tags:
         return tag_columns(table, columns, options, is_long=is_long)
     return IndicatorColumns(table, columns, options.codes)
@@ -383,13 +390,14 @@ def _with_prefix(table: TableFile, option: str, prefix: str, ignored: Sequence[s
 def _kinds(table: TableFile, others: set[str], **options: Sequence[str]) -> dict[str, FeatureKind]:
     """Return the kinds of the features that options name."""
     for option, names in options.items():
-        require_columns(table, option, names_of_option(option, names))
+        require_columns(table, option, names)
         if both := sorted(others.intersection(names)):
             raise ValueError(f"{option} must name features, got {both[0]!r}, which is a label or ignored.")
     return kinds_of_options(**options)
 
 
 def names_of_option(option: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return names as a tuple; raise TypeError unless they are a collection of texts: one text is its letters."""
     if isinstance(names, str) or not isinstance(names, Collection) or not all(isinstance(one, str) for one in names):
         raise TypeError(f"{option} must be a sequence of column names, got {names!r}. Hint: [{names!r}].")
     return tuple(names)

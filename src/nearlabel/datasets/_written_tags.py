@@ -128,6 +128,7 @@ class Notation(NamedTuple):
         raise UnclearTagsError(shortened(str(one)))
 
     def key_of(self, one: Mapping[Any, Any]) -> str:
+        """Return the key under which an object has its name; raise UnclearTagsError if that is unclear."""
         keys = [key for key in _KEYS if isinstance(one.get(key), str) or type(one.get(key)) is int]
         got = shortened(str(dict(one)))
         if self.key is not None:

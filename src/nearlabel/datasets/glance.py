@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.datasets._dataset import Dataset, count_missing
+from nearlabel.datasets._label_options import is_among
 from nearlabel.datasets._nominal import attribute_of
 from nearlabel.datasets._numbered_names import counts_of
 from nearlabel.datasets._table import open_table
@@ -142,8 +143,7 @@ class WrittenLabels(NamedTuple):
 def written_labels(path: Path, columns: Sequence[str], separator: str | None, most: int) -> WrittenLabels:
     """Return how the first rows of a table write labels: `most` distinct cells; those that a separator splits first."""
     table = open_table(path)
-    prefixes = tuple(name.removesuffix("*") for name in columns if name.endswith("*"))
-    wanted = [name for name in table.columns if name in columns or (prefixes and name.startswith(prefixes))][:_COLUMNS]
+    wanted = [name for name in table.columns if is_among(name, columns)][:_COLUMNS]
     found: dict[str, Any] = {}
     split: dict[str, Any] = {}
     has_empty = False

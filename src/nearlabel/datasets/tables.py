@@ -17,7 +17,7 @@ from nearlabel.datasets._changed_table import check_same_format, copy_with_label
 from nearlabel.datasets._dataset import Dataset, check_as_frame, check_unweighted
 from nearlabel.datasets._excel_file import read_sheets, reading_sheet
 from nearlabel.datasets._label_columns import TagColumns
-from nearlabel.datasets._label_options import SEPARATOR, LabelOptions, guess_separator, some_cells
+from nearlabel.datasets._label_options import SEPARATOR, LabelOptions, guess_separator, is_among, some_cells
 from nearlabel.datasets._label_rows import JoinedRows
 from nearlabel.datasets._lines import A_TABLE, TABLES, Lines, format_of, name_of_data, names_data, suffix_of_content
 from nearlabel.datasets._nominal import CodedColumns, FeatureMatch, Nominal, attribute_of, check_arff
@@ -271,11 +271,6 @@ def _contains_tags(table: TableFile, column: str, known: set[str], separator: st
     is_known = [name in known for name in names]
     carried = Y == 1  # everything else is 0 or unknown
     return bool(2 * carried[:, is_known].sum() > carried.sum())
-
-
-def is_among(name: str, columns: Sequence[str]) -> bool:
-    """Return whether a column is one of some; the name of these may be the beginning, as in ``tag*``."""
-    return name in columns or (len(columns) == 1 and columns[0].endswith("*") and name.startswith(columns[0][:-1]))
 
 
 def guess_separator_of(path: Path, columns: Sequence[str]) -> str | None:
