@@ -120,7 +120,8 @@ def test_chance_leaks_nothing(n_rows, n_columns):
     separated = max(abs((X > 0)[:, [column]] * 1 - Y).mean(axis=0).max() for column in range(n_columns))
     assert n_rows > 20 or separated > 0.9
     for columns in (X, (X > 0) * 1.0, np.rint(2 * X), sparse.csr_array(np.rint(X))):
-        assert evidence(examine(columns, Y, search=False), "leaking_features") is None
+        found = examine(columns, Y, search=False)
+        assert evidence(found, "leaking_features") is evidence(found, "leaking_pairs") is None
 
 
 def test_rare_labels_and_words():
@@ -286,3 +287,86 @@ def test_later_rows_where_labels_are_known(labels, days):
     Y[:, 2] = np.where(later, 1, 0)
     Y[::3, 2] = np.nan
     assert later_in(days, Y).evidence["labels"] == "wild (0 % -> 100 %)"
+
+
+def pairs_of(X, Y, **kinds):
+    """The pairs that are found, of a data frame."""
+    found = examine(X, Y, label_names=LABELS, search=False, **kinds)
+    assert evidence(found, "leaking_features") is None
+    pairs = evidence(found, "leaking_pairs")
+    return None if pairs is None else pairs["pairs"]
+
+
+@pytest.mark.parametrize(
+    ("pair_of", "pair"),
+    [
+        (lambda a, y, r: (a + np.where(y, 1, -1) * r.random(N), a), "p - q"),
+        (lambda a, y, r: (a + ~y * r.choice([-2, 2], N), a), "|p - q|"),
+        (lambda a, y, r: (a, np.where(y, 9.5, 8.5) - a), "p + q"),
+        (lambda a, y, r: (a, (2 * y - 1.0) / a), "p * q"),
+        (lambda a, y, r: (np.exp(a) * np.where(y, 3, 2), np.exp(a)), "p / q"),
+        (lambda a, y, r: ((a > 0) * 1, (a > 0) ^ y), "p with q"),
+        (lambda a, y, r: (np.where(y | (a > 0), 1, 2), np.where(y | (a <= 0), 1, 2)), "p with q"),
+        (lambda a, y, r: ((a > 0) * 1, np.where(np.arange(N) < 2, y, (a > 0) ^ y)), "p with q"),  # 0.5 % are wrong
+        (lambda a, y, r: ((a > 0) * 1, np.where(np.arange(N) < 20, y, (a > 0) ^ y)), None),
+        (lambda a, y, r: (a, np.where(np.arange(N) < 20, a, a - y)), None),
+    ],
+)
+def test_pairs_of_numbers(labels, pair_of, pair):
+    """Neither of two columns shows a label, but their difference, sum, product, ratio or values together do."""
+    random = np.random.default_rng(5)
+    p, q = pair_of(random.normal(size=N), labels[:, 1] == 1, random)
+    X = pd.DataFrame(noise(), columns=list("abcd")).assign(p=p, q=q)
+    found = pairs_of(X, labels)
+    assert (found is None) if pair is None else (found == f"{pair} (sad)")
+
+
+def test_pairs_of_other_kinds(labels):
+    """Dates tell by the days between, texts by whether they are equal, categories by their values together."""
+    random = np.random.default_rng(5)
+    calm, sad, wild = labels.T == 1
+    day = np.datetime64("2025-01-01") + random.integers(0, 900, N).astype("timedelta64[D]")
+    owner = random.choice([f"owner {number}" for number in range(300)], N)
+    left = random.choice(["red", "green", "blue"], N)
+    right = np.where(wild, left, random.permutation(left))
+    X = pd.DataFrame(noise(), columns=list("abcd")).assign(
+        opened=day,
+        closed=day + np.where(calm, random.integers(10, 30, N), random.integers(0, 9, N)).astype("timedelta64[D]"),
+        owner=owner,
+        buyer=np.where(sad, owner, np.roll(owner, 1)),
+        left=left,
+        right=np.where(~wild & (right == left), "grey", right),
+    )
+    kinds = ["number"] * 4 + ["date"] * 2 + ["category"] * 4
+    for y in (labels, sparse.csr_array(labels)):
+        found = pairs_of(X, y, feature_kinds=kinds).split(", ")
+        assert sorted(found) == ["left with right (wild)", "opened - closed (calm)", "owner = buyer (sad)"]
+
+
+def test_what_the_finding_of_pairs_says(labels):
+    """The pair is named with its label, and no pair with a column that alone shows the label."""
+    X = pd.DataFrame(noise(), columns=list("abcd"))
+    X["due"] = noise(5)[:, 4]
+    X["paid"] = X.due + np.where(labels[:, 1], 1, -1)
+    X["overdue"] = labels[:, 0]
+    found = examine(X, labels, label_names=LABELS, search=False)
+    (finding,) = (one for one in found if one.kind == "leaking_pairs")
+    assert finding.severity == "warning"
+    assert finding.evidence["pairs"] == "due - paid (sad)"
+    assert "though neither column does alone" in finding.sentence
+    assert "--ignore due,paid." in finding.remedy
+    assert evidence(found, "leaking_features")["pairs"] == "overdue (calm)"
+    assert max(map(len, str(found).splitlines())) <= 80
+
+
+def test_pairs_among_many_rows_and_columns(labels, monkeypatch):
+    """Of many columns those that tell most are paired with those like them; unknown labels prove nothing."""
+    monkeypatch.setattr(_leaks, "_ROWS_OF_PAIRS", 200)
+    X = np.random.default_rng(6).normal(size=(N, 60))
+    X[:, 51] = X[:, 50] + np.where(labels[:, 1], 1, -1)
+    assert evidence(examine(X, labels, search=False), "leaking_pairs")["pairs"] == "50 - 51 (1)"
+    Y = labels.astype(float)
+    X[:40, 51] = X[:40, 50]
+    assert evidence(examine(X, Y, search=False), "leaking_pairs") is None
+    Y[:40, 1] = np.nan
+    assert evidence(examine(X, Y, search=False), "leaking_pairs")["pairs"] == "50 - 51 (1)"

@@ -347,7 +347,7 @@ def constant_f1(per_label: Counts) -> float | None:
 
 _MOST_SEARCHED = 20_000  # maximum of samples to search, which takes about ten seconds
 _OF_RAW_COLUMNS = ("id_like", "date_like", "constant_columns")  # findings that scaling hides
-_NAME_COLUMNS = ("leaking_features", "later_rows_differ")  # findings whose columns an encoder replaces
+_NAME_COLUMNS = ("leaking_features", "leaking_pairs", "later_rows_differ")  # findings whose columns an encoder replaces
 _MENDED = ("missing_values", "infinite_values")  # findings that cannot occur if there is a model
 _OF_DISTANCES = ("ranges_far_apart", "empty_rows")
 

@@ -47,9 +47,9 @@ def examine(
 
     In the columns: identifiers, dates, text, constants, ranges far apart, missing and infinite values, more columns
     than rows. In the rows: empty ones, equal ones, equal ones with other label sets, copies of test samples. In the
-    labels: one class only, few rows, equal labels, tags that were not separated, columns that give a label away, an
-    order of the rows, other rates in later rows. In the neighbours, by one search: hubs, near duplicates, equal
-    distances.
+    labels: one class only, few rows, equal labels, tags that were not separated, columns, or pairs of them, that give
+    a label away, an order of the rows, other rates in later rows. In the neighbours, by one search: hubs, near
+    duplicates, equal distances.
 
     Parameters
     ----------

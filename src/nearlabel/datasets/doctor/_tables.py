@@ -80,7 +80,7 @@ class Other:
                 return None
         return np.where(np.isnat(dates), np.nan, dates.astype(np.float64))
 
-    @property
+    @cached_property
     def codes(self) -> FloatArray:
         """A number above 0 for each value, equal for equal ones; NaN for a missing one."""
         known = {text: _code(text) for text in set(self._texts.tolist())}
