@@ -77,15 +77,17 @@ fuzz: $(BIN)/python  ## give every reader N=1000 damaged files (TARGETS=words: s
 	PYTHONPATH=tests $(BIN)/python -m fuzz.readers $(or $(N),1000) $(TARGETS) --seed $(or $(SEED),0) $(KEEP)
 
 USER_EXTRAS = cli,completion,plot,data,frames,tables,xlsx,text,ann,persistence,lance,qdrant,pgvector,dask
-sbom:  ## a software bill of materials of all extras but gpu (build/sbom.cdx.json), and docs/licences.md; a licence nobody has allowed is an error
-	rm -rf .venv-sbom .venv-cyclonedx
+sbom:  ## a software bill of materials of all extras but gpu (build/sbom.cdx.json), and docs/licences.md; a licence nobody has allowed is an error, and a known vulnerability (LOOK_UP=--required: and a package that cannot be looked up)
+	rm -rf .venv-sbom .venv-cyclonedx build/vulnerabilities.json
 	$(MAKE) .venv-sbom/bin/python VENV=.venv-sbom
 	$(MAKE) .venv-cyclonedx/bin/python VENV=.venv-cyclonedx
 	.venv-sbom/bin/python -m pip --disable-pip-version-check --quiet install '.[$(USER_EXTRAS)]'
-	.venv-cyclonedx/bin/python -m pip --disable-pip-version-check --quiet install 'cyclonedx-bom>=7'
+	.venv-cyclonedx/bin/python -m pip --disable-pip-version-check --quiet install 'cyclonedx-bom>=7' 'pip-audit>=2.10'
 	mkdir -p build
 	.venv-cyclonedx/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type library --output-reproducible -o build/sbom.cdx.json .venv-sbom/bin/python
 	.venv-sbom/bin/python tests/licences.py build/sbom.cdx.json docs/licences.md
+	.venv-cyclonedx/bin/pip-audit --path "$$(.venv-sbom/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" --format json --output build/vulnerabilities.json --progress-spinner off || true
+	.venv-sbom/bin/python tests/vulnerabilities.py build/vulnerabilities.json $(LOOK_UP)
 
 sanitize: $(BIN)/python  ## build the kernels with AddressSanitizer and UndefinedBehaviorSanitizer, and run their tests
 	$(INSTALL) '.[$(TEST_EXTRAS)]'

@@ -1,4 +1,4 @@
-"""Build what a release consists of, check it, and test it as users get it: ``make release``.
+"""Build what a release consists of, twice, check it, and test it as users get it: ``make release``.
 
 dist/ then has the source distribution, the wheels and their check sums. Nothing is uploaded (docs/releasing.md). Each
 file is installed into a new environment of its own, first without extras, where the command line and a classifier must
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from wheels import DIST, ROOT, Built, build, check_kernels, environment, install, run, test
@@ -33,7 +33,8 @@ def main() -> int:
     options = parser.parse_args()
     check_tree()
     with tempfile.TemporaryDirectory() as temporary:
-        built = build(Path(temporary))
+        built, again = (build(Path(temporary) / each) for each in ("first", "second"))
+        check_equal([built.sources, *built.wheels], [again.sources, *again.wheels])
         check(built)
         for file, state in {built.sources: "built", **built.wheels}.items():
             python = try_out(file, state, built.unpacked)
@@ -50,6 +51,14 @@ def check_tree() -> None:
     changed = subprocess.check_output(command, cwd=ROOT, text=True).splitlines()
     if changed:
         raise SystemExit(f"The working tree must be clean, got {len(changed)} changes: {changed[0][3:]} ...")
+
+
+def check_equal(files: Sequence[Path], again: Sequence[Path]) -> None:
+    """Raise SystemExit unless files that were built twice are equal: else nobody could verify them by a build."""
+    for file, other in zip(files, again, strict=True):
+        if (file.name, file.read_bytes()) != (other.name, other.read_bytes()):
+            raise SystemExit(f"Two builds must give equal files, got others: {file} and {other}.")
+        print(f"{file.name}: built twice, equal.")
 
 
 def check(built: Built) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from licences import READ_BY_HAND, extras_of, licence_of, main, page_of, refused
+from vulnerabilities import main as vulnerabilities
+from vulnerabilities import report
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -91,3 +93,38 @@ def test_the_page_tells_weak_licences():
     assert "- certifi: MPL-2.0; changes of its files must be published under it." in page
     assert "| certifi | MPL-2.0 |" in page
     assert "| pip |" not in page
+
+
+WELL = {"name": "numpy", "version": "2.4", "vulns": []}
+ILL = {"name": "old", "version": "1.0", "vulns": [{"id": "CVE-1", "fix_versions": ["1.1", "2.0"]}]}
+UNFIXED = {"name": "old", "version": "1.0", "vulns": [{"id": "CVE-2", "fix_versions": []}]}
+SKIPPED = {"name": "new", "skip_reason": "Dependency not found on PyPI and could not be audited: new (1)"}
+OURS = {"name": "nearlabel", "skip_reason": "Dependency not found on PyPI and could not be audited: nearlabel (1)"}
+
+
+@pytest.mark.parametrize(
+    ("packages", "first", "is_well", "if_required"),
+    [
+        ([WELL, OURS], "1 of 1 packages were looked up, 0 are vulnerable.", True, True),
+        ([WELL, SKIPPED], "1 of 2 packages were looked up, 0 are vulnerable.", True, False),
+        ([], "0 of 0 packages were looked up, 0 are vulnerable.", True, False),
+        ([WELL, ILL], "old 1.0 has the vulnerability CVE-1, fixed in 1.1, 2.0.", False, False),
+        ([UNFIXED, SKIPPED], "old 1.0 has the vulnerability CVE-2, fixed in no version.", False, False),
+    ],
+)
+def test_vulnerabilities(packages, first, is_well, if_required):
+    """A known one is an error; a package that was not looked up is said, and an error where it is required."""
+    lines, well = report(packages, required=False)
+    assert (lines[0], well) == (first, is_well)
+    assert any("not looked up: " in line for line in lines) == (SKIPPED in packages or not packages)
+    assert report(packages, required=True) == (lines, if_required)
+
+
+def test_no_answer_of_the_auditor(tmp_path, capsys):
+    """Without a network it writes no file."""
+    file = tmp_path / "vulnerabilities.json"
+    assert vulnerabilities(str(file)) == 0
+    assert "WARNING: not looked up: any." in capsys.readouterr().out
+    assert vulnerabilities(str(file), "--required") == 1
+    file.write_text(json.dumps({"dependencies": [WELL, ILL]}))
+    assert vulnerabilities(str(file)) == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import nearlabel
-from release import EXAMPLE, check_sums, python_symbols
+from release import EXAMPLE, check_equal, check_sums, python_symbols
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -143,6 +143,30 @@ def test_check_sums(tmp_path):
     )
 
 
+def test_two_builds_that_differ(tmp_path):
+    """They end the release, by name or content."""
+    for folder, content in (("a", b"1"), ("b", b"1"), ("c", b"2")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.whl").write_bytes(content)
+    first, equal, other = (tmp_path / folder / "x.whl" for folder in "abc")
+    check_equal([first], [equal])
+    with pytest.raises(SystemExit, match="Two builds must give equal files"):
+        check_equal([first], [other])
+    with pytest.raises(SystemExit, match="Two builds must give equal files"):
+        check_equal([first], [equal.rename(equal.with_name("y.whl"))])
+
+
+@pytest.mark.parametrize("name", ["release.yml", "tests.yml"])
+def test_actions_are_pinned_by_commit(name):
+    """A tag or a branch may move to other code; the comment names the version for people and for Dependabot."""
+    lines = (ROOT / ".github" / "workflows" / name).read_text(encoding="utf-8").splitlines()
+    used = [line.strip().removeprefix("- ") for line in lines if "uses:" in line]
+    assert len(used) >= 7
+    assert [one for one in used if not re.fullmatch(r"uses: [\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", one)] == []
+    versions = {re.match(r"uses: ([^@]+)@(.+)", one).groups() for one in used}
+    assert len(versions) == len({action for action, _ in versions})
+
+
 def test_tools_are_pinned():
     """The tools that judge a release are the same until somebody changes them on purpose."""
     tools = [tool for tool in PROJECT["project"]["optional-dependencies"]["release"] if "[" not in tool]
@@ -180,6 +204,16 @@ def test_the_recipe_and_the_workflow_are_yaml():
     assert [name for name, job in jobs.items() if "permissions" in job] == ["publish"]
     assert set(jobs["publish"]["needs"]) == set(jobs) - {"publish"}
     assert {step.get("run") for step in jobs["sources"]["steps"]} >= {"make release"}
+    steps = jobs["publish"]["steps"]
+    attested = [step["with"] for step in steps if step.get("uses", "").startswith("actions/attest@")]
+    assert [with_["subject-checksums"] for with_ in attested] == ["SHA256SUMS"] * 2
+    assert [with_.get("sbom-path") for with_ in attested] == [None, "sbom/sbom.cdx.json"]
+    assert steps[-1]["uses"].startswith("pypa/gh-action-pypi-publish@")
+    assert steps[-1]["with"] == {"attestations": True}
+    for job in jobs.values():
+        for step in job["steps"]:
+            if step.get("uses", "").startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False
 
 
 def test_the_workflow_finds_what_it_compares():

