@@ -1,9 +1,12 @@
 """A user's own code on the command line."""
 
 import json
+import subprocess
 import sys
 
 import pytest
+
+from nearlabel.utils import naming
 
 CODE = '''
 import numpy as np
@@ -37,10 +40,12 @@ def failing(y_true, y_pred):
 def here(tmp_path, monkeypatch):
     """Stand in a folder with a file of the user's; what is imported from it is forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(naming, "import_folders", {})
+    path = [*sys.path]
     (tmp_path / "users_code.py").write_text(CODE)
     yield tmp_path
     sys.modules.pop("users_code", None)
+    assert [folder for folder in sys.path if folder != str(tmp_path)] == path
 
 
 def cells(answer):
@@ -90,7 +95,7 @@ def test_a_search(nearlabel, here):
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("default:.* contains types that load_model")
-def test_tune_and_fit(nearlabel, here):
+def test_tune_and_fit(nearlabel, here, monkeypatch):
     """The best model among a user's, by his metric, is kept and predicts; whoever loads it trusts his class."""
     searches, metric = ("--search", "users_code:Listed"), ("--metric", "users_code:agreement")
     models = ("--methods", "users_code:Shares", "--k", "2,4", "--scales", "none", *searches)
@@ -109,8 +114,29 @@ def test_tune_and_fit(nearlabel, here):
     refused = nearlabel("predict", "model.skops", "multidigits", "--out", "p.csv")
     assert "--trusted users_code.Shares" in refused.err
     del sys.modules["users_code"]
+    monkeypatch.syspath_prepend(here)  # --trusted imports what Python finds: the folder is PYTHONPATH's matter
     predict = "predict", "model.skops", "multidigits", "--out", "p.csv", "--trusted", "users_code.Shares"
     assert nearlabel(*predict).code == 0
+
+
+@pytest.mark.long
+def test_code_of_another_folder_reaches_every_process(here):
+    """Workers of --jobs, of a time limit and of joblib inside an estimator import the module from its folder."""
+    (here / "deep").mkdir()
+    (here / "users_code.py").rename(here / "deep" / "users_code.py")
+    mine = "./deep/users_code.py"
+    with (here / "deep" / "users_code.py").open("a") as file:
+        file.write("class Tree(__import__('sklearn.tree').tree.DecisionTreeClassifier): pass\n")
+    evaluate = ("evaluate", "multidigits", "--methods", f"{mine}:Shares", "--k", "4", "--cv", "2", "--jobs", "2",
+                "--metrics", f"{mine}:agreement")  # fmt: skip
+    tune = ("tune", "multidigits", "--methods", f"{mine}:Shares", "--k", "3", "--scales", "none")
+    tree = "br:estimator=deep.users_code.Tree:n_jobs=2"
+    inside = ("fit", "multidigits", "--method", tree, "--out", "m.skops", "--validate", "none")
+    for arguments in (evaluate, tune, inside):
+        answer = subprocess.run(
+            [sys.executable, "-P", "-m", "nearlabel", *arguments], capture_output=True, text=True, check=False
+        )
+        assert answer.returncode == 0, answer.stderr
 
 
 @pytest.mark.parametrize(
