@@ -1,7 +1,7 @@
 """Names of your own code on the command line, which allows it to run: ``module:Class`` and ``./file.py:Class``.
 
 Only texts that are written on the command line come here. Names in files (papers, plans, records, cards, the state of
-tune) go to the library as they are, which refuses to import.
+tune) go to the library as texts, which it refuses to import.
 """
 
 from __future__ import annotations

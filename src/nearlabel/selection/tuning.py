@@ -238,7 +238,7 @@ class Tuning:
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
         check_takes_unknown(data.name, data.Y, self._grid.specs)
         about = {} if state is None else self._about(data)
-        attempt = Attempt() if state is None else read_attempt(state, about, self._grid.candidate)
+        attempt = Attempt() if state is None else read_attempt(state, about, self._grid.tried)
         samples = self._samples(data)
         return samples, self._grid.fittings(samples), attempt, about
 

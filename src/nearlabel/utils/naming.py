@@ -54,7 +54,7 @@ def import_object(what: str, name: str, *, allow_imports: bool) -> Any:
     name : str
         ``package.module:Name``, or ``path/to/file.py:Name``.
     allow_imports : bool
-        Whether the caller has allowed it; names may come from strangers.
+        Whether the caller has allowed it; names may be untrusted.
 
     Returns
     -------
@@ -93,7 +93,7 @@ import_folders: dict[str, None] = {}
 def modules_found() -> Iterator[None]:
     """Have the folders of modules imported by `import_object` on `sys.path`, for a block that starts processes.
 
-    A process begins with a copy of the path, and imports the modules of what it gets by their names.
+    A process begins with a copy of the path, and imports the modules of the objects that it is sent.
     """
     with _last_on_path(import_folders):
         yield
