@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from nearlabel.utils import naming
@@ -13,6 +14,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestNeighbors
 from nearlabel.lazy import BRkNN
+from nearlabel.thresholds import MicroFOptimum
+
+class Cut(MicroFOptimum):
+    """MicroFOptimum under another name."""
 
 class Shares(BRkNN):
     """BRkNN under another name."""
@@ -117,6 +122,28 @@ def test_tune_and_fit(nearlabel, here, monkeypatch):
     monkeypatch.syspath_prepend(here)  # --trusted imports what Python finds: the folder is PYTHONPATH's matter
     predict = "predict", "model.skops", "multidigits", "--out", "p.csv", "--trusted", "users_code.Shares"
     assert nearlabel(*predict).code == 0
+
+
+OPTIONS = [
+    ("fit", "--thresholds", "./users_code.py:Cut", "--metric", "users_code:agreement", "--scale", "none", "--k", "5",
+     "--validate", "none", "--out", "m.skops"),
+    ("fit", "--method", "users_code:Shares", "--search", "users_code:Listed", "--k", "5", "--dry-run"),
+    ("audit", "--method", "users_code:Shares", "--search", "./users_code.py:Listed"),
+    ("examine", "--search", "users_code:Listed"),
+    ("tune", "--methods", "mlknn", "--thresholds", "users_code:Cut", "--search", "users_code:Listed", "--dry-run"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=[options[0] + options[1] for options in OPTIONS])
+@pytest.mark.filterwarnings("default:.* contains types that load_model")
+def test_every_option_that_takes_a_name(nearlabel, here, options):
+    """Thresholds without a method, searches of an audit and of an examination, and others."""
+    rng = np.random.default_rng(0)
+    cells = [f"{x:.3f},{z:.3f},{x > 0.5:d},{z > 0.5:d}" for x, z in rng.random((60, 2))]
+    (here / "data.csv").write_text("\n".join(["x,z,a,b", *cells]) + "\n")
+    answer = nearlabel(options[0], "data.csv", "--labels", "a,b", *options[1:])
+    assert answer.code == 0, answer.err
+    assert "users_code" in sys.modules
 
 
 @pytest.mark.long

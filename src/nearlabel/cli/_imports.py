@@ -12,7 +12,6 @@ from typing import Any
 
 import nearlabel
 from nearlabel.utils.naming import import_folders, names_an_import
-from nearlabel.utils.validation import each_once
 
 
 def method(text: str) -> Any:
@@ -43,6 +42,8 @@ def thresholds(text: str) -> Any:
 
 def by_text(what: str, of: Callable[[str], Any], texts: Iterable[str]) -> dict[str, Any]:
     """Return methods, searches or metrics by their texts, which are their names in records."""
+    from nearlabel.utils.validation import each_once
+
     return {text: of(text) for text in each_once(what, texts)}
 
 
