@@ -1,15 +1,23 @@
 """A user's own code on the command line."""
 
 import json
+import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+from nearlabel.utils import naming
 
 CODE = '''
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestNeighbors
 from nearlabel.lazy import BRkNN
+from nearlabel.thresholds import MicroFOptimum
+
+class Cut(MicroFOptimum):
+    """MicroFOptimum under another name."""
 
 class Shares(BRkNN):
     """BRkNN under another name."""
@@ -37,10 +45,12 @@ def failing(y_true, y_pred):
 def here(tmp_path, monkeypatch):
     """Stand in a folder with a file of the user's; what is imported from it is forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(naming, "import_folders", {})
+    path = [*sys.path]
     (tmp_path / "users_code.py").write_text(CODE)
     yield tmp_path
     sys.modules.pop("users_code", None)
+    assert [folder for folder in sys.path if folder != str(tmp_path)] == path
 
 
 def cells(answer):
@@ -90,7 +100,7 @@ def test_a_search(nearlabel, here):
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("default:.* contains types that load_model")
-def test_tune_and_fit(nearlabel, here):
+def test_tune_and_fit(nearlabel, here, monkeypatch):
     """The best model among a user's, by his metric, is kept and predicts; whoever loads it trusts his class."""
     searches, metric = ("--search", "users_code:Listed"), ("--metric", "users_code:agreement")
     models = ("--methods", "users_code:Shares", "--k", "2,4", "--scales", "none", *searches)
@@ -109,8 +119,51 @@ def test_tune_and_fit(nearlabel, here):
     refused = nearlabel("predict", "model.skops", "multidigits", "--out", "p.csv")
     assert "--trusted users_code.Shares" in refused.err
     del sys.modules["users_code"]
+    monkeypatch.syspath_prepend(here)  # --trusted imports what Python finds: the folder is PYTHONPATH's matter
     predict = "predict", "model.skops", "multidigits", "--out", "p.csv", "--trusted", "users_code.Shares"
     assert nearlabel(*predict).code == 0
+
+
+OPTIONS = [
+    ("fit", "--thresholds", "./users_code.py:Cut", "--metric", "users_code:agreement", "--scale", "none", "--k", "5",
+     "--validate", "none", "--out", "m.skops"),
+    ("fit", "--method", "users_code:Shares", "--search", "users_code:Listed", "--k", "5", "--dry-run"),
+    ("audit", "--method", "users_code:Shares", "--search", "./users_code.py:Listed"),
+    ("examine", "--search", "users_code:Listed"),
+    ("tune", "--methods", "mlknn", "--thresholds", "users_code:Cut", "--search", "users_code:Listed", "--dry-run"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=[options[0] + options[1] for options in OPTIONS])
+@pytest.mark.filterwarnings("default:.* contains types that load_model")
+def test_every_option_that_takes_a_name(nearlabel, here, options):
+    """Thresholds without a method, searches of an audit and of an examination, and others."""
+    rng = np.random.default_rng(0)
+    cells = [f"{x:.3f},{z:.3f},{x > 0.5:d},{z > 0.5:d}" for x, z in rng.random((60, 2))]
+    (here / "data.csv").write_text("\n".join(["x,z,a,b", *cells]) + "\n")
+    answer = nearlabel(options[0], "data.csv", "--labels", "a,b", *options[1:])
+    assert answer.code == 0, answer.err
+    assert "users_code" in sys.modules
+
+
+@pytest.mark.long
+def test_code_of_another_folder_reaches_every_process(here):
+    """Workers of --jobs, of a time limit and of joblib inside an estimator import the module from its folder."""
+    (here / "deep").mkdir()
+    (here / "users_code.py").rename(here / "deep" / "users_code.py")
+    mine = "./deep/users_code.py"
+    with (here / "deep" / "users_code.py").open("a") as file:
+        file.write("class Tree(__import__('sklearn.tree').tree.DecisionTreeClassifier): pass\n")
+    evaluate = ("evaluate", "multidigits", "--methods", f"{mine}:Shares", "--k", "4", "--cv", "2", "--jobs", "2",
+                "--metrics", f"{mine}:agreement")  # fmt: skip
+    tune = ("tune", "multidigits", "--methods", f"{mine}:Shares", "--k", "3", "--scales", "none")
+    tree = "br:estimator=deep.users_code.Tree:n_jobs=2"
+    inside = ("fit", "multidigits", "--method", tree, "--out", "m.skops", "--validate", "none")
+    for arguments in (evaluate, tune, inside):
+        answer = subprocess.run(
+            [sys.executable, "-P", "-m", "nearlabel", *arguments], capture_output=True, text=True, check=False
+        )
+        assert answer.returncode == 0, answer.stderr
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from nearlabel.experiments import MethodSpec, NeighborsChoice
 from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.metrics import hamming_loss
 from nearlabel.selection import NeighborsClassifierCV, automatic
+from nearlabel.thresholds import MicroFOptimum
 
 FEW = {"n_neighbors": (1, 3, 5)}
 
@@ -155,3 +156,14 @@ def test_what_is_tried_with_unknown_labels():
         choice.tries(replace(data, Y=Y), order=np.arange(60))
     with pytest.raises(ValueError, match="X of toy must be finite, got 1 missing"):
         NeighborsChoice().tries(data_of(np.where(numbers() == numbers()[0, 0], np.nan, numbers())))
+
+
+def test_thresholds_of_a_user(toy):
+    """A strategy under a name or under its own, with the result of the name of the library; one only."""
+    named = NeighborsChoice(thresholds="micro-f").run(toy)
+    for thresholds, name in (({"mine": MicroFOptimum()}, "mine"), (MicroFOptimum(), "MicroFOptimum()")):
+        chosen = NeighborsChoice(thresholds=thresholds).run(toy)
+        assert chosen.candidate.method == named.candidate.method.replace("micro-f", name)
+        assert chosen.score == named.score
+    with pytest.raises(ValueError, match=r"thresholds must be one strategy, got a, b\."):
+        NeighborsChoice(thresholds={"a": MicroFOptimum(), "b": MicroFOptimum()})

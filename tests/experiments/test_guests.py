@@ -1,5 +1,8 @@
+import inspect
 import json
 import logging
+import subprocess
+import sys
 import time
 from functools import partial
 
@@ -12,11 +15,31 @@ from sklearn.preprocessing import MinMaxScaler
 
 import _guests as guests
 from nearlabel.comparison import compare
-from nearlabel.experiments import MethodSpec, Plan, SearchPlan, Tuning, make_method, make_search, run, search_costs
+from nearlabel.experiments import (
+    Candidate,
+    MethodSpec,
+    NeighborsChoice,
+    Plan,
+    SearchPlan,
+    Tuning,
+    make_method,
+    make_metric,
+    make_sampler,
+    make_search,
+    run,
+    search_costs,
+    takes_unknown,
+)  # fmt: skip
 from nearlabel.lazy import BRkNN, LPkNN, MLkNN
 from nearlabel.metrics import Metric, hamming_loss
 from nearlabel.neighbors import ExactNeighbors
+from nearlabel.selection import specs
 from nearlabel.thresholds import MicroFOptimum, SCut
+
+
+def imported(text):
+    """The specification of a text that may import."""
+    return MethodSpec.of(text, allow_imports=True)
 
 
 def values(records, method, metric):
@@ -98,9 +121,9 @@ def test_selection_and_thresholds_as_objects(toy):
     }
     by_names = {
         "tuned": "mlknn@micro-f:beta=2",
-        "selected": "_guests:Varying:threshold=0.5+brknn",
+        "selected": imported("_guests:Varying:threshold=0.5+brknn"),
         "fixed": "brknn@0.3",
-        "cut": "brknn@_guests:MyCut",
+        "cut": imported("brknn@_guests:MyCut"),
     }
     plans = [Plan(methods, (3,), cv=2, metrics=("micro_f1", "one_error")) for methods in (by_objects, by_names)]
     assert run(plans[0], {"toy": toy}) == run(plans[1], {"toy": toy})
@@ -116,14 +139,16 @@ def test_selection_and_thresholds_as_objects(toy):
 )
 def test_methods_of_modules(spec, expected):
     """A class with options, and an object with other options than its own."""
-    made = make_method(spec, 7)
+    made = make_method(spec, 7, allow_imports=True)
     assert type(made) is guests.Shares
     assert made.get_params() == expected.get_params()
 
 
 def test_estimators_of_modules():
     """The option `estimator` takes a class of a module; dots, as a colon begins an option."""
-    assert repr(make_method("br:estimator=sklearn.naive_bayes.GaussianNB").estimator) == "GaussianNB()"
+    assert (
+        repr(make_method("br:estimator=sklearn.naive_bayes.GaussianNB", allow_imports=True).estimator) == "GaussianNB()"
+    )
 
 
 def test_guests_draw_from_the_same_seed():
@@ -136,7 +161,8 @@ def test_a_search_of_a_user(toy):
     """Its neighbours are the exact ones, and so are the results."""
     plan = Plan({"mine": guests.Shares()}, (3,), cv=2, metrics=("micro_f1",))
     rows = np.random.default_rng(0).normal(size=toy.X.shape)  # no ties
-    searches = SearchPlan(plan, {"listed": guests.Listed(), "cosine": "_guests:Listed:metric=cosine"})
+    cosine = make_search("_guests:Listed:metric=cosine", allow_imports=True)
+    searches = SearchPlan(plan, {"listed": guests.Listed(), "cosine": cosine})
     costs = search_costs(searches, run(searches, {"toy": (rows, toy.Y)}))
     assert [(cost.search, cost.difference, cost.recall) for cost in costs if cost.n_neighbors == 3] == [
         ("listed", 0, 1),
@@ -246,9 +272,100 @@ def test_another_object_under_the_same_name_is_another_plan(toy, tmp_path, metho
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_guests_in_other_processes(toy, n_workers):
     """Objects and modules go to worker processes."""
-    plan = Plan({"mine": guests.Shares(), "text": "_guests:Shares"}, (3,), cv=2, metrics=(guests.agreement,))
+    plan = Plan({"mine": guests.Shares(), "text": imported("_guests:Shares")}, (3,), cv=2, metrics=(guests.agreement,))
     records = run(plan, {"toy": toy}, n_workers=n_workers)
     assert values(records, "mine", "agreement") == values(records, "text", "agreement")
+
+
+WORKERS = """
+import sys
+from nearlabel.experiments import MethodSpec, Plan, Tuning, run
+
+if __name__ == "__main__":
+    path = [*sys.path]
+    mine = MethodSpec.of("./deep/users_module.py:Shares", allow_imports=True)
+    run(Plan({"mine": mine}, (3,), cv=2, metrics=("micro_f1",)), ["multidigits"], n_workers=2)
+    Tuning({"mine": mine}, n_neighbors=(3,), time_limit=100.0).run("multidigits")
+    assert sys.path == path
+"""
+
+
+@pytest.mark.long
+def test_a_module_of_another_folder_in_other_processes(tmp_path):
+    """It is found by the processes of a run and of a time limit, and the path of this one is as before."""
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "users_module.py").write_text(
+        "from nearlabel.lazy import BRkNN\nclass Shares(BRkNN):\n    'BRkNN under another name.'\n"
+    )
+    (tmp_path / "script.py").write_text(WORKERS)
+    subprocess.run([sys.executable, "script.py"], cwd=tmp_path, check=True)
+
+
+NAMES_THAT_IMPORT = ("stranger:K", "./stranger.py:K", "os:getcwd", "nearlabel.utils.naming:sys")
+ESTIMATORS_THAT_IMPORT = ("br:estimator=stranger.K", "ecc:estimator=nearlabel.utils.naming.sys")
+
+
+@pytest.mark.parametrize(
+    ("door", "texts"),
+    [
+        (make_method, NAMES_THAT_IMPORT),
+        (make_method, [f"{name}+mlknn" for name in NAMES_THAT_IMPORT]),
+        (make_method, [f"igs+{name}+mlknn" for name in NAMES_THAT_IMPORT]),
+        (make_method, [f"mlsmote+{name}@0.3" for name in NAMES_THAT_IMPORT]),
+        (make_method, [f"brknn@{name}" for name in NAMES_THAT_IMPORT]),
+        (make_method, ESTIMATORS_THAT_IMPORT),
+        (MethodSpec.of, NAMES_THAT_IMPORT),
+        (MethodSpec, NAMES_THAT_IMPORT),
+        (lambda text: MethodSpec("brknn", thresholds=text), NAMES_THAT_IMPORT),
+        (lambda text: MethodSpec("brknn", selection=text), NAMES_THAT_IMPORT),
+        (lambda text: MethodSpec("brknn", sampler=text), NAMES_THAT_IMPORT),
+        (takes_unknown, NAMES_THAT_IMPORT),
+        (make_sampler, NAMES_THAT_IMPORT),
+        (make_search, NAMES_THAT_IMPORT),
+        (make_metric, NAMES_THAT_IMPORT),
+        (lambda text: Plan(("brknn", text), (3,)), NAMES_THAT_IMPORT + ESTIMATORS_THAT_IMPORT),
+        (lambda text: Plan({"mine": text}, (3,)), NAMES_THAT_IMPORT),
+        (lambda text: Plan(("brknn",), (3,), metrics=(text,)), NAMES_THAT_IMPORT),
+        (lambda text: SearchPlan(Plan(("brknn",), (3,)), (text,)), NAMES_THAT_IMPORT),
+        (lambda text: Tuning((text,)), NAMES_THAT_IMPORT + ESTIMATORS_THAT_IMPORT),
+        (lambda text: Tuning(("brknn",), searches=(text,)), NAMES_THAT_IMPORT),
+        (lambda text: Tuning(("brknn",), metric=text), NAMES_THAT_IMPORT),
+        (NeighborsChoice, NAMES_THAT_IMPORT),
+        (lambda text: NeighborsChoice(thresholds=text), NAMES_THAT_IMPORT),
+        (lambda text: Candidate(text, 3, "none", "exact").make(), NAMES_THAT_IMPORT),
+        (lambda text: Candidate("brknn", 3, "none", text).make(), NAMES_THAT_IMPORT),
+    ],
+)
+def test_names_import_nothing(tmp_path, monkeypatch, door, texts):
+    """A name may come from a stranger; the message says how to allow an import."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stranger.py").write_text("open('imported.txt', 'w').close()\nclass K: pass\n")
+    path = [*sys.path]
+    for text in texts:
+        with pytest.raises(ValueError, match=r"an import, which runs code\. Hint: .* allow_imports=True\."):
+            door(text)
+        assert not (tmp_path / "imported.txt").exists()
+    assert sys.path == path
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["brknn:weights=stranger:K", "mlknn+stranger:K", "exact:metric=stranger.K", "interpolation:neighbors=stranger.K"],
+)
+def test_options_import_nothing(tmp_path, monkeypatch, text):
+    """The value of an option is a literal or a text."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stranger.py").write_text("open('imported.txt', 'w').close()\nclass K: pass\n")
+    with pytest.raises(ValueError, match="must be"):
+        (make_search if text.startswith("exact") else make_method)(text).fit(np.eye(4), np.eye(4, dtype=int))
+    assert not (tmp_path / "imported.txt").exists()
+
+
+def test_no_option_of_a_name_is_a_file():
+    """No class that a name can make has a parameter for a path, an address or a command."""
+    known = {name for kind in (specs.METHODS, specs.SELECTIONS, specs.SAMPLERS, specs.THRESHOLDS, specs.SEARCHES)
+             for make in kind.values() for name in inspect.signature(make).parameters}  # fmt: skip
+    assert known.isdisjoint({"path", "file", "folder", "memory", "uri", "url", "address", "client", "table", "out"})
 
 
 @pytest.mark.parametrize(
@@ -258,13 +375,13 @@ def test_guests_in_other_processes(toy, n_workers):
             lambda: Plan({"mine": guests.Forgetful()}, (3,)),
             "method 'mine' must pass the checks of .*, got a failure of check_labels_.*: A label that .* Hint: .* exp",
         ),
-        (lambda: Plan(("_guests:Forgetful",), (3,)), "method '_guests:Forgetful' must pass the checks"),
+        (lambda: Plan({"text": imported("_guests:Forgetful")}, (3,)), "method 'text' must pass the checks"),
         (lambda: Tuning({"mine": guests.Forgetful()}), "got a failure of check_labels_with_one_class_are_constant"),
         (
             lambda: Plan(("brknn",), (3,), metrics=(guests.disagreement,)),
             "metric 'disagreement' must pass .* check_metric_is_best_for_the_truth: No prediction is better",
         ),
-        (lambda: Tuning(("brknn",), metric="_guests:disagreement"), "check_metric_is_best_for_the_truth"),
+        (lambda: make_metric("_guests:disagreement", allow_imports=True), "check_metric_is_best_for_the_truth"),
         (
             lambda: SearchPlan(Plan(("brknn",), (3,)), {"self": guests.Narcissus()}),
             "search 'self' must pass .* check_search_leaves_a_row_out_of_its_own_list: .* is in its own list",
@@ -281,7 +398,9 @@ def test_the_contract_is_the_gate(make, message):
 @pytest.mark.long
 def test_checks_that_a_guest_cannot_pass(toy):
     """The class says so itself, with a reason, also for the command line."""
-    assert len(run(Plan(("_guests:Excused",), (3,), cv=2, metrics=("micro_f1",)), {"toy": toy})) == 2
+    assert (
+        len(run(Plan({"excused": imported("_guests:Excused")}, (3,), cv=2, metrics=("micro_f1",)), {"toy": toy})) == 2
+    )
 
 
 @pytest.mark.long
@@ -315,16 +434,16 @@ def test_a_slow_guest_waits_for_two_seconds_at_most(caplog):
         (lambda: Plan({1: "mlknn"}, (3,)), TypeError, "methods must have texts as names, got 1"),
         (lambda: Plan((MLkNN(), MLkNN()), (3,)), ValueError, "methods must name at least one, each once"),
         (lambda: Plan(MLkNN(), (3,)), TypeError, r"methods must be a tuple, got MLkNN\(\)"),
-        (lambda: Plan(("_guests:Share",), (3,)), ValueError, "got no 'Share' there. Did you mean 'Shares'"),
-        (lambda: Plan(("_guests:Shares:size=1",), (3,)), ValueError, "option of method '_guests:Shares' must be"),
-        (lambda: Plan(("no_such_module:Shares",), (3,)), ImportError, "No module named 'no_such_module'"),
+        (lambda: imported("_guests:Share"), ValueError, "got no 'Share' there. Did you mean 'Shares'"),
+        (lambda: imported("_guests:Shares:size=1"), ValueError, "option of method '_guests:Shares' must be"),
+        (lambda: imported("no_such_module:Shares"), ImportError, "No module named 'no_such_module'"),
         (lambda: MethodSpec("mlknn", thresholds=MLkNN()), TypeError, "must be a ThresholdStrategy, got MLkNN"),
         (lambda: MethodSpec("mlknn", thresholds=2), ValueError, "thresholds must be a number from 0 to 1 or one of"),
         (lambda: MethodSpec("mlknn", selection=SCut()), TypeError, "selection must be an estimator with transform"),
         (lambda: make_search(MLkNN()), TypeError, "search must be an object with kneighbors, got MLkNN"),
         (lambda: Plan(("mlknn",), (3,), metrics=(lambda y, p: 1.0,)), ValueError, "metrics must have names"),
         (lambda: Plan(("mlknn",), (3,), metrics={"micro_f1": guests.agreement}), ValueError, "must not have the name"),
-        (lambda: Plan(("mlknn",), (3,), metrics=("_guests:agreement:size=1",)), ValueError, "option of metric"),
+        (lambda: make_metric("_guests:agreement:size=1", allow_imports=True), ValueError, "option of metric"),
     ],
 )  # fmt: skip
 def test_what_is_no_guest(make, error, message):

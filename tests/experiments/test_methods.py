@@ -143,7 +143,7 @@ def test_samplers():
     assert (tuned.cv, type(tuned.estimator)) == (5, ResampledClassifier)
     selector, resampled = (step for _, step in make_method("igs+mchen+br").steps)
     assert (type(selector), type(resampled.sampler)) == (InformationGainSelector, MChen)
-    assert type(make_method("nearlabel.preprocessing:MRSP3:exact_up_to=5+mlknn").sampler) is MRSP3
+    assert type(make_method("nearlabel.preprocessing:MRSP3:exact_up_to=5+mlknn", allow_imports=True).sampler) is MRSP3
     spec = MethodSpec("mlknn", sampler=MLSMOTE(5))
     assert not spec.shares_search
     assert spec.fit_key != MethodSpec("mlknn").fit_key

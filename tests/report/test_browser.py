@@ -194,6 +194,68 @@ def test_names_are_harmless(visit):
     assert page.locator("#explorer-view .chip", has_text="<script>").count() > 0
 
 
+HARM = "window.harmed = 1"
+PAYLOADS = {
+    "script": f"<script>{HARM}</script>",
+    "module": f"<script type=module>{HARM}</script>",
+    "source": f"<script src='data:text/javascript,{HARM}'></script>",
+    "handler": f"<img src=x onerror='{HARM}'>",
+    "svg": f"<svg onload='{HARM}'></svg>",
+    "toggle": f"<details open ontoggle='{HARM}'>a</details>",
+    "link": f"<a class=bait href='javascript:{HARM}'>a</a>",
+    "frame": "<iframe srcdoc='<script>parent.harmed = 1</script>'></iframe>",
+    "form": f"<form action='javascript:{HARM}'><input type=submit class=bait></form>",
+    "base": "<base href='https://example.org/'><script src=a.js></script>",
+    "style": "<p style='position: fixed; top: 0'>a</p>",
+    "sheet": "<style>main { display: none }</style>",
+}
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_markup_that_escaping_let_through_runs_nothing(browser, files, tmp_path, payload, guarded):
+    """The policy is a second wall; without it, the same page is harmed, so that the test would notice."""
+    text = files["run"].read_text(encoding="utf-8").replace("</h1>", f"</h1>{PAYLOADS[payload]}", 1)
+    if not guarded:
+        text = text.replace("Content-Security-Policy", "x")
+    file = tmp_path / "page.html"
+    file.write_text(text, encoding="utf-8")
+    context = browser.new_context(viewport=DESK)
+    asked, told = [], []
+
+    def _route(route: Any) -> None:
+        asked.append(route.request.url)
+        route.continue_() if route.request.url.startswith(("file:", "data:")) else route.abort()
+
+    context.route("**/*", _route)
+    page = context.new_page()
+    page.on("console", lambda message: told.append(message.text))
+    page.goto(file.as_uri())
+    for bait in page.locator(".bait").all():
+        bait.click(timeout=5000)
+    page.wait_for_timeout(200)
+    is_styled = page.locator("main").is_hidden() or page.evaluate("!!document.querySelector('p[style]')?.style.top")
+    is_harmed = page.evaluate("window.harmed === 1") or is_styled or any("example.org" in url for url in asked)
+    assert is_harmed is not guarded
+    assert any("Content Security Policy" in text for text in told) is guarded
+    if guarded:
+        page.locator("section#comparison thead button").first.click()  # the program of the page runs
+        assert page.locator("section#comparison [aria-sort]").count() == 1
+    context.close()
+
+
+def test_no_text_becomes_markup(browser, files):
+    """Trusted Types refuse a text where markup is expected, and no policy can be made that would let it through."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(files["run"].as_uri())
+    for action in ("document.body.innerHTML = '<b>a</b>'", "document.write('<b>a</b>')",
+                   "trustedTypes.createPolicy('a', {createHTML: text => text})"):  # fmt: skip
+        found = page.evaluate(f"(() => {{ try {{ {action}; return null }} catch (error) {{ return error.name }} }})()")
+        assert found == "TypeError", action
+    context.close()
+
+
 def test_explorer(visit, digits_facts):
     """A row, by the list or by the buttons, shows its label sets, scores, neighbours and pictures."""
     page = visit("digits")

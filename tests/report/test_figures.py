@@ -24,7 +24,7 @@ def words_of(picture):
 
 def lines_of(picture):
     """Dashes and colour of each line that is no part of the frame."""
-    look = r'style="fill:none;(?:stroke-dasharray:([\d.,]+);stroke-dashoffset:0;)?stroke:(var\(--s\d[^;]*)'
+    look = r'fill="none"(?: stroke-dasharray="([\d.,]+)" stroke-dashoffset="0")? stroke="(var\(--s\d[^"]*)'
     return re.findall(look, picture)
 
 
@@ -38,8 +38,8 @@ def test_curves():
     curves = {"b": [(1, 0.2, 0.1), (2, 0.4, 0.1)], "c": [(1, 0.3, None), (2, 0.3, None)]}
     picture = draw_curves(curves, ["a", "b", "c"], "loss")
     assert lines_of(picture) == [("5.92,2.56", "var(--s1, #D55E00)"), ("10.24,2.56,1.6,2.56", "var(--s2, #009E73)")]
-    assert "fill:var(--s1, #D55E00);fill-opacity" in picture
-    assert "fill:var(--s2, #009E73);fill-opacity" not in picture
+    assert 'fill="var(--s1, #D55E00)" fill-opacity' in picture
+    assert 'fill="var(--s2, #009E73)" fill-opacity' not in picture
     assert description(picture) == "A line for each method: b from 0.2 to 0.4; c from 0.3 to 0.3."
     assert "number of neighbours k" in words_of(picture)
     assert not {"a", "b", "c"} & set(words_of(picture))  # the page has one legend
@@ -54,7 +54,7 @@ def test_lines_and_legend_look_alike():
     assert len(set(lines)) == 9
     for number, (dashes, colour) in enumerate(lines):
         sample = line_sample(number)
-        assert f"stroke:{colour};" in sample
+        assert f'stroke="{colour}"' in sample
         assert bool(dashes) == ("dasharray" in sample)
 
 
@@ -83,7 +83,7 @@ def test_co_occurrence():
     counts = [[2, 1, 0], [1, 1, 0], [0, 0, 3]]
     picture = draw_co_occurrence({"names": ["a", "b<", "c"], "counts": counts})
     cells = [
-        (tip, opacity) for opacity, tip in re.findall(r'fill-opacity:([\d.]+)"><title>(.*?)</title></path>', picture)
+        (tip, opacity) for opacity, tip in re.findall(r'fill-opacity="([\d.]+)"><title>(.*?)</title></path>', picture)
     ]
     assert cells == [("a, b&lt;: 1 samples, 50 % of a", "0.55"), ("b&lt;, a: 1 samples, 100 % of b&lt;", "0.95")]
 

@@ -1,3 +1,5 @@
+import base64
+import hashlib
 import json
 import re
 from html.parser import HTMLParser
@@ -85,6 +87,24 @@ def test_nothing_is_loaded(page):
     """No address of any other file."""
     assert "default-src &#x27;none&#x27;" in page
     assert not re.findall(r"https?:|@import|url\(", page)
+
+
+def test_the_policy(page):
+    """The browser runs the program and applies the style of the page by their hashes; elements have neither."""
+    outline = Outline(page)
+    (policy,) = (one["content"] for tag, one in outline.tags if one.get("http-equiv") == "Content-Security-Policy")
+    sources = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    for tag, directive in (("script", "script-src"), ("style", "style-src")):
+        (text,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.S)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert sources.pop(directive) == f"'sha256-{digest}'"
+    assert sources == {
+        "default-src": "'none'", "base-uri": "'none'", "form-action": "'none'",
+        "require-trusted-types-for": "'script'", "trusted-types": "'none'",
+    }  # fmt: skip
+    names = {name for _, attributes in outline.tags for name in attributes}
+    assert not {name for name in names if name == "style" or name.startswith("on")}
+    assert [tag for tag, _ in outline.tags].index("meta") < 3  # before anything that a name is in
 
 
 @pytest.mark.long

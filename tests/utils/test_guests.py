@@ -2,14 +2,20 @@ import sys
 
 import pytest
 
-from nearlabel.utils.naming import import_object, split_import
+from nearlabel.utils import naming
+from nearlabel.utils.naming import modules_found, split_import
+
+
+def import_object(name):
+    """Import by permission."""
+    return naming.import_object("method", name, allow_imports=True)
 
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """Stand in an empty folder; what is imported from it is forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(naming, "import_folders", {})
     known = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - known:
@@ -43,11 +49,44 @@ def test_installed_modules():
     assert import_object("collections.abc:Mapping") is __import__("collections.abc").abc.Mapping
 
 
-def test_modules_of_the_current_directory(here):
-    """They are found as with `python -m`, in packages too, and stay importable for worker processes."""
-    write(here, "guest_pkg/inner.py", "class Guest: pass")
-    assert import_object("guest_pkg.inner:Guest").__module__ == "guest_pkg.inner"
-    assert str(here) in sys.path
+@pytest.mark.parametrize("name", ["guest_pkg/__init__.py", "guest_pkg/inner.py"])
+def test_modules_of_the_current_directory(here, name):
+    """They are found as with `python -m`, in packages too; the directory is on the path of processes to come only."""
+    write(here, name, "class Guest: pass")
+    module, path = name.removesuffix(".py").removesuffix("/__init__").replace("/", "."), [*sys.path]
+    assert import_object(f"{module}:Guest").__module__ == module
+    assert sys.path == path
+    with modules_found(), modules_found():
+        assert sys.path == [*path, str(here), str(here)]
+    assert sys.path == path
+
+
+def test_installed_modules_need_no_folder(here):
+    """The current directory is not remembered for a module that is elsewhere."""
+    import_object("json.decoder:JSONDecoder")
+    import_object("sys:exit")
+    with modules_found():
+        assert str(here) not in sys.path
+
+
+def test_an_import_that_fails_leaves_the_path(here):
+    """As one that does not."""
+    write(here, "guest_bad.py", "1 / 0")
+    path = [*sys.path]
+    with pytest.raises(ImportError):
+        import_object("guest_bad:Guest")
+    assert sys.path == path
+
+
+@pytest.mark.parametrize("name", ["guest_file:Guest", "./guest_file.py:Guest", "os:getcwd", "nearlabel.no:system"])
+def test_nothing_is_imported_without_permission(here, name):
+    """The message says how to allow it."""
+    write(here, "guest_file.py", "class Guest: pass")
+    with pytest.raises(
+        ValueError, match=r"method must be an object, or a name .*, got .* Hint: .*allow_imports=True\."
+    ):
+        naming.import_object("method", name, allow_imports=False)
+    assert "guest_file" not in sys.modules
 
 
 def test_files(here):

@@ -197,6 +197,7 @@ def _sheet_of(arguments: argparse.Namespace) -> AbstractContextManager[None]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    path = [*sys.path]  # a command adds the folder of the user's own code
     try:
         if "check" in arguments:
             arguments.check(arguments)
@@ -217,6 +218,8 @@ def _run(arguments: argparse.Namespace) -> int:
     except Exception as error:  # noqa: BLE001 - bugs, too, are reported in one line
         hint = "Hint: --debug shows the traceback."
         return _fail(f"{type(error).__name__}: {error}. {hint}", 2, debug=arguments.debug)
+    finally:
+        sys.path[:] = path
     return code
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import nearlabel
-from nearlabel.cli import _arguments, _console, _data, _model, _tasks
+from nearlabel.cli import _arguments, _console, _data, _imports, _model, _tasks
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.utils.names import SCALES, SEARCHES
 
@@ -61,7 +61,8 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--search",
         metavar="SEARCH",
-        help=f"one of {', '.join(SEARCHES)}; default: exact, or exact:metric=cosine with --scale tfidf",
+        help=f"one of {', '.join(SEARCHES)}, or package.module:Class, which runs its code; default: exact,"
+        " or exact:metric=cosine with --scale tfidf",
     )
     _model.add_trusted_option(parser, "for a model: additional types to trust when loading")
 
@@ -241,7 +242,8 @@ def _id_column(kept: Mapping[str, Sequence[str]], name: str | None) -> str | Non
 
 def _check_method(arguments: argparse.Namespace) -> None:
     """Refuse a method without neighbours, before the data are read."""
-    if arguments.method is not None and not nearlabel.experiments.MethodSpec.of(arguments.method).has_neighbors:
+    method = None if arguments.method is None else _imports.method(arguments.method)
+    if method is not None and not nearlabel.experiments.MethodSpec.of(method).has_neighbors:
         raise ValueError(f"--method must be a method by votes of neighbours, such as mlknn, got {arguments.method}.")
     if arguments.k is not None:
         _data.check_number("--k", arguments.k)
@@ -256,9 +258,7 @@ def _candidate(arguments: argparse.Namespace, data: nearlabel.datasets.Dataset) 
         scale = "tfidf" if automatic.has_words(data) else "minmax"
     k = min(N_NEIGHBORS, data.X.shape[0] - 2) if arguments.k is None else arguments.k
     search = arguments.search or nearlabel.experiments.usual_search(scale)
-    return nearlabel.experiments.Candidate(
-        arguments.method or METHOD, max(1, k), scale, search, impute=_data.imputation(arguments)
-    )
+    return _imports.candidate(arguments.method or METHOD, max(1, k), scale, search, impute=_data.imputation(arguments))
 
 
 def _kept_of(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:

@@ -8,6 +8,7 @@ import shlex
 
 import nearlabel
 from nearlabel.cli import _console
+from nearlabel.utils.naming import names_an_import
 
 SUMMARY = "show a model card"
 EXAMPLES = ("nearlabel card model.skops",)
@@ -80,6 +81,7 @@ def _new_names(card: nearlabel.persistence.ModelCard) -> tuple[str, ...]:
 
 def _of_model(card: nearlabel.persistence.ModelCard) -> list[tuple[str, str]]:
     trust = [("types to trust in load_model", ", ".join(card.foreign_types))] if card.foreign_types else []
+    options = fit_options(card)
     facts = {
         "saved": card.created,
         **card.versions,
@@ -87,17 +89,21 @@ def _of_model(card: nearlabel.persistence.ModelCard) -> list[tuple[str, str]]:
         "can be updated": card.updatable,
         "saved columns": ", ".join(card.kept),
         "column of ids": card.id_column,
-        "made by": f"nearlabel fit DATA {fit_options(card)}" if card.fit_options else "",
+        "made by": f"nearlabel fit DATA {options}" if options else "",
     }
     return [*((name, value) for name, value in facts.items() if value), *trust]
 
 
 def fit_options(card: nearlabel.persistence.ModelCard) -> str:
-    """Return the options of ``nearlabel fit`` on a card, quoted for a shell whatever the file has; empty if invalid."""
+    """Return the options of ``nearlabel fit`` on a card, quoted for a shell whatever the file has.
+
+    Empty if they are invalid, or name code to import: a user may copy them from the card of somebody else.
+    """
     try:
-        return shlex.join(shlex.split(card.fit_options))
+        words = shlex.split(card.fit_options)
     except ValueError:
         return ""
+    return "" if any(map(names_an_import, words)) else shlex.join(words)
 
 
 def _of_data(data: nearlabel.persistence.DataSummary) -> list[tuple[str, str]]:

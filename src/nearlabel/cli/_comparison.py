@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 import nearlabel
-from nearlabel.cli import _console, _model
+from nearlabel.cli import _console, _imports, _model
 
 # Text, since the help page loads no room.
 Cells: TypeAlias = "Sequence[nearlabel.experiments.Cell]"
@@ -190,7 +190,7 @@ def read_metrics(arguments: argparse.Namespace) -> list[nearlabel.metrics.Metric
         return []
     if arguments.metrics is None:
         return [*nearlabel.metrics.CATALOGUE.values()]
-    return [nearlabel.experiments.make_metric(name) for name in arguments.metrics]
+    return [nearlabel.experiments.make_metric(_imports.metric(name)) for name in arguments.metrics]
 
 
 def print_scored(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import nearlabel
-from nearlabel.cli import _arguments, _comparison, _console, _data, _matched_data
+from nearlabel.cli import _arguments, _comparison, _console, _data, _imports, _matched_data
 from nearlabel.utils import names
 
 SUMMARY = "compare methods on a data set by cross-validation"
@@ -41,7 +41,8 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
         f" thresholds after an @ (mlknn@micro-f), and before a + a feature selection ({', '.join(names.SELECTIONS)}:"
         f" igs+mlknn) or a sampler of training data ({', '.join(names.SAMPLERS)}: mlsmote+mlknn). The option estimator"
         f" of some methods is one of {', '.join(names.ESTIMATORS)}. Instead of a name you can give"
-        " package.module:Class or ./file.py:Class, which executes the code of that module;"
+        " package.module:Class or ./file.py:Class (as estimator: package.module.Class), which runs the code of that"
+        " module;"
         f" default: {','.join(names.NEIGHBOR_METHODS)}",
     )
     parser.add_argument(
@@ -92,14 +93,14 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
         default=(),
         metavar="SEARCH",
         help="comma-separated; run each method with the exact search and with each of these, and print the difference:"
-        f" {', '.join(names.SEARCHES)} (options after a colon: faiss-ivf:n_probe=4), or package.module:Class;"
-        " default: exact, not compared",
+        f" {', '.join(names.SEARCHES)} (options after a colon: faiss-ivf:n_probe=4), or package.module:Class,"
+        " which runs its code; default: exact, not compared",
     )
     parser.add_argument(
         "--metrics",
         type=_arguments.any_names,
         help="comma-separated, of the catalogue, with options after a colon (precision_at_k:k=3, roc_auc), or"
-        " package.module:function; default: all without options, or micro_f1 with --search",
+        " package.module:function, which runs its code; default: all without options, or micro_f1 with --search",
     )
     parser.add_argument(
         "--per-label",
@@ -195,17 +196,19 @@ def _with_copies_or_searches(
 ) -> nearlabel.experiments.Plan | nearlabel.experiments.SearchPlan:
     """Return the plan, of several searches if they are asked for, or else also without copies if there are many."""
     if arguments.search:
-        return nearlabel.experiments.SearchPlan(plan, arguments.search)
+        return nearlabel.experiments.SearchPlan(plan, _imports.by_text("searches", _imports.search, arguments.search))
     return replace(plan, without_copies=True) if _matched_data.has_copies(problem) else plan
 
 
 def _plan(arguments: argparse.Namespace) -> nearlabel.experiments.Plan:
     """Return the comparison that the arguments describe."""
     metrics = _METRICS_OF_SEARCHES if arguments.search and arguments.metrics is None else arguments.metrics
-    settings: dict[str, Any] = {} if metrics is None else {"metrics": metrics}
+    settings: dict[str, Any] = {}
+    if metrics is not None:
+        settings["metrics"] = _imports.by_text("metrics", _imports.metric, metrics)
     methods = nearlabel.experiments.METHODS if arguments.methods == ("all",) else arguments.methods
     return nearlabel.experiments.Plan(
-        methods=_with_thresholds(methods, arguments.thresholds),
+        methods=_imports.by_text("methods", _imports.method, _with_thresholds(methods, arguments.thresholds)),
         n_neighbors=arguments.k,
         cv=10 if arguments.cv in (None, "given") else _number("--cv", arguments.cv),
         scale=arguments.scale or _data.usual_scale(arguments),

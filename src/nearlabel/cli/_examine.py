@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 import nearlabel
-from nearlabel.cli import _console, _data, _matched_data
+from nearlabel.cli import _console, _data, _imports, _matched_data
 from nearlabel.utils.names import SCALES, SEARCHES
 
 SUMMARY = "find problems in a data set that make neighbours worse"
@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--search",
         metavar="SEARCH",
-        help=f"one of {', '.join(SEARCHES)}, or none, which skips the checks of neighbours; default: exact, or"
-        " exact:metric=cosine with --scale tfidf",
+        help=f"one of {', '.join(SEARCHES)}, package.module:Class, which runs its code, or none, which skips the checks"
+        " of neighbours; default: exact, or exact:metric=cosine with --scale tfidf",
     )
     _console.add_format_option(parser)
 
@@ -52,7 +52,7 @@ def main(arguments: argparse.Namespace) -> None:
             data,
             X_test=test,
             transformer=nearlabel.experiments.make_preparation(data, impute=impute, scale=scale),
-            search=False if search == "none" else nearlabel.experiments.make_search(search),
+            search=False if search == "none" else nearlabel.experiments.make_search(_imports.search(search)),
             n_neighbors=arguments.k,
         )
     hidden = _data.mended((scale,), (search,)) | ({"missing_values"} if impute else set())

@@ -9,7 +9,7 @@ from math import nan
 from typing import Any, TypeAlias
 
 import nearlabel
-from nearlabel.cli import _arguments, _console, _data, _matched_data, _model, _training, _understood
+from nearlabel.cli import _arguments, _console, _data, _imports, _matched_data, _model, _training, _understood
 from nearlabel.utils.names import CALIBRATIONS, METHODS, PROMISED_MEASURES, SCALES, SEARCHES, THRESHOLDS
 
 SUMMARY = "fit a model to a data set and save it"
@@ -51,7 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metric",
         default="micro_f1",
         metavar="NAME",
-        help="metric used to select: one of the catalogue, or package.module:function; default: micro_f1",
+        help="metric used to select: one of the catalogue, or package.module:function, which runs its code; default:"
+        " micro_f1",
     )
     parser.add_argument(
         "--validate",
@@ -81,8 +82,8 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
         metavar="SPEC",
         help="auto: select the best of brknn, mlknn and mlmlm (without mlmlm if labels are unknown), together with"
         " weights, distance, scaling, k and thresholds;"
-        f" or one of {', '.join(METHODS)}, with options, thresholds and a feature selection as in"
-        " nearlabel evaluate --methods; default: auto",
+        f" or one of {', '.join(METHODS)}, with options, thresholds and a feature selection, or"
+        " package.module:Class, which runs its code, as in nearlabel evaluate --methods; default: auto",
     )
     parser.add_argument(
         "--k",
@@ -104,7 +105,8 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--search",
         metavar="SEARCH",
-        help=f"one of {', '.join(SEARCHES)}; default: exact with the best distance; for a named method exact, or"
+        help=f"one of {', '.join(SEARCHES)}, or for a named method package.module:Class, which runs its code; default:"
+        " exact with the best distance; for a named method exact, or"
         " exact:metric=cosine with --scale tfidf",
     )
     parser.add_argument(
@@ -253,12 +255,12 @@ def _named(arguments: argparse.Namespace) -> nearlabel.experiments.Candidate:
     scale = arguments.scale or _data.usual_scale(arguments)
     k = None if arguments.k == AUTO else arguments.k
     search = arguments.search or nearlabel.experiments.usual_search(scale)
-    named = nearlabel.experiments.Candidate(
+    named = _imports.candidate(
         method, k, scale, search, impute=_data.imputation(arguments), out_of_range=arguments.out_of_range
     )
-    has_neighbors = nearlabel.experiments.MethodSpec.of(method).has_neighbors
+    has_neighbors = _has_neighbors(named)
     if arguments.updatable:
-        _training.check_updatable(method)
+        _training.check_updatable(method, named.method_object or method)
     if not has_neighbors and arguments.k is not None:
         raise ValueError(f"--k must go with a method by neighbours, got {arguments.method}.")
     if has_neighbors and k is None and arguments.validate == NONE:
@@ -278,11 +280,11 @@ def _choice(arguments: argparse.Namespace) -> nearlabel.experiments.NeighborsCho
         raise ValueError(f"--calibrate must go with a named method, got {arguments.calibrate}. {_HINT}")
     distances: Any = None if arguments.search is None else (nearlabel.experiments.make_search(search).metric,)
     return nearlabel.experiments.NeighborsChoice(
-        arguments.metric,
+        _imports.metric(arguments.metric),
         n_neighbors=None if arguments.k in (None, AUTO) else (arguments.k,),
         scales=None if arguments.scale is None else (arguments.scale,),
         distances=distances,
-        thresholds=arguments.thresholds,
+        thresholds=None if arguments.thresholds is None else _imports.thresholds(arguments.thresholds),
         impute=_data.imputation(arguments),
         time_limit=arguments.time_limit,
         updatable=arguments.updatable,
@@ -296,8 +298,14 @@ def _print_severe(data: Dataset, plan: Plan) -> None:
     if isinstance(plan, nearlabel.experiments.NeighborsChoice):
         _data.print_severe(data, scales=_CHOSEN_SCALES, searches=_CHOSEN_SEARCHES, by_neighbors=True)
     else:
-        has_neighbors = nearlabel.experiments.MethodSpec.of(plan.method).has_neighbors
-        _data.print_severe(data, scales=(plan.scale,), searches=(str(plan.search),), by_neighbors=has_neighbors)
+        searches = (str(plan.search),)
+        _data.print_severe(data, scales=(plan.scale,), searches=searches, by_neighbors=_has_neighbors(plan))
+
+
+def _has_neighbors(candidate: nearlabel.experiments.Candidate) -> bool:
+    from nearlabel.selection.candidates import spec_of
+
+    return spec_of(candidate).has_neighbors
 
 
 def _without_harm(arguments: argparse.Namespace, data: Dataset, column: str, ranks: Any) -> tuple[Dataset, str]:
@@ -316,7 +324,7 @@ def _without_harm(arguments: argparse.Namespace, data: Dataset, column: str, ran
         "mlknn@micro-f", 10, "minmax", "exact", impute=_data.imputation(arguments), out_of_range=arguments.out_of_range
     )
     with _console.progress_bar(f"columns of {data.name}"):
-        found = later.harmful_kind(probe, data, ranks, guests.read_metric(None, arguments.metric))
+        found = later.harmful_kind(probe, data, ranks, guests.read_metric(None, _imports.metric(arguments.metric)))
     splits = arguments.split_by is not None
     if found is not None and splits:
         data = data.with_features(np.flatnonzero([kind != found[0] for kind in data.feature_kinds]))
@@ -336,7 +344,7 @@ def _on_later_rows(
     """Return a line with both estimates: among rows like these, and on later ones."""
     from nearlabel.selection import guests, later
 
-    of = guests.read_metric(None, metric)
+    of = guests.read_metric(None, _imports.metric(metric))
     with _console.progress_bar(f"later rows of {data.name}"):
         found = later.later_scores(candidate, data, ranks, of, by_time=splits)
     if of.name not in found:
@@ -370,7 +378,7 @@ def _scores_by_folds(candidate: Any, data: Dataset, arguments: argparse.Namespac
     from nearlabel.selection import mixed
 
     with _console.progress_bar(f"folds of {data.name}"):
-        metric = nearlabel.experiments.make_metric(arguments.metric)
+        metric = nearlabel.experiments.make_metric(_imports.metric(arguments.metric))
         return mixed.scores_by_folds(candidate, data, arguments.validate, metric)
 
 
@@ -392,8 +400,8 @@ def _tuning(arguments: argparse.Namespace, candidate: nearlabel.experiments.Cand
         methods={candidate.method: candidate.method_object or candidate.method},
         n_neighbors=MOST if candidate.n_neighbors is None else (candidate.n_neighbors,),
         scales=(candidate.scale,),
-        searches=(candidate.search or "exact",),
-        metric=arguments.metric,
+        searches={candidate.search or "exact": candidate.search_object or candidate.search or "exact"},
+        metric=_imports.metric(arguments.metric),
         cv=_arguments.LOO if arguments.validate == NONE else arguments.validate,
         impute=candidate.impute,
         out_of_range=candidate.out_of_range,

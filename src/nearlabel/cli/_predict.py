@@ -97,7 +97,8 @@ def _add_score_options(parser: argparse.ArgumentParser) -> None:
         "--metrics",
         type=_arguments.some_names,
         help="with --score: comma-separated, of the catalogue, with options after a colon (precision_at_k:k=3,"
-        " roc_auc:average=micro), or package.module:function; default: all of the catalogue without options",
+        " roc_auc:average=micro), or package.module:function, which runs its code; default: all of the catalogue"
+        " without options",
     )
     parser.add_argument(
         "--per-label",

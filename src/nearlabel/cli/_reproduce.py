@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import nearlabel
-from nearlabel.cli import _comparison, _console
+from nearlabel.cli import _comparison, _console, _imports
 from nearlabel.utils.names import PAPERS
 
 SUMMARY = "reproduce the tables of a paper"
@@ -39,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="NAME=WHAT",
             action="append",
             default=[],
-            help="meaning of a name in your own .toml file, such as mine=./mine.py:Mine; repeatable",
+            help="meaning of a name in your own .toml file, such as mine=./mine.py:Mine, which runs its code;"
+            " repeatable",
         )
     parser.add_argument("--out", type=Path, help="folder for records and figures; the same command resumes")
     parser.add_argument(
@@ -74,8 +75,8 @@ def main(arguments: argparse.Namespace) -> None:
     with _console.progress_bar("folds") as progress:
         paper = nearlabel.papers.Paper(
             arguments.paper,
-            methods=dict(arguments.method),
-            metrics=dict(arguments.metric),
+            methods={name: _imports.method(what) for name, what in arguments.method},
+            metrics={name: _imports.metric(what) for name, what in arguments.metric},
             out=arguments.out,
             n_workers=arguments.jobs,
             progress=progress,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import nearlabel
-from nearlabel.cli import _console, _data
+from nearlabel.cli import _console, _data, _imports
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.utils.names import SAMPLERS
 
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         metavar="NAME",
         help=f"one of {', '.join(SAMPLERS)}, with options after colons (mlsmote:n_neighbors=3, mchen:share=0.1), or"
-        " package.module:Class or ./file.py:Class, which executes the code of that module",
+        " package.module:Class or ./file.py:Class, which runs the code of that module",
     )
     parser.add_argument(
         "--out",
@@ -54,7 +54,7 @@ def _check(arguments: argparse.Namespace) -> None:
 def main(arguments: argparse.Namespace) -> None:
     """Resample a data set, write it, and print what has changed."""
     _data.check_output(arguments.file, "--out")
-    sampler = nearlabel.experiments.make_sampler(arguments.sampler)
+    sampler = nearlabel.experiments.make_sampler(_imports.sampler(arguments.sampler))
     dataset = _data.open_data(arguments)
     if SEED in (*dataset.feature_names, *dataset.label_names):
         raise ValueError(f"DATA must have no column {SEED!r}, which --out adds. Hint: --ignore {SEED}.")

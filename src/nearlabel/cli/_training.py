@@ -75,7 +75,7 @@ def fit_options(candidate: nearlabel.experiments.Candidate) -> str:
     return " ".join(f"{option} {shlex.quote(str(value))}" for option, value in words.items() if value is not None)
 
 
-def check_updatable(method: Any) -> None:
+def check_updatable(name: str, method: Any) -> None:
     """Refuse a named method whose models cannot be updated, for --updatable.
 
     Raises
@@ -85,7 +85,7 @@ def check_updatable(method: Any) -> None:
     """
     if not is_updatable(method):
         raise ValueError(
-            f"--updatable must go with a method whose models can be updated, got {method}."
+            f"--updatable must go with a method whose models can be updated, got {name}."
             " Hint: without --method or --methods, such methods are tried."
         )
 
@@ -291,10 +291,12 @@ def _way_to_update(kept: KeptModel) -> str:
 
 def _method(kept: KeptModel) -> str:
     """Return the method, without the thresholds that those of a promise have replaced."""
+    from nearlabel.selection.candidates import spec_of
+
     method = str(kept.candidate.method)
     if is_mixture(kept.candidate):
         return method
-    thresholds = nearlabel.experiments.MethodSpec.of(method).thresholds if _guarantee(kept.model) else None
+    thresholds = spec_of(kept.candidate).thresholds if _guarantee(kept.model) else None
     if thresholds is None or isinstance(thresholds, nearlabel.thresholds.RiskControl):
         return method
     return method.rpartition("@")[0]

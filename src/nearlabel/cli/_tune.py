@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import nearlabel
-from nearlabel.cli import _arguments, _console, _data, _matched_data, _model, _training, _understood
+from nearlabel.cli import _arguments, _console, _data, _imports, _matched_data, _model, _training, _understood
 from nearlabel.utils.names import LEADERBOARD_METHODS, METHODS, SCALES, SEARCHES, THRESHOLDS
 
 SUMMARY = "select the best of many models for a data set"
@@ -77,7 +77,8 @@ def _add_candidate_options(parser: argparse.ArgumentParser) -> None:
         "--methods",
         type=_arguments.some_names,
         default=LEADERBOARD_METHODS,
-        help=f"comma-separated, of {', '.join(METHODS)}, or package.module:Class, as in nearlabel evaluate; default:"
+        help=f"comma-separated, of {', '.join(METHODS)}, or package.module:Class, which runs its code, as in nearlabel"
+        " evaluate; default:"
         f" {','.join(OF_NUMBERS.methods)}, or if there are texts {','.join(OF_TEXTS.methods)}",
     )
     parser.add_argument(
@@ -97,9 +98,9 @@ def _add_candidate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--search",
         type=_arguments.some_names,
-        help=f"comma-separated, of {', '.join(SEARCHES)}, with options such as the distance, or package.module:Class;"
-        f" default: {','.join(OF_NUMBERS.searches)}, or {','.join(OF_MIXED.searches)} if there are columns of other"
-        f" kinds, {','.join(OF_TEXTS.searches)} if there are texts",
+        help=f"comma-separated, of {', '.join(SEARCHES)}, with options such as the distance, or package.module:Class,"
+        f" which runs its code; default: {','.join(OF_NUMBERS.searches)}, or {','.join(OF_MIXED.searches)} if there are"
+        f" columns of other kinds, {','.join(OF_TEXTS.searches)} if there are texts",
     )
     parser.add_argument(
         "--thresholds",
@@ -117,7 +118,8 @@ def _add_choice_options(parser: argparse.ArgumentParser) -> None:
         "--metric",
         default="micro_f1",
         metavar="NAME",
-        help="metric used to select the best: one of the catalogue, or package.module:function; default: micro_f1",
+        help="metric used to select the best: one of the catalogue, or package.module:function, which runs its code;"
+        " default: micro_f1",
     )
     parser.add_argument(
         "--cv",
@@ -204,18 +206,19 @@ def _tuning(arguments: argparse.Namespace) -> nearlabel.experiments.Tuning:
     kinds = _data.kinds_of_columns(arguments)
     usual = OF_TEXTS if "text" in kinds else OF_MIXED if kinds else OF_NUMBERS
     are_usual = arguments.methods == LEADERBOARD_METHODS
-    methods = _with_thresholds(usual.methods if are_usual else arguments.methods, arguments.thresholds)
+    texts = _with_thresholds(usual.methods if are_usual else arguments.methods, arguments.thresholds)
+    methods = _imports.by_text("methods", _imports.method, texts)
     if arguments.updatable and are_usual:
-        methods = tuple(filter(_training.is_updatable, methods))
+        methods = {text: method for text, method in methods.items() if _training.is_updatable(method)}
     elif arguments.updatable:
-        for method in methods:
-            _training.check_updatable(method)
+        for text, method in methods.items():
+            _training.check_updatable(text, method)
     return nearlabel.experiments.Tuning(
         methods=methods,
         n_neighbors=arguments.k,
         scales=arguments.scales or usual.scales,
-        searches=arguments.search or usual.searches,
-        metric=arguments.metric,
+        searches=_imports.by_text("searches", _imports.search, arguments.search or usual.searches),
+        metric=_imports.metric(arguments.metric),
         cv=arguments.cv,
         impute=_data.imputation(arguments),
         out_of_range=arguments.out_of_range,
@@ -445,10 +448,13 @@ def verdict_of(tuned: Tuned) -> str:
     They are compared by the corrected t-test on the parts of the rows. A mixture contains both, so it belongs to
     neither kind; if it is ahead of both, the sentence reports it.
     """
+    from nearlabel.selection.candidates import spec_of
+
     best: dict[bool, Trial] = {}  # by whether it is by neighbours
     for trial in tuned.trials:
-        if not _spec_of(trial).mixes_neighbors:
-            best.setdefault(_spec_of(trial).is_lazy, trial)
+        spec = spec_of(trial.candidate)
+        if not spec.mixes_neighbors:
+            best.setdefault(spec.is_lazy, trial)
     if len(best) < 2:
         return ""
     first, ahead = tuned.trials[0], next(iter(best.values()))  # in the order of the trials
@@ -475,11 +481,6 @@ def _of_two(lazy: Trial, other: Trial, tuned: Tuned) -> str:
         )
     unlike = "" if lazy.held_out == other.held_out else _UNLIKE
     return f"Neighbours are best here: {lazy.candidate.method} is ahead of {other.candidate.method} by {by}{unlike}."
-
-
-def _spec_of(trial: Trial) -> nearlabel.experiments.MethodSpec:
-    of = trial.candidate
-    return nearlabel.experiments.MethodSpec.of(of.method if of.method_object is None else of.method_object)
 
 
 def _noise(ahead: Trial, behind: Trial, metric: str) -> str:

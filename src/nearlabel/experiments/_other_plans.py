@@ -63,7 +63,7 @@ class SearchPlan:
         If a name is unknown, a number is out of range, a method cannot share neighbours, or a search fails a check; in
         the last case the message begins with the name of the check.
     ImportError
-        If a search needs a library that is not installed, or a module cannot be imported.
+        If a search needs a library that is not installed.
 
     Examples
     --------

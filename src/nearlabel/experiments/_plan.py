@@ -69,8 +69,8 @@ class Plan:
         Seeds of the shuffles; each gives one complete cross-validation.
     metrics : tuple of str, callable or Metric, or mapping of str to them, default: all of the catalogue
         Metrics as `nearlabel.metrics.get_metric` accepts them, and "empty_predictions", the share of samples without
-        predicted labels. A text may also be a ``package.module:name``. A metric that is not nearlabel's own must pass
-        `nearlabel.testing.check_metric`; its records contain `greater_is_better`.
+        predicted labels. A metric that is not nearlabel's own must pass `nearlabel.testing.check_metric`; its records
+        contain `greater_is_better`.
     first_folds : int, default=None
         Run only that many folds of each shuffle, for a quick preview; None: all.
     stratify : {None, 1, 2}, default=None
@@ -96,8 +96,6 @@ class Plan:
     ValueError, TypeError
         If a name is unknown, a number is out of range, or an object fails a check of `nearlabel.testing`; in the last
         case the message begins with the name of the check.
-    ImportError
-        If a module in a text cannot be imported.
 
     Notes
     -----

@@ -23,6 +23,7 @@ from nearlabel.experiments.records import RecordFolder
 from nearlabel.neighbors.exact.kernels import kernel_in_use, kernel_levels, kernels_state  # as searches find them
 from nearlabel.selection.data import Problem
 from nearlabel.utils.messages import Progress, expect, kept_warnings
+from nearlabel.utils.naming import modules_found
 
 
 class AnyPlan(Protocol):
@@ -123,7 +124,7 @@ def _run_folds(
     warned: dict[str, Warning] = {}
     parallel = Parallel(n_jobs=n_workers, batch_size=1, return_as="generator")
     time_left = TimeLeft(folds, effective_n_jobs(n_workers))
-    with _closing(parallel(delayed(_run_fold)(plan, fold) for fold in folds[n_known:])) as work:
+    with modules_found(), _closing(parallel(delayed(_run_fold)(plan, fold) for fold in folds[n_known:])) as work:
         for done, (new, kept, environment, seconds) in enumerate(work, start=n_known + 1):
             if folder is not None:
                 folder.note(environment)

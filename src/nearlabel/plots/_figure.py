@@ -197,7 +197,7 @@ LOOK = {
 }  # fmt: skip
 _PIXELS = 4 / 3  # per point
 _WIDE = 480  # pixels; a wider plot scrolls on a phone, others scale with their column
-_KEPT = ("d", "x", "y", "width", "height", "transform", "style")
+_KEPT = ("d", "x", "y", "width", "height", "transform")
 # A style element applies to the whole page; clipping is not needed, as nothing is drawn outside the axes.
 _LEFT_OUT = ("metadata", "style", "clipPath")
 _NOT_NEEDED = re.compile(r"(?:font-family|stroke-linecap|stroke-linejoin|stroke-miterlimit): [^;]*")
@@ -237,14 +237,14 @@ def line_sample(number: int) -> str:
     --------
     >>> from nearlabel.plots import line_sample
     >>> line_sample(0).partition("<path ")[2]
-    'd="M0 5H30" style="stroke:var(--s0, #0072B2);stroke-width:2"/></svg>'
+    'd="M0 5H30" stroke="var(--s0, #0072B2)" stroke-width="2"/></svg>'
     """
     look = line_style(number)
-    style, dashes = f"stroke:{_VARIABLES[look['color'].lower()]};stroke-width:2", DASHES[look["linestyle"]]
+    style, dashes = f'stroke="{_VARIABLES[look["color"].lower()]}" stroke-width="2"', DASHES[look["linestyle"]]
     if dashes:
-        style += f";stroke-dasharray:{' '.join(f'{2 * length:g}' for length in dashes)}"
+        style += f' stroke-dasharray="{" ".join(f"{2 * length:g}" for length in dashes)}"'
     head = '<svg viewBox="0 0 30 10" width="30" height="10" aria-hidden="true">'
-    return f'{head}<path d="M0 5H30" style="{style}"/></svg>'
+    return f'{head}<path d="M0 5H30" {style}/></svg>'
 
 
 def _add_tips(root: ET.Element, tips: Iterable[str]) -> None:
@@ -270,6 +270,7 @@ def _parts(parent: ET.Element, linked: set[str]) -> Iterator[str]:
 def _attributes(one: ET.Element, linked: set[str]) -> str:
     values = {_local(name): value for name, value in one.attrib.items()}
     kept = {name: _SHORTENED.get(name, _rounded)(values[name]) for name in _KEPT if name in values}
+    kept |= _style(values.get("style", ""))
     if kept.get("transform", "").startswith("rotate(0 "):
         del kept["transform"]
     if "href" in values:
@@ -292,12 +293,13 @@ def _path(value: str) -> str:
     return re.sub(r"\s*([A-Za-z])\s*", r"\1", _rounded(value)).strip()
 
 
-def _style(value: str) -> str:
-    parts = [part.strip().replace(": ", ":") for part in _NOT_NEEDED.sub("", value).split(";")]
-    return re.sub("#[0-9a-f]{6}", lambda found: _VARIABLES.get(found[0], found[0]), ";".join(filter(None, parts)))
+def _style(value: str) -> dict[str, str]:
+    """Return the properties of a style as attributes of SVG: the policy of a page allows no style attribute."""
+    parts = (part.split(": ") for part in filter(None, map(str.strip, _NOT_NEEDED.sub("", value).split(";"))))
+    return {name: re.sub("#[0-9a-f]{6}", lambda found: _VARIABLES.get(found[0], found[0]), of) for name, of in parts}
 
 
-_SHORTENED = {"d": _path, "style": _style}
+_SHORTENED = {"d": _path}
 
 
 # The base class of displays: drawing into a notebook, into given axes, or into a file.

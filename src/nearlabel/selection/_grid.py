@@ -103,6 +103,17 @@ class Grid:
             out_of_range=self.out_of_range,
         )
 
+    def tried(self, method: str, n_neighbors: int | None, scale: str, search: str | None) -> Candidate:
+        """Return a candidate that a file names as tried; raise ValueError or LookupError unless it is in this grid."""
+        spec, numbers = self.specs[method], self.n_neighbors
+        is_number = type(n_neighbors) is int and (
+            n_neighbors in numbers if isinstance(numbers, tuple) else 1 <= n_neighbors <= numbers
+        )
+        searches = self.searches if spec.shares_search else (None,)
+        if scale not in self.scales or search not in searches or is_number != spec.has_neighbors:
+            raise ValueError(f"{method} was not tried with {n_neighbors}, {scale} and {search}")
+        return self.candidate(method, n_neighbors, scale, search)
+
     def fittings(self, samples: Samples) -> list[Fitting]:
         """Return the necessary fits, method by method; methods that differ only in their thresholds share a fit."""
         held_out = {scale: self._held_out(samples, scale) for scale in self.scales}

@@ -22,7 +22,7 @@ from nearlabel.selection._spaces import spaces_of  # scalings that NeighborsClas
 from nearlabel.selection._trials import NUMBERS  # of neighbours that it tries
 from nearlabel.selection.candidates import EXACT, Candidate
 from nearlabel.selection.data import Columns, as_dataset, check_impute, check_matrices, make_preparation
-from nearlabel.selection.guests import read_metric
+from nearlabel.selection.guests import by_name, read_metric
 from nearlabel.selection.methods import MethodSpec, check_takes_unknown
 from nearlabel.selection.mixed import MixedCandidate
 from nearlabel.selection.specs import THRESHOLDS
@@ -83,7 +83,7 @@ class NeighborsChoice:
     Parameters
     ----------
     metric : str, callable or Metric, default="micro_f1"
-        Metric to optimise: any value that `nearlabel.metrics.get_metric` accepts, or a ``package.module:name``.
+        Metric to optimise: any value that `nearlabel.metrics.get_metric` accepts.
     n_neighbors : tuple of int, default=None
         Numbers of neighbours to try. None: those of `NeighborsClassifierCV`.
     scales : tuple of {"none", "minmax", "standard", "tfidf"}, default=None
@@ -91,9 +91,9 @@ class NeighborsChoice:
         features.
     distances : tuple of str, default=None
         Metrics of `ExactNeighbors` to try. None: those of `NeighborsClassifierCV`.
-    thresholds : str, default=None
-        Threshold strategy: a key of `THRESHOLDS` with options. None: the result of `nearlabel.thresholds.strategy_for`
-        for the metric.
+    thresholds : str or ThresholdStrategy, or mapping of one str to it, default=None
+        Threshold strategy: a key of `THRESHOLDS` with options, or an object; in a mapping you choose its name. None:
+        the result of `nearlabel.thresholds.strategy_for` for the metric.
     impute : {None, "mean", "median", "most_frequent"}, default=None
         Replacement of missing features, as in `Plan`.
     time_limit : float, default=None
@@ -128,7 +128,7 @@ class NeighborsChoice:
     n_neighbors: tuple[int, ...] | None = None
     scales: tuple[str, ...] | None = None
     distances: tuple[str, ...] | None = None
-    thresholds: str | None = None
+    thresholds: Any = None
     impute: str | None = None
     time_limit: float | None = None
     updatable: bool = False
@@ -295,7 +295,14 @@ class NeighborsChoice:
     def _strategy(self) -> Any:
         if self.thresholds is None:
             return strategy_for(self.metric)
-        return MethodSpec("brknn", thresholds=self.thresholds).thresholds
+        return MethodSpec("brknn", thresholds=self._named_thresholds[1]).thresholds
+
+    @property
+    def _named_thresholds(self) -> tuple[str, Any]:
+        given = by_name("thresholds", self.thresholds if isinstance(self.thresholds, Mapping) else [self.thresholds])
+        if len(given) > 1:
+            raise ValueError(f"thresholds must be one strategy, got {', '.join(given)}.")
+        return next(iter(given.items()))
 
     def _preparations(self, data: Dataset) -> Any:
         """Return the preparations of the features, by name of scaling, as in `Candidate`."""
@@ -311,7 +318,7 @@ class NeighborsChoice:
     @property
     def _threshold_name(self) -> str:
         if self.thresholds is not None:
-            return self.thresholds
+            return self._named_thresholds[0]
         strategy = self._strategy
         name = next(name for name, maker in THRESHOLDS.items() if getattr(maker, "func", maker) is type(strategy))
         return f"{name}:metric={self.metric.name}" if hasattr(strategy, "metric") else name

@@ -360,6 +360,11 @@ class Candidate:
         return _fit_with_groups(self.make(data), data)
 
 
+def spec_of(candidate: Candidate) -> MethodSpec:
+    """Return the specification of a candidate's method."""
+    return MethodSpec.of(candidate.method if candidate.method_object is None else candidate.method_object)
+
+
 def with_thresholds(
     candidate: Candidate,
     method: Any,
@@ -373,7 +378,7 @@ def with_thresholds(
 
     `fitted`: the fitted method if it is known, without thresholds.
     """
-    spec = MethodSpec.of(candidate.method if candidate.method_object is None else candidate.method_object)
+    spec = spec_of(candidate)
     if spec.thresholds is None:
         return method.fit(X, y)
     if not isinstance(spec.thresholds, ThresholdStrategy):
@@ -400,7 +405,7 @@ def _parts(candidate: Candidate, data: Dataset | None) -> tuple[MethodSpec, Any,
     search = None
     if candidate.search not in (None, EXACT) or candidate.search_object is not None:
         search = make_search(candidate.search if candidate.search_object is None else candidate.search_object)
-    spec = MethodSpec.of(candidate.method if candidate.method_object is None else candidate.method_object)
+    spec = spec_of(candidate)
     columns = Columns((), ()) if data is None else Columns.of(data)
     return spec, search, preparation(columns, candidate.impute, candidate.scale, candidate.out_of_range)
 

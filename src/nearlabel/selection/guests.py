@@ -25,7 +25,7 @@ from nearlabel.metrics import CATALOGUE, Metric, MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, count_left_out
 from nearlabel.selection.specs import make_search, read_options
 from nearlabel.testing import METRIC_CHECKS, MULTILABEL_CHECKS, SEARCH_CHECKS, run_checks
-from nearlabel.utils.naming import import_object, names_an_import, split_import
+from nearlabel.utils.naming import import_object, split_import
 from nearlabel.utils.types import Matrix
 from nearlabel.utils.validation import each_once
 
@@ -112,9 +112,9 @@ def _settings(values: Mapping[Any, Any]) -> list[str]:
 def described(given: Mapping[str, Any], descriptions: Mapping[str, str]) -> dict[str, str]:
     """Return the descriptions of names that are not nearlabel's own, for the plan on disk."""
     return {
-        name: value if isinstance(value, str) and not names_an_import(value) else descriptions[name]
+        name: value if isinstance(value, str) else descriptions[name]
         for name, value in given.items()
-        if not isinstance(value, str) or value != name or names_an_import(value)
+        if not isinstance(value, str) or value != name
     }
 
 
@@ -186,7 +186,7 @@ def _root(thing: Any) -> str:
     return str(module).partition(".")[0]
 
 
-# Metrics of plans: names of the catalogue, functions and `Metric` objects, and ``package.module:name``.
+# Metrics of plans: names of the catalogue, functions and `Metric` objects.
 
 
 def read_metrics(values: Mapping[str, Any]) -> dict[str, Metric | str]:
@@ -197,8 +197,8 @@ def read_metrics(values: Mapping[str, Any]) -> dict[str, Metric | str]:
     }
 
 
-def read_metric(name: str | None, value: Any) -> Metric:
-    """Return a metric from a catalogue name, a function, a `Metric` or a ``module:function:parameter=value``.
+def read_metric(name: str | None, value: Any, *, allow_imports: bool = False) -> Metric:
+    """Return a metric from a catalogue name, a function, a `Metric` or, if allowed, a ``module:function:option=value``.
 
     `name` is the user's name of the metric; None: its own name.
 
@@ -209,21 +209,24 @@ def read_metric(name: str | None, value: Any) -> Metric:
     ImportError
         If the module cannot be imported.
     """
-    metric = _imported(value) if isinstance(value, str) and split_import(value) else _given(name, value)
+    is_to_import = isinstance(value, str) and split_import(value)
+    metric = _imported(value, allow_imports=allow_imports) if is_to_import else _given(name, value)
     if name not in (None, metric.name):
         metric = get_metric(replace(metric, name=name, title=""))  # raises an error for another metric's name
     check_metric(metric)
     return metric
 
 
-def make_metric(metric: MetricLike) -> Metric:
+def make_metric(metric: MetricLike, *, allow_imports: bool = False) -> Metric:
     """Return a metric, given by name with options or as an object, after the checks of a plan.
 
     Parameters
     ----------
     metric : str, Metric or callable
-        Any value that `nearlabel.metrics.get_metric` accepts, or ``package.module:function`` or ``./file.py:function``,
-        followed by values of further parameters after colons. **This executes the code of that module.**
+        Any value that `nearlabel.metrics.get_metric` accepts.
+    allow_imports : bool, default=False
+        Whether a text may also be ``package.module:function`` or ``./file.py:function``, followed by values of further
+        parameters after colons, which is imported: **this executes the code of that module**.
 
     Returns
     -------
@@ -233,7 +236,7 @@ def make_metric(metric: MetricLike) -> Metric:
     Raises
     ------
     ValueError, TypeError
-        If it is none of these, or fails a check of `nearlabel.testing.check_metric`.
+        If it is none of these, an import is not allowed, or it fails a check of `nearlabel.testing.check_metric`.
     ImportError
         If the module cannot be imported.
 
@@ -243,7 +246,7 @@ def make_metric(metric: MetricLike) -> Metric:
     >>> make_metric("roc_auc:average=micro").title
     'ROC-AUC (micro)'
     """
-    return read_metric(None, metric)
+    return read_metric(None, metric, allow_imports=allow_imports)
 
 
 def direction_of(metric: Metric | str) -> dict[str, bool]:
@@ -265,13 +268,13 @@ def _given(name: str | None, value: Any) -> Metric:
     return get_metric(Metric(name, value))  # a partial function, a lambda or a callable object
 
 
-def _imported(text: str) -> Metric:
+def _imported(text: str, *, allow_imports: bool) -> Metric:
     imported, options = split_import(text) or (text, "")
-    thing = import_object(imported)
+    thing = import_object("metric", imported, allow_imports=allow_imports)
     settings = {}
     if options:
         known = sorted(set(inspect.signature(thing).parameters) - {"sample_weight"})
-        settings = read_options(f"metric {imported!r}", known, options.split(":")[1:])
+        settings = read_options(f"metric {imported!r}", known, options.split(":")[1:], allow_imports=True)
     metric = get_metric(thing)
     function = partial(metric.function, **settings) if settings else metric.function
     return replace(metric, name=text, function=function, title=text)

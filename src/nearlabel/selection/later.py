@@ -16,7 +16,7 @@ from nearlabel.metrics import CATALOGUE, Metric, score_all
 from nearlabel.metrics.evaluation import Evaluation
 from nearlabel.models.out_of_sample import EARLIER, prefit_answer, rows_of, split_at
 from nearlabel.models.selector import Criterion
-from nearlabel.selection.candidates import Candidate
+from nearlabel.selection.candidates import Candidate, spec_of
 from nearlabel.selection.methods import MethodSpec
 from nearlabel.selection.mixed import MixedCandidate, fitted_with_scores
 from nearlabel.utils.messages import without_advice
@@ -81,7 +81,7 @@ def _affordable(candidate: Candidate) -> Candidate:
     """Return a candidate with at most 2,000 landmarks if it is ML-MLM: three fits with more would take minutes."""
     if isinstance(candidate, MixedCandidate):
         return candidate.with_parts([_affordable(of) for _, of in candidate.parts])
-    spec = MethodSpec.of(candidate.method if candidate.method_object is None else candidate.method_object)
+    spec = spec_of(candidate)
     method = spec.method.prototype
     if not isinstance(method, MLMLM) or method.n_landmarks != "auto":
         return candidate

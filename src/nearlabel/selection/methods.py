@@ -2,8 +2,8 @@
 
 A specification is ``[selection+][sampler+]method[@calibration][@thresholds]``. Each part is
 ``name[:parameter=value]...``, except the calibration, which is only a name: ``mlknn``, ``lpknn:ties=first``,
-``mlknn@micro-f:beta=2``, ``brknn@isotonic@micro-f``, ``igs:labels=sum+cmlknn``, ``mlsmote+mlknn``,
-``package.module:MyClassifier@0.3``.
+``mlknn@micro-f:beta=2``, ``brknn@isotonic@micro-f``, ``igs:labels=sum+cmlknn``, ``mlsmote+mlknn``, and where imports
+are allowed ``package.module:MyClassifier@0.3``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,25 +36,28 @@ from nearlabel.utils.types import Matrix, NeighborSearch
 from nearlabel.utils.validation import check_choice
 
 
-def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
+def make_method(
+    spec: Any, n_neighbors: int | None = None, search: NeighborSearch | None = None, *, allow_imports: bool = False
+) -> Any:
     """Return the unfitted classifier of a specification.
 
     Parameters
     ----------
     spec : str, estimator or MethodSpec
         A text is ``[selection+][sampler+]method[@calibration][@thresholds]``; each part is a name with any number of
-        ``:parameter=value``. The method is a key of `METHODS`; its option `estimator` is a key of `ESTIMATORS` or
-        ``package.module.Name``. The selection is a key of `SELECTIONS`: the method gets the selected features. The
-        sampler is a key of `SAMPLERS`: the method is fitted to the resampled data. The calibration is one of
-        `nearlabel.thresholds.CALIBRATIONS`, without options. Thresholds are a number from 0 to 1 for all labels, or a
-        key of `THRESHOLDS`: a strategy that is tuned on leave-one-out scores, or on scores from five-fold
-        cross-validation for methods without leave-one-out scores. Instead of a name you can write
-        ``package.module:Name`` or ``./file.py:Name``, which is imported: **this executes the code of that module**. The
-        random seed is 0 unless the option `random_state` sets another one.
+        ``:parameter=value``. The method is a key of `METHODS`; its option `estimator` is a key of `ESTIMATORS`. The
+        selection is a key of `SELECTIONS`: the method gets the selected features. The sampler is a key of `SAMPLERS`:
+        the method is fitted to the resampled data. The calibration is one of `nearlabel.thresholds.CALIBRATIONS`,
+        without options. Thresholds are a number from 0 to 1 for all labels, or a key of `THRESHOLDS`: a strategy that
+        is tuned on leave-one-out scores, or on scores from five-fold cross-validation for methods without leave-one-out
+        scores. The random seed is 0 unless the option `random_state` sets another one.
     n_neighbors : int, default=None
         Number of neighbours, for a method that has one. None: its default.
     search : object with `fit` and `kneighbors`, default=None
         Finds the neighbours, for a method whose parameter `search` is None.
+    allow_imports : bool, default=False
+        Whether a text may contain ``package.module:Name`` or ``./file.py:Name`` instead of a name, and
+        ``package.module.Name`` as the option `estimator`. Each is imported: **this executes the code of that module**.
 
     Returns
     -------
@@ -65,7 +69,7 @@ def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearc
     Raises
     ------
     ValueError
-        If there is no such method, selection, sampler, strategy or option.
+        If there is no such method, selection, sampler, strategy or option, or an import is not allowed.
     TypeError
         If it is neither a str nor an estimator.
     ImportError
@@ -83,17 +87,20 @@ def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearc
     ResampledClassifier(estimator=MLkNN(n_neighbors=8),
                         sampler=MLSMOTE(n_neighbors=3, random_state=0))
     """
-    return MethodSpec.of(spec).make(n_neighbors, search)
+    return MethodSpec.of(spec, allow_imports=allow_imports).make(n_neighbors, search)
 
 
-def make_sampler(spec: str) -> Any:
+def make_sampler(spec: str, *, allow_imports: bool = False) -> Any:
     """Return the unfitted sampler of a specification.
 
     Parameters
     ----------
     spec : str
-        A key of `SAMPLERS`, or ``package.module:Name``, which is imported, with any number of ``:parameter=value``. The
-        random seed is 0 unless the option `random_state` sets another one.
+        A key of `SAMPLERS` with any number of ``:parameter=value``. The random seed is 0 unless the option
+        `random_state` sets another one.
+    allow_imports : bool, default=False
+        Whether it may also be ``package.module:Name`` or ``./file.py:Name``, with options, which is imported: **this
+        executes the code of that module**.
 
     Returns
     -------
@@ -103,7 +110,7 @@ def make_sampler(spec: str) -> Any:
     Raises
     ------
     ValueError
-        If there is no such sampler or option.
+        If there is no such sampler or option, or an import is not allowed.
     TypeError
         If it has no `fit_resample`.
     ImportError
@@ -114,7 +121,7 @@ def make_sampler(spec: str) -> Any:
     >>> make_sampler("mlsmote:n_neighbors=3")
     MLSMOTE(n_neighbors=3, random_state=0)
     """
-    return specs.Part.of("sampler", spec).make()
+    return specs.Part.of("sampler", spec, allow_imports=allow_imports).make()
 
 
 class MethodSpec:
@@ -135,11 +142,13 @@ class MethodSpec:
         method's own rule.
     calibration : {None, "sigmoid", "isotonic", "beta"}, default=None
         Calibration of probabilities on held-out scores. None: no calibration.
+    allow_imports : bool, default=False
+        Whether a text may name code to import, as in `make_method`: **this executes it**.
 
     Raises
     ------
     ValueError
-        If there is no such name or option, or the number is out of range.
+        If there is no such name or option, the number is out of range, or an import is not allowed.
     TypeError
         If an object has the wrong type.
 
@@ -160,11 +169,13 @@ class MethodSpec:
         sampler: Any = None,
         thresholds: Any = None,
         calibration: str | None = None,
+        allow_imports: bool = False,
     ) -> None:
-        self.method = specs.Part.of("method", method)
-        self.selection = None if selection is None else specs.Part.of("selection", selection)
-        self.sampler = None if sampler is None else specs.Part.of("sampler", sampler)
-        self.thresholds = None if thresholds is None else _read_thresholds(thresholds)
+        part_of = partial(specs.Part.of, allow_imports=allow_imports)
+        self.method = part_of("method", method)
+        self.selection = None if selection is None else part_of("selection", selection)
+        self.sampler = None if sampler is None else part_of("sampler", sampler)
+        self.thresholds = None if thresholds is None else _read_thresholds(thresholds, allow_imports=allow_imports)
         self.calibration = calibration
         if calibration is not None:
             check_choice("calibration", calibration, CALIBRATIONS)
@@ -172,7 +183,7 @@ class MethodSpec:
             specs.check_has("method", self.method.prototype, ("predict_proba",))
 
     @classmethod
-    def of(cls, spec: Any) -> MethodSpec:
+    def of(cls, spec: Any, *, allow_imports: bool = False) -> MethodSpec:
         """Return the specification of a text, an estimator, or a specification, as `make_method` accepts them."""
         if isinstance(spec, MethodSpec):
             return spec
@@ -180,7 +191,7 @@ class MethodSpec:
             return cls(spec)
         rest, *after = spec.split("@")
         *before, method = _PLUS.split(rest, maxsplit=2)
-        sampler = before.pop() if before and _is_sampler(before[-1]) else None
+        sampler = before.pop() if before and _is_sampler(before[-1], allow_imports=allow_imports) else None
         if len(before) > 1:
             raise ValueError(f"sampler must be one of {sorted(specs.SAMPLERS)}, got {before[1]!r}.")
         calibration = after.pop(0) if after and after[0] in CALIBRATIONS else None
@@ -192,6 +203,7 @@ class MethodSpec:
             sampler=sampler,
             thresholds="@".join(after) if after else None,
             calibration=calibration,
+            allow_imports=allow_imports,
         )
 
     @property
@@ -339,11 +351,11 @@ def sharing_a_fit(specs: Mapping[str, MethodSpec]) -> list[dict[str, MethodSpec]
     return list(groups.values())
 
 
-def _is_sampler(text: str) -> bool:
+def _is_sampler(text: str, *, allow_imports: bool) -> bool:
     """Return whether the part before a method is a sampler: one of ours, possibly misspelt, or a sampler object."""
     name, found = text.split(":")[0], split_import(text)
     if found is not None:
-        return hasattr(import_object(found[0]), "fit_resample")
+        return hasattr(import_object("sampler or selection", found[0], allow_imports=allow_imports), "fit_resample")
     return name not in specs.SELECTIONS and specs.hint(name, specs.SAMPLERS) != ""
 
 
@@ -351,12 +363,12 @@ def _is_sampler(text: str) -> bool:
 _PLUS = re.compile(r"\+(?=[A-Za-z_./~])")
 
 
-def _read_thresholds(value: Any) -> ThresholdStrategy | float:
+def _read_thresholds(value: Any, *, allow_imports: bool) -> ThresholdStrategy | float:
     if not isinstance(value, str):
         return _strategy(clone(value)) if hasattr(value, "fit") else _threshold(value, value)
     name, *options = value.split(":")
     if name in specs.THRESHOLDS or split_import(value):
-        return _strategy(specs.from_text("thresholds", specs.THRESHOLDS, value, seed=0))
+        return _strategy(specs.from_text("thresholds", specs.THRESHOLDS, value, seed=0, allow_imports=allow_imports))
     try:
         number = float(name)
     except ValueError:
@@ -401,7 +413,7 @@ def takes_unknown(method: Any) -> bool:
 
     Raises
     ------
-    ValueError, TypeError, ImportError
+    ValueError, TypeError
         As `make_method`.
 
     Examples

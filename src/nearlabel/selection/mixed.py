@@ -16,8 +16,7 @@ from nearlabel.models.out_of_sample import Needs, left_out_answer, prefit_answer
 from nearlabel.rivals import SoftVote
 from nearlabel.selection._grid import LOO, parts_of
 from nearlabel.selection._trials import settle
-from nearlabel.selection.candidates import Candidate, make_untuned, with_thresholds
-from nearlabel.selection.methods import MethodSpec
+from nearlabel.selection.candidates import Candidate, make_untuned, spec_of, with_thresholds
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.thresholds.best_value import for_a_refit
 from nearlabel.utils.messages import without_advice
@@ -110,7 +109,7 @@ def scores_by_folds(
 
 def has_probabilities(candidate: Candidate) -> bool:
     """Return whether the scores of a candidate's method are probabilities, and not decision values."""
-    spec = MethodSpec.of(candidate.method if candidate.method_object is None else candidate.method_object)
+    spec = spec_of(candidate)
     return bool(spec.calibration is not None or hasattr(spec.method.prototype, "predict_proba"))
 
 

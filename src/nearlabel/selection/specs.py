@@ -132,13 +132,13 @@ class Part:
     source: Any = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, kind: str, value: Any) -> Self:
+    def of(cls, kind: str, value: Any, *, allow_imports: bool = False) -> Self:
         """Create the part of a kind, such as "method", from a name with options, or from an object."""
         known, what, methods, own = _KINDS[kind]
         if isinstance(value, type):
             raise TypeError(f"{kind} must be an object, got the class {value.__name__}. Hint: {value.__name__}().")
         if isinstance(value, str):
-            part = cls(value, from_text(kind, known, value, seed=0, settable=own))
+            part = cls(value, from_text(kind, known, value, seed=0, settable=own, allow_imports=allow_imports))
         else:
             part = cls(f"{type(value).__name__} {id(value)}", clone(value, safe=False), value)
             if "random_state" in part.parameters and part.prototype.random_state is None:
@@ -169,6 +169,7 @@ def from_text(
     *,
     seed: int | None = None,
     settable: Collection[str] = (),
+    allow_imports: bool = False,
 ) -> Any:
     """Return the unfitted object of a name or a ``package.module:Name``, with its options.
 
@@ -184,30 +185,35 @@ def from_text(
         Value of the parameter `random_state`, if there is one and no option sets it; None: its default.
     settable : collection of str, default=()
         Options that are allowed although the plan sets those of a method.
+    allow_imports : bool, default=False
+        Whether a ``package.module:Name`` is imported, which runs code, or refused.
 
     Raises
     ------
     ValueError
-        If there is no such name, attribute or option.
+        If there is no such name, attribute or option, or an import is not allowed.
     ImportError
         If the module cannot be imported.
     """
     name, *options = text.split(":")
     if name in known:
-        return _made(f"{what} {name!r}", known[name], options, _NO_OPTIONS - set(settable), seed)
+        return _made(f"{what} {name!r}", known[name], options, _NO_OPTIONS - set(settable), seed, allow_imports)
     found = split_import(text)
     if found is None:
         raise ValueError(f"{what} must be one of {sorted(known)}, got {name!r}.{hint(name, known)}")
     imported, rest = found
+    thing = import_object(what, imported, allow_imports=allow_imports)
     no_options = _FROM_THE_PLAN - set(settable)
-    return _made(f"{what} {imported!r}", import_object(imported), rest.split(":")[1:], no_options, seed)
+    return _made(f"{what} {imported!r}", thing, rest.split(":")[1:], no_options, seed, allow_imports)
 
 
-def _made(whose: str, thing: Any, options: Iterable[str], no_options: set[str], seed: int | None) -> Any:
+def _made(
+    whose: str, thing: Any, options: Iterable[str], no_options: set[str], seed: int | None, allow_imports: bool
+) -> Any:
     """Call a class or a function with options, or set the parameters of an object."""
     parameters = set(inspect.signature(thing).parameters) if callable(thing) else parameters_of(thing)
     known = sorted(parameters - no_options)
-    settings = read_options(whose, known, options)
+    settings = read_options(whose, known, options, allow_imports=allow_imports)
     if seed is not None and "random_state" in parameters:
         settings = {"random_state": seed} | settings
     if callable(thing):
@@ -216,11 +222,11 @@ def _made(whose: str, thing: Any, options: Iterable[str], no_options: set[str], 
     return copy.set_params(**settings) if settings else copy
 
 
-def read_options(whose: str, known: list[str], options: Iterable[str]) -> dict[str, Any]:
+def read_options(whose: str, known: list[str], options: Iterable[str], *, allow_imports: bool) -> dict[str, Any]:
     """Return the values of ``parameter=value`` by parameter; unknown parameters raise an error."""
     given = dict(split_option(whose, known, option) for option in options)
     readers: dict[str, Callable[[str], Any]] = {
-        "estimator": partial(_read_estimator, whose),
+        "estimator": partial(_read_estimator, whose, allow_imports=allow_imports),
         "weights": _read_weights,
     }
     return {name: readers.get(name, read_value)(text) for name, text in given.items()}
@@ -234,7 +240,7 @@ def _read_weights(text: str) -> Any:
     return KERNELS[name](*[read_value(parameter)] if parameter else [])
 
 
-def _read_estimator(whose: str, text: str) -> Any:
+def _read_estimator(whose: str, text: str, *, allow_imports: bool) -> Any:
     """Return the classifier of a key of `ESTIMATORS` or a ``package.module.Name``: a colon would begin an option."""
     if text in ESTIMATORS:
         return ESTIMATORS[text]()
@@ -242,7 +248,7 @@ def _read_estimator(whose: str, text: str) -> Any:
     if not module:
         known = sorted(ESTIMATORS)
         raise ValueError(f"estimator of {whose} must be one of {known}, got {text!r}.{hint(text, known)}")
-    return import_object(f"{module}:{name}")()
+    return import_object(f"estimator of {whose}", f"{module}:{name}", allow_imports=allow_imports)()
 
 
 def check_has(name: str, thing: Any, methods: Iterable[str], *, what: str = "an estimator") -> None:
@@ -263,14 +269,16 @@ def hint(name: str, known: Iterable[str]) -> str:
 _OF_THE_EXACT = ("metric", "n_jobs")  # options that the exact search shares with the search that is compared with it
 
 
-def make_search(spec: Any) -> Any:
+def make_search(spec: Any, *, allow_imports: bool = False) -> Any:
     """Return the unfitted search of a specification.
 
     Parameters
     ----------
     spec : str or object with `fit` and `kneighbors`
-        A key of `SEARCHES`, followed by any number of ``:parameter=value``; or ``package.module:Name`` with options,
-        which is imported: **this executes the code of that module**; or a search, which is cloned.
+        A key of `SEARCHES`, followed by any number of ``:parameter=value``; or a search, which is cloned.
+    allow_imports : bool, default=False
+        Whether a text may also be ``package.module:Name`` or ``./file.py:Name``, with options, which is imported:
+        **this executes the code of that module**.
 
     Returns
     -------
@@ -280,7 +288,7 @@ def make_search(spec: Any) -> Any:
     Raises
     ------
     ValueError
-        If there is no such search or option, or a value is invalid.
+        If there is no such search or option, a value is invalid, or an import is not allowed.
     TypeError
         If an object is not a search.
     ImportError
@@ -291,7 +299,7 @@ def make_search(spec: Any) -> Any:
     >>> make_search("exact:metric=cosine")
     ExactNeighbors(metric='cosine')
     """
-    search = Part.of("search", spec).make()
+    search = Part.of("search", spec, allow_imports=allow_imports).make()
     if hasattr(search, "_check_parameters"):
         search._check_parameters()
     return search

@@ -28,6 +28,7 @@ from nearlabel.selection.methods import check_takes_unknown
 from nearlabel.selection.specs import LEADERBOARD_METHODS, make_search
 from nearlabel.selection.stages import SizeOf, Stages, Tuned, jobs_left, tuned_of
 from nearlabel.utils.messages import Progress, is_asked_to_stop, unheard
+from nearlabel.utils.naming import modules_found
 from nearlabel.utils.validation import check_choice, check_integer, check_positive, each_once
 
 _SAMPLES_SHARE = 1 / 3  # share of a time limit
@@ -54,8 +55,8 @@ class Tuning:
         Searches as `make_search` accepts them, for methods that share a search. A search that is not nearlabel's own
         must pass `nearlabel.testing.check_search`.
     metric : str, callable or Metric, default="micro_f1"
-        Metric to optimise: any value that `nearlabel.metrics.get_metric` accepts, or a ``package.module:name``. A
-        metric that is not nearlabel's own must pass `nearlabel.testing.check_metric`.
+        Metric to optimise: any value that `nearlabel.metrics.get_metric` accepts. A metric that is not nearlabel's
+        own must pass `nearlabel.testing.check_metric`.
     cv : "loo" or int, default="loo"
         "loo": leave-one-out, and five shuffled folds for methods without leave-one-out predictions. An int: that many
         shuffled folds for every method.
@@ -94,7 +95,7 @@ class Tuning:
     ValueError, TypeError
         If a name is unknown, a number is out of range, or an object fails a check of `nearlabel.testing`.
     ImportError
-        If a search needs a library that is not installed, or a module cannot be imported.
+        If a search needs a library that is not installed.
 
     Notes
     -----
@@ -237,7 +238,7 @@ class Tuning:
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
         check_takes_unknown(data.name, data.Y, self._grid.specs)
         about = {} if state is None else self._about(data)
-        attempt = Attempt() if state is None else read_attempt(state, about, self._grid.candidate)
+        attempt = Attempt() if state is None else read_attempt(state, about, self._grid.tried)
         samples = self._samples(data)
         return samples, self._grid.fittings(samples), attempt, about
 
@@ -331,7 +332,7 @@ def items_within(seconds: float, make_items: Callable[..., Iterable[Any]], *args
     context = get_context("spawn")  # a forked process hangs if OpenMP threads ran before
     receiver, sender = context.Pipe(duplex=False)
     worker = context.Process(target=_work, args=(sender, make_items, args))
-    with _usual_start_method():
+    with _usual_start_method(), modules_found():
         worker.start()
     sender.close()
     try:

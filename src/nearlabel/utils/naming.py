@@ -9,7 +9,8 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -19,12 +20,12 @@ from typing import Any, Literal, TypeVar
 _NAMED = re.compile(r"(?P<module>[^:=]+):(?P<name>[A-Za-z_]\w*)(?=:|\Z)")
 
 
-# After a colon, a name that is not the beginning of an option.
-_ANYWHERE = re.compile(r":[A-Za-z_]\w*(?![\w=])")
+# After a colon, a name that is not the beginning of an option; or the option estimator=package.module.Name.
+_ANYWHERE = re.compile(r":[A-Za-z_]\w*(?![\w=])|:estimator=[^:@+]*\.")
 
 
 def names_an_import(text: str) -> bool:
-    """Return whether a specification contains a ``module:Name``."""
+    """Return whether a specification contains a ``module:Name``, or the option ``estimator=module.Name``."""
     return _ANYWHERE.search(text) is not None
 
 
@@ -40,16 +41,20 @@ def split_import(text: str) -> tuple[str, str] | None:
     return None if found is None else (found[0], text[found.end() :])
 
 
-def import_object(name: str) -> Any:
+def import_object(what: str, name: str, *, allow_imports: bool) -> Any:
     """Import a module and return one of its attributes; **this executes the code of the module**.
 
-    A module that is not found elsewhere is searched in the current directory, which then stays on `sys.path`, since
-    worker processes must find the module too.
+    A module that is not found elsewhere is searched in the current directory. This directory, or that of a file, is on
+    `sys.path` during the import only: see `modules_found`.
 
     Parameters
     ----------
+    what : str
+        Its description in messages, such as "method".
     name : str
         ``package.module:Name``, or ``path/to/file.py:Name``.
+    allow_imports : bool
+        Whether the caller has allowed it; names may be untrusted.
 
     Returns
     -------
@@ -59,14 +64,20 @@ def import_object(name: str) -> Any:
     Raises
     ------
     ValueError
-        If the text has no colon, or the module has no such attribute.
+        If it is not allowed, the text has no colon, or the module has no such attribute.
     ImportError
         If there is no such module or file, or its code fails.
     """
+    if not allow_imports:
+        raise ValueError(
+            f"{what} must be an object, or a name that nearlabel knows, got {name!r}, an import, which runs code."
+            " Hint: pass the object, or the result of MethodSpec.of, make_search, make_sampler or make_metric with"
+            " allow_imports=True."
+        )
     where, colon, attribute = name.rpartition(":")
     if not colon or not where or not attribute:
         raise ValueError(f"name must be package.module:Name or ./file.py:Name, got {name!r}.")
-    module = _module_of_file(Path(where)) if where.endswith(".py") else _module(where)
+    module = _module_of_file(Path(where)) if where.endswith(".py") else _module(where, str(Path.cwd()))
     if not hasattr(module, attribute):
         near = difflib.get_close_matches(attribute, vars(module), n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -74,10 +85,48 @@ def import_object(name: str) -> Any:
     return getattr(module, attribute)
 
 
-def _module(name: str) -> ModuleType:
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)  # last: a file there must not replace an installed library
+# Folders outside `sys.path` from which modules were imported, by permission, in this process.
+import_folders: dict[str, None] = {}
+
+
+@contextmanager
+def modules_found() -> Iterator[None]:
+    """Have the folders of modules imported by `import_object` on `sys.path`, for a block that starts processes.
+
+    A process begins with a copy of the path, and imports the modules of the objects that it is sent.
+    """
+    with _last_on_path(import_folders):
+        yield
+
+
+@contextmanager
+def _last_on_path(folders: Iterable[str]) -> Iterator[None]:
+    """Append folders to the path: a file there must not replace an installed library."""
+    added = [*folders]
+    sys.path.extend(added)
+    try:
+        yield
+    finally:
+        for folder in added:  # the last of equal ones: threads each have their own
+            del sys.path[len(sys.path) - 1 - sys.path[::-1].index(folder)]
+
+
+def _module(name: str, folder: str) -> ModuleType:
+    """Import a module, from a folder if it is nowhere else."""
+    with _last_on_path([folder]):
+        module = _imported(name)
+    if folder not in sys.path and _is_right_in(sys.modules[name.partition(".")[0]], folder):
+        import_folders[folder] = None
+    return module
+
+
+def _is_right_in(module: ModuleType, folder: str) -> bool:
+    """Return whether a module or package that is inside no other one is in a folder."""
+    places = [*getattr(module, "__path__", ())] or [getattr(module, "__file__", None)]
+    return any(Path(place).resolve().parent == Path(folder).resolve() for place in places if place)
+
+
+def _imported(name: str) -> ModuleType:
     importlib.invalidate_caches()  # the file may be very new
     try:
         return importlib.import_module(name)
@@ -96,10 +145,7 @@ def _module_of_file(path: Path) -> ModuleType:
     """Import a file under its own name, which is also how worker processes import it."""
     if not path.is_file():
         raise ImportError(f"There is no file {path}.")
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.append(folder)
-    module = _module(path.stem)
+    module = _module(path.stem, str(path.resolve().parent))
     if Path(module.__file__ or "").resolve() != path.resolve():
         raise ImportError(f"{path} must not have the name of another module, {path.stem}. Hint: rename the file.")
     return module
