@@ -442,10 +442,11 @@ def without_folder(message: str, arguments: argparse.Namespace) -> str:
 
 # Parameters of the library and the options for them, of which a command has at most one. Parameters that also occur in
 # the specification of a method or search, such as `metric` and `thresholds`, keep their names.
-_SAME = (*OF_TABLES, "metrics", "out_of_range", "replace", "state", "time_limit", "trusted")
+_SAME = (*OF_TABLES, "column", "metrics", "out_of_range", "state", "time_limit", "trusted")
 _OPTIONS = {name: (name,) for name in _SAME} | {
     "corrections": ("apply",), "cv": ("cv", "validate"), "dates": ("date",), "file": ("figure",), "id_column": ("id",),
     "method": ("method", "methods"), "methods": ("methods", "method"), "n_cells": ("n",), "n_neighbors": ("k",),
+    "existing='add'": ("force",), "existing='replace'": ("replace",), "existing='skip'": ("skip_existing",),
     "n_rows": ("rows",), "n_workers": ("jobs",), "scale": ("scale", "scales"),
 }  # fmt: skip
 _OF_FIT = {"categorical": "fit --categorical", "dates": "fit --date", "text": "fit --text"}  # of hints elsewhere

@@ -24,17 +24,28 @@ from nearlabel.files.atomic_file import whole_file
 from nearlabel.files.untrusted import check_unpacked_size, members_of, read_member
 from nearlabel.persistence._allow_list import OLDEST_PROTOCOL, TREE, TRUSTED_TYPES, NewerProtocolError, check_schema
 from nearlabel.persistence._card import ModelCard
+from nearlabel.persistence._new_samples import Batch, batches_from_json, batches_to_json
 from nearlabel.persistence._searches import checks_trees, validate_trees, with_saved_searches, with_searches
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.naming import import_optional
 
 _CARD = "nearlabel.json"
 _KEPT = "kept.jsonl"
+_BATCHES = "batches.json"
 _SCHEMA = "schema.json"
 LARGEST_CARD, LARGEST_KEPT, LARGEST_SCHEMA = 2**26, 2**27, 2**28  # bytes
+_LARGEST_BATCHES = 2**20
 
 
-def write(path: Path, model: Any, card: ModelCard, *, kept: Mapping[str, Sequence[str]], compress: bool) -> ModelCard:
+def write(
+    path: Path,
+    model: Any,
+    card: ModelCard,
+    *,
+    kept: Mapping[str, Sequence[str]],
+    compress: bool,
+    batches: Sequence[Batch] = (),
+) -> ModelCard:
     """Write a model, its card and its saved columns atomically; return the card with the fields that describe the file.
 
     `card.foreign_types` are the types that must be trusted to read it.
@@ -49,6 +60,8 @@ def write(path: Path, model: Any, card: ModelCard, *, kept: Mapping[str, Sequenc
             archive.writestr(_CARD, card.to_json())
             if kept:
                 archive.writestr(_KEPT, lines)
+            if batches:
+                archive.writestr(_BATCHES, batches_to_json(batches))
         _check_will_be_read(io, partial, model)
     return card
 
@@ -74,6 +87,13 @@ def read_kept(path: Path, names: Sequence[str], n_rows: int | None) -> dict[str,
     """Return the saved columns that the card lists; raise OSError or ValueError if the file has others."""
     with opened_archive(path) as file, zipfile.ZipFile(file) as archive:
         return kept_from_lines(read_member(archive, _KEPT, LARGEST_KEPT), names, n_rows)
+
+
+def read_batches(path: Path) -> list[Batch]:
+    """Return the batches that updates added, if any; raise OSError or ValueError if the file has anything else."""
+    with opened_archive(path) as file, zipfile.ZipFile(file) as archive:
+        there = _BATCHES in members_of(archive)
+        return batches_from_json(read_member(archive, _BATCHES, _LARGEST_BATCHES)) if there else []
 
 
 def read_model(path: Path, trusted: Sequence[str | type]) -> Any:
