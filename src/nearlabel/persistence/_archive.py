@@ -26,6 +26,7 @@ from nearlabel.persistence._allow_list import OLDEST_PROTOCOL, TREE, TRUSTED_TYP
 from nearlabel.persistence._card import ModelCard
 from nearlabel.persistence._new_samples import Batch, batches_from_json, batches_to_json
 from nearlabel.persistence._searches import checks_trees, validate_trees, with_saved_searches, with_searches
+from nearlabel.utils.characters import check_whole
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.naming import import_optional
 
@@ -249,11 +250,13 @@ def as_kept(keep: Any, n_rows: int | None) -> dict[str, tuple[str, ...]]:
         return {}
     if not hasattr(keep, "items"):
         raise TypeError(f"keep must map names of columns to their values, got {type(keep).__name__}.")
+    check_whole("keep", keep)
     unnamed = [name for name in keep if not isinstance(name, str) or not name]
     if unnamed:
         raise TypeError(f"keep must name each column by a str that is not empty, got {unnamed[0]!r}.")
     columns = {name: _texts(name, values) for name, values in keep.items()}
     for name, texts in columns.items():
+        check_whole(f"keep[{name!r}]", texts)
         n_rows = len(texts) if n_rows is None else n_rows
         if len(texts) != n_rows:
             raise ValueError(
@@ -266,7 +269,7 @@ def kept_to_lines(columns: Mapping[str, Sequence[str]]) -> bytes:
     """Return columns as JSON lines, one list of texts per sample."""
     rows = zip(*columns.values(), strict=True)
     lines = "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
-    content = lines.encode("utf-8", "surrogatepass")
+    content = lines.encode()
     if len(content) > LARGEST_KEPT:
         raise ValueError(f"keep must take at most {LARGEST_KEPT} bytes, got {len(content)}. Hint: keep shorter texts.")
     return content

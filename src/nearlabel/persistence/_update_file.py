@@ -30,6 +30,7 @@ from nearlabel.persistence._new_samples import (
     check_written_alike,
     first_of,
 )
+from nearlabel.utils.characters import check_whole
 from nearlabel.utils.messages import ParameterWarning
 from nearlabel.utils.types import IntArray, MatrixLike
 from nearlabel.utils.validation import check_choice, check_row_numbers
@@ -359,6 +360,7 @@ def _column_of_ids(names: Sequence[str]) -> str:
 def _summary(model: Any, before: DataSummary, label_names: Sequence[str] | None) -> DataSummary:
     """Return the summary of the current samples: the previous names, and statistics of the current label sets."""
     part, method = parts_with_samples(model)
+    check_whole("label_names", label_names or ())
     of_labels = DataSummary.of_label_sets(method.training_labels())
     if label_names is not None and len(label_names) != of_labels.labels:
         raise ValueError(f"label_names must be {of_labels.labels} names, one for each label, got {len(label_names)}.")
