@@ -47,7 +47,9 @@ DOORS = {
     "feature_names": lambda _: Dataset(X, Y, ("a", HALF), ("c", "d"), "name"),
     "name": lambda _: Dataset(X, Y, ("a", "b"), ("c", "d"), HALF),
     "a frame's column": lambda _: from_frame(pd.DataFrame(Y, columns=NAMES), labels=["b"]),
-    "a frame's cells": lambda _: from_frame(pd.DataFrame({"a": [1.0, 2.0], "t": pd.Series(["b", HALF], dtype=object)}), labels_column="t"),
+    "a frame's cells": lambda _: from_frame(
+        pd.DataFrame({"a": [1.0, 2.0], "t": pd.Series(["b", HALF], dtype=object)}), labels_column="t"
+    ),
     "JSON": lambda folder: read_table(written(folder), labels_column="t"),
     "ids": lambda folder: save_model(MLkNN(1).fit(X, Y), folder / "n.skops", keep={"id": ["a", "b", "c", HALF]}),
     "a name in keep": lambda folder: save_model(MLkNN(1).fit(X, Y), folder / "n.skops", keep={HALF: list("abcd")}),

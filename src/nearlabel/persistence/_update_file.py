@@ -336,10 +336,16 @@ def _warn_of_unknown(unknown: Sequence[str], known: Sequence[str], column: str, 
     hint = "" if len(unknown) < n_ids else " No sample was removed by its id. Hint: {column} names another column."
     warnings.warn(
         ParameterWarning(
-            "{n} of {of} ids are not in the saved column {name}: {which}. They were forgotten before, or are wrong."
+            "{n} of {of} {are} not in the saved column {name}: {which}. They were forgotten before, or are wrong."
             f"{hint}",
             {"column": None},
-            {"n": len(unknown), "of": n_ids, "name": repr(column), "which": first_of(unknown)},
+            {
+                "n": len(unknown),
+                "of": n_ids,
+                "are": "id is" if n_ids == 1 else "ids are",
+                "name": repr(column),
+                "which": first_of(unknown),
+            },
         ),
         stacklevel=4,
     )
