@@ -269,7 +269,7 @@ def kept_to_lines(columns: Mapping[str, Sequence[str]]) -> bytes:
     """Return columns as JSON lines, one list of texts per sample."""
     rows = zip(*columns.values(), strict=True)
     lines = "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
-    content = lines.encode()
+    content = lines.encode("utf-8", "surrogatepass")  # earlier versions wrote half characters, too
     if len(content) > LARGEST_KEPT:
         raise ValueError(f"keep must take at most {LARGEST_KEPT} bytes, got {len(content)}. Hint: keep shorter texts.")
     return content
