@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from nearlabel.lazy import IBLR, MLMLM, BRkNN, MLkNN
-from nearlabel.persistence import forget_rows, load_model, read_card, save_model, update_model, verify
+from nearlabel.persistence import forget_rows, load_model, read_card, read_kept, save_model, update_model, verify
 from nearlabel.persistence._new_samples import Batch, batches_from_json, batches_to_json
 from nearlabel.preprocessing import MixedFeaturesEncoder
 from nearlabel.selection import NeighborsClassifierCV
@@ -160,20 +160,28 @@ def test_files_of_earlier_versions_have_no_batches(tmp_path):
     assert update_model(path, X[20:23], Y[20:23]).data.rows == 13
     for wrong in ("{}", "[1]", '[{"digest": "a", "first": -1, "rows": 3, "date": ""}]', "[[[", '[{"digest": "a"}]'):
         shutil.copy(path, tmp_path / "forged.skops")
-        rewrite_batches(tmp_path / "forged.skops", wrong)
+        rewrite(tmp_path / "forged.skops", batches=wrong)
         with pytest.raises(ValueError, match=r"forged\.skops must be the file of a model, got a damaged one"):
             update_model(tmp_path / "forged.skops", X[20:23], Y[20:23])
         assert not verify(tmp_path / "forged.skops").is_sound
     assert verify(path).is_sound
 
 
-def rewrite_batches(path, text):
-    """Write another text in the place of the batches."""
+def rewrite(path, **contents):
+    """Write other members of an archive, named without their endings."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     with zipfile.ZipFile(path, "w") as archive:
-        for name, content in (members | {"batches.json": text}).items():
-            archive.writestr(name, content)
+        for name, content in members.items():
+            archive.writestr(name, contents.get(name.partition(".")[0], content))
+
+
+def test_files_of_earlier_versions_may_have_half_characters(tmp_path):
+    """New ones are refused; those that are there stay, and do not stop an update."""
+    path = saved(tmp_path, ["a", "b", "c"])
+    rewrite(path, kept='["a"]\n["\\ud800"]\n["c"]\n')
+    assert update_model(path, X[3:4], Y[3:4], keep={"id": ["d"]}).data.rows == 4
+    assert read_kept(path)["id"] == ("a", "\ud800", "c", "d")
 
 
 def test_the_last_thousand_batches_are_known():
