@@ -150,6 +150,16 @@ def test_a_correction_of_other_data_is_refused():
     assert apply_corrections(y, twice)[0, 0] == 1
 
 
+def test_corrections_are_applied_again():
+    """Where all cells are correct already, nothing changes; where some are not, the data are others."""
+    y = np.array([[0, 1], [1, 0]])
+    corrections = [Correction(0, 1, 0, given=0), Correction(1, 1, 1, given=0)]
+    corrected = apply_corrections(y, corrections)
+    np.testing.assert_array_equal(apply_corrections(corrected, corrections), corrected)
+    with pytest.raises(ValueError, match="got row 0, label 0, which was 0 and is 1"):
+        apply_corrections(np.array([[1, 1], [1, 0]]), corrections)
+
+
 def test_tags_cannot_be_unknown_one_by_one():
     """Nor is a tag taken that no row has, unless it is named; other containers are refused."""
     with pytest.raises(ValueError, match=r"must be 0 or 1 where y has tags, got \? for row 0, label 'calm'"):

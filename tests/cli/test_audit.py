@@ -250,8 +250,13 @@ def test_force(nearlabel, songs, tmp_path):
     after = songs.read_bytes()
     assert after != before
     answer = nearlabel(*words)
-    assert answer.err.endswith("row s97, label 'm_calm', which was 1 and is 0. Hint: repeat the audit.\n")
-    assert songs.read_bytes() == after
+    assert (answer.code, songs.read_bytes()) == (0, after)
+    assert "Corrected 0 cells in 0 rows; 1 had the correct value already." in answer.out
+    (tmp_path / "c.csv").write_text("sid,label,given,correct\ns97,m_calm,1,0\ns98,m_calm,1,?\n")
+    before = songs.read_bytes()
+    answer = nearlabel(*words)
+    assert "label 'm_calm', which was 1 and is 0. Hint: repeat the audit.\n" in answer.err
+    assert songs.read_bytes() == before
 
 
 def test_mixed_columns(nearlabel, songs, tmp_path):

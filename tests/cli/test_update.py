@@ -141,7 +141,6 @@ def test_forget_ids_of_standard_input(nearlabel, songs, monkeypatch, begin):
         ("forget m.skops --rows 1 --column id", "--column must go with --ids, got --rows"),
         ("forget m.skops --ids none.txt", "none.txt: No such file"),
         ("forget m.skops --ids empty.txt", "--ids must be a file with an id on each line, got empty.txt without any"),
-        ("forget m.skops --ids songs.csv", "ids must be values of the saved column 'id', got"),
         (
             "forget forest.skops --rows 1",
             "rows make it stale. Hint: nearlabel fit ALL_ROWS --method rfpct --scale none --out forest.skops --force",
@@ -150,9 +149,10 @@ def test_forget_ids_of_standard_input(nearlabel, songs, monkeypatch, begin):
             "update forest.skops songs.csv",
             "to be updated, got Pipeline(FeatureScaler, RandomForestPCT)",
         ),
-        ("update m.skops songs.csv", "got 60 of 60 that are: 's0', 's1', 's2' and 57 more. Hint: --replace exchanges"),
+        ("update m.skops songs.csv", "got 60 of 60 that are: 's0', 's1', 's2' and 57 more. Hint: --skip-existing adds"),
         ("update m.skops twice.csv", "ids of new samples must differ, got 's90' more than once in the column 'id'"),
-        ("update m.skops --retune --replace", "--replace must go with DATA"),
+        ("update m.skops --retune --replace", "--skip-existing, --replace and --force must go with DATA"),
+        ("update m.skops songs.csv --replace --force", "not allowed with argument"),
         ("update m.skops lacking.csv", "must have a column for every feature, got none for 'b'"),
     ],
 )
@@ -183,11 +183,49 @@ def test_the_same_rows_twice(nearlabel, songs, monkeypatch, data):
 
     refused = update()
     assert (refused.code, refused.out) == (2, "")
-    assert "got 10 of 20 that are: 's50', 's51', 's52' and 7 more. Hint: --replace exchanges" in refused.err
+    assert "got 10 of 20 that are: 's50', 's51', 's52' and 7 more. Hint: --skip-existing adds the other" in refused.err
     assert "60 -> 70" in update("--replace").out
     assert "got 20 of 20" in update().err
     assert "70 -> 70" in update("--replace").out
     assert read_kept("m.skops")["id"] == tuple(f"s{row}" for row in range(70))
+
+
+def test_a_repeated_update_can_change_nothing(nearlabel, songs):
+    """With ids the other rows are added; without ids the same rows are found, too, unless --force says otherwise."""
+    write(songs / "new.csv", 20, 50, TAGS[:2])
+    answer = nearlabel("update", "m.skops", "new.csv", "--skip-existing")
+    assert "60 -> 70" in answer.out
+    assert "nearlabel: 10 of 20 rows of DATA are in the model, and were skipped." in answer.err
+    before = (songs / "m.skops").read_bytes()
+    answer = nearlabel("update", "m.skops", "new.csv", "--skip-existing")
+    assert (answer.code, (songs / "m.skops").read_bytes()) == (0, before)
+    assert "70 -> 70" in answer.out
+    fit = "fit songs.csv --labels-column tags --ignore id,title --method mlknn --k 5 --validate none --out plain.skops"
+    assert nearlabel(*fit.split()).code == 0
+    assert "60 -> 80" in nearlabel("update", "plain.skops", "new.csv", "--skip-existing").out
+    refused = nearlabel("update", "plain.skops", "new.csv")
+    assert refused.code == 2
+    assert "got the same 20 as on 20" in refused.err
+    assert "Hint: --skip-existing leaves them out, --force adds them again." in refused.err
+    assert "80 -> 80" in nearlabel("update", "plain.skops", "new.csv", "--skip-existing").out
+    assert "80 -> 100" in nearlabel("update", "plain.skops", "new.csv", "--force").out
+
+
+def test_forgetting_again_is_no_error(nearlabel, songs):
+    """How many ids are not there is told, and the file stays."""
+    (songs / "erased.txt").write_text("s7\ns12\n")
+    assert "ids" not in nearlabel("forget", "m.skops", "--ids", "erased.txt").err
+    before = (songs / "m.skops").read_bytes()
+    answer = nearlabel("forget", "m.skops", "--ids", "erased.txt")
+    assert (answer.code, (songs / "m.skops").read_bytes()) == (0, before)
+    assert "58 -> 58" in answer.out
+    assert "2 of 2 ids are not in the saved column 'id': 's12', 's7'. They were forgotten before, or are" in answer.err
+    assert "No sample was removed by its id. Hint: --column names another column." in answer.err
+    (songs / "erased.txt").write_text("s7\ns13\n")
+    answer = nearlabel("forget", "m.skops", "--ids", "erased.txt")
+    assert "58 -> 57" in answer.out
+    assert "1 of 2 ids are not in the saved column 'id': 's7'." in answer.err
+    assert "No sample was removed" not in answer.err
 
 
 def test_rows_without_ids_are_added_with_a_note(nearlabel, songs):
@@ -197,15 +235,15 @@ def test_rows_without_ids_are_added_with_a_note(nearlabel, songs):
     write(songs / "new.csv", 2, 60, TAGS[:2])
     answer = nearlabel("update", "plain.skops", "new.csv")
     assert answer.code == 0
-    assert "The model has no ids, so rows of DATA that it already has are added again. Hint: fit with" in answer.err
+    assert "The model has no ids, so rows that the model has are noticed only if an update added the" in answer.err
     assert "a model that was saved without them" in nearlabel("update", "plain.skops", "new.csv", "--replace").err
     (songs / "blank.csv").write_text("id,a,b,tags\n,1,2,sad\n,1,2,sad\ns90,1,3,calm\n")
     answer = nearlabel("update", "m.skops", "blank.csv")
-    assert "2 rows have no 'id': if the model already has such a row, it is added again" in answer.err
+    assert "2 rows have no 'id', so rows that the model has are noticed only if an update added the" in answer.err
     write(songs / "none.csv", 2, 70, TAGS[:2], columns="a,b,tags")
     answer = nearlabel("update", "m.skops", "none.csv")
     assert "DATA has no column 'id', which the model saves: it is blank for the added samples." in answer.err
-    assert "DATA has no ids, so rows that the model already has are added again." in answer.err
+    assert "DATA has no ids, so rows that the model has are noticed only if an update added the" in answer.err
     assert read_card("m.skops").data.rows == 65
 
 

@@ -64,12 +64,6 @@ def test_no_half_written_file(tmp_path, data, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_half_a_character_is_not_written(tmp_path, data):
-    """What `read_npz` would refuse, and no terminal shows."""
-    with pytest.raises(ValueError, match="label_names must be texts of Unicode's characters, got half of one"):
-        write_npz(tmp_path / "toy.npz", replace(data, label_names=("red", "\ud800", "blue")))
-
-
 @pytest.mark.parametrize("part", ["label_names", "feature_names"])
 def test_a_name_that_ends_in_nul_is_not_written(tmp_path, data, part):
     """NumPy would drop the character, and two names might become one."""

@@ -62,6 +62,30 @@ def test_all_rows_may_go(tmp_path, X):
 
 
 @STORAGES
+def test_changes_that_are_repeated(tmp_path, X):
+    """With the number of rows before them, they happen once; other rows at their place are an error."""
+    X = X.copy()
+    X[9, 2] = np.nan
+    path = write_store(tmp_path / "store", X[:7])
+    for _ in range(2):
+        append_to_store(path, (X[i : i + 2] for i in range(7, 13, 2)), n_rows=7)
+        assert_holds(path, X[:13])
+    append_to_store(path, X[13:], n_rows=13)
+    append_to_store(path, X[7:13], n_rows=7)  # they are there, with others after them
+    assert_holds(path, X)
+    for rows, n_rows in ((X[7:13], 8), (X[7:], 6), (X[8:13], 7), (X, 7), (X[:1], 21)):
+        with pytest.raises(ValueError, match=f"n_rows must be .* got {n_rows}, but .*store has 20 rows, and not those"):
+            append_to_store(path, rows, n_rows=n_rows)
+    for _ in range(2):
+        remove_from_store(path, [3, 19], n_rows=20)
+        assert_holds(path, X[np.delete(np.arange(20), [3, 19])])
+    with pytest.raises(ValueError, match=r"n_rows must be .* got 21, but .*store has 18 rows"):
+        remove_from_store(path, [3, 19], n_rows=21)
+    append_to_store(path, X[:0], n_rows=18)
+    assert_holds(path, X[np.delete(np.arange(20), [3, 19])])
+
+
+@STORAGES
 def test_who_has_it_open_sees_what_it_had(tmp_path, X):
     """Also where its rows were removed, or the store was replaced; the new rows may be made of the old ones."""
     path = write_store(tmp_path / "store", X)

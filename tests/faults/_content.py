@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-_MOMENTS = ("created",)  # of a model card
+_MOMENTS = ("created", "date")  # of a model card, and of batches that updates added
 
 
 def content_of(path: Path) -> str:
@@ -28,10 +28,15 @@ def content_of(path: Path) -> str:
 def _of_model(path: Path) -> list[Any]:
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    card = {name: value for name, value in json.loads(members.pop("nearlabel.json")).items() if name not in _MOMENTS}
+    card = _without_moments(json.loads(members.pop("nearlabel.json")))
+    batches = [_without_moments(batch) for batch in json.loads(members.get("batches.json", b"[]"))]
     schema = _without_addresses(json.loads(members.pop("schema.json")), members, {})
     arrays = sorted(_digest(content) for name, content in members.items() if name.endswith(".npy"))
-    return [card, schema, arrays, members.get("kept.jsonl")]
+    return [card, schema, arrays, members.get("kept.jsonl"), batches]
+
+
+def _without_moments(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name not in _MOMENTS}
 
 
 def _without_addresses(node: Any, members: dict[str, bytes], known: dict[Any, int]) -> Any:

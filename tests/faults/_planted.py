@@ -46,8 +46,17 @@ def _behind_a_mark() -> None:
     Path("out.lock").unlink()
 
 
+def _once_more() -> None:
+    """Add to what is there, in one step: whoever repeats a killed run that was complete has it twice."""
+    partial = Path("out.draft")
+    partial.write_text(Path("out.txt").read_text() + "new\n" * 5_000)
+    partial.replace("out.txt")
+    time.sleep(0.05)
+
+
 PLANTED = [
     Scenario("planted-in-place", _prepare, _in_place, contents("out.txt")),
     Scenario("planted-litter", _prepare, _with_litter, contents("out.txt")),
     Scenario("planted-mark", _prepare, _behind_a_mark, contents("out.txt")),
+    Scenario("planted-again", _prepare, _once_more, contents("out.txt")),
 ]

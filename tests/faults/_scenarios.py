@@ -25,7 +25,8 @@ from nearlabel.datasets._fetch import CatalogueFile, cached_file
 from nearlabel.experiments.records import read_plan, read_records
 from nearlabel.neighbors import LanceTable, QdrantTable
 
-OF_TABLE = ("--labels", "calm,loud,sad", "--ignore", "id")
+_LABELS = ("--labels", "calm,loud,sad")
+OF_TABLE = (*_LABELS, "--ignore", "id")
 
 
 def write_table(path: Path, n_rows: int, seed: int) -> None:
@@ -96,17 +97,23 @@ _TUNE = (
     *("tune", "data.csv", *OF_TABLE, "--methods", "brknn,mlknn", "--k", "3-6", "--scales", "minmax", "--search"),
     *("exact", "--cv", "3", "--state", "found.npz", "--force", "--out", "m.skops"),
 )
-_UPDATE = ("update", "m.skops", "new.csv", "--labels", "calm,loud,sad", "--ignore", "id")
+_UPDATE = ("update", "m.skops", "new.csv", *_LABELS, "--skip-existing")
 _PREDICT = ("predict", "m.skops", "new.csv", "--scores", "all", "--out", "p.csv")
-_FORGET = ("forget", "m.skops", "--rows", "3,17")
+_FORGET = ("forget", "m.skops", "--ids", "erased.txt")
+_FORGET_OTHERS = ("forget", "m.skops", "--rows", "3,17")
 
 
-def _prepare_model(folder: Path) -> None:
-    """Write a model, rows for it, and older predictions."""
+def _prepare_model(folder: Path, *options: str) -> None:
+    """Write a model, rows for it, ids of some of its rows, and older predictions."""
     write_table(folder / "data.csv", 400, 0)
     write_table(folder / "new.csv", 6_000, 1)
-    run_command(folder, *_FIT, "--out", "m.skops")
+    run_command(folder, *_FIT, "--out", "m.skops", *options)
+    (folder / "erased.txt").write_text("r0-3\nr0-17\n")
     (folder / "p.csv").write_text("row,labels\n" + "0,calm\n" * 9)
+
+
+def _prepare_model_with_ids(folder: Path) -> None:
+    _prepare_model(folder, "--id", "id")
 
 
 def _prepare_older_model(folder: Path) -> None:
@@ -143,6 +150,7 @@ def _prepare_corrections(folder: Path) -> None:
 # Stores.
 
 _N_BLOCKS = 12
+_N_ROWS = 2_000 * _N_BLOCKS
 
 
 def _blocks(seed: int, n_blocks: int = _N_BLOCKS) -> Iterator[sparse.csr_array]:
@@ -160,7 +168,7 @@ def _overwrite() -> None:
 
 
 def _append() -> None:
-    append_to_store("s", _blocks(3))
+    append_to_store("s", _blocks(3), n_rows=_N_ROWS)
 
 
 def _append_few() -> None:
@@ -168,7 +176,7 @@ def _append_few() -> None:
 
 
 def _remove() -> None:
-    remove_from_store("s", range(0, 20_000, 3))
+    remove_from_store("s", range(0, 20_000, 3), n_rows=_N_ROWS)
 
 
 def _prepare_store(folder: Path) -> None:
@@ -314,13 +322,14 @@ SCENARIOS = [
     Scenario("fit", _prepare_older_model, (*_FIT, "--out", "m.skops"), contents("m.skops")),
     Scenario("tune", _prepare_older_model, _TUNE, _state_of_tuning, timed=("found.npz",)),
     Scenario("predict", _prepare_model, _PREDICT, contents("p.csv", "m.skops")),
-    Scenario("update", _prepare_model, _UPDATE, contents("m.skops"), again=False, follow=_FORGET),
-    Scenario("forget", _prepare_model, _FORGET, contents("m.skops"), again=False, follow=_UPDATE),
+    Scenario("update", _prepare_model_with_ids, _UPDATE, contents("m.skops"), follow=_FORGET),
+    Scenario("update_without_ids", _prepare_model, _UPDATE, contents("m.skops"), follow=_FORGET_OTHERS),
+    Scenario("forget", _prepare_model_with_ids, _FORGET, contents("m.skops"), follow=_UPDATE),
     Scenario("audit", _prepare_corrections, _APPLY, contents("corrected.csv", "data.csv")),
     Scenario("write_store", lambda _: None, _write, _state_of_store, again=False),
     Scenario("overwrite_store", _prepare_store, _overwrite, _state_of_store, again=False, follow=_append_few),
-    Scenario("append_to_store", _prepare_store, _append, _state_of_store, again=False, follow=_append_few),
-    Scenario("remove_from_store", _prepare_store, _remove, _state_of_store, again=False, follow=_append_few),
+    Scenario("append_to_store", _prepare_store, _append, _state_of_store, follow=_append_few),
+    Scenario("remove_from_store", _prepare_store, _remove, _state_of_store, follow=_append_few),
     Scenario(
         "download",
         _prepare_cache,

@@ -34,13 +34,15 @@ def test_nothing_is_lost(tmp_path):
 
 
 def test_planted_faults_are_found(tmp_path):
-    """A writer in place, one that leaves files behind, and one that locks all out after its death."""
-    code, tallies, output = tallies_of(tmp_path, ("planted-in-place", "planted-litter", "planted-mark"), 8)
+    """A writer in place, one that leaves files behind, one that locks all out after its death, one that adds again."""
+    names = ("planted-in-place", "planted-litter", "planted-mark", "planted-again")
+    code, tallies, output = tallies_of(tmp_path, names, 8)
     assert code == 1, output
     found = {name: " ".join(tally["failures"]) for name, tally in tallies.items()}
     assert "neither what was there before nor what comes after" in found["planted-in-place"]
     assert "the next run left other files: .out." in found["planted-litter"]
     assert "the next run ended with exit code 70" in found["planted-mark"]
+    assert "the next run ended in another state" in found["planted-again"]
 
 
 def test_the_page_has_the_figures_of_the_results():

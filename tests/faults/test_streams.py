@@ -2,11 +2,12 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from faults._commands import command_of, environment_of, here, nearlabel
+from faults._commands import command_of, environment_of, here, nearlabel, started
 from faults._scenarios import OF_TABLE
 
 FULL = Path("/dev/full")
@@ -114,3 +115,26 @@ def test_the_file_is_written_though_the_screen_is_full(folder, unbuffered):
         done = nearlabel(folder, "fit", "data.csv", *OF_TABLE, *options, environment=of, stdout=full)
     assert (done.returncode, done.stderr) == (2, "nearlabel: standard output: No space left on device.\n")
     assert here(folder, "card", "m.skops").returncode == 0
+
+
+_CLOSED = """
+import os, sys
+from nearlabel import cli
+errors = os.dup(2)
+{closing}
+try:
+    code = cli.main({words!r})
+except SystemExit as stop:
+    code = stop.code
+os.write(errors, b"code %d\\n" % code)
+"""
+
+
+@pytest.mark.parametrize("closing", ["os.close(1)", "sys.stdout.close()", "os.close(1); os.close(2)"])
+@pytest.mark.parametrize(("words", "code"), [(["--version"], 0), (["describe", "multidigits"], 0), (["fit"], 2)])
+def test_streams_that_a_program_has_closed(folder, closing, words, code):
+    """Who calls the command from Python gets its exit code; what is printed is lost."""
+    done = started(folder, [sys.executable, "-c", _CLOSED.format(closing=closing, words=words)])
+    assert done.returncode == 0
+    assert done.stderr.endswith(f"code {code}\n")
+    assert "Error" not in done.stderr

@@ -83,7 +83,7 @@ def test_an_empty_table_is_refused(empty):
     [
         ([1], [[1.0] * 4] * 2, [["a"]], "ids, X and tags must be of one length, got 1, 2 and 1"),
         ([1, 1], [[1.0] * 4] * 2, [["a"], []], "ids must be distinct, got 1 2 times"),
-        ([10], [[1.0] * 4], [["a"]], "ids must be new, got 10, which .* has. Hint: delete the row first"),
+        ([10], [[1.0] * 4], [["a"]], "ids must be new, got 1 of 1 that .* has: 10. Hint: delete these rows first"),
         ([1], [[1.0, np.nan, 0, 0]], [["a"]], "vectors must be finite, got NaN or infinity for id 1"),
         ([1], [[1.0, 1e300, 0, 0]], [["a"]], "vectors must be numbers that float32 has, got larger ones for id 1"),
         ([1], [[1.0] * 4], ["a"], "tags must be lists of texts, got 'a' for id 1"),

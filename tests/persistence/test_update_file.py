@@ -133,7 +133,6 @@ def test_errors_leave_the_file_as_it_was(path, tmp_path):
         (lambda: update_model(path, X[:2], Y[:3]), "inconsistent numbers of samples"),
         (lambda: update_model(path, X[:2], Y[:2], keep={"id": ["a", "b"]}), "keep must map names among .* got 'id'"),
         (lambda: update_model(path, X[:2], Y[:2], keep={"title": ["a"]}), "keep must have a value for each of 2"),
-        (lambda: forget_rows(path, ids=["x", "y"]), "ids must be values of the saved column 'row id', got 'x' and 1"),
         (lambda: forget_rows(path, ids=["x"], column="z"), "column must be one of .* got 'z'"),
         (lambda: update_model(path, X[:1], Y[:1], label_names=["a"]), "label_names must be 9 names, .* got 1"),
         (lambda: forget_rows(path, [60]), "rows must be numbers from 0 to 59, got 60"),
@@ -230,10 +229,10 @@ def test_rows_that_the_file_has_are_refused_or_replaced(tmp_path):
     message = "ids of new samples must not be in the model, got 4 of 5 that are: 'id-of-002', 'id-of-004', 'id-of-001'"
     order = [2, 4, 1, 30, 3]
     ids = {"id": [IDS[row] for row in order]}
-    with pytest.raises(ValueError, match=f"{message} and 1 more. Hint: replace exchanges these samples."):
+    with pytest.raises(ValueError, match=f"{message} and 1 more. Hint: existing='skip' adds the other"):
         update_model(path, X[order], Y[order], keep=ids)
     assert path.read_bytes() == before
-    card = update_model(path, X[40:45], Y[40:45], keep=ids, replace=True)
+    card = update_model(path, X[40:45], Y[40:45], keep=ids, existing="replace")
     assert (card.data.rows, card.changes.added, card.changes.forgotten) == (11, 5, 4)
     rows = [0, 5, 6, 7, 8, 9, 40, 41, 42, 43, 44]
     expected = MLkNN(2).fit(X[rows], Y[rows])
@@ -245,7 +244,7 @@ def test_rows_that_the_file_has_are_refused_or_replaced(tmp_path):
 def test_all_rows_can_be_replaced(tmp_path):
     """No state in between lacks rows."""
     path = saved(tmp_path, IDS[:5])
-    assert update_model(path, X[10:15], Y[10:15], keep={"id": IDS[:5]}, replace=True).data.rows == 5
+    assert update_model(path, X[10:15], Y[10:15], keep={"id": IDS[:5]}, existing="replace").data.rows == 5
     expected = MLkNN(2).fit(X[10:15], Y[10:15])
     np.testing.assert_array_equal(load_model(path).predict_proba(X), expected.predict_proba(X))
 
@@ -260,9 +259,9 @@ def test_a_failed_replacement_changes_nothing(tmp_path):
         (Y[:2], ["", None], "ids must be given to replace samples, got none in the column 'id'"),
     ):
         with pytest.raises(ValueError, match=message):
-            update_model(path, X[:2], y, keep={"id": ids}, replace=True)
+            update_model(path, X[:2], y, keep={"id": ids}, existing="replace")
     with pytest.raises(ValueError, match="ids must be given to replace samples, got none in the column 'id'"):
-        update_model(path, X[:2], Y[:2], replace=True)
+        update_model(path, X[:2], Y[:2], existing="replace")
     assert path.read_bytes() == before
 
 
@@ -272,7 +271,7 @@ def test_new_labels_of_a_replacement_have_thresholds_of_the_present_rows(tmp_pat
     model = TunedThresholdsClassifierCV(MLkNN(3), cv="loo")
     path = save_model(model.fit(X[:30], tags), tmp_path / "tags.skops", keep={"id": IDS[:30]})
     more = [["c", "a"], ["b"], ["c"]] * 4
-    card = update_model(path, X[40:52], more, keep={"id": IDS[:12]}, replace=True)
+    card = update_model(path, X[40:52], more, keep={"id": IDS[:12]}, existing="replace")
     assert not card.changes.thresholds_stale
     expected = TunedThresholdsClassifierCV(MLkNN(3), cv="loo").fit(X[np.r_[12:30, 40:52]], [*tags[12:], *more])
     np.testing.assert_array_equal(load_model(path).thresholds_, expected.thresholds_)
@@ -283,24 +282,54 @@ def test_ids_that_are_written_in_another_way(tmp_path):
     path = saved(tmp_path, ["007", "8", "x1", "", "9.0"])
     for other, known in (("7", "007"), (8.0, "8"), (9, "9.0"), (" x1", "x1")):
         with pytest.raises(ValueError, match=f"written as in the model's column 'id', got '{other}' for '{known}'"):
-            update_model(path, X[:1], Y[:1], keep={"id": [other]}, replace=other == "7")
+            update_model(path, X[:1], Y[:1], keep={"id": [other]}, existing="replace" if other == "7" else "raise")
     assert update_model(path, X[:2], Y[:2], keep={"id": [70, "7x"]}).data.rows == 7
     path = saved(tmp_path, ["007", "7", "8"])
     assert update_model(path, X[:1], Y[:1], keep={"id": ["08"]}).data.rows == 4
 
 
 def test_blank_ids_are_no_ids(tmp_path):
-    """Rows without one cannot be compared."""
+    """Rows without one are compared as a batch."""
     path = saved(tmp_path, ["a", "", "", "b"])
     assert update_model(path, X[:3], Y[:3], keep={"id": ["", None, "c"]}).data.rows == 7
-    assert update_model(path, X[:3], Y[:3], keep={"id": ["", None, "c"]}, replace=True).data.rows == 9
+    assert update_model(path, X[:3], Y[:3], keep={"id": ["", None, "c"]}, existing="replace").data.rows == 7
+    assert update_model(path, X[3:6], Y[3:6], keep={"id": ["", None, "c"]}, existing="replace").data.rows == 9
 
 
 def test_several_rows_of_an_id_are_replaced_together(tmp_path):
     """As they are forgotten together."""
     path = saved(tmp_path, ["a", "b", "a", "c", "d"])
-    assert update_model(path, X[:1], Y[:1], keep={"id": ["a"]}, replace=True).data.rows == 4
+    assert update_model(path, X[:1], Y[:1], keep={"id": ["a"]}, existing="replace").data.rows == 4
     assert read_kept(path)["id"] == ("b", "c", "d", "a")
+
+
+def test_ids_that_are_there_can_be_skipped(tmp_path):
+    """The other samples are added; a repeated call finds none, and writes nothing."""
+    path = saved(tmp_path, ["a", "b", "", "c"])
+    rows, ids = slice(10, 14), {"id": ["d", "b", "e", "a"]}
+    assert update_model(path, X[rows], Y[rows], keep=ids, existing="skip").data.rows == 6
+    expected = MLkNN(2).fit(X[[0, 1, 2, 3, 10, 12]], Y[[0, 1, 2, 3, 10, 12]])
+    np.testing.assert_array_equal(load_model(path).predict_proba(X), expected.predict_proba(X))
+    assert read_kept(path)["id"] == ("a", "b", "", "c", "d", "e")
+    before, card = path.read_bytes(), read_card(path)
+    assert update_model(path, X[rows], Y[rows], keep=ids, existing="skip") == card
+    assert path.read_bytes() == before
+    with pytest.raises(ValueError, match=r"existing must be one of .* got 'twice'"):
+        update_model(path, X[rows], Y[rows], keep=ids, existing="twice")
+
+
+def test_ids_that_are_not_there_are_told(path):
+    """Forgetting is repeated without an error; an id that is written otherwise is one."""
+    assert forget_rows(path, ids=IDS[3:5]).data.rows == 58
+    before = path.read_bytes()
+    message = r"2 of 2 ids are not in the saved column 'row id': 'id-of-003', 'id-of-004'\. They were forgotten before"
+    with pytest.warns(UserWarning, match=f"{message}, or are wrong. No sample was removed by its id. Hint: column"):
+        assert forget_rows(path, ids=IDS[3:5]) == read_card(path)
+    assert path.read_bytes() == before
+    with pytest.warns(UserWarning, match=r"1 of 2 ids are not in .*: 'x'\. They were forgotten before, or are wrong.$"):
+        assert forget_rows(path, ids=["x", IDS[9]]).data.rows == 57
+    with pytest.raises(ValueError, match="ids must be written as in the model's column 'row id', got ' id-of-000'"):
+        forget_rows(path, ids=[" id-of-000"])
 
 
 def test_which_column_has_the_ids(tmp_path):
@@ -310,7 +339,7 @@ def test_which_column_has_the_ids(tmp_path):
     assert read_card(path).id_column == ""
     assert update_model(path, X[:1], Y[:1], keep={"valid": IDS[:1]}).data.rows == 6
     with pytest.raises(ValueError, match="ids must be given to replace samples, got a model that was saved without"):
-        update_model(path, X[:1], Y[:1], keep={"valid": IDS[:1]}, replace=True)
+        update_model(path, X[:1], Y[:1], keep={"valid": IDS[:1]}, existing="replace")
     path = saved(tmp_path, IDS[:5], column="row", id_column="row")
     with pytest.raises(ValueError, match="must not be in the model"):
         update_model(path, X[:1], Y[:1], keep={"row": IDS[:1]})
@@ -324,7 +353,7 @@ def test_a_model_that_cannot_change_is_fitted_again(tmp_path):
     model = make_pipeline(MinMaxScaler(), FixedThresholdsClassifier(IBLR(3), 0.4)).fit(X[:40], Y[:40])
     path = save_model(model, tmp_path / "iblr.skops", keep={"id": IDS[:40]}, fit_options="--method iblr")
     assert read_card(path).updatable == "by refit"
-    card = update_model(path, X[40:60], Y[40:60], keep={"id": IDS[38:58]}, replace=True, retune=True)
+    card = update_model(path, X[40:60], Y[40:60], keep={"id": IDS[38:58]}, existing="replace", retune=True)
     assert (card.data.rows, card.changes, card.fit_options) == (58, None, "--method iblr")
     card = forget_rows(path, [0], ids=[IDS[50]])
     assert card.data.rows == len(read_kept(path)["id"]) == 56

@@ -190,7 +190,7 @@ def changes_of(
     ------
     ValueError
         If a row or label does not exist, a cell gets two values, or one that is none of 0, 1 and None, or had another
-        value during the review.
+        value during the review, unless all cells have the correct values already.
     """
     corrections = list(corrections)
     for one in corrections:
@@ -207,10 +207,11 @@ def changes_of(
     places = sorted(wanted)
     at = np.array(places, dtype=np.intp).reshape(-1, 2)
     present = _present(given, at[:, 0], at[:, 1])
-    for place, value in zip(places, present.tolist(), strict=True):
-        _check_present(wanted[place], value)
     correct = np.array([wanted[place].correct for place in places], dtype=np.float64)  # None becomes NaN
     differ = ~((correct == present) | (np.isnan(correct) & np.isnan(present)))
+    if differ.any():  # otherwise these corrections were applied before
+        for place, value in zip(places, present.tolist(), strict=True):
+            _check_present(wanted[place], value)
     return Changes(at[differ, 0], at[differ, 1], correct[differ])
 
 

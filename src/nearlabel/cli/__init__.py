@@ -26,7 +26,8 @@ from typing import Any, NoReturn
 
 import nearlabel
 from nearlabel import __version__
-from nearlabel.cli import _console, _option_names
+from nearlabel.cli import _console, _option_names, _streams
+from nearlabel.utils import characters
 
 # The files of the commands, in the order of the help page.
 _COMMANDS = {
@@ -77,7 +78,7 @@ class _Parser(argparse.ArgumentParser):
         self._stop(f"unrecognized arguments: {' '.join(unknown)}{meant}")
 
     def _stop(self, message: str) -> NoReturn:
-        self.exit(2, f"nearlabel: {message}. Hint: {self.prog} --help.\n")
+        self.exit(2, f"nearlabel: {characters.shown(message)}. Hint: {self.prog} --help.\n")
 
     def _known(self, word: str) -> bool:
         """Return whether an argument is an option or the beginning of one."""
@@ -160,7 +161,7 @@ def _add_common_options(parser: argparse.ArgumentParser, *, default: object) -> 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    with _console.usable_streams():
+    with _streams.usable_streams():
         try:
             arguments = _parsed(argv)
         except BrokenPipeError:  # a broken pipe: the reader of a help page has ended

@@ -1,4 +1,4 @@
-"""The terminal: tables, JSON and CSV, progress and notes; standard streams, DATA from them, and errors as messages."""
+"""The terminal: tables, JSON and CSV, progress and notes; DATA from standard input, and errors as messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import errno
 import io
 import json
 import math
-import os
 import re
 import shlex
 import shutil
@@ -19,7 +18,7 @@ import textwrap
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from itertools import count
@@ -28,6 +27,7 @@ from typing import Any, NamedTuple, TextIO
 
 import nearlabel
 from nearlabel.cli._arguments import OF_TABLES
+from nearlabel.utils import characters
 from nearlabel.utils.messages import AdviceWarning, ParameterError, ParameterWarning, Progress, listening
 from nearlabel.utils.naming import import_optional
 
@@ -256,17 +256,20 @@ def _console() -> Any:
 
 
 def finite(value: Any) -> Any:
-    """Return plain data with null for numbers that JSON does not have."""
+    """Return plain data with null for numbers that JSON does not have, and without half characters."""
     if isinstance(value, Mapping):
         return {key: finite(v) for key, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [finite(v) for v in value]
+    if isinstance(value, str):
+        return characters.shown(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-# Escape control characters in text from files, which could move, colour or overwrite what a terminal shows.
+# Escape control characters in text from files, which could move, colour or overwrite what a terminal shows, also those
+# of text direction, and half characters, which no stream of text takes: bytes of a file's name that are not UTF-8.
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")  # also those of text direction
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _CONTROLS_IN_LINE = re.compile(rf"[\t\n]|{_CONTROLS.pattern}")
 
 
@@ -281,7 +284,8 @@ def escape_line(text: str) -> str:
 
 
 def _escaped(control: re.Match[str]) -> str:
-    return control[0].encode("unicode_escape").decode("ascii")
+    half = characters.shown(control[0])
+    return control[0].encode("unicode_escape").decode("ascii") if half == control[0] else half
 
 
 # Tables of methods and metrics: a row for each method, and as many metrics side by side as the width allows.
@@ -325,64 +329,6 @@ def _blocks(tables: Sequence[MethodTable], headers: Sequence[str]) -> list[list[
         else:
             blocks[-1] = wider
     return blocks
-
-
-# Standard streams: closed, full or of another encoding.
-
-
-@contextmanager
-def usable_streams() -> Iterator[None]:
-    """Let everything be printed, as far as there is room; errors of standard output name it.
-
-    A closed stream is replaced by the null device, a character that the encoding lacks by "?". In the end, what a full
-    disk or a closed pipe has not taken is dropped: Python would try again at exit, and exit with 120.
-    """
-    with ExitStack() as stack:
-        if sys.stdout is None or sys.stderr is None:
-            nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
-            stack.enter_context(redirect_stdout(sys.stdout or nowhere))
-            stack.enter_context(redirect_stderr(sys.stderr or nowhere))
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # instead of an error after the work is done
-        stack.callback(_drop_what_is_left, sys.stderr)
-        stack.callback(_drop_what_is_left, sys.stdout)
-        stack.enter_context(redirect_stdout(_StandardOutput(sys.stdout)))
-        yield
-
-
-class _StandardOutput:
-    """Standard output, with its name in errors of writing, in which the system names no file."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        """Write text, as a text file does."""
-        with _errors_named():
-            return self._stream.write(text)
-
-    def flush(self) -> None:
-        """Write the contents of the buffer."""
-        with _errors_named():
-            self._stream.flush()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-@contextmanager
-def _errors_named() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, "standard output") from error
-
-
-def _drop_what_is_left(stream: TextIO) -> None:
-    try:
-        stream.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 # DATA from standard input, kept in a file while a command runs: readers go through a file more than once.
@@ -442,10 +388,11 @@ def without_folder(message: str, arguments: argparse.Namespace) -> str:
 
 # Parameters of the library and the options for them, of which a command has at most one. Parameters that also occur in
 # the specification of a method or search, such as `metric` and `thresholds`, keep their names.
-_SAME = (*OF_TABLES, "metrics", "out_of_range", "replace", "state", "time_limit", "trusted")
+_SAME = (*OF_TABLES, "column", "metrics", "out_of_range", "state", "time_limit", "trusted")
 _OPTIONS = {name: (name,) for name in _SAME} | {
     "corrections": ("apply",), "cv": ("cv", "validate"), "dates": ("date",), "file": ("figure",), "id_column": ("id",),
     "method": ("method", "methods"), "methods": ("methods", "method"), "n_cells": ("n",), "n_neighbors": ("k",),
+    "existing='add'": ("force",), "existing='replace'": ("replace",), "existing='skip'": ("skip_existing",),
     "n_rows": ("rows",), "n_workers": ("jobs",), "scale": ("scale", "scales"),
 }  # fmt: skip
 _OF_FIT = {"categorical": "fit --categorical", "dates": "fit --date", "text": "fit --text"}  # of hints elsewhere

@@ -13,16 +13,30 @@ SUMMARY = "add training samples to a model"
 EXAMPLES = ("nearlabel update songs.skops new.csv --retune",)
 LOADS = ("models", "persistence")
 
+_UNNOTICED = "rows that the model has are noticed only if an update added the same ones, all together."
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     _model.add_model_argument(parser)
     _data.add_data_options(parser, optional=True)
-    parser.add_argument(
+    known = parser.add_mutually_exclusive_group()
+    known.add_argument(
+        "--skip-existing",
+        action="store_true",
+        help="add only the rows that the model does not have, so that a repeated command changes nothing; default:"
+        " refuse rows that it has, by the ids in the column that fit --id named; rows without ids are refused if an"
+        " earlier update added the same ones, all together",
+    )
+    known.add_argument(
         "--replace",
         action="store_true",
-        help="replace the model's rows that have the ids of rows in DATA; default: refuse such rows; ids are in the"
-        " column that fit --id named",
+        help="replace the model's rows that have the ids of rows in DATA",
+    )
+    known.add_argument(
+        "--force",
+        action="store_true",
+        help="add rows without ids although an earlier update added the same ones",
     )
     add_retune_option(parser)
 
@@ -41,8 +55,8 @@ def main(arguments: argparse.Namespace) -> None:
     """Find the features and labels of the model in DATA, add the samples, and print the changes."""
     if arguments.data is None and not arguments.retune:
         raise ValueError("DATA or --retune must be given, got neither.")
-    if arguments.data is None and arguments.replace:
-        raise ValueError("--replace must go with DATA.")
+    if arguments.data is None and _existing(arguments) != "raise":
+        raise ValueError("--skip-existing, --replace and --force must go with DATA.")
     with _console.progress_bar("model"):
         opened = _model.open_updatable(arguments)
     card = _added(arguments, opened) if arguments.data is not None else _retuned(arguments)
@@ -70,26 +84,35 @@ def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> nearlabel
             data.Y,
             label_names=label_names,
             keep=keep,
-            replace=arguments.replace,
+            existing=_existing(arguments),
             retune=arguments.retune,
             trusted=arguments.trusted,
             expected=opened.card,
         )
     _console.print_notes(notes)
+    n_skipped = data.X.shape[0] - ((card.data.rows or 0) - (opened.card.data.rows or 0))
+    if arguments.skip_existing and n_skipped:
+        _console.print_notes([f"{n_skipped:,} of {data.X.shape[0]:,} rows of DATA are in the model, and were skipped."])
     return card
 
 
+def _existing(arguments: argparse.Namespace) -> str:
+    """Return what happens to rows that the model has."""
+    named = {"skip": arguments.skip_existing, "replace": arguments.replace, "add": arguments.force}
+    return next((what for what, is_named in named.items() if is_named), "raise")
+
+
 def _of_ids(card: nearlabel.persistence.ModelCard, keep: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a note if rows have no ids, by which rows that were added before would be found."""
+    """Return a note if rows have no ids: of rows that were added before, only all of them together are found."""
     if not card.id_column:
-        return ["The model has no ids, so rows of DATA that it already has are added again. Hint: fit with --id."]
+        return [f"The model has no ids, so {_UNNOTICED} Hint: fit with --id."]
     if card.id_column not in keep:
-        return ["DATA has no ids, so rows that the model already has are added again."]
+        return [f"DATA has no ids, so {_UNNOTICED}"]
     n_blank = sum(not text for text in keep[card.id_column])
     if not n_blank:
         return []
     rows = "1 row has" if n_blank == 1 else f"{n_blank} rows have"
-    return [f"{rows} no {card.id_column!r}: if the model already has such a row, it is added again."]
+    return [f"{rows} no {card.id_column!r}, so {_UNNOTICED}"]
 
 
 def _of_steps_that_stay(opened: _model.OpenModel, X: Any) -> list[str]:

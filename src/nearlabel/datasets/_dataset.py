@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.datasets._numbered_names import NumberedNames, SameTexts, counts_of
+from nearlabel.utils import characters
 from nearlabel.utils.containers import is_sparse_frame, without_sparse_frame
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.naming import import_optional
@@ -66,8 +67,8 @@ class Dataset:
     Raises
     ------
     ValueError
-        If rows, columns, names, groups, weights and kinds do not agree in number, a kind is none of these, or two
-        labels have the same name.
+        If rows, columns, names, groups, weights and kinds do not agree in number, a kind is none of these, two labels
+        have the same name, or a name has half a character (a lone surrogate).
 
     Examples
     --------
@@ -96,6 +97,11 @@ class Dataset:
         if self.sample_weight is not None and np.shape(self.sample_weight) != (rows,):
             got = np.shape(self.sample_weight)
             raise ValueError(f"sample_weight must be of shape ({rows},), one for each row, got {got}.")
+        object.__setattr__(self, "source", characters.shown(self.source))
+        for what in ("feature_names", "label_names"):
+            if not isinstance(getattr(self, what), NumberedNames):
+                characters.check_whole(what, getattr(self, what))
+        characters.check_whole("name", [self.name])
         if len(self.feature_names) != features:
             raise ValueError(f"feature_names must contain {features} names, got {len(self.feature_names)}.")
         kinds = set(counts_of(self.feature_kinds))

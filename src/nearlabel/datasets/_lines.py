@@ -14,6 +14,7 @@ from typing import BinaryIO, Literal, Self, TypeAlias
 import numpy as np
 
 from nearlabel.files.untrusted import check_regular, damage_named, open_regular, unpacked_limit, unpacks_to_more
+from nearlabel.utils import characters
 from nearlabel.utils.messages import tell
 from nearlabel.utils.types import FloatArray
 
@@ -134,8 +135,8 @@ def plain_name(path: Path) -> str:
 
 
 def name_of_data(path: Path) -> str:
-    """Return the name of a file's data set."""
-    return Path(plain_name(path)).stem
+    """Return the name of a file's data set, which pages and records can contain."""
+    return characters.shown(Path(plain_name(path)).stem)
 
 
 def malformed(path: Path, line: int, problem: str) -> ValueError:

@@ -11,9 +11,10 @@ from scipy import sparse
 
 from nearlabel.datasets._dataset import Dataset, check_unweighted
 from nearlabel.datasets._label_codes import as_stored, check_unknown, not_zero_one, number_of, with_unknown
+from nearlabel.datasets._lines import name_of_data
 from nearlabel.datasets._numbered_names import LARGEST_LABEL_COUNT, NumberedNames, counts_of
 from nearlabel.files.atomic_file import whole_file
-from nearlabel.files.untrusted import is_text, open_npz
+from nearlabel.files.untrusted import open_npz
 from nearlabel.utils.containers import rounded_integer
 from nearlabel.utils.types import CSR, AnyArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_integer
@@ -81,7 +82,7 @@ def read_npz(path: str | Path, *, unknown: str | None = None, max_unpacked_bytes
         label_names = names_of(path, arrays, "label_names", Y.shape[1])
         kinds = names_of(path, arrays, "feature_kinds", X.shape[1]) if "feature_kinds" in arrays else ()
     try:
-        return Dataset(X, Y, feature_names, label_names, path.stem, kinds, source=str(path))
+        return Dataset(X, Y, feature_names, label_names, name_of_data(path), kinds, source=str(path))
     except ValueError as error:  # names and kinds come from the file
         raise ValueError(f"{path}: {error}") from error
 
@@ -104,8 +105,8 @@ def write_npz(path: str | Path, dataset: Dataset) -> Path:
     Raises
     ------
     ValueError
-        If the path does not end in ``.npz``, a name contains half of a character (a lone surrogate) or ends in a NUL
-        character, or the data set has weights, which the file has no place for.
+        If the path does not end in ``.npz``, a name ends in a NUL character, or the data set has weights, for which the
+        file has no place.
     OSError
         If the file cannot be written; an existing file is then unchanged.
 
@@ -235,8 +236,6 @@ def _labels_of(path: Path, arrays: Mapping[str, AnyArray], n_rows: int, unknown:
 
 def _as_texts(what: str, names: Sequence[str]) -> AnyArray:
     texts = np.array(names, dtype=np.str_)
-    if not is_text(texts):
-        raise ValueError(f"{what} must be texts of Unicode's characters, got half of one in some name.")
     if texts.tolist() != list(names):
         raise ValueError(f"{what} must not end in a NUL character, which NumPy drops, got such a name.")
     return texts

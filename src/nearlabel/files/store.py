@@ -19,20 +19,17 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
-from scipy import sparse
-from sklearn.utils import check_array
 
 from nearlabel.files.atomic_file import locked, new_partial, write_errors_named
 from nearlabel.files.check_sums import BLOCK_BYTES
 from nearlabel.files.growing_files import FACTS_FILE, ArrayName, GrowingRows, StoreFacts, damaged
 from nearlabel.files.row_files import checked_csr
-from nearlabel.utils.containers import without_mask
+from nearlabel.files.store_rows import are_equal, blocks_of, check_like, like_store
 from nearlabel.utils.types import BoolArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import bytes_per_row, canonical, check_row_numbers, row_blocks
+from nearlabel.utils.validation import bytes_per_row, check_row_numbers, row_blocks
 
 _PARTIAL_FACTS = re.compile(rf"\.{re.escape(FACTS_FILE)}\..*\.partial")
 
@@ -92,10 +89,10 @@ def write_store(
     _check_free(path, overwrite)
     if path.exists():
         with _changing(path, "writing a store"):
-            _write(path, _blocks_of(X), dtype, _next_generation(path))
+            _write(path, blocks_of(X), dtype, _next_generation(path))
         return path
     with new_partial(path, lambda partial: _make_folder(partial, path)) as partial, write_errors_named(path, partial):
-        _write(partial, _blocks_of(X), dtype)
+        _write(partial, blocks_of(X), dtype)
         _tidy(partial)
         partial.rename(path)
     return path
@@ -109,7 +106,7 @@ def _make_folder(partial: Path, path: Path) -> None:
         raise type(error)(f"path must be a folder that can be created, got {got}.") from error
 
 
-def append_to_store(path: str | os.PathLike[str], X: MatrixLike) -> Path:
+def append_to_store(path: str | os.PathLike[str], X: MatrixLike, *, n_rows: int | None = None) -> Path:
     """Append rows to a store; only these rows are written, and after an error or a kill none of them is added.
 
     Processes that have the store open still see the previous rows; `open_store` returns all rows.
@@ -121,6 +118,10 @@ def append_to_store(path: str | os.PathLike[str], X: MatrixLike) -> Path:
     X : array-like, data frame, sparse container, dask array, or iterable of blocks of rows
         As in `write_store`, with the store's number of columns. Rows are stored in the store's form, dense or sparse,
         and type, if that type represents all numbers exactly.
+    n_rows : int, default=None
+        Number of rows before the change, so that the call can be repeated: if the store has these rows after its first
+        `n_rows` rows already, nothing changes. None: rows are appended whatever the store has, so a repeated call
+        appends them again.
 
     Returns
     -------
@@ -133,7 +134,8 @@ def append_to_store(path: str | os.PathLike[str], X: MatrixLike) -> Path:
         If there is no such folder.
     ValueError
         If the folder is not a store, or X has another number of columns or numbers that the store's type cannot
-        represent, such as 0.1 in float32 or NaN in uint8.
+        represent, such as 0.1 in float32 or NaN in uint8; or if it has another number of rows than `n_rows`, and other
+        rows after these.
     BlockingIOError
         If another process is changing the store.
 
@@ -144,7 +146,7 @@ def append_to_store(path: str | os.PathLike[str], X: MatrixLike) -> Path:
     Notes
     -----
     Features and label sets are two stores, and so two changes: if the second one fails or is killed, the first store
-    has additional rows, which `remove_from_store` can remove.
+    has additional rows. With `n_rows`, repeat both calls; or `remove_from_store` can remove the rows.
 
     Examples
     --------
@@ -159,18 +161,19 @@ def append_to_store(path: str | os.PathLike[str], X: MatrixLike) -> Path:
     StoreFacts.read(path)
     with _changing(path, "appending rows"):
         facts = StoreFacts.read(path)
-        n_columns = facts.shape[1]
+        blocks = (like_store(path, facts, block) for block in blocks_of(X))
+        if n_rows is not None and facts.shape[0] != n_rows:
+            _check_there(path, n_rows, blocks)
+            return path
         with GrowingRows.at_end(path, facts) as rows:
-            for block in _blocks_of(X):
-                if block.shape[1] != n_columns:
-                    raise ValueError(f"X must have {n_columns} columns, as the store {path}, got {block.shape[1]}.")
-                rows.append(_in_type(_stored_as(facts.kind, block), facts.dtype))
+            for block in blocks:
+                rows.append(block)
             rows.settle()
             rows.facts().write(path)
     return path
 
 
-def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike) -> Path:
+def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike, *, n_rows: int | None = None) -> Path:
     """Remove rows from a store by rewriting the other rows; after an error or a kill, no row is removed.
 
     Afterwards their bytes are in no file of the store. Processes that have the store open still see the previous rows
@@ -183,6 +186,9 @@ def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike) -> Path:
     rows : array-like of int of shape (n_removed,)
         Row numbers, without duplicates. The other rows keep their order and are renumbered from 0. Without rows, only
         leftover files of killed processes are removed.
+    n_rows : int, default=None
+        Number of rows before the change, so that the call can be repeated: if the store has as many rows less, nothing
+        changes. None: a repeated call removes the rows that have these numbers now.
 
     Returns
     -------
@@ -194,7 +200,8 @@ def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike) -> Path:
     FileNotFoundError
         If there is no such folder.
     ValueError
-        If the folder is not a store, or a row number is invalid or occurs twice.
+        If the folder is not a store, a row number is invalid or occurs twice, or the store has neither `n_rows` rows
+        nor as many less as are removed.
     TypeError
         If the numbers are not integers.
     BlockingIOError
@@ -225,8 +232,11 @@ def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike) -> Path:
     path = Path(path)
     StoreFacts.read(path)
     with _changing(path, "removing rows"):
-        gone = check_row_numbers("rows", rows, StoreFacts.read(path).shape[0])
-        if len(gone):
+        there = StoreFacts.read(path).shape[0]
+        gone = check_row_numbers("rows", rows, there if n_rows is None else n_rows)
+        if n_rows not in (None, there, there + len(gone)):
+            raise _unlike(path, n_rows, there)
+        if len(gone) and n_rows in (None, there):
             _write(path, _rows_but(path, gone), None, _next_generation(path))
     return path
 
@@ -342,24 +352,6 @@ def _check_free(path: Path, overwrite: bool) -> None:
         )
 
 
-def _blocks_of(X: MatrixLike) -> Iterator[Matrix]:
-    """Yield X, or the blocks of X, as arrays of numbers or canonical CSR arrays."""
-    if hasattr(X, "__dask_graph__"):
-        blocks = X.rechunk({1: -1}).blocks
-        parts: Iterable[Any] = (blocks[i].compute() for i in range(X.numblocks[0]))
-    else:
-        parts = X if _is_made_of_blocks(X) else [X]
-    for part in parts:
-        block = check_array(without_mask(part), accept_sparse="csr", ensure_all_finite=False, ensure_min_samples=0)
-        yield canonical(sparse.csr_array(block)) if sparse.issparse(block) else block
-
-
-def _is_made_of_blocks(X: Any) -> bool:
-    if isinstance(X, list | tuple):
-        return any(getattr(part, "ndim", 0) == 2 for part in X)
-    return isinstance(X, Iterable) and not hasattr(X, "shape") and not hasattr(X, "__array__")
-
-
 def _write(folder: Path, blocks: Iterator[Matrix], dtype: DTypeLike | None, generation: int = 0) -> None:
     """Write the arrays of the blocks, then the facts of the store."""
     first = next(blocks, None)
@@ -371,7 +363,7 @@ def _write(folder: Path, blocks: Iterator[Matrix], dtype: DTypeLike | None, gene
     with GrowingRows.new(folder, first, wanted, generation) as rows:
         rows.append(first)
         for number, block in enumerate(blocks, start=1):
-            _check_like(first, block, number, cast=dtype is not None)
+            check_like(first, block, number, cast=dtype is not None)
             rows.append(block)
     rows.facts().write(folder)
 
@@ -425,19 +417,20 @@ def _next_generation(path: Path) -> int:
     return 1 + max((name.generation for name in names if name), default=0)
 
 
-def _in_type(block: Matrix, dtype: Any) -> Matrix:
-    """Return rows in a type that represents all their numbers exactly."""
-    values = block.data if sparse.issparse(block) else block
-    if np.can_cast(values.dtype, dtype):
-        return block
-    with np.errstate(invalid="ignore", over="ignore"):
-        changed = values[(values.astype(dtype) != values) & ~((values != values) & (np.dtype(dtype).kind == "f"))]
-    if len(changed):
-        raise ValueError(
-            f"X must contain numbers that {dtype}, the type of the store, represents exactly, got {changed[0]!r}."
-            f" Hint: X.astype({str(dtype)!r}) rounds them."
-        )
-    return block
+def _check_there(path: Path, start: int, blocks: Iterable[Matrix]) -> None:
+    """Raise ValueError unless a store has the rows of the blocks from `start` on."""
+    X, n_rows = open_store(path), start
+    for block in blocks:
+        if not are_equal(X[start : start + block.shape[0]], block):
+            raise _unlike(path, n_rows, X.shape[0])
+        start += block.shape[0]
+
+
+def _unlike(path: Path, n_rows: int | None, there: int) -> ValueError:
+    return ValueError(
+        f"n_rows must be the number of rows before the change, got {n_rows}, but {path} has {there} rows, and not those"
+        " after the change."
+    )
 
 
 def _rows_but(path: Path, gone: IntArray) -> Iterator[Matrix]:
@@ -447,23 +440,3 @@ def _rows_but(path: Path, gone: IntArray) -> Iterator[Matrix]:
     left = np.delete(np.arange(X.shape[0]), gone)
     for block in row_blocks(len(left), bytes_per_row(X)):
         yield X[left[block]]
-
-
-def _check_like(first: Matrix, block: Matrix, number: int, *, cast: bool) -> None:
-    """Raise ValueError unless a block matches the first one; types may differ if all are cast."""
-    expected, got = _describe(first, cast), _describe(block, cast)
-    if expected != got:
-        hint = "" if cast else " Hint: dtype=... converts all blocks to one type."
-        raise ValueError(f"X must have similar blocks, {expected} as block 0, got {got} as block {number}.{hint}")
-
-
-def _describe(block: Matrix, cast: bool) -> str:
-    storage = "sparse" if sparse.issparse(block) else "dense"
-    return f"{storage} rows of {block.shape[1]} columns" + ("" if cast else f" of {block.dtype}")
-
-
-def _stored_as(kind: str, block: Matrix) -> Matrix:
-    """Return dense or CSR rows."""
-    if kind == "csr":
-        return sparse.csr_array(block)
-    return block.toarray() if sparse.issparse(block) else block

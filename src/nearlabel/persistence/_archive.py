@@ -24,17 +24,29 @@ from nearlabel.files.atomic_file import whole_file
 from nearlabel.files.untrusted import check_unpacked_size, members_of, read_member
 from nearlabel.persistence._allow_list import OLDEST_PROTOCOL, TREE, TRUSTED_TYPES, NewerProtocolError, check_schema
 from nearlabel.persistence._card import ModelCard
+from nearlabel.persistence._new_samples import Batch, batches_from_json, batches_to_json
 from nearlabel.persistence._searches import checks_trees, validate_trees, with_saved_searches, with_searches
+from nearlabel.utils.characters import check_whole
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.naming import import_optional
 
 _CARD = "nearlabel.json"
 _KEPT = "kept.jsonl"
+_BATCHES = "batches.json"
 _SCHEMA = "schema.json"
 LARGEST_CARD, LARGEST_KEPT, LARGEST_SCHEMA = 2**26, 2**27, 2**28  # bytes
+_LARGEST_BATCHES = 2**20
 
 
-def write(path: Path, model: Any, card: ModelCard, *, kept: Mapping[str, Sequence[str]], compress: bool) -> ModelCard:
+def write(
+    path: Path,
+    model: Any,
+    card: ModelCard,
+    *,
+    kept: Mapping[str, Sequence[str]],
+    compress: bool,
+    batches: Sequence[Batch] = (),
+) -> ModelCard:
     """Write a model, its card and its saved columns atomically; return the card with the fields that describe the file.
 
     `card.foreign_types` are the types that must be trusted to read it.
@@ -49,6 +61,8 @@ def write(path: Path, model: Any, card: ModelCard, *, kept: Mapping[str, Sequenc
             archive.writestr(_CARD, card.to_json())
             if kept:
                 archive.writestr(_KEPT, lines)
+            if batches:
+                archive.writestr(_BATCHES, batches_to_json(batches))
         _check_will_be_read(io, partial, model)
     return card
 
@@ -74,6 +88,13 @@ def read_kept(path: Path, names: Sequence[str], n_rows: int | None) -> dict[str,
     """Return the saved columns that the card lists; raise OSError or ValueError if the file has others."""
     with opened_archive(path) as file, zipfile.ZipFile(file) as archive:
         return kept_from_lines(read_member(archive, _KEPT, LARGEST_KEPT), names, n_rows)
+
+
+def read_batches(path: Path) -> list[Batch]:
+    """Return the batches that updates added, if any; raise OSError or ValueError if the file has anything else."""
+    with opened_archive(path) as file, zipfile.ZipFile(file) as archive:
+        there = _BATCHES in members_of(archive)
+        return batches_from_json(read_member(archive, _BATCHES, _LARGEST_BATCHES)) if there else []
 
 
 def read_model(path: Path, trusted: Sequence[str | type]) -> Any:
@@ -229,11 +250,13 @@ def as_kept(keep: Any, n_rows: int | None) -> dict[str, tuple[str, ...]]:
         return {}
     if not hasattr(keep, "items"):
         raise TypeError(f"keep must map names of columns to their values, got {type(keep).__name__}.")
+    check_whole("keep", keep)
     unnamed = [name for name in keep if not isinstance(name, str) or not name]
     if unnamed:
         raise TypeError(f"keep must name each column by a str that is not empty, got {unnamed[0]!r}.")
     columns = {name: _texts(name, values) for name, values in keep.items()}
     for name, texts in columns.items():
+        check_whole(f"keep[{name!r}]", texts)
         n_rows = len(texts) if n_rows is None else n_rows
         if len(texts) != n_rows:
             raise ValueError(
@@ -246,7 +269,7 @@ def kept_to_lines(columns: Mapping[str, Sequence[str]]) -> bytes:
     """Return columns as JSON lines, one list of texts per sample."""
     rows = zip(*columns.values(), strict=True)
     lines = "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
-    content = lines.encode("utf-8", "surrogatepass")
+    content = lines.encode("utf-8", "surrogatepass")  # earlier versions wrote half characters, too
     if len(content) > LARGEST_KEPT:
         raise ValueError(f"keep must take at most {LARGEST_KEPT} bytes, got {len(content)}. Hint: keep shorter texts.")
     return content

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace as changed
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import _num_samples, check_consistent_length
 
 from nearlabel.files.atomic_file import locked
 from nearlabel.models import parts_with_samples, refit, updates, way_to_update
@@ -19,12 +20,22 @@ from nearlabel.persistence import _archive as archive
 from nearlabel.persistence._card import ModelCard
 from nearlabel.persistence._data_summary import DataSummary
 from nearlabel.persistence._model_file import load_model, read_card, read_kept
-from nearlabel.utils.messages import ParameterError
+from nearlabel.persistence._new_samples import (
+    EXISTING,
+    Batch,
+    KnownSamples,
+    Match,
+    NewSamples,
+    batches_without,
+    check_written_alike,
+    first_of,
+)
+from nearlabel.utils.characters import check_whole
+from nearlabel.utils.messages import ParameterWarning
 from nearlabel.utils.types import IntArray, MatrixLike
-from nearlabel.utils.validation import check_row_numbers
+from nearlabel.utils.validation import check_choice, check_row_numbers
 
 _BEFORE = "before samples were added or removed"  # describes the scores on the card
-_SHOWN = 3  # ids in an error message
 
 
 class _OpenFile(NamedTuple):
@@ -34,6 +45,7 @@ class _OpenFile(NamedTuple):
     model: Any
     card: ModelCard
     kept: dict[str, tuple[str, ...]]
+    batches: list[Batch]
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], trusted: Sequence[str | type], expected: ModelCard | None) -> _OpenFile:
@@ -42,7 +54,29 @@ class _OpenFile(NamedTuple):
             raise BlockingIOError(f"{path} was changed by another process since it was read. Hint: try again.")
         model = load_model(path, trusted=trusted)
         parts_with_samples(model)  # raises an error if samples cannot be added and removed
-        return cls(Path(path), model, card, read_kept(path))
+        return cls(Path(path), model, card, read_kept(path), archive.read_batches(Path(path)))
+
+    def match(
+        self,
+        X: MatrixLike | None,
+        y: MatrixLike | None,
+        keep: Mapping[str, Sequence[Any]] | None,
+        label_names: Sequence[str] | None,
+        existing: str,
+    ) -> Match:
+        """Return the samples to add, checked against those that the model has, and what they replace."""
+        n_rows = 0 if X is None else _num_samples(X)
+        kept = archive.as_kept(keep, n_rows)
+        others = [name for name in kept if name not in self.kept]
+        if others:
+            raise ValueError(
+                f"keep must map names among {list(self.kept)}, which the file contains, got {others[0]!r}."
+            )
+        if X is None:
+            return Match(NewSamples.none(), np.empty(0, dtype=np.intp), "")
+        check_consistent_length(X, y)
+        known = KnownSamples(parts_with_samples(self.model)[0], self.kept, self.card.id_column, self.batches)
+        return known.match(NewSamples(X, y, kept, n_rows), label_names, existing)
 
     def change(self, X: MatrixLike | None, y: MatrixLike | None, gone: IntArray, *, retune: bool) -> None:
         """Add samples, then remove some by their earlier numbers, which do not change; tune again if asked to.
@@ -63,7 +97,12 @@ class _OpenFile(NamedTuple):
         if retune or (len(gone) and _n_labels(self.model) > n_labels and getattr(part, "thresholds_stale_", False)):
             updates.retune(self.model)
 
-    def write(self, kept: Mapping[str, Sequence[str]], label_names: Sequence[str] | None = None) -> ModelCard:
+    def write(
+        self,
+        kept: Mapping[str, Sequence[str]],
+        batches: Sequence[Batch],
+        label_names: Sequence[str] | None = None,
+    ) -> ModelCard:
         """Write the changed model; scores stay on the card, marked as from before the change."""
         known = self.card
         measured = known.measured
@@ -76,7 +115,8 @@ class _OpenFile(NamedTuple):
             id_column=known.id_column,
             fit_options=known.fit_options,
         )
-        return archive.write(self.path, self.model, card, kept=kept, compress=archive.is_compressed(self.path))
+        compress = archive.is_compressed(self.path)
+        return archive.write(self.path, self.model, card, kept=kept, batches=batches, compress=compress)
 
 
 def update_model(
@@ -86,7 +126,7 @@ def update_model(
     *,
     label_names: Sequence[str] | None = None,
     keep: Mapping[str, Sequence[Any]] | None = None,
-    replace: bool = False,
+    existing: str = "raise",
     retune: bool = False,
     trusted: Sequence[str | type] = (),
     expected: ModelCard | None = None,
@@ -109,9 +149,12 @@ def update_model(
         card, and numbers for new labels.
     keep : mapping of str to sequence of length n_added, default=None
         Values of the file's saved columns (`read_kept`) for the new samples; columns that are not given are blank.
-        Those of the column of ids (`ModelCard.id_column`) must be new; blank ones are not compared.
-    replace : bool, default=False
-        Whether new samples replace the samples with the same ids.
+        Samples are compared with those of the model by the column of ids (`ModelCard.id_column`).
+    existing : {"raise", "skip", "replace", "add"}, default="raise"
+        What happens if the model already has some of the samples: those with an id that it has, and samples without ids
+        if an earlier update added the same ones, all together (their features, label sets and saved columns, in any
+        order). "raise": an error. "skip": only the others are added, so that a repeated call changes nothing.
+        "replace": they are removed, and the new samples added; needs ids. "add": samples without ids are added again.
     retune : bool, default=False
         Whether to tune thresholds and the number of neighbours again; otherwise the card marks them as stale.
     trusted : sequence of str or type, default=()
@@ -132,9 +175,9 @@ def update_model(
         If samples cannot be added to this kind of model.
     ValueError, OSError, ImportError
         As `load_model`, `nearlabel.models.partial_fit`, `nearlabel.models.retune` and `save_model`; or
-        if `keep` has another number of rows or columns that are not in the file; if an id occurs twice in it; if the
-        file has an id and `replace` is False, or has it written otherwise, as 007 and 7; or if samples must be
-        replaced, and there are no ids. Then the file is unchanged.
+        if `keep` has another number of rows or columns that are not in the file; if an id occurs twice in it, or the
+        file has it written otherwise, as 007 and 7; if the model has some of the samples, and `existing` is "raise"; or
+        if samples must be replaced, and there are no ids. Then the file is unchanged.
 
     See Also
     --------
@@ -150,19 +193,23 @@ def update_model(
     >>> path = save_model(MLkNN(n_neighbors=1).fit(X, y), path, keep={"id": ["a", "b", "c", "d"]})
     >>> update_model(path, [[8.0]], [["loud"]], keep={"id": ["e"]}).changes.new_labels
     ('loud',)
-    >>> update_model(path, [[8.5]], [["loud"]], keep={"id": ["e"]}, replace=True).data.rows
+    >>> update_model(path, [[8.5]], [["loud"]], keep={"id": ["e"]}, existing="replace").data.rows
     5
     >>> forget_rows(path, ids=["b", "e"]).data.rows
     3
     >>> load_model(path).search_.n_samples_fit_
     3
     """
+    check_choice("existing", existing, EXISTING)
     with locked(path, "adding rows"):
         file = _OpenFile.read(path, trusted, expected)
-        n_old, gone = _n_rows(file.model), _known_rows(file, keep, replaced=replace)
-        file.change(X, y, gone, retune=retune)
-        kept = _appended(file.kept, keep, n_old, _n_rows(file.model) + len(gone) - n_old)
-        return file.write(_without(kept, gone), label_names)
+        new, gone, _ = match = file.match(X, y, keep, label_names, existing)
+        if not (new.n_rows or retune):
+            return file.card
+        file.change(new.X, new.y, gone, retune=retune)
+        kept = _appended(_without(file.kept, gone), new)
+        batches = [*batches_without(file.batches, gone), *match.batch(_n_rows(file.model) - new.n_rows)]
+        return file.write(kept, batches, label_names if new.n_rows else None)
 
 
 def forget_rows(
@@ -188,7 +235,8 @@ def forget_rows(
     rows : array-like of int, default=()
         Indices of training samples, without duplicates.
     ids : iterable of str, default=()
-        Values of a saved column: all samples with one of these values are removed.
+        Values of a saved column: all samples with one of these values are removed. A value that no sample has is no
+        error, since a repeated call finds none.
     column : str, default=None
         Name of that column. None: the column of ids on the card; or else the only one whose name ends in id, or the
         only one.
@@ -207,9 +255,14 @@ def forget_rows(
     TypeError
         If samples cannot be removed from this kind of model, or `ids` is a str.
     ValueError, OSError, ImportError
-        If no sample has one of the ids, or the file has no such column; otherwise as `load_model`,
+        If the file has no such column, or one of the ids written otherwise, as 007 and 7; otherwise as `load_model`,
         `nearlabel.models.forget`, `nearlabel.models.retune` and `save_model`. Then the file is
         unchanged.
+
+    Warns
+    -----
+    UserWarning
+        If no sample has one of the ids; the message has the number of these.
 
     See Also
     --------
@@ -234,8 +287,10 @@ def forget_rows(
         n_rows = _n_rows(file.model)
         numbers = check_row_numbers("rows", rows, n_rows)
         gone = np.union1d(numbers, _rows_with(file, list(ids), column)).astype(np.intp)
+        if not (len(gone) or retune):
+            return file.card
         file.change(None, None, gone, retune=retune)
-        return file.write(_without(file.kept, gone))
+        return file.write(_without(file.kept, gone), batches_without(file.batches, gone))
 
 
 def _n_rows(model: Any) -> int:
@@ -253,74 +308,9 @@ def _without(kept: Mapping[str, Sequence[str]], gone: IntArray) -> dict[str, lis
     return {name: [text for row, text in enumerate(texts) if row not in numbers] for name, texts in kept.items()}
 
 
-def _known_rows(file: _OpenFile, keep: Mapping[str, Sequence[Any]] | None, *, replaced: bool) -> IntArray:
-    """Return the indices of the samples whose ids new samples have, which replace them.
-
-    Raises ValueError if they must not, or if that cannot be determined.
-    """
-    column = file.card.id_column
-    ids = [text for text in archive.as_kept(keep, None).get(column, ()) if text]
-    if replaced and not ids:
-        got = f"none in the column {column!r}" if column else "a model that was saved without them"
-        raise ValueError(f"ids must be given to replace samples, got {got}.")
-    twice = [text for text, number in Counter(ids).items() if number > 1]
-    if twice:
-        raise ValueError(
-            f"ids of new samples must differ, got {_some(twice)} more than once in the column {column!r}."
-            " Hint: a column that names several samples is no id."
-        )
-    known = file.kept.get(column, ())
-    there = set(ids).intersection(known)
-    if there and not replaced:
-        which = _some([text for text in ids if text in there])
-        raise ParameterError(
-            "ids of new samples must not be in the model, got {n} of {of} that are: {which}. Hint: {replace} exchanges"
-            " these samples.",
-            {"replace": None},
-            {"n": len(there), "of": len(ids), "which": which},
-        )
-    _check_written_alike([text for text in ids if text not in there], known, column)
-    return np.array([row for row, text in enumerate(known) if text in there], dtype=np.intp)
-
-
-def _check_written_alike(new: Sequence[str], known: Sequence[str], column: str) -> None:
-    """Raise ValueError if a new id differs from a known one only as 7 from 007 or 7.0, which programs write for 7.
-
-    Where known ids differ in this way, they are different ids.
-    """
-    written = {_number_or_text(text): text for text in known}
-    if len(written) < len(set(known)):
-        return
-    alike = [(text, written[_number_or_text(text)]) for text in new if _number_or_text(text) in written]
-    if alike:
-        (text, before), more = alike[0], f" and {len(alike) - 1} more" if len(alike) > 1 else ""
-        raise ValueError(
-            f"ids must be written as in the model's column {column!r}, got {text!r} for {before!r}{more}."
-            " Hint: save ids as texts."
-        )
-
-
-def _number_or_text(text: str) -> str:
-    """Return an id without spaces around it, and a whole number without leading zeros and decimals."""
-    text = text.strip()
-    number = text.removesuffix(".0")
-    return (number.lstrip("0") or "0") if number.isascii() and number.isdecimal() else text
-
-
-def _some(ids: Sequence[str]) -> str:
-    """Return the first ids."""
-    return ", ".join(map(repr, ids[:_SHOWN])) + (f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else "")
-
-
-def _appended(
-    kept: Mapping[str, Sequence[str]], keep: Mapping[str, Sequence[Any]] | None, n_old: int, n_added: int
-) -> dict[str, list[str]]:
+def _appended(kept: Mapping[str, Sequence[str]], new: NewSamples) -> dict[str, list[str]]:
     """Return the saved columns with the values of new samples."""
-    new = archive.as_kept(keep, n_added)
-    others = [name for name in new if name not in kept]
-    if others:
-        raise ValueError(f"keep must map names among {list(kept)}, which the file contains, got {others[0]!r}.")
-    return {name: [*texts, *new.get(name, [""] * n_added)] for name, texts in kept.items()}
+    return {name: [*texts, *new.kept.get(name, [""] * new.n_rows)] for name, texts in kept.items()}
 
 
 def _rows_with(file: _OpenFile, ids: Sequence[str], column: str | None) -> IntArray:
@@ -333,12 +323,32 @@ def _rows_with(file: _OpenFile, ids: Sequence[str], column: str | None) -> IntAr
     if column not in file.kept:
         raise ValueError(f"column must be one of {list(file.kept)}, which the file contains, got {column!r}.")
     known = file.kept[column]
-    unknown = sorted(set(ids) - set(known))
-    if unknown:
-        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-        raise ValueError(f"ids must be values of the saved column {column!r}, got {unknown[0]!r}{more}.")
     wanted = set(ids)
+    _warn_of_unknown(sorted(wanted.difference(known)), known, column, len(wanted))
     return np.array([row for row, text in enumerate(known) if text in wanted], dtype=np.intp)
+
+
+def _warn_of_unknown(unknown: Sequence[str], known: Sequence[str], column: str, n_ids: int) -> None:
+    """Warn of ids that no sample has: they were removed before, or are wrong. Raise ValueError if written otherwise."""
+    check_written_alike(unknown, known, column)
+    if not unknown:
+        return
+    hint = "" if len(unknown) < n_ids else " No sample was removed by its id. Hint: {column} names another column."
+    warnings.warn(
+        ParameterWarning(
+            "{n} of {of} {are} not in the saved column {name}: {which}. They were forgotten before, or are wrong."
+            f"{hint}",
+            {"column": None},
+            {
+                "n": len(unknown),
+                "of": n_ids,
+                "are": "id is" if n_ids == 1 else "ids are",
+                "name": repr(column),
+                "which": first_of(unknown),
+            },
+        ),
+        stacklevel=4,
+    )
 
 
 def _column_of_ids(names: Sequence[str]) -> str:
@@ -356,6 +366,7 @@ def _column_of_ids(names: Sequence[str]) -> str:
 def _summary(model: Any, before: DataSummary, label_names: Sequence[str] | None) -> DataSummary:
     """Return the summary of the current samples: the previous names, and statistics of the current label sets."""
     part, method = parts_with_samples(model)
+    check_whole("label_names", label_names or ())
     of_labels = DataSummary.of_label_sets(method.training_labels())
     if label_names is not None and len(label_names) != of_labels.labels:
         raise ValueError(f"label_names must be {of_labels.labels} names, one for each label, got {len(label_names)}.")

@@ -20,7 +20,7 @@ from nearlabel.files.atomic_file import is_abandoned, is_leftover, lock_file_of,
 from nearlabel.files.check_sums import Finding
 from nearlabel.files.growing_files import FACTS_FILE, ArrayName, StoreFacts
 from nearlabel.files.store import damaged_blocks, open_store, remove_from_store
-from nearlabel.persistence._archive import checked_schema, opened_archive
+from nearlabel.persistence._archive import checked_schema, opened_archive, read_batches
 from nearlabel.persistence._model_file import read_card, read_kept
 
 __all__ = ["Checked", "Finding", "Verification", "verify"]
@@ -236,6 +236,7 @@ def check_model_file(path: Path) -> None:
     card = read_card(path)
     if card.kept:
         read_kept(path)
+    read_batches(path)
 
 
 # Complete check of a store, and leftovers of killed processes in it.

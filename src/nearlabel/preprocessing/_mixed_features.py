@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearlabel.preprocessing._columns import ColumnReader, OverlapEncoder, TextEncoder
 from nearlabel.preprocessing._training_range import CLIP, KEEP, OutOfRange, TrainingRange, check_out_of_range
+from nearlabel.utils.characters import check_whole
 from nearlabel.utils.containers import columns_of, is_frame, kind_of, without_mask
 from nearlabel.utils.messages import shortened
 from nearlabel.utils.types import AnyArray, BoolArray, FloatArray, Matrix, MatrixLike
@@ -321,6 +322,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         """Return a frame or table unchanged, any other container as a two-dimensional array; check the columns."""
         if is_frame(X):
             names = list(getattr(X, "column_names", getattr(X, "columns", ())))
+            check_whole("X", names)
             if len(set(names)) < len(names):
                 again = next(name for name in names if names.count(name) > 1)
                 raise ValueError(f"X must have columns of distinct names, got {again!r} {names.count(again)} times.")

@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
+from nearlabel.utils.characters import check_whole
 from nearlabel.utils.codes import CELLS_HINT, SETS_HINT, refusal_of_numbers, refusal_of_objects
 from nearlabel.utils.containers import is_frame, missing, without_mask, without_sparse_frame
 from nearlabel.utils.tags import SETS, UNKNOWN_HINT, as_column, classes_of, column_name, objects_of, tag_matrix, tags_of
@@ -241,9 +242,12 @@ def labels_and_names(y: MatrixLike, *, name: str = "y") -> tuple[Matrix, NDArray
 def remember_target(estimator: Any, target: Target) -> None:
     """Set the fitted attributes of every classifier that depend on y: its form, the classes and the label names.
 
+    Raises ValueError if a name has half a character, which no file of the model can contain.
+
     `classes_` of an indicator matrix are the column numbers. They are Python integers in an array of objects because
     scikit-learn would take a one-dimensional array of two integers, or of one, for the classes of a single label.
     """
+    check_whole("y", target.names if target.container.classes is None else target.container.classes)
     estimator._container = target.container
     classes, n_labels = target.container.classes, target.labels.shape[1]
     estimator.classes_ = np.arange(n_labels).astype(object) if classes is None else classes

@@ -17,6 +17,7 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from nearlabel.utils.characters import check_whole
 from nearlabel.utils.containers import (
     check_exact,
     columns_of,
@@ -263,6 +264,7 @@ def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask:
         except ValueError as error:
             _name_the_column(error, X)
             raise
+        check_whole("X", getattr(estimator, "feature_names_in_", ()) if reset else ())
         check_exact(X, rows)
         if sparse.issparse(rows):
             check_width(rows)

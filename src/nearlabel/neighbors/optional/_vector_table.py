@@ -23,6 +23,7 @@ from nearlabel.utils.validation import check_choice
 
 METRICS = ("euclidean", "cosine")
 FLOATS = (np.float64, np.float32)
+_SHOWN = 3  # ids in a message
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -233,7 +234,11 @@ class VectorTable(ABC):
     def _require_new(self, ids: list[Any]) -> None:
         there = self._present(ids)
         if there:
-            raise ValueError(f"ids must be new, got {there[0]!r}, which {self!r} has. Hint: delete the row first.")
+            which = ", ".join(map(repr, there[:_SHOWN])) + ", ..." * (len(there) > _SHOWN)
+            raise ValueError(
+                f"ids must be new, got {len(there)} of {len(ids)} that {self!r} has: {which}. Hint: delete these rows"
+                " first, or add the others only."
+            )
 
     def _require_tags(self) -> None:
         if self.tags is None:
