@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.datasets._numbered_names import NumberedNames, SameTexts, counts_of
-from nearlabel.utils.containers import is_sparse_frame, without_sparse_frame
+from nearlabel.utils.containers import checked_container, is_sparse_frame, without_sparse_frame
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.naming import import_optional
 from nearlabel.utils.tables import Grid, grid
@@ -88,6 +88,8 @@ class Dataset:
     sample_weight: FloatArray | None = None
 
     def __post_init__(self) -> None:
+        for name in ("X", "Y"):
+            object.__setattr__(self, name, checked_container(name, getattr(self, name)))
         rows, features = self.X.shape
         if self.Y.shape[0] != rows:
             raise ValueError(f"Y must have as many rows as X, {rows}, got {self.Y.shape[0]}.")

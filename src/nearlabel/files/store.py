@@ -30,7 +30,7 @@ from nearlabel.files.atomic_file import locked, new_partial, write_errors_named
 from nearlabel.files.check_sums import BLOCK_BYTES
 from nearlabel.files.growing_files import FACTS_FILE, ArrayName, GrowingRows, StoreFacts, damaged
 from nearlabel.files.row_files import checked_csr
-from nearlabel.utils.containers import without_mask
+from nearlabel.utils.containers import checked_container
 from nearlabel.utils.types import BoolArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import bytes_per_row, canonical, check_row_numbers, row_blocks
 
@@ -350,7 +350,8 @@ def _blocks_of(X: MatrixLike) -> Iterator[Matrix]:
     else:
         parts = X if _is_made_of_blocks(X) else [X]
     for part in parts:
-        block = check_array(without_mask(part), accept_sparse="csr", ensure_all_finite=False, ensure_min_samples=0)
+        part = checked_container("X", part)
+        block = check_array(part, accept_sparse="csr", ensure_all_finite=False, ensure_min_samples=0)
         yield canonical(sparse.csr_array(block)) if sparse.issparse(block) else block
 
 

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import InputTags, Tags, TargetTags, check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.utils.containers import without_mask
+from nearlabel.utils.containers import checked_container
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import check_integer
 
@@ -269,7 +269,7 @@ def _digests(rows: Sequence[MatrixLike] | None, n_rows: list[int]) -> list[str] 
 
 def digest_of(X: MatrixLike) -> str:
     """Return a hash of the rows of X, the same for every numeric type and memory layout."""
-    X = without_mask(X)
+    X = checked_container("X", X)
     rows = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite="allow-nan")
     if not sparse.issparse(rows):
         rows = np.where(np.isnan(rows), np.nan, rows + 0.0)  # -0.0 is 0.0, and NaN has one pattern of bits
@@ -469,6 +469,7 @@ def _entries(graph: Any, n_samples: int, name: str) -> tuple[IntArray, IntArray,
     """Return row, column and value of every stored entry, row by row."""
     if not sparse.issparse(graph):
         raise TypeError(f"{name} must be a sparse graph of distances, got {type(graph).__name__}.")
+    graph = checked_container(name, graph)
     if graph.ndim != 2 or graph.shape[0] == 0 or graph.shape[1] != n_samples:
         raise ValueError(f"{name} must be of shape (n_rows, n_samples={n_samples}), got shape {graph.shape}.")
     if graph.dtype.kind not in "iuf":

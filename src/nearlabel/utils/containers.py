@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.utils.messages import AdviceWarning
+from nearlabel.utils.stored import checked_places
 from nearlabel.utils.types import BoolArray, Matrix, MatrixLike
 
 NONE = np.array(None)
@@ -160,6 +161,20 @@ def is_sparse_frame(y: MatrixLike) -> bool:
     # Not hasattr(y, "sparse"): that may be a column name.
     types = y.dtypes if hasattr(y, "iloc") and y.ndim == 2 else ()
     return len(types) > 0 and all(type(dtype).__name__ == "SparseDtype" for dtype in types)
+
+
+def checked_container(name: str, values: Any) -> Any:
+    """Return what a user passed, such that neither numpy nor scipy loses or believes anything in silence.
+
+    A masked array has NaN or None where it hides a value, and the places that a sparse container stores are checked.
+    Nothing else may touch a user's container before.
+
+    Raises
+    ------
+    ValueError
+        If a sparse container is invalid; the message has the name of the argument.
+    """
+    return checked_places(name, values) if sparse.issparse(values) else without_mask(values)
 
 
 def without_mask(values: Any) -> Any:

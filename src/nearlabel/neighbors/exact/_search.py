@@ -21,7 +21,7 @@ from nearlabel.neighbors.exact._metrics import TAKEN_FROM_ROWS, AnyMetric, Heom,
 from nearlabel.neighbors.exact._panel_search import Parts
 from nearlabel.neighbors.exact._panels import MOST_FEATURES
 from nearlabel.neighbors.optional._device import MOST_FEATURES_OF_DEVICE, device_search
-from nearlabel.utils.containers import check_exact, without_mask
+from nearlabel.utils.containers import check_exact, checked_container
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
@@ -342,7 +342,9 @@ class ExactNeighbors(BaseEstimator):
 
     def _checked(self, X: MatrixLike, *, reset: bool = True) -> Matrix:
         finite = "allow-nan" if takes_missing_values(self.metric) else True
-        rows = validate_data(self, without_mask(X), accept_sparse="csr", ensure_all_finite=finite, reset=reset)
+        rows = validate_data(
+            self, checked_container("X", X), accept_sparse="csr", ensure_all_finite=finite, reset=reset
+        )
         check_exact(X, rows)
         check_width(rows)
         return rows
