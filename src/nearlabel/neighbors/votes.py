@@ -175,6 +175,11 @@ def label_votes(indices: IntArray, y: Matrix, weights: FloatArray | None = None)
     array([[1, 1],
            [1, 2]])
     """
+    return counted_votes(indices, checked_container("y", y), weights)
+
+
+def counted_votes(indices: IntArray, y: Matrix, weights: FloatArray | None = None) -> Matrix:
+    """Return the votes of `label_votes` for checked label sets."""
     check_neighbor_indices(indices, y.shape[0])
     n_queries, n_neighbors = indices.shape
     count = np.min_scalar_type(-n_neighbors - 1) if y.dtype.itemsize == 1 else np.int64

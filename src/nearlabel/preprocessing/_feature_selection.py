@@ -205,6 +205,32 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         self.scores_, self.threshold_ = scores, threshold
         return self
 
+    def transform(self, X: MatrixLike) -> Matrix:
+        """Return the selected features.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray or sparse container of shape (n_samples, n_selected)
+        """
+        return super().transform(checked_container("X", X))
+
+    def inverse_transform(self, X: MatrixLike) -> Matrix:
+        """Return samples with their selected features in place, and 0 for the others.
+
+        Parameters
+        ----------
+        X : array-like or sparse container of shape (n_samples, n_selected)
+
+        Returns
+        -------
+        ndarray or sparse container of shape (n_samples, n_features)
+        """
+        return super().inverse_transform(checked_container("X", X))
+
     def _check_parameters(self) -> None:
         _check_threshold(self.threshold)
         if check_positive("factor", self.factor) != 1 and not isinstance(self.threshold, str):

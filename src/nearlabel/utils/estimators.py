@@ -16,7 +16,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import available_if as _available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, has_fit_parameter
 
 from nearlabel.utils.containers import check_row_names, checked_container, in_columns, missing, without_sparse_frame
 from nearlabel.utils.tags import objects_of, tags_of
@@ -193,7 +193,7 @@ def label_scores(estimator: Any, X: MatrixLike, n_labels: int, method: str) -> N
     n_classes) for each label, where a label with one class in the training data has one column; and, for a single
     label, (n_samples,) or (n_samples, n_classes). A label whose only class is 0 has the probability 0, otherwise 1.
     """
-    return as_label_scores(getattr(estimator, method)(X), estimator, n_labels, method)
+    return as_label_scores(getattr(estimator, method)(checked_container("X", X)), estimator, n_labels, method)
 
 
 def as_label_scores(answer: Any, estimator: Any, n_labels: int, method: str) -> NDArray[Any]:
@@ -315,6 +315,8 @@ def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | No
     y = checked_container("y", without_sparse_frame(in_order_of_fit(self, y)))
     truth = PartialLabels.of(y) if self._container.classes is None else None
     if truth is None or truth.unknown is None:
+        if sample_weight is not None:
+            check_sample_weight(sample_weight, _num_samples(y))
         return float(ClassifierMixin.score(self, X, y, sample_weight))
     check_consistent_length(X, truth.labels)
     known = np.asarray(truth.unknown.sum(axis=1) < truth.unknown.shape[1])

@@ -43,7 +43,8 @@ def checked_places(name: str, container: Any) -> Any:
     except (AttributeError, TypeError, ValueError, OverflowError) as error:  # scipy's too, of sizes
         raise ValueError(
             f"{name} must be a valid sparse container, got a {type(container).__name__} in which {error}. Hint:"
-            f" scipy.sparse.csr_{family}((data, (row, column)), shape=...) checks rows and columns, but not indptr."
+            f" scipy.sparse.csr_{family}((data, (row, column)), shape=...) checks the places that it is given,"
+            " ((data, indices, indptr), shape=...) does not."
         ) from error
 
 

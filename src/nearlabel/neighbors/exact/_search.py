@@ -286,7 +286,7 @@ class ExactNeighbors(BaseEstimator):
 
     def pairs_with(self, X: Matrix, reach: FloatArray) -> _segments.RankedPairs:
         """Return the pairs of one of the first training samples, as many as have a reach, and a row of X within it."""
-        rows = _segments.stored_alike(_segments.as_rows(X), as_sparse=self._as_sparse)
+        rows = _segments.stored_alike(_segments.as_rows(checked_container("X", X)), as_sparse=self._as_sparse)
         return _segments.pairs_within(self._segments, self.distance, rows, lambda: self._search_in(rows), reach)
 
     def _search_in(self, rows: Matrix) -> _segments.Search:
