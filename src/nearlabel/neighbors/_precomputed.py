@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import InputTags, Tags, TargetTags, check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.utils.containers import checked_container
+from nearlabel.utils.containers import checked_container, checked_samples
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import check_integer
 
@@ -133,7 +133,7 @@ class PrecomputedNeighbors:
             The neighbours.
         """
         digest = digest_of if check_rows else lambda rows: None
-        X, *queries = [checked_container(*named) for named in [("X", X), *(("queries", Q) for Q in queries)]]
+        X, *queries = [checked_samples(*named) for named in [("X", X), *(("queries", Q) for Q in queries)]]
         search.fit(X)
         training = NeighborGraph(*search.kneighbors(n_neighbors=n_neighbors), digest(X))
         return cls(training, tuple(NeighborGraph(*search.kneighbors(Q, n_neighbors), digest(Q)) for Q in queries))
@@ -270,7 +270,7 @@ def _digests(rows: Sequence[MatrixLike] | None, n_rows: list[int]) -> list[str] 
 
 def digest_of(X: MatrixLike, name: str = "X") -> str:
     """Return a hash of the rows of X, the same for every numeric type and memory layout."""
-    X = checked_container(name, X)
+    X = checked_samples(name, X)
     rows = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite="allow-nan")
     if not sparse.issparse(rows):
         rows = np.where(np.isnan(rows), np.nan, rows + 0.0)  # -0.0 is 0.0, and NaN has one pattern of bits

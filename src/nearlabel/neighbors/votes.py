@@ -21,7 +21,7 @@ from nearlabel.neighbors._kernel_weights import GaussianWeights, SimilarityWeigh
 from nearlabel.neighbors._precomputed import PrecomputedNeighbors, TransformerNeighbors
 from nearlabel.neighbors.exact._candidates import drop_self
 from nearlabel.neighbors.exact._search import ExactNeighbors
-from nearlabel.utils.containers import checked_container
+from nearlabel.utils.containers import checked_container, checked_samples
 from nearlabel.utils.messages import AdviceWarning
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_flag, check_integer, check_n_neighbors
@@ -352,7 +352,7 @@ def recall(
     1.0
     """
     check_flag("per_query", per_query)
-    rows = check_array(checked_container("X", X), accept_sparse="csr")
+    rows = check_array(checked_samples("X", X), accept_sparse="csr")
     k = check_n_neighbors(n_neighbors, rows.shape[0], leave_one_out=True)
     n_drawn = min(check_integer("n_queries", n_queries, low=1), rows.shape[0])
     own = np.sort(check_random_state(random_state).choice(rows.shape[0], n_drawn, replace=False))

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, normalize
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nearlabel.utils.containers import NONE, as_array, checked_container, columns_of, is_number, missing
+from nearlabel.utils.containers import NONE, as_array, check_exact, checked_container, columns_of, is_number, missing
 from nearlabel.utils.types import CSR, AnyArray, BoolArray, FloatArray, Matrix, MatrixLike
 
 _MICROSECONDS_A_DAY = 86_400_000_000
@@ -67,6 +67,8 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         read, expected = _READERS[self.kind]
         values = []
         for name, column in zip(self.names, columns, strict=True):
+            if self.kind == "number":
+                check_exact("X", column)
             try:
                 values.append(read(as_array(column)))
             except (TypeError, ValueError) as error:

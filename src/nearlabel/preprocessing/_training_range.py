@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nearlabel.utils.containers import are_words, checked_container
+from nearlabel.utils.containers import are_words, without_mask
 from nearlabel.utils.types import AnyArray, BoolArray, Matrix, MatrixLike
 
 OutOfRange: TypeAlias = str | float
@@ -78,5 +78,5 @@ class TrainingRange(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 def _floats(X: MatrixLike) -> AnyArray:
     """Return X with float values: differences of integers may overflow."""
-    values = np.asarray(checked_container("X", X))
+    values = np.asarray(without_mask(X))
     return values if values.dtype.kind == "f" else values.astype(np.float64)

@@ -18,7 +18,13 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import available_if as _available_if
 from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, has_fit_parameter
 
-from nearlabel.utils.containers import check_row_names, checked_container, in_columns, missing, without_sparse_frame
+from nearlabel.utils.containers import (
+    check_row_names,
+    checked_container,
+    in_columns,
+    missing,
+    without_sparse_frame,
+)
 from nearlabel.utils.tags import objects_of, tags_of
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, IntArray, LabelSets, Matrix, MatrixLike

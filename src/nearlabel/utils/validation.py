@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from nearlabel.utils.containers import (
     check_exact,
     checked_container,
+    checked_samples,
     columns_of,
     is_frame,
     kind_of,
@@ -73,9 +74,8 @@ def check_share(name: str, value: object) -> float:
 def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray:
     """Return weights (n_samples,) as float64; raise ValueError unless they are finite, at least 0 and not all 0."""
     if sparse.issparse(sample_weight):
-        raise TypeError(
-            f"sample_weight must be an array, got a {type(sample_weight).__name__}. Hint: .toarray().ravel()"
-        )
+        got = type(sample_weight).__name__
+        raise TypeError(f"sample_weight must be an array, got a {got}. Hint: sample_weight.toarray().ravel().")
     weights = np.asarray(without_mask(sample_weight), dtype=np.float64)
     check_consistent_length(weights, np.empty(n_samples))
     if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
@@ -264,14 +264,14 @@ def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask:
     if not is_dask_array(X):
         finite = "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
         try:
-            rows = with_stored_zeros(X) if hasattr(X, "iloc") else checked_container("X", X)
+            rows = with_stored_zeros(checked_samples("X", X))
             rows = validate_data(estimator, rows, accept_sparse="csr", ensure_all_finite=finite, reset=reset)
             if rows.dtype.kind == "O":  # a polars frame with a text column, whose texts may be numbers
                 rows = check_array(rows.astype(np.float64), ensure_all_finite=finite, input_name="X")
         except ValueError as error:
             _name_the_column(error, X)
             raise
-        check_exact(X, rows)
+        check_exact("X", rows)
         if sparse.issparse(rows):
             check_width(rows)
         return _as_plain_rows(rows)

@@ -20,7 +20,9 @@ from nearlabel.datasets.doctor._finding import Finding, counted, percent
 from nearlabel.preprocessing import MixedFeaturesEncoder
 from nearlabel.utils.containers import (
     as_array,
+    check_exact,
     checked_container,
+    checked_samples,
     columns_of,
     is_categorical,
     is_frame,
@@ -198,6 +200,8 @@ def table_of(
         X, names = data.X, data.feature_names if names is None else names
         kinds = data.feature_kinds if kinds is None else kinds
     X = checked_container(what, X)
+    if not is_frame(X):
+        check_exact(what, X)
     if sparse.issparse(X):
         matrix = canonical(sparse.csr_array(X).astype(np.float64, copy=False))
         return Table(matrix, _checked(matrix.shape, names, what))
@@ -239,6 +243,7 @@ def _of_columns(
         kind = None if kinds is None else kinds[place]
         numbers = _as_numbers(column) if kind in (None, "number", "flag", "code") else None
         if numbers is not None:
+            check_exact(what, column)
             values.append(numbers)
             of_values.append(name)
         elif kind in ("number", "flag", "code"):
@@ -323,7 +328,7 @@ def duplicate_groups(X: MatrixLike) -> IntArray:
     >>> a == c, a == b
     (True, False)
     """
-    X = checked_container("X", X)
+    X = checked_samples("X", X)
     if isinstance(X, np.ndarray) and X.dtype.kind == "O":
         rows = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
         of_cells: IntArray = np.unique([repr(row) for row in rows.tolist()], return_inverse=True)[1]
