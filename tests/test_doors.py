@@ -89,10 +89,10 @@ def test_integers_are_not_rounded(room):
 def test_data_sets_check_their_containers():
     """When they are made: what takes them does not look again."""
     for kind, value in _doors.forged(_doors.X):
-        with pytest.raises(ValueError, match="^X must be a valid sparse container"):
+        with pytest.raises(ValueError, match=r"^X must be a valid sparse container"):
             Dataset(value, _doors.Y, tuple("abcde"), tuple("klmn"), kind)
     for kind, value in _doors.forged(_doors.Y):
-        with pytest.raises(ValueError, match="^Y must be a valid sparse container"):
+        with pytest.raises(ValueError, match=r"^Y must be a valid sparse container"):
             Dataset(_doors.X, value, tuple("abcde"), tuple("klmn"), kind)
 
 
@@ -100,5 +100,5 @@ def test_weights_are_arrays():
     """A sparse container of weights is refused in words, also a valid one."""
     for door in _doors.doors("metrics"):
         if door.argument == "sample_weight":
-            with pytest.raises(TypeError, match="sample_weight must be an array, got a csr_array. Hint: sample_weight.to"):
+            with pytest.raises(TypeError, match=r"sample_weight must be an array, got a csr_array\."):
                 door.call(sparse.csr_array(np.ones((1, 40))))

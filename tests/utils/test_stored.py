@@ -15,17 +15,17 @@ FORMATS = ("csr", "csc", "bsr", "coo", "lil", "dok", "dia")
 FAMILIES = ("array", "matrix")
 
 
-def made(format, family="array", rows=ROWS):
+def made(name, family="array", rows=ROWS):
     """Return rows in a format of scipy."""
-    return getattr(sparse, f"{format}_{family}")(rows)
+    return getattr(sparse, f"{name}_{family}")(rows)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("rows", [ROWS, ROWS.astype(np.int8), ROWS > 1, np.zeros((3, 2)), np.zeros((0, 3)), np.eye(1)])
-def test_valid_containers_keep_their_values(format, family, rows):
+def test_valid_containers_keep_their_values(name, family, rows):
     """Of all formats and families, also without entries or rows; types stay."""
-    container = made(format, family, rows)
+    container = made(name, family, rows)
     checked = checked_places("X", container)
     assert type(checked).__name__.endswith(family)
     assert checked.dtype == rows.dtype
@@ -61,15 +61,15 @@ def test_one_dimension_is_left_to_others():
 @pytest.mark.parametrize(("kind", "container"), [pytest.param(*pair, id=pair[0]) for pair in forged(ROWS)])
 def test_forged_containers(kind, container):
     """Each is refused with the name of the argument, before scipy touches it."""
-    with pytest.raises(ValueError, match="^X must be a valid sparse container, got a .* Hint: scipy.sparse.csr_"):
+    with pytest.raises(ValueError, match=r"^X must be a valid sparse container, got a .* Hint: scipy.sparse.csr_"):
         checked_places("X", container)
 
 
-def changed(format, **parts):
+def changed(name, **parts):
     """Return a container with other arrays."""
-    container = made(format)
-    for name, value in parts.items():
-        setattr(container, name, np.array(value))
+    container = made(name)
+    for part, value in parts.items():
+        setattr(container, part, np.array(value))
     return container
 
 
@@ -173,7 +173,7 @@ def test_graphs_of_neighbours():
     graph = sparse.csr_array(np.ones((3, 3)) - np.eye(3))
     wrong = graph.copy()
     wrong.indices[1] = 3
-    with pytest.raises(ValueError, match="training_graph must be a valid .* entry 1 has column index 3, of 3 columns"):
+    with pytest.raises(ValueError, match=r"training_graph must be a valid .* entry 1 has column index 3, of 3 columns"):
         PrecomputedNeighbors.from_graph(wrong)
     for value in (-1.0, np.nan, np.inf):
         wrong = graph.copy()

@@ -133,7 +133,7 @@ class PrecomputedNeighbors:
             The neighbours.
         """
         digest = digest_of if check_rows else lambda rows: None
-        X, *queries = [checked_samples(*named) for named in [("X", X), *(("queries", Q) for Q in queries)]]
+        X, queries = checked_samples("X", X), tuple(checked_samples("queries", Q) for Q in queries)
         search.fit(X)
         training = NeighborGraph(*search.kneighbors(n_neighbors=n_neighbors), digest(X))
         return cls(training, tuple(NeighborGraph(*search.kneighbors(Q, n_neighbors), digest(Q)) for Q in queries))

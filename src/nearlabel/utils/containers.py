@@ -68,8 +68,8 @@ def as_array(column: Any) -> NDArray[Any]:
 def check_exact(name: str, X: Any) -> None:
     """Raise ValueError if rows, or a column of a data frame, have an integer that float64 would round.
 
-    Distances are computed in float64, in which two ids may be one number. Of a list, the numbers count if the first one
-    is an integer.
+    Distances are computed in float64, in which two ids may be one number. A list counts if its first number is an
+    integer.
     """
     if isinstance(X, list | tuple):
         X = _integers_of(X)
