@@ -40,6 +40,15 @@ def test_types_of_indices(index):
     np.testing.assert_array_equal(checked_places("X", container).toarray(), ROWS)
 
 
+def test_the_smaller_type_of_indices_stays():
+    """Solvers and trees of scikit-learn do not take the larger one, which scipy would choose for both arrays."""
+    container = made("csr")
+    container.indptr = container.indptr.astype(np.int64)
+    for one in (container, made("csr", rows=np.zeros((3, 2)))):
+        checked = checked_places("X", one)
+        assert checked.indices.dtype == checked.indptr.dtype == np.int32
+
+
 def test_nothing_is_copied():
     """The container is another one, of the same arrays, and that of the caller does not change."""
     container = made("csr")

@@ -182,7 +182,8 @@ class Dataset:
         --------
         with_frames : The reverse.
         """
-        return replace(self, X=features_of_frame(self.X, self.feature_kinds), Y=labels_of_frame(self.Y))
+        X, Y = features_of_frame(self.X, self.feature_kinds), labels_of_frame(self.Y)
+        return self if X is self.X and Y is self.Y else replace(self, X=X, Y=Y)
 
     def __repr__(self) -> str:
         rows, features = self.X.shape

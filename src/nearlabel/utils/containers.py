@@ -73,7 +73,7 @@ def check_exact(name: str, X: Any) -> None:
     """
     if isinstance(X, list | tuple):
         X = _integers_of(X)
-    for part in columns_of(X) if is_frame(X) else [X.data if sparse.issparse(X) else X]:
+    for part in columns_of(X) if is_frame(X) and getattr(X, "ndim", 2) == 2 else [X.data if sparse.issparse(X) else X]:
         kind = str(getattr(part, "dtype", getattr(part, "type", ""))).lower()
         if kind in ("int64", "uint64", "object"):
             drop = next((name for name in ("dropna", "drop_nulls", "drop_null") if hasattr(part, name)), None)

@@ -66,6 +66,8 @@ def _compressed(container: Any) -> tuple[Any, tuple[IntArray, IntArray]]:
     _check_pointers(pointers, lines, len(indices), words[0])
     indices = indices[: pointers[-1]]
     _check_range(indices, width, words[1])
+    if len(indices) <= np.iinfo(indices.dtype).max:
+        pointers = pointers.astype(indices.dtype, copy=False)  # scipy would take the larger type for both
     return data[: pointers[-1]], (indices, pointers)
 
 
@@ -151,7 +153,7 @@ def _check_range(places: IntArray, size: int, word: str) -> None:
 
 def _integers(name: str, values: Any) -> IntArray:
     """Return a one-dimensional array of integers in native byte order."""
-    numbers = np.asarray(values) if len(values) else np.empty(0, dtype=np.intp)
+    numbers = np.empty(0, dtype=np.int32) if isinstance(values, list) and not values else np.asarray(values)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
         raise ValueError(f"{name} is an array of {numbers.dtype} of {numbers.ndim} dimensions, not a row of integers")
     return numbers.astype(numbers.dtype.newbyteorder("="), copy=False)
