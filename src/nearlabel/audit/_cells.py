@@ -21,7 +21,7 @@ from nearlabel.audit._scores import Cells, confidence_of, confident_sums, issues
 from nearlabel.lazy import MLMLM, LazyClassifier, LeftOut
 from nearlabel.models.decision import cut
 from nearlabel.models.unwrapped import unwrapped
-from nearlabel.neighbors.votes import label_votes, vote_weights
+from nearlabel.neighbors.votes import counted_votes, vote_weights
 from nearlabel.rivals import RandomForestPCT, SoftVote
 from nearlabel.thresholds import CalibratedLabels
 from nearlabel.utils.messages import without_advice
@@ -298,10 +298,10 @@ def _errors(given: PartialLabels, predicted: Matrix) -> tuple[CSR, CSR]:
 def _shares(given: PartialLabels, distances: FloatArray, indices: IntArray) -> FloatArray:
     """Return the share of the neighbours that carry each label, by inverse distance, among those that know it."""
     weights = vote_weights(distances, "distance")
-    carried = as_dense(label_votes(indices, given.labels, weights)).astype(np.float64)
+    carried = as_dense(counted_votes(indices, given.labels, weights)).astype(np.float64)
     total: Any = weights.sum(axis=1, keepdims=True)
     if given.unknown is not None:
-        total = total - as_dense(label_votes(indices, sparse.csr_array(given.unknown, dtype=np.int8), weights))
+        total = total - as_dense(counted_votes(indices, sparse.csr_array(given.unknown, dtype=np.int8), weights))
     known = total > 1e-9  # the rest of a sum of weights may be a rounding error
     shares = np.divide(carried, total, out=np.full(carried.shape, 0.5), where=np.broadcast_to(known, carried.shape))
     clipped: FloatArray = np.clip(shares, 0.0, 1.0)

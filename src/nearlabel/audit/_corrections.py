@@ -14,7 +14,7 @@ from scipy import sparse
 
 from nearlabel.audit._exports import is_export, values_in
 from nearlabel.datasets.tables import column_names_of, did_you_mean, locate_row, read_columns, shortened
-from nearlabel.utils.containers import is_frame, without_mask
+from nearlabel.utils.containers import checked_container, is_frame
 from nearlabel.utils.tags import tag_matrix, tags_of
 from nearlabel.utils.targets import PartialLabels, label_names_of
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
@@ -373,7 +373,7 @@ def _with_cells(y: Any, changes: Changes) -> Any:
         return _with_columns(y, changes)
     if is_frame(y):
         raise TypeError(f"y must be an array, a pandas data frame, sparse or tags, got {type(y).__name__}.")
-    corrected = np.array(without_mask(y))
+    corrected = np.array(checked_container("y", y))
     if is_unknown and corrected.dtype.kind in "iub":
         corrected = corrected.astype(np.float64)
     corrected[changes.rows, changes.labels] = changes.values

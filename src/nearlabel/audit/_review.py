@@ -12,6 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from nearlabel.models.unwrapped import unwrapped
 from nearlabel.thresholds import ExpectedF
+from nearlabel.utils.containers import checked_container
 from nearlabel.utils.estimators import label_scores
 from nearlabel.utils.tables import plain_value
 from nearlabel.utils.types import FloatArray, MatrixLike
@@ -140,7 +141,7 @@ def expected_loss(model: Any, X: MatrixLike, *, loss: str = "labels") -> FloatAr
     array([0., 1.])
     """
     check_choice("loss", loss, LOSSES)
-    (X,) = indexable(X)
+    (X,) = indexable(checked_container("X", X))
     return np.concatenate([_LOSSES[loss](part) for part in _blocks(model, X)])
 
 
@@ -191,7 +192,7 @@ def review(
     1 1.0 hill is not predicted, wrong with 50%; sea is not predicted, wrong with 50%
     """
     wanted = check_integer("n", n, low=1)
-    (X,) = indexable(X)
+    (X,) = indexable(checked_container("X", X))
     losses = expected_loss(model, X, loss=loss)
     rows = np.argsort(-losses, kind="stable")[:wanted]
     predicted = _predicted(model, _safe_indexing(X, rows))

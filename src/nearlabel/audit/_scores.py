@@ -248,7 +248,7 @@ def disagreement(shares: MatrixLike, labels: MatrixLike) -> FloatArray:
     >>> disagreement([[0.9, 0.9]], [[1, 0]]).round(2)
     array([[0.1, 0.9]])
     """
-    return np.asarray(1.0 - self_confidence(shares, labels))
+    return np.asarray(1.0 - confidence_of(*checked_evidence(shares, labels, "shares")))
 
 
 def _counts(given: PartialLabels) -> tuple[IntArray, IntArray]:
@@ -260,17 +260,19 @@ def _counts(given: PartialLabels) -> tuple[IntArray, IntArray]:
     return n_known, as_dense(given.labels.sum(axis=0, dtype=np.int64))
 
 
-def checked_evidence(probabilities: MatrixLike, labels: MatrixLike) -> tuple[Matrix, PartialLabels]:
+def checked_evidence(
+    probabilities: MatrixLike, labels: MatrixLike, name: str = "probabilities"
+) -> tuple[Matrix, PartialLabels]:
     """Return probabilities and labels of one shape, dense or CSR."""
     given = PartialLabels.of(labels, name="labels", dtype=None)
-    scores = as_score_matrix(matched(labels, probabilities, "probabilities", of="labels"), name="probabilities")
+    scores = as_score_matrix(matched(labels, probabilities, name, of="labels"), name=name)
     if scores.shape != given.labels.shape:
-        raise ValueError(f"probabilities must be of the shape of labels, {given.labels.shape}, got {scores.shape}.")
+        raise ValueError(f"{name} must be of the shape of labels, {given.labels.shape}, got {scores.shape}.")
     if scores.shape[0] == 0:
         raise ValueError(f"labels must have at least one sample, got shape {scores.shape}.")
     values = scores.data if sparse.issparse(scores) else scores
     if values.size and not (values.min() >= -_ROUNDING and values.max() <= 1 + _ROUNDING):
-        raise ValueError(f"probabilities must be from 0 to 1, got values from {values.min()} to {values.max()}.")
+        raise ValueError(f"{name} must be from 0 to 1, got values from {values.min()} to {values.max()}.")
     return scores, given
 
 

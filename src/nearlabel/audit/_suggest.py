@@ -18,6 +18,7 @@ from nearlabel.models.unwrapped import unwrapped
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.votes import clone_search
 from nearlabel.rivals import SoftVote
+from nearlabel.utils.containers import checked_container
 from nearlabel.utils.tables import plain_value
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_rows, row_blocks
@@ -171,7 +172,8 @@ def suggest(
     2 0.2 ['hill', 'sea']
     """
     check_choice("strategy", strategy, STRATEGIES)
-    (X_pool,) = indexable(X_pool)
+    (X_pool,) = indexable(checked_container("X_pool", X_pool))
+    X_labelled = checked_container("X_labelled", X_labelled)
     wanted, n_pool = check_integer("n", n, low=1), _num_samples(X_pool)
     if wanted > n_pool:
         raise ValueError(f"n must be at most the {n_pool} rows of X_pool, got {wanted}.")

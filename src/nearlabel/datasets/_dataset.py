@@ -13,7 +13,7 @@ from scipy import sparse
 
 from nearlabel.datasets._numbered_names import NumberedNames, SameTexts, counts_of
 from nearlabel.utils import characters
-from nearlabel.utils.containers import is_sparse_frame, without_sparse_frame
+from nearlabel.utils.containers import checked_container, is_sparse_frame, without_sparse_frame
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.naming import import_optional
 from nearlabel.utils.tables import Grid, grid
@@ -89,6 +89,8 @@ class Dataset:
     sample_weight: FloatArray | None = None
 
     def __post_init__(self) -> None:
+        for name in ("X", "Y"):
+            object.__setattr__(self, name, checked_container(name, getattr(self, name)))
         rows, features = self.X.shape
         if self.Y.shape[0] != rows:
             raise ValueError(f"Y must have as many rows as X, {rows}, got {self.Y.shape[0]}.")
@@ -186,7 +188,8 @@ class Dataset:
         --------
         with_frames : The reverse.
         """
-        return replace(self, X=features_of_frame(self.X, self.feature_kinds), Y=labels_of_frame(self.Y))
+        X, Y = features_of_frame(self.X, self.feature_kinds), labels_of_frame(self.Y)
+        return self if X is self.X and Y is self.Y else replace(self, X=X, Y=Y)
 
     def __repr__(self) -> str:
         rows, features = self.X.shape

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from nearlabel.files.growing_files import StoreFacts
-from nearlabel.utils.containers import without_mask
+from nearlabel.utils.containers import checked_container
 from nearlabel.utils.types import Matrix, MatrixLike
 from nearlabel.utils.validation import canonical
 
@@ -24,7 +24,9 @@ def blocks_of(X: MatrixLike) -> Iterator[Matrix]:
     else:
         parts = X if _is_made_of_blocks(X) else [X]
     for part in parts:
-        block = check_array(without_mask(part), accept_sparse="csr", ensure_all_finite=False, ensure_min_samples=0)
+        block = check_array(
+            checked_container("X", part), accept_sparse="csr", ensure_all_finite=False, ensure_min_samples=0
+        )
         yield canonical(sparse.csr_array(block)) if sparse.issparse(block) else block
 
 

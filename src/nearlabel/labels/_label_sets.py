@@ -10,7 +10,7 @@ from scipy import sparse
 
 from nearlabel.utils.targets import PartialLabels, as_label_matrix
 from nearlabel.utils.types import FloatArray, LabelType, Matrix, MatrixLike
-from nearlabel.utils.validation import check_integer
+from nearlabel.utils.validation import check_integer, check_sample_weight
 
 
 def cardinality(y: MatrixLike) -> float:
@@ -141,7 +141,7 @@ def labelsets_by_frequency(y: MatrixLike, sample_weight: ArrayLike | None = None
     """
     labelsets, inverse, counts = distinct_labelsets(y)
     if sample_weight is not None:
-        counts = np.bincount(inverse, weights=sample_weight)
+        counts = np.bincount(inverse, weights=check_sample_weight(sample_weight, len(inverse)))
     first = np.unique(inverse, return_index=True)[1]
     order = np.lexsort((first, -counts))
     return labelsets[order], np.argsort(order)[inverse]

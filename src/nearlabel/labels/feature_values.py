@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
-from nearlabel.utils.containers import check_row_names, without_mask
+from nearlabel.utils.containers import check_row_names, checked_samples
 from nearlabel.utils.targets import as_label_matrix
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
@@ -186,7 +186,7 @@ def coupled_similarity(
     check_flag("adjusted", adjusted)
     n_bins = check_integer("n_bins", n_bins, low=1)
     check_row_names(X=X, y=y)
-    X = check_array(without_mask(X), accept_sparse="csc", dtype="numeric")
+    X = check_array(checked_samples("X", X), accept_sparse="csc", dtype="numeric")
     labels = as_label_matrix(y, dtype=None)
     check_consistent_length(X, labels)
     similarity = _coupling(X, sparse.csr_array(labels).astype(np.int64), values, n_bins, adjusted)

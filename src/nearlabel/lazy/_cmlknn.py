@@ -16,7 +16,7 @@ from nearlabel.lazy._counts import Units
 from nearlabel.lazy._engine import Votes
 from nearlabel.lazy._mlknn import Bayes, MLkNN, bayes
 from nearlabel.lazy.explain import Account, Evidence
-from nearlabel.neighbors.votes import LEAST_ROWS, Neighbors, label_votes
+from nearlabel.neighbors.votes import LEAST_ROWS, Neighbors, counted_votes
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch, Table
 from nearlabel.utils.validation import check_choice, check_flag, check_integer
@@ -329,7 +329,7 @@ class Memberships(Units):
     def sums(self, neighbors: Neighbors) -> IntArray:
         """Return the summed memberships of each query's neighbours (n_queries, n_labels)."""
         rows, place = np.unique(neighbors.indices, return_inverse=True)
-        return np.asarray(label_votes(place.reshape(neighbors.indices.shape), self.of_rows(rows)))
+        return np.asarray(counted_votes(place.reshape(neighbors.indices.shape), self.of_rows(rows)))
 
     def votes(self, sums: IntArray, n_neighbors: int) -> IntArray:
         """Return sums rounded to whole votes, half up.

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.lazy._engine import Groups, count_votes, exact_weights, whole_votes
-from nearlabel.neighbors.votes import Neighbors, Weights, label_votes
+from nearlabel.neighbors.votes import Neighbors, Weights, counted_votes
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import BLOCK_BYTES, as_dense, cells_of, entries, row_blocks, uneven_blocks
 
@@ -37,7 +37,7 @@ class Units:
 
     def sums(self, neighbors: Neighbors) -> Matrix:
         """Return the summed units of each query's neighbours (n_queries, n_labels), dense or CSR."""
-        return label_votes(neighbors.indices, self.labels)
+        return counted_votes(neighbors.indices, self.labels)
 
     def votes(self, sums: Matrix, n_neighbors: int) -> Matrix:
         """Return sums as whole votes, in the same container."""

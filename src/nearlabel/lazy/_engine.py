@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from nearlabel.models.decision import SparseScores
 from nearlabel.models.out_of_sample import Answer as OutOfSample
 from nearlabel.models.out_of_sample import Needs
-from nearlabel.neighbors.votes import Neighbors, Weights, label_votes, vote_weights
+from nearlabel.neighbors.votes import Neighbors, Weights, counted_votes, vote_weights
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, row_blocks, stacked, uneven_blocks
 
@@ -249,7 +249,7 @@ def count_votes(neighbors: Neighbors, labels: Matrix, weights: FloatArray | None
 
     Takes the weight of each neighbour's vote (n_queries, n_neighbors); None: one vote each.
     """
-    votes = label_votes(neighbors.indices, labels, weights)
+    votes = counted_votes(neighbors.indices, labels, weights)
     if weights is None:
         return votes, np.full((len(neighbors.indices), 1), neighbors.indices.shape[1])
     return votes, total_weight(weights)

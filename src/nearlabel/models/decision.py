@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.containers import checked_container
+from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import cells_of, entry_rows, row_blocks, stacked
 
 
@@ -57,10 +58,16 @@ def cut(scores: Matrix | SparseScores, thresholds: ArrayLike = 0.5, *, strict: b
         return scores.choose(passes(scores.stored.data, limits[scores.stored.indices]), passes(scores.unvoted, limits))
     if not sparse.issparse(scores):
         return passes(scores, limits).astype(np.int64)
-    stored = sparse.csr_array(scores)
+    stored = sparse.csr_array(checked_container("scores", scores))
     chosen = passes(stored.data, limits[stored.indices])
     filled = np.flatnonzero(passes(0.0, limits))
     return _entries_where(stored, chosen) if not len(filled) else _filled(stored, chosen, filled)
+
+
+def require_dense(name: str, matrix: MatrixLike) -> None:
+    """Raise TypeError for a sparse matrix."""
+    if sparse.issparse(matrix):
+        raise TypeError(f"{name} must be a dense array, got {type(matrix).__name__}. Hint: {name}.toarray().")
 
 
 def at_least_one(labels: Matrix, scores: Matrix) -> Matrix:
@@ -85,6 +92,7 @@ def at_least_one(labels: Matrix, scores: Matrix) -> Matrix:
     array([[0, 1, 0],
            [1, 0, 0]])
     """
+    labels, scores = checked_container("labels", labels), checked_container("scores", scores)
     empty = np.flatnonzero(np.asarray(labels.sum(axis=1)) == 0)
     best = np.asarray(scores[empty].argmax(axis=1)).ravel()  # older scipy returns a column
     if not sparse.issparse(labels):
@@ -124,7 +132,7 @@ def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
     """
     wanted = _one_each("sizes", np.asarray(sizes), scores.shape[0], "rows")
     if sparse.issparse(scores):
-        stored = sparse.csr_array(scores)
+        stored = sparse.csr_array(checked_container("scores", scores))
         row = np.repeat(np.arange(stored.shape[0]), np.diff(stored.indptr))
         order = np.lexsort((stored.indices, _best_first(stored.data), row))
         place = np.empty(len(row), dtype=np.intp)
@@ -165,6 +173,8 @@ def within_sizes(labels: Matrix, scores: Matrix, *, at_least: int = 0, at_most: 
     array([[0, 1, 0],
            [1, 0, 1]])
     """
+    require_dense("labels", labels)
+    require_dense("scores", scores)
     sizes = labels.sum(axis=1)
     wanted = np.clip(sizes, at_least, labels.shape[1] if at_most is None else at_most)
     rows = np.flatnonzero(sizes != wanted)

@@ -14,6 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearlabel.models.unwrapped import inmost
+from nearlabel.utils.containers import checked_container
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import row_blocks
 
@@ -86,7 +87,7 @@ class LeafShares:
             If `X_training` is not what the trees were grown on, weights change the means of leaves, or monotonic
             constraints do.
         """
-        trees, rows = _trees_and_rows(model, X_training)
+        trees, rows = _trees_and_rows(model, checked_container("X_training", X_training))
         leaves = _leaves_of(trees, rows)
         counts = _drawn(trees, len(leaves))
         _check_sums(trees, leaves, counts)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.updates import Labelled, _last, lazy_part, updated_part
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.utils.containers import check_row_names
+from nearlabel.utils.containers import check_row_names, checked_container
 from nearlabel.utils.targets import PartialLabels, Target, remember_target
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_row_numbers, check_rows, stacked
@@ -81,7 +81,7 @@ def refit(model: Any, X: MatrixLike | None = None, y: MatrixLike | None = None, 
     sets = Labelled(truth.labels[left], last._container, last.label_names_, unknown)
     if X is not None:
         check_row_names(X=X, y=y)
-        new = check_rows(holder, _last(model, X)[1], reset=False)
+        new = check_rows(holder, _last(model, checked_container("X", X))[1], reset=False)
         rows, sets = stacked([rows, new]), sets.joined(sets.arriving(last, y), None)
     fresh = clone(last).fit(rows, PartialLabels(sets.labels, sets.unknown).with_nan())
     remember_target(fresh, Target(sets.labels, sets.container, sets.names))

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.explanation import Explanation
 from nearlabel.neighbors import NoveltyDetector
+from nearlabel.utils.containers import checked_container
 from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import row_blocks
@@ -247,6 +248,7 @@ class Unwrapped(NamedTuple):
 
     def transformed(self, X: MatrixLike) -> MatrixLike:
         """Return the samples after the transformations of the pipelines."""
+        X = checked_container("X", X)
         for steps in self.before:
             X = steps.transform(X)
         return X

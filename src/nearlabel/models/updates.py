@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.unwrapped import arriving, narrow_range
-from nearlabel.utils.containers import check_row_names, is_frame, is_missing
+from nearlabel.utils.containers import check_row_names, checked_container, is_frame, is_missing
 from nearlabel.utils.tags import tag_matrix
 from nearlabel.utils.targets import LabelContainer, PartialLabels, Target, check_partial_target, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
@@ -80,6 +80,7 @@ def partial_fit(
     >>> updates.forget(model, [2]).predict([[4]])
     array([[0, 1, 0]])
     """
+    X = checked_container("X", X)
     part = updated_part(model)
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     by_votes = hasattr(lazy_part(model), "search_")  # the ranges of ML-MLM stay

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import InputTags, Tags, TargetTags, check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.utils.containers import without_mask
+from nearlabel.utils.containers import checked_container, checked_samples
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import check_integer
 
@@ -133,6 +133,7 @@ class PrecomputedNeighbors:
             The neighbours.
         """
         digest = digest_of if check_rows else lambda rows: None
+        X, queries = checked_samples("X", X), tuple(checked_samples("queries", Q) for Q in queries)
         search.fit(X)
         training = NeighborGraph(*search.kneighbors(n_neighbors=n_neighbors), digest(X))
         return cls(training, tuple(NeighborGraph(*search.kneighbors(Q, n_neighbors), digest(Q)) for Q in queries))
@@ -264,12 +265,12 @@ def _digests(rows: Sequence[MatrixLike] | None, n_rows: list[int]) -> list[str] 
     got = [X.shape[0] if hasattr(X, "shape") else len(X) for X in rows]
     if got != n_rows:
         raise ValueError(f"rows must be the rows of the graphs, {n_rows} of them, got {got}.")
-    return [digest_of(X) for X in rows]
+    return [digest_of(X, "rows") for X in rows]
 
 
-def digest_of(X: MatrixLike) -> str:
+def digest_of(X: MatrixLike, name: str = "X") -> str:
     """Return a hash of the rows of X, the same for every numeric type and memory layout."""
-    X = without_mask(X)
+    X = checked_samples(name, X)
     rows = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite="allow-nan")
     if not sparse.issparse(rows):
         rows = np.where(np.isnan(rows), np.nan, rows + 0.0)  # -0.0 is 0.0, and NaN has one pattern of bits
@@ -353,8 +354,8 @@ class TransformerNeighbors(BaseEstimator):
             )
         if getattr(self.transformer, "mode", "distance") != "distance":
             raise ValueError(f"transformer must have mode='distance', got {self.transformer!r}.")
-        self.transformer_ = clone(self.transformer, safe=False).fit(X)
-        self._X = X
+        self._X = checked_container("X", X)
+        self.transformer_ = clone(self.transformer, safe=False).fit(self._X)
         self.__dict__.pop("_training_lists", None)
         self.n_samples_fit_ = int(X.shape[0] if hasattr(X, "shape") else len(X))
         return self
@@ -388,7 +389,7 @@ class TransformerNeighbors(BaseEstimator):
             If its result is not sparse.
         """
         check_is_fitted(self)
-        distances, indices = self._training_lists if X is None else self._lists(X)
+        distances, indices = self._training_lists if X is None else self._lists(checked_container("X", X))
         known = indices.shape[1]
         k = known if n_neighbors is None else check_integer("n_neighbors", n_neighbors, low=1)
         if k > known:
@@ -469,6 +470,7 @@ def _entries(graph: Any, n_samples: int, name: str) -> tuple[IntArray, IntArray,
     """Return row, column and value of every stored entry, row by row."""
     if not sparse.issparse(graph):
         raise TypeError(f"{name} must be a sparse graph of distances, got {type(graph).__name__}.")
+    graph = checked_container(name, graph)
     if graph.ndim != 2 or graph.shape[0] == 0 or graph.shape[1] != n_samples:
         raise ValueError(f"{name} must be of shape (n_rows, n_samples={n_samples}), got shape {graph.shape}.")
     if graph.dtype.kind not in "iuf":

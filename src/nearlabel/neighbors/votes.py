@@ -21,7 +21,7 @@ from nearlabel.neighbors._kernel_weights import GaussianWeights, SimilarityWeigh
 from nearlabel.neighbors._precomputed import PrecomputedNeighbors, TransformerNeighbors
 from nearlabel.neighbors.exact._candidates import drop_self
 from nearlabel.neighbors.exact._search import ExactNeighbors
-from nearlabel.utils.containers import without_mask
+from nearlabel.utils.containers import checked_container, checked_samples
 from nearlabel.utils.messages import AdviceWarning
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_flag, check_integer, check_n_neighbors
@@ -175,6 +175,11 @@ def label_votes(indices: IntArray, y: Matrix, weights: FloatArray | None = None)
     array([[1, 1],
            [1, 2]])
     """
+    return counted_votes(indices, checked_container("y", y), weights)
+
+
+def counted_votes(indices: IntArray, y: Matrix, weights: FloatArray | None = None) -> Matrix:
+    """Return the votes of `label_votes` for checked label sets."""
     check_neighbor_indices(indices, y.shape[0])
     n_queries, n_neighbors = indices.shape
     count = np.min_scalar_type(-n_neighbors - 1) if y.dtype.itemsize == 1 else np.int64
@@ -347,7 +352,7 @@ def recall(
     1.0
     """
     check_flag("per_query", per_query)
-    rows = check_array(without_mask(X), accept_sparse="csr")
+    rows = check_array(checked_samples("X", X), accept_sparse="csr")
     k = check_n_neighbors(n_neighbors, rows.shape[0], leave_one_out=True)
     n_drawn = min(check_integer("n_queries", n_queries, low=1), rows.shape[0])
     own = np.sort(check_random_state(random_state).choice(rows.shape[0], n_drawn, replace=False))

@@ -13,7 +13,7 @@ from scipy import sparse
 from nearlabel import labels
 from nearlabel.datasets import Dataset
 from nearlabel.datasets.tables import NumberedNames
-from nearlabel.utils.containers import check_row_names
+from nearlabel.utils.containers import check_row_names, checked_container
 from nearlabel.utils.targets import PartialLabels, partial_labels_and_names
 from nearlabel.utils.types import MatrixLike
 
@@ -173,6 +173,7 @@ class DataSummary:
 
 def _figures(X: Any, Y: MatrixLike) -> dict[str, Any]:
     check_row_names(X=X, y=Y)
+    X = checked_container("X", X)
     parts, names = partial_labels_and_names(Y)
     Y_ = parts.with_nan()
     shape = np.shape(X)

@@ -15,6 +15,7 @@ from nearlabel.lazy import NLDD
 from nearlabel.lazy.double_distances import Pairs
 from nearlabel.models.unwrapped import unwrapped
 from nearlabel.plots import _figure
+from nearlabel.utils.containers import checked_container
 from nearlabel.utils.targets import as_label_matrix
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
@@ -214,7 +215,8 @@ def _nldd_of(estimator: Any) -> NLDD:
 
 def _row_of(X: MatrixLike, Y: MatrixLike | None, row: int) -> tuple[Any, Any]:
     """Return one row as X with a single sample, and its label set or None."""
-    number, (rows, true) = check_integer("row", row, low=0), indexable(X, None if Y is None else as_label_matrix(Y))
+    X, labels = checked_container("X", X), None if Y is None else as_label_matrix(Y)
+    number, (rows, true) = check_integer("row", row, low=0), indexable(X, labels)
     n_rows = rows.shape[0] if hasattr(rows, "shape") else len(rows)
     if number >= n_rows:
         raise ValueError(f"row must be below the number of samples {n_rows}, got {row}.")

@@ -8,6 +8,7 @@ from typing import Any, Self
 from nearlabel.lazy import Explanation
 from nearlabel.models import explain, explains
 from nearlabel.plots import _figure
+from nearlabel.utils.containers import checked_container
 from nearlabel.utils.messages import shortened
 from nearlabel.utils.tables import row_name
 from nearlabel.utils.types import MatrixLike
@@ -95,6 +96,7 @@ class ExplanationDisplay(_figure.DisplayInSeveralAxes):
         ImportError
             If matplotlib is not installed (extra ``plot``).
         """
+        X = checked_container("X", X)
         number, n_rows = check_integer("row", row, low=0), X.shape[0] if hasattr(X, "shape") else len(X)
         if number >= n_rows:
             raise ValueError(f"row must be below the number of samples {n_rows}, got {row}.")

@@ -10,6 +10,7 @@ import numpy as np
 from nearlabel.metrics import calibration_bins, micro_precision, micro_recall
 from nearlabel.plots import _figure
 from nearlabel.thresholds import micro_pr_frontier
+from nearlabel.utils.containers import checked_container
 from nearlabel.utils.estimators import in_order_of_fit, label_scores, response_method_of
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, MatrixLike
@@ -151,6 +152,7 @@ class MicroFrontierDisplay(_figure.Display):
         ImportError
             If matplotlib is not installed (extra ``plot``).
         """
+        y_true, y_score = checked_container("y_true", y_true), checked_container("y_score", y_score)
         frontier = micro_pr_frontier(y_score, y_true)
         if not len(frontier.recall):
             raise ValueError("y_true must have a positive for a frontier to exist, got none.")

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, normalize
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nearlabel.utils.containers import NONE, as_array, columns_of, is_number, missing
+from nearlabel.utils.containers import NONE, as_array, check_exact, checked_container, columns_of, is_number, missing
 from nearlabel.utils.types import CSR, AnyArray, BoolArray, FloatArray, Matrix, MatrixLike
 
 _MICROSECONDS_A_DAY = 86_400_000_000
@@ -67,6 +67,8 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         read, expected = _READERS[self.kind]
         values = []
         for name, column in zip(self.names, columns, strict=True):
+            if self.kind == "number":
+                check_exact("X", column)
             try:
                 values.append(read(as_array(column)))
             except (TypeError, ValueError) as error:
@@ -247,7 +249,8 @@ class TextEncoder(Apart):
         return self._directions(X, getattr(self.encoder_, "transform", self.encoder_)(X))
 
     def _directions(self, X: list[str], rows: Any) -> tuple[Matrix, BoolArray]:
-        rows = check_array(rows, accept_sparse="csr", input_name="the result of text_encoder")
+        of = "the result of text_encoder"
+        rows = check_array(checked_container(of, rows), accept_sparse="csr", input_name=of)
         if rows.shape[0] != len(X):
             raise ValueError(f"text_encoder must return a row for each of {len(X)} texts, got shape {rows.shape}.")
         self.n_columns_ = rows.shape[1]

@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from nearlabel.preprocessing import _information_gain as gains
-from nearlabel.utils.containers import check_row_names, without_mask
+from nearlabel.utils.containers import check_row_names, checked_container
 from nearlabel.utils.naming import registered
 from nearlabel.utils.targets import labels_and_names, require_labels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
@@ -63,7 +63,7 @@ def document_frequency(X: MatrixLike, y: object = None) -> IntArray:
     >>> SelectPercentile(document_frequency, percentile=40).fit_transform(X).tolist()
     [[3], [1], [1]]
     """
-    X = check_array(without_mask(X), accept_sparse="csr")
+    X = check_array(checked_container("X", X), accept_sparse="csr")
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()  # a comparison sums duplicate entries in place
     return np.asarray((X != 0).sum(axis=0), dtype=np.int64).ravel()
@@ -204,6 +204,32 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
             )
         self.scores_, self.threshold_ = scores, threshold
         return self
+
+    def transform(self, X: MatrixLike) -> Matrix:
+        """Return the selected features.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray or sparse container of shape (n_samples, n_selected)
+        """
+        return super().transform(checked_container("X", X))
+
+    def inverse_transform(self, X: MatrixLike) -> Matrix:
+        """Return samples with their selected features in place, and 0 for the others.
+
+        Parameters
+        ----------
+        X : array-like or sparse container of shape (n_samples, n_selected)
+
+        Returns
+        -------
+        ndarray or sparse container of shape (n_samples, n_features)
+        """
+        return super().inverse_transform(checked_container("X", X))
 
     def _check_parameters(self) -> None:
         _check_threshold(self.threshold)

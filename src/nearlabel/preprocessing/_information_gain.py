@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from nearlabel.labels import distinct_labelsets
 from nearlabel.labels.feature_values import FeatureValues, feature_values
-from nearlabel.utils.containers import check_row_names, without_mask
+from nearlabel.utils.containers import check_row_names, checked_samples
 from nearlabel.utils.targets import as_label_matrix
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer
@@ -144,7 +144,7 @@ def _scores(X: MatrixLike, y: MatrixLike, labels: str, n_bins: int, *, symmetric
     """Check the user's arguments, and return the scores (n_features,)."""
     check_options(labels, n_bins)
     check_row_names(X=X, y=y)
-    X, y = check_array(without_mask(X), accept_sparse="csc"), as_label_matrix(y)
+    X, y = check_array(checked_samples("X", X), accept_sparse="csc"), as_label_matrix(y)
     check_consistent_length(X, y)
     return feature_scores(X, y, labels, n_bins, symmetric=symmetric)
 

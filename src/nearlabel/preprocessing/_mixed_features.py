@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nearlabel.preprocessing._columns import ColumnReader, OverlapEncoder, TextEncoder
 from nearlabel.preprocessing._training_range import CLIP, KEEP, OutOfRange, TrainingRange, check_out_of_range
 from nearlabel.utils.characters import check_whole
-from nearlabel.utils.containers import columns_of, is_frame, kind_of, without_mask
+from nearlabel.utils.containers import checked_container, columns_of, is_frame, kind_of
 from nearlabel.utils.messages import shortened
 from nearlabel.utils.types import AnyArray, BoolArray, FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_flag
@@ -327,7 +327,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
                 again = next(name for name in names if names.count(name) > 1)
                 raise ValueError(f"X must have columns of distinct names, got {again!r} {names.count(again)} times.")
             return validate_data(self, X, skip_check_array=True, reset=reset)
-        X = without_mask(X)
+        X = checked_container("X", X)
         X = np.array(X, dtype=object) if isinstance(X, list | tuple) else X
         return validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
 

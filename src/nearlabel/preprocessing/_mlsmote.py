@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse, stats
 
 from nearlabel.labels import minority_labels
-from nearlabel.neighbors.votes import clone_search, label_votes
+from nearlabel.neighbors.votes import clone_search, counted_votes
 from nearlabel.preprocessing._sampler import Resampled, Sampler, stacked
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import IntArray, Matrix, NeighborSearch
@@ -127,7 +127,7 @@ class MLSMOTE(Sampler):
         if len(categories):
             features[:, categories] = stats.mode(X[:, categories][near], axis=1).mode
         with_seed = np.column_stack([bag, near])
-        return features, _more_than_half(label_votes(with_seed, labels), n_neighbors + 1), bag, reference
+        return features, _more_than_half(counted_votes(with_seed, labels), n_neighbors + 1), bag, reference
 
     def _categorical_columns(self, X: Matrix) -> IntArray:
         if self.categorical_features is None:

@@ -13,7 +13,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from nearlabel.models.out_of_sample import rows_of
-from nearlabel.utils.containers import check_row_names, columns_of, is_frame, is_sparse_frame, without_mask
+from nearlabel.utils.containers import check_row_names, checked_container, columns_of, is_frame, is_sparse_frame
 from nearlabel.utils.tags import names_of_labels, tags_of
 from nearlabel.utils.targets import Target, check_partial_target, refusal_of_unknown, require_labels
 from nearlabel.utils.types import CSR, AnyArray, FloatArray, IntArray, Matrix, MatrixLike
@@ -140,7 +140,7 @@ class Sampler(BaseEstimator, ABC):
         """Return X as an array or CSR: of numbers if the sampler reads features, else of anything."""
         if self._reads_features or is_dask_array(X):  # which `check_rows` rejects
             return check_rows(self, X)
-        return validate_data(self, without_mask(X), accept_sparse="csr", dtype=None, ensure_all_finite=False)
+        return validate_data(self, checked_container("X", X), accept_sparse="csr", dtype=None, ensure_all_finite=False)
 
     def __sklearn_tags__(self) -> Tags:
         """Declare that y is needed and may be an indicator matrix, and that X may be sparse."""

@@ -21,7 +21,7 @@ from nearlabel.models.out_of_sample import Needs, left_out_answer, of_groups, pr
 from nearlabel.thresholds import ThresholdStrategy, strategy_for
 from nearlabel.thresholds._cross_val import Scorer, score_folds  # parts are fitted and scored in the same way
 from nearlabel.thresholds.best_value import BestThresholds
-from nearlabel.utils.containers import check_row_names
+from nearlabel.utils.containers import check_row_names, checked_container
 from nearlabel.utils.estimators import as_label_scores, score
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
@@ -100,7 +100,7 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     def _fit(self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None, scores: Mapping[str, Any]) -> Self:
         check_row_names(X=X, y=y, groups=groups)
         target = check_target(self, y)
-        X, _ = indexable(X, target.labels)
+        X, _ = indexable(checked_container("X", X), target.labels)
         self._check_parameters()
         given = self._given_weights()
         own = _own_scores(self._parts(), scores, target.labels.shape)
@@ -275,7 +275,8 @@ def _own_scores(
 
 def _checked_scores(name: str, scores: Any, part: Any, shape: tuple[int, int]) -> FloatArray:
     """Return scores given by the user as an array of probabilities (n_samples, n_labels)."""
-    matrix: FloatArray = as_score_matrix(as_label_scores(scores, part, shape[1], _METHOD), name=f"scores of {name}")
+    scores = as_label_scores(checked_container(f"scores of {name}", scores), part, shape[1], _METHOD)
+    matrix: FloatArray = as_score_matrix(scores, name=f"scores of {name}")
     if matrix.shape != shape:
         raise ValueError(f"scores of {name} must be of the {shape[0]} rows of X, got {matrix.shape[0]}.")
     if matrix.size and not (matrix.min() >= 0 and matrix.max() <= 1):

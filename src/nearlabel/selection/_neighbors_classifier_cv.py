@@ -37,7 +37,7 @@ from nearlabel.selection._trials import (
     try_numbers,
 )
 from nearlabel.thresholds import ThresholdStrategy, strategy_for
-from nearlabel.utils.containers import check_row_names
+from nearlabel.utils.containers import check_row_names, checked_container
 from nearlabel.utils.estimators import available_if, score
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
@@ -226,6 +226,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._check_parameters()
         check_row_names(X=X, y=y, groups=groups, order=order)
         target = check_target(self, y)
+        X = checked_container("X", X)
         self._is_mixed = is_mixed(X)
         X, _ = indexable(X if self._is_mixed else check_rows(self, X), target.labels)
         remember_target(self, target)

@@ -20,6 +20,7 @@ from nearlabel.models import WithProbabilities
 from nearlabel.models.out_of_sample import Fold, Needs, of_groups, rows_of, splits_of, splitter_of
 from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors
 from nearlabel.neighbors.votes import clone_search, takes_missing_values
+from nearlabel.utils.containers import checked_container
 from nearlabel.utils.targets import PartialLabels, check_partial_target, refusal_of_unknown, require_labels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_groups, check_integer
@@ -97,7 +98,7 @@ def tune_neighbors(
     >>> tuned.n_neighbors, tuned.cv_results_["micro_f1"].round(3).tolist()
     (3, [0.567, 0.598, 0.58])
     """
-    metrics = _metrics(scoring)
+    metrics, X = _metrics(scoring), checked_container("X", X)
     tuned, classifier = _with_last_step(estimator)
     if cv is None and hasattr(classifier, "loo_predict"):
         cv = "loo"

@@ -28,7 +28,7 @@ from nearlabel.preprocessing import (
     check_scale,
     has_range,
 )
-from nearlabel.utils.containers import check_row_names, without_mask
+from nearlabel.utils.containers import check_row_names, checked_samples
 from nearlabel.utils.targets import PartialLabels, partial_labels_and_names
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import check_choice, first_not_finite, numbers_of, without_missing
@@ -65,7 +65,8 @@ def _found(name: str, data: Any) -> Dataset:
 
 def _from_arrays(name: str, X: Any, y: Any) -> Dataset:
     check_row_names(X=X, y=y)
-    plain, of = without_mask(X), f"X of {name}"
+    of = f"X of {name}"
+    plain = checked_samples(of, X)
     rows = check_array(plain, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, input_name=of)
     parts, names = partial_labels_and_names(y, name=f"y of {name}")
     columns = getattr(X, "columns", None)

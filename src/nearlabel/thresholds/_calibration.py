@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.metrics.inputs import check_weights
-from nearlabel.models.decision import cut
+from nearlabel.models.decision import cut, require_dense
 from nearlabel.solvers.score_maps import ScoreMap, fit_score_map
 from nearlabel.thresholds._cross_val import (  # samples are scored in the same way
     HeldOutScores,
@@ -247,6 +247,7 @@ class CalibratedLabels(HoldsRowsOut):
         -------
         probabilities : ndarray of shape (n_queries, n_labels)
         """
+        require_dense("scores", scores)
         maps = self.calibrators_ if labels is None else [self.calibrators_[label] for label in labels]
         return np.column_stack([one.predict(scores[:, column]) for column, one in enumerate(maps)])
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from nearlabel.metrics.inputs import rows_with_known_cells
 from nearlabel.models import out_of_sample
-from nearlabel.utils.containers import check_row_names
+from nearlabel.utils.containers import check_row_names, checked_container
 from nearlabel.utils.estimators import RESPONSE_METHODS, requiring_multilabel, response_method_of, score
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import (
@@ -95,7 +95,7 @@ def cross_val_scores(
     check_choice("response_method", response_method, {"auto", *RESPONSE_METHODS})
     check_row_names(X=X, y=y)
     truth = PartialLabels.of(y)
-    X, _ = indexable(X, truth.labels)
+    X, _ = indexable(checked_container("X", X), truth.labels)
     wrapped = training_labels(LabelContainer.of(y), truth)
     splits = out_of_sample.splits_of(out_of_sample.splitter_of(cv, wrapped.shape[0], random_state), X, wrapped)
     method = method_of(estimator, response_method)
@@ -294,7 +294,7 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         target, unknown = check_partial_target(self, y, dtype=np.int8)  # checked here, and used in the form of y
         labels, truth = target.labels, PartialLabels(target.labels, unknown)
         rows_with_known_cells(truth, None)
-        X, _ = indexable(X, labels)
+        X, _ = indexable(checked_container("X", X), labels)
         self._check_parameters(labels.shape[1])
         if params.get("sample_weight") is not None:
             check_consistent_length(labels, params["sample_weight"])

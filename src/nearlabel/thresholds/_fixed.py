@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.models.decision import SparseScores, cut, within_sizes
+from nearlabel.models.decision import SparseScores, cut, require_dense, within_sizes
 from nearlabel.models.explanation import Explanation
 from nearlabel.solvers.score_maps import JointMap, fit_joint_map
 from nearlabel.thresholds._cross_val import AroundClassifier, Scorer, explains_itself, method_of
@@ -96,6 +96,7 @@ class WithThresholds(AroundClassifier):
         scores : ndarray of shape (n_queries, n_labels)
             The probabilities of the map; unchanged if there is none.
         """
+        require_dense("scores", scores)
         return self.score_map_.predict(scores) if self._maps else scores
 
     @property

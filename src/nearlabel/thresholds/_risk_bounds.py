@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 from scipy.stats import binom, ks_2samp
 
+from nearlabel.models.decision import require_dense
+from nearlabel.utils.containers import without_mask
 from nearlabel.utils.types import FloatArray
 
 EQUAL = 1e-12  # relative: sums of thousands of quotients are not exact
@@ -121,7 +123,8 @@ def score_shift(reference: ArrayLike, scores: ArrayLike) -> ScoreShift:
 
 
 def _checked(name: str, values: ArrayLike) -> FloatArray:
-    scores = np.asarray(values, dtype=np.float64)
+    require_dense(name, values)
+    scores = np.asarray(without_mask(values), dtype=np.float64)
     if scores.ndim != 1 or not len(scores) or np.isnan(scores).any():
         raise ValueError(
             f"{name} must be a score for each of some rows, none of them NaN, got an array of shape {scores.shape}."

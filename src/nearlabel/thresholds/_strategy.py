@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -19,7 +18,7 @@ from nearlabel.metrics import CATALOGUE, Metric, MetricLike, get_metric
 from nearlabel.metrics.counts import MEAN_RATIOS, Comparison, Counts, Grouping, MeanRatio, fbeta
 from nearlabel.metrics.inputs import check_weights as scaled_weights
 from nearlabel.metrics.inputs import rows_with_known_cells
-from nearlabel.models.decision import cut
+from nearlabel.models.decision import cut, require_dense
 from nearlabel.utils.containers import matched
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
@@ -180,10 +179,7 @@ class ByThresholds(ThresholdStrategy):
 
 def checked_scores(scores: MatrixLike) -> NDArray[Any]:
     """Return scores as a dense floating-point array, or raise."""
-    if sparse.issparse(scores):
-        raise TypeError(
-            f"scores must be a dense array, got {type(scores).__name__}. Hint: scores.toarray(); y may be sparse."
-        )
+    require_dense("scores", scores)
     matrix: NDArray[Any] = as_score_matrix(scores)
     return matrix
 

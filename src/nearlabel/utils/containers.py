@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.utils.messages import AdviceWarning
+from nearlabel.utils.stored import checked_places
 from nearlabel.utils.types import BoolArray, Matrix, MatrixLike
 
 NONE = np.array(None)
@@ -64,26 +65,42 @@ def as_array(column: Any) -> NDArray[Any]:
     return _of_polars(column) if hasattr(column, "to_list") else np.asarray(column)
 
 
-def check_exact(X: Any, rows: Matrix) -> None:
-    """Raise ValueError if X, or the array or CSR that was made of it, has an integer that float64 would round.
+def check_exact(name: str, X: Any) -> None:
+    """Raise ValueError if rows, or a column of a data frame, have an integer that float64 would round.
 
-    Distances are computed in float64, in which two ids may be one number.
+    Distances are computed in float64, in which two ids may be one number. A list counts if its first number is an
+    integer.
     """
-    parts = columns_of(X) if is_frame(X) else [rows.data if sparse.issparse(rows) else rows]
-    for part in parts:  # of a frame before they are one array, perhaps of float64
+    if isinstance(X, list | tuple):
+        X = _integers_of(X)
+    for part in columns_of(X) if is_frame(X) and getattr(X, "ndim", 2) == 2 else [X.data if sparse.issparse(X) else X]:
         kind = str(getattr(part, "dtype", getattr(part, "type", ""))).lower()
-        if kind in ("int64", "uint64"):
+        if kind in ("int64", "uint64", "object"):
             drop = next((name for name in ("dropna", "drop_nulls", "drop_null") if hasattr(part, name)), None)
             values = np.asarray(part if drop is None else getattr(part, drop)(), dtype=kind)
             if (found := rounded_integer(values)) is not None:
                 raise ValueError(
-                    f"X must contain numbers that float64 can store, got the integer {found}."
+                    f"{name} must contain numbers that float64 can store, got the integer {found}."
                     " Hint: leave out columns of ids; subtract the smallest value from a column of times."
                 )
 
 
+def _integers_of(rows: Sequence[Any]) -> Any:
+    """Return nested rows as an array if their first number is an integer, else None."""
+    first = rows
+    while isinstance(first, list | tuple) and first:
+        first = first[0]
+    try:
+        return np.asarray(rows) if isinstance(first, numbers.Integral) else None
+    except ValueError:  # rows of unequal length
+        return None
+
+
 def rounded_integer(values: NDArray[Any]) -> int | None:
     """Return the first integer of an array that float64 would round to another one; None if there is none."""
+    if values.dtype.kind == "O":
+        large = (value for value in values.flat if type(value) is int and abs(value) > 2**53)
+        return next((value for value in large if abs(value) >= 2**1023 or float(value) != value), None)
     if values.dtype.kind not in "iu" or not values.size or max(int(values.max()), -int(values.min())) <= 2**53:
         return None
     rounded = values.astype(np.float64)
@@ -160,6 +177,27 @@ def is_sparse_frame(y: MatrixLike) -> bool:
     # Not hasattr(y, "sparse"): that may be a column name.
     types = y.dtypes if hasattr(y, "iloc") and y.ndim == 2 else ()
     return len(types) > 0 and all(type(dtype).__name__ == "SparseDtype" for dtype in types)
+
+
+def checked_container(name: str, values: Any) -> Any:
+    """Return what a user passed, such that neither numpy nor scipy loses or believes anything in silence.
+
+    A masked array has NaN or None where it hides a value, and the places that a sparse container stores are checked.
+    Nothing else may touch a user's container before.
+
+    Raises
+    ------
+    ValueError
+        If a sparse container is invalid; the message has the name of the argument.
+    """
+    return checked_places(name, values) if sparse.issparse(values) else without_mask(values)
+
+
+def checked_samples(name: str, X: Any) -> Any:
+    """Return samples as `checked_container` does; raise ValueError for an integer that float64 would round, too."""
+    X = checked_container(name, X)
+    check_exact(name, X)
+    return X
 
 
 def without_mask(values: Any) -> Any:

@@ -16,13 +16,19 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import available_if as _available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, has_fit_parameter
 
-from nearlabel.utils.containers import check_row_names, in_columns, missing, without_sparse_frame
+from nearlabel.utils.containers import (
+    check_row_names,
+    checked_container,
+    in_columns,
+    missing,
+    without_sparse_frame,
+)
 from nearlabel.utils.tags import objects_of, tags_of
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, IntArray, LabelSets, Matrix, MatrixLike
-from nearlabel.utils.validation import check_sample_weight
+from nearlabel.utils.validation import as_dense, check_sample_weight
 
 # Messages of scikit-learn, and of libraries that follow it, about a y that must not be an indicator matrix.
 _ONE_LABEL_ONLY = re.compile(r"\b1-?d\b|label type|multi-?label|multi-?output|bad input shape", re.IGNORECASE)
@@ -150,7 +156,7 @@ def routed_to_estimator(owner: Any, estimator: Any, params: Mapping[str, Any]) -
 
 def params_of_samples(params: Mapping[str, Any], samples: IntArray, n_samples: int) -> dict[str, Any]:
     """Return the metadata of some of n samples; values that are not per sample are unchanged."""
-    return {name: _some_of(value, samples, n_samples) for name, value in params.items()}
+    return {name: _some_of(checked_container(name, value), samples, n_samples) for name, value in params.items()}
 
 
 def _some_of(value: Any, samples: IntArray, n_samples: int) -> Any:
@@ -193,7 +199,7 @@ def label_scores(estimator: Any, X: MatrixLike, n_labels: int, method: str) -> N
     n_classes) for each label, where a label with one class in the training data has one column; and, for a single
     label, (n_samples,) or (n_samples, n_classes). A label whose only class is 0 has the probability 0, otherwise 1.
     """
-    return as_label_scores(getattr(estimator, method)(X), estimator, n_labels, method)
+    return as_label_scores(getattr(estimator, method)(checked_container("X", X)), estimator, n_labels, method)
 
 
 def as_label_scores(answer: Any, estimator: Any, n_labels: int, method: str) -> NDArray[Any]:
@@ -204,7 +210,7 @@ def as_label_scores(answer: Any, estimator: Any, n_labels: int, method: str) -> 
         got = f"a list of {len(answer)} and classes_ of {len(each)}"
         _check(len(answer) == len(each) == n_labels, estimator, method, n_labels, got)
         return np.column_stack([_of_class_1(*pair, estimator, method) for pair in zip(answer, each, strict=True)])
-    scores: NDArray[Any] = answer.toarray() if sparse.issparse(answer) else np.asarray(answer)
+    scores: NDArray[Any] = as_dense(checked_container(f"the result of {method}", answer))
     if n_labels == 1 and method == "predict_proba" and _is_one_class(classes):
         return np.full((scores.shape[0], 1), float(classes[0] == 1))
     if n_labels == 1 and scores.ndim == 1:
@@ -312,9 +318,11 @@ def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | No
         predicted = self.predict_labels(X)
         check_consistent_length(tags, predicted)
         return _mean([set(true) == set(names) for true, names in zip(tags, predicted, strict=True)], sample_weight)
-    y = without_sparse_frame(in_order_of_fit(self, y))
+    y = checked_container("y", without_sparse_frame(in_order_of_fit(self, y)))
     truth = PartialLabels.of(y) if self._container.classes is None else None
     if truth is None or truth.unknown is None:
+        if sample_weight is not None:
+            check_sample_weight(sample_weight, _num_samples(y))
         return float(ClassifierMixin.score(self, X, y, sample_weight))
     check_consistent_length(X, truth.labels)
     known = np.asarray(truth.unknown.sum(axis=1) < truth.unknown.shape[1])

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from nearlabel.utils.characters import check_whole
 from nearlabel.utils.codes import CELLS_HINT, SETS_HINT, refusal_of_numbers, refusal_of_objects
-from nearlabel.utils.containers import is_frame, missing, without_mask, without_sparse_frame
+from nearlabel.utils.containers import checked_container, is_frame, missing, without_sparse_frame
 from nearlabel.utils.tags import SETS, UNKNOWN_HINT, as_column, classes_of, column_name, objects_of, tag_matrix, tags_of
 from nearlabel.utils.types import CSR, FloatArray, LabelSets, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_rows, is_dask_array
@@ -50,7 +50,7 @@ def as_label_matrix(y: MatrixLike, *, name: str = "y", dtype: LabelType | None =
     ValueError
         If y is not two-dimensional, has no labels, or contains anything but 0 and 1.
     """
-    plain = without_sparse_frame(y) if hasattr(y, "iloc") else _plain(y)
+    plain = without_sparse_frame(y) if hasattr(y, "iloc") else _plain(y, name)
     if sparse.issparse(plain):
         return _as_sparse_labels(plain, name).astype(dtype or np.int64)
     labels = _as_dense_labels(plain, name, y)
@@ -59,9 +59,9 @@ def as_label_matrix(y: MatrixLike, *, name: str = "y", dtype: LabelType | None =
     return labels.astype(dtype or np.int64, copy=False)
 
 
-def _plain(y: MatrixLike) -> MatrixLike:
-    """Return y without what numpy would drop in silence: a mask becomes NaN, structs of polars become dictionaries."""
-    return y.to_list() if type(getattr(y, "dtype", None)).__name__ == "Struct" else without_mask(y)
+def _plain(y: MatrixLike, name: str) -> MatrixLike:
+    """Return y as `checked_container` does; structs of polars become dictionaries."""
+    return y.to_list() if type(getattr(y, "dtype", None)).__name__ == "Struct" else checked_container(name, y)
 
 
 def _as_sparse_labels(y: Any, name: str) -> CSR:
@@ -205,7 +205,7 @@ def check_target(estimator: object, y: MatrixLike, *, dtype: LabelType = np.int6
     if tags is not None:
         labels, names = tag_matrix(tags, dtype)
         return Target(labels, LabelContainer(None, np.dtype(np.int64)), names)
-    matrix = without_sparse_frame(without_mask(y))
+    matrix = without_sparse_frame(checked_container("y", y))
     column = as_column(matrix)
     if column is None:
         try:
@@ -320,7 +320,7 @@ class PartialLabels(NamedTuple):
             If y is not two-dimensional, has no labels, or contains anything else.
         """
         y = without_sparse_frame(y)
-        values = _as_floats(y)
+        values = _as_floats(y, name)
         if values is None:
             return cls(as_label_matrix(y, name=name, dtype=dtype), None)
         data = values.data if sparse.issparse(values) else values
@@ -377,12 +377,13 @@ def partial_labels_and_names(y: MatrixLike, *, name: str = "y") -> tuple[Partial
     return parts, label_names_of(y, parts.labels.shape[1])
 
 
-def _as_floats(y: MatrixLike) -> Any:
+def _as_floats(y: MatrixLike, name: str) -> Any:
     """Return y as float64 with NaN in unknown cells, dense or canonical CSR; None if all cells are known."""
+    y = _plain(y, name)
     if sparse.issparse(y):
         return _sparse_floats(y)
     try:
-        values: Any = np.asarray(_plain(y))
+        values: Any = np.asarray(y)
     except ValueError:  # rows of unequal length: `as_label_matrix` explains
         return None
     if values.ndim == 2 and values.dtype.kind == "O":

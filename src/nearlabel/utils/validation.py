@@ -20,6 +20,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from nearlabel.utils.characters import check_whole
 from nearlabel.utils.containers import (
     check_exact,
+    checked_container,
+    checked_samples,
     columns_of,
     is_frame,
     kind_of,
@@ -72,6 +74,9 @@ def check_share(name: str, value: object) -> float:
 
 def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray:
     """Return weights (n_samples,) as float64; raise ValueError unless they are finite, at least 0 and not all 0."""
+    if sparse.issparse(sample_weight):
+        got = type(sample_weight).__name__
+        raise TypeError(f"sample_weight must be an array, got a {got}. Hint: sample_weight.toarray().ravel().")
     weights = np.asarray(without_mask(sample_weight), dtype=np.float64)
     check_consistent_length(weights, np.empty(n_samples))
     if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
@@ -138,7 +143,10 @@ def as_score_matrix(scores: Any, *, name: str = "scores") -> Matrix:
     ValueError
         If scores are not two-dimensional, are not numbers, or contain NaN; the message names the column.
     """
-    matrix: Matrix = sparse.csr_array(scores) if sparse.issparse(scores) else _as_dense_scores(scores, name)
+    if sparse.issparse(scores):
+        matrix: Matrix = sparse.csr_array(checked_container(name, scores))
+    else:
+        matrix = _as_dense_scores(scores, name)
     if matrix.ndim != 2:
         hint = " Hint: a single label is one column, reshape(-1, 1)." if matrix.ndim == 1 else ""
         raise ValueError(f"{name} must be of shape (n_samples, n_labels), got shape {matrix.shape}.{hint}")
@@ -257,7 +265,7 @@ def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask:
     if not is_dask_array(X):
         finite = "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
         try:
-            rows = with_stored_zeros(X) if hasattr(X, "iloc") else without_mask(X)
+            rows = with_stored_zeros(checked_samples("X", X))
             rows = validate_data(estimator, rows, accept_sparse="csr", ensure_all_finite=finite, reset=reset)
             if rows.dtype.kind == "O":  # a polars frame with a text column, whose texts may be numbers
                 rows = check_array(rows.astype(np.float64), ensure_all_finite=finite, input_name="X")
@@ -265,7 +273,7 @@ def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask:
             _name_the_column(error, X)
             raise
         check_whole("X", getattr(estimator, "feature_names_in_", ()) if reset else ())
-        check_exact(X, rows)
+        check_exact("X", rows)
         if sparse.issparse(rows):
             check_width(rows)
         return _as_plain_rows(rows)

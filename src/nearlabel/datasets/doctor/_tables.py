@@ -18,7 +18,17 @@ from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._numeric_columns import are_few, have_words
 from nearlabel.datasets.doctor._finding import Finding, counted, percent
 from nearlabel.preprocessing import MixedFeaturesEncoder
-from nearlabel.utils.containers import as_array, columns_of, is_categorical, is_frame, missing, objects_of, without_mask
+from nearlabel.utils.containers import (
+    as_array,
+    check_exact,
+    checked_container,
+    checked_samples,
+    columns_of,
+    is_categorical,
+    is_frame,
+    missing,
+    objects_of,
+)
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import AnyArray, BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import canonical, row_blocks, uneven_blocks
@@ -189,11 +199,14 @@ def table_of(
         data = X.with_arrays()
         X, names = data.X, data.feature_names if names is None else names
         kinds = data.feature_kinds if kinds is None else kinds
+    X = checked_container(what, X)
+    if not is_frame(X):
+        check_exact(what, X)
     if sparse.issparse(X):
         matrix = canonical(sparse.csr_array(X).astype(np.float64, copy=False))
         return Table(matrix, _checked(matrix.shape, names, what))
     if not is_frame(X):
-        X = np.asarray(without_mask(X))
+        X = np.asarray(X)
         known = _checked(X.shape, names, what)
         if X.dtype.kind in "biuf":
             return Table(X.astype(np.float64, copy=False), known)
@@ -230,6 +243,7 @@ def _of_columns(
         kind = None if kinds is None else kinds[place]
         numbers = _as_numbers(column) if kind in (None, "number", "flag", "code") else None
         if numbers is not None:
+            check_exact(what, column)
             values.append(numbers)
             of_values.append(name)
         elif kind in ("number", "flag", "code"):
@@ -314,7 +328,7 @@ def duplicate_groups(X: MatrixLike) -> IntArray:
     >>> a == c, a == b
     (True, False)
     """
-    X = without_mask(X)
+    X = checked_samples("X", X)
     if isinstance(X, np.ndarray) and X.dtype.kind == "O":
         rows = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
         of_cells: IntArray = np.unique([repr(row) for row in rows.tolist()], return_inverse=True)[1]

@@ -21,7 +21,7 @@ from nearlabel.neighbors.exact._metrics import TAKEN_FROM_ROWS, AnyMetric, Heom,
 from nearlabel.neighbors.exact._panel_search import Parts
 from nearlabel.neighbors.exact._panels import MOST_FEATURES
 from nearlabel.neighbors.optional._device import MOST_FEATURES_OF_DEVICE, device_search
-from nearlabel.utils.containers import check_exact, without_mask
+from nearlabel.utils.containers import checked_samples
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
@@ -286,7 +286,7 @@ class ExactNeighbors(BaseEstimator):
 
     def pairs_with(self, X: Matrix, reach: FloatArray) -> _segments.RankedPairs:
         """Return the pairs of one of the first training samples, as many as have a reach, and a row of X within it."""
-        rows = _segments.stored_alike(_segments.as_rows(X), as_sparse=self._as_sparse)
+        rows = _segments.stored_alike(_segments.as_rows(checked_samples("X", X)), as_sparse=self._as_sparse)
         return _segments.pairs_within(self._segments, self.distance, rows, lambda: self._search_in(rows), reach)
 
     def _search_in(self, rows: Matrix) -> _segments.Search:
@@ -342,8 +342,7 @@ class ExactNeighbors(BaseEstimator):
 
     def _checked(self, X: MatrixLike, *, reset: bool = True) -> Matrix:
         finite = "allow-nan" if takes_missing_values(self.metric) else True
-        rows = validate_data(self, without_mask(X), accept_sparse="csr", ensure_all_finite=finite, reset=reset)
-        check_exact(X, rows)
+        rows = validate_data(self, checked_samples("X", X), accept_sparse="csr", ensure_all_finite=finite, reset=reset)
         check_width(rows)
         return rows
 

@@ -26,7 +26,7 @@ from sklearn.utils.validation import validate_data
 from nearlabel.neighbors.exact._candidates import drop_self
 from nearlabel.neighbors.exact._distances import Cosine, Rows, minus_cosine, sum_over_features
 from nearlabel.neighbors.exact._search import ExactNeighbors
-from nearlabel.utils.containers import without_mask
+from nearlabel.utils.containers import checked_samples
 from nearlabel.utils.naming import import_optional, registered
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import asked_n_neighbors, check_choice, check_flag, check_integer, row_blocks
@@ -156,7 +156,7 @@ class ApproximateNeighbors(BaseEstimator, ABC):
                 " sklearn.decomposition.TruncatedSVD makes dense rows of them."
             )
         rows: NDArray[Any] = validate_data(
-            self, without_mask(X), dtype=(np.float64, np.float32), order="C", reset=reset
+            self, checked_samples("X", X), dtype=(np.float64, np.float32), order="C", reset=reset
         )
         if not max(abs(float(rows.max())), abs(float(rows.min()))) < _LARGEST:
             raise ValueError(f"X must have values below {_LARGEST:.0e}, got a larger one. Hint: scale them.")

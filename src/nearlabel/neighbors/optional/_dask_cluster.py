@@ -18,6 +18,7 @@ from sklearn.utils import check_array
 
 from nearlabel.files.row_files import RowFiles
 from nearlabel.files.store import open_store, write_store
+from nearlabel.utils.containers import checked_container
 from nearlabel.utils.naming import import_optional
 from nearlabel.utils.types import Matrix
 from nearlabel.utils.validation import is_dask_array
@@ -32,7 +33,7 @@ def _write_block(block: Matrix, path: str) -> RowFiles:
     """Write one block of a Dask array unless its file exists: a task may be repeated."""
     if not Path(path).exists():
         try:
-            write_store(path, check_array(block, accept_sparse="csr", ensure_min_samples=0))
+            write_store(path, check_array(checked_container("X", block), accept_sparse="csr", ensure_min_samples=0))
         except OSError:
             if not Path(path).exists():  # otherwise another worker was faster
                 raise

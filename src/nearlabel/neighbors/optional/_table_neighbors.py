@@ -27,7 +27,7 @@ from nearlabel.neighbors.optional._vector_table import (
     check_table,
 )
 from nearlabel.neighbors.votes import recall
-from nearlabel.utils.containers import without_mask
+from nearlabel.utils.containers import checked_samples
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import asked_n_neighbors, check_choice, check_integer, row_blocks
 
@@ -126,7 +126,7 @@ class TableNeighbors(BaseEstimator):
         self._check_parameters()
         rows = self.table.read()
         if X is not None:
-            _require_equal(validate_data(self, without_mask(X)), rows.X)
+            _require_equal(validate_data(self, checked_samples("X", X)), rows.X)
         validate_data(self, rows.X)
         self._distance = distance_named(self.metric, None)
         self._distance.fit(rows.X)
@@ -163,7 +163,9 @@ class TableNeighbors(BaseEstimator):
         """
         k = asked_n_neighbors(self, X, n_neighbors)
         self._check_parameters()
-        queries = self._all_rows() if X is None else validate_data(self, without_mask(X), dtype=FLOATS, reset=False)
+        queries = (
+            self._all_rows() if X is None else validate_data(self, checked_samples("X", X), dtype=FLOATS, reset=False)
+        )
         distances, indices = self._search(queries, k, own=X is None)
         return (distances, indices) if return_distance else indices
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from nearlabel.utils.containers import without_mask
+from nearlabel.utils.containers import checked_samples
 from nearlabel.utils.types import IntArray, MatrixLike
 from nearlabel.utils.validation import check_choice
 
@@ -200,7 +200,7 @@ class VectorTable(ABC):
         ValueError
             If the lengths differ, an id comes twice or is in the table, or a vector or tags are malformed.
         """
-        new, X = _plain(ids), without_mask(X)
+        new, X = _plain(ids), checked_samples("X", X)
         rows = check_array(X, dtype=FLOATS, ensure_all_finite=False, ensure_min_samples=0)
         labels = [None] * len(new) if tags is None else [_as_list(one) for one in tags]
         if not len(new) == len(rows) == len(labels):
