@@ -56,7 +56,7 @@ class CsvFile(table_file.TableFile):
         self._least_block = min(_ROWS_A_BLOCK * len(header), _LARGEST_BLOCK)
         self.columns = table_file.named_columns(path, self._names)
 
-    def batches(self, names: Collection[str]) -> Iterator[table_file.Batch]:
+    def _batches(self, names: Collection[str]) -> Iterator[table_file.Batch]:
         """Yield the cells as text, an empty one as null."""
         places = [self.places[name] for name in names]
         parser = table_file.CsvParser(len(self._names), places, self.delimiter)

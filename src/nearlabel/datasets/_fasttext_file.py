@@ -19,7 +19,7 @@ class FastTextFile(TableFile):
         self._limit = max_unpacked_bytes
         self.columns = {name: Column(name, "text", "text") for name in ("labels", "text")}
 
-    def batches(self, names: Collection[str]) -> Iterator[Batch]:
+    def _batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield the labels and the texts of lines that are not blank."""
         with Lines(self.path, self._limit) as lines:
             for first, block in lines.blocks():
