@@ -56,11 +56,24 @@ def test_a_query_alone_is_no_row(write, row):
         load_dataset(write("a_X_Xf.txt", f"2 4\n{row}\n3:4\n"))
 
 
-@pytest.mark.parametrize("row", ["1 qid:31:2", "1 qid:", "1 qid:a 0:1", "1 qid:-1 0:1", "qid:3 0:1", "1 0:1 qid:2:3"])
+@pytest.mark.parametrize(
+    "row", ["1 qid:31:2", "1 qid:", "1 qid:a 0:1", "1 qid:-1 0:1", "qid:3 0:1", "1 0:1 qid:2:3", "2 qid:1 ,1 0:1"]
+)
 def test_a_query_is_a_whole_number(write, row):
     """Otherwise the rest of it would be read as a pair, as 1:2 in the first of these."""
     with pytest.raises(ValueError, match="line 1: a row must read"):
         read_svmlight(write("toy.svm", f"{row}\n"))
+
+
+@pytest.mark.parametrize("text", ["0 0:1\r 1:2\r", " 0:1 # c\r0 1:2\r", "# c\r0 0:1\r", "0 0:1\n1 0:1\r 1:2\n"])
+def test_a_carriage_return_ends_no_line(write, text):
+    """Otherwise the rows of old Macs would be one row, and those behind a comment none."""
+    path = write("toy.svm", text)
+    with pytest.raises(
+        ValueError, match=r"toy\.svm, line \d: a line must end in a newline, got a carriage return alone"
+    ):
+        read_svmlight(path)
+    assert read_svmlight(write("toy.svm", "0 0:1\r\n 1:2 # c\r\r\n")).Y.toarray().tolist() == [[1], [0]]
 
 
 def test_row_without_features(write):

@@ -272,9 +272,11 @@ def _corrections(folder: Path) -> None:
 
 def _export(name: str) -> Callable[[Path], None]:
     def read(folder: Path) -> None:
-        for one in read_corrections(folder / name, y=np.zeros((3, 2)), label_names=["calm", "loud"]):
-            check(one.correct in (0, 1), "export: a value")
-            check(one.row in range(3) and one.label in ("calm", "loud"), "export: a cell")
+        by_id = (folder / name).read_bytes().count(b"row_id") % 2
+        options: dict[str, Any] = {"id_column": "id", "ids": ["a", "b", "c"]} if by_id else {}
+        for one in read_corrections(folder / name, y=np.zeros((3, 2)), label_names=["calm", "loud"], **options):
+            check(one.correct in (0, 1) and one.label in ("calm", "loud"), "export: a value")
+            check(one.id in ("a", "b", "c") if by_id else one.row in range(3), "export: a row")
 
     return read
 

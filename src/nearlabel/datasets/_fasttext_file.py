@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from nearlabel.datasets._lines import FASTTEXT, Lines, malformed
+from nearlabel.datasets._lines import FASTTEXT, Lines, malformed, only_returned
 from nearlabel.datasets._table_file import Batch, Column, TableFile, array_of, located
+
+_RETURN = re.compile(rb"\r\s*+__label__")  # another one is a blank in a text, as in fastText itself
 
 
 class FastTextFile(TableFile):
@@ -35,6 +38,8 @@ class FastTextFile(TableFile):
                 yield Batch(len(numbers), columns, lines.share_read, located("line", numbers))
 
     def _words(self, number: int, line: bytes) -> list[str]:
+        if _RETURN.search(line):
+            raise only_returned(self.path, number)
         try:
             return line.decode("utf-8-sig" if number == 1 else "utf-8").split()
         except UnicodeDecodeError as error:

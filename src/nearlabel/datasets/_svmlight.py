@@ -13,7 +13,15 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._lines import BYTE_ORDER_MARK, NUMBER_PATTERN, Lines, malformed, name_of_data, parse_numbers
+from nearlabel.datasets._lines import (
+    BYTE_ORDER_MARK,
+    NUMBER_PATTERN,
+    Lines,
+    malformed,
+    name_of_data,
+    only_returned,
+    parse_numbers,
+)
 from nearlabel.datasets._nominal import SparseRows
 from nearlabel.datasets._numbered_names import NumberedNames
 from nearlabel.datasets._table_file import EXACT, NOT_EXACT, is_exact
@@ -26,7 +34,7 @@ _ROW = re.compile(rb"(?:(%b(?:,%b)*+)(?![^\s]))?+((?:\s++%b:%b)*+)\s*+" % (_LABE
 _SCORED = re.compile(rb"(%b:%b(?:,%b:%b)++)((?:\s++%b:%b)++)\s*+" % ((_INDEX, NUMBER_PATTERN) * 3))
 _DIMENSIONS = re.compile(rb"\s*(\d+)\s+(\d+)(?:\s+(\d+))?\s*")
 _MOST_DIGITS = 18  # of an integer of 64 bits
-_QUERY = re.compile(rb"\s++qid:\d++(?!\S)")
+_QUERY = re.compile(rb"\s++qid:\d++(?!\S|\s*+,)")  # not among the labels
 _MOST_LABELS = 4_000_000  # unless the caller declares the number; the largest public data sets have 3 million
 _MOST_COLUMNS = 2**31 - 1  # which 32 bits can number
 _COLONS = bytes.maketrans(b":\t\n", b"   ")
@@ -201,6 +209,8 @@ class _Reader:
     def _rows(self, first_line: int, block: bytes) -> Iterator[tuple[int, bytes, bytes]]:
         """Yield (line number, labels, pairs) of the lines that contain a row."""
         for number, line in enumerate(block.split(b"\n")[:-1], first_line):
+            if b"\r" in line and b"\r" in line.rstrip(b"\r"):
+                raise only_returned(self._path, number)
             row = line.partition(b"#")[0]
             if not row.strip():
                 if self.is_matrix and row == line and self._n_read < (self._n_rows or 0):
