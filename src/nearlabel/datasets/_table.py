@@ -162,6 +162,8 @@ def read_table(
     ImportError
         If pyarrow (extra ``tables``), for Excel openpyxl (extra ``xlsx``), or for `as_frame` pandas (extra ``frames``),
         is not installed.
+    MemoryError
+        If there is too little memory for the table (with the file).
     TypeError, ValueError
         If the file is malformed or a cell is invalid (with the file and the line or row), a name is not a column, or a
         parameter has a wrong type.
