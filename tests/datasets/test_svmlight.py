@@ -177,6 +177,7 @@ def test_compressed_in_many_blocks(tmp_path, monkeypatch):
         ("1.25\n2.5\n", r"line 1: a row must read .* Hint: propensities, a number on each line, are no rows\."),
         ("0 17\n3 5\n", r"line 2: a row must read .* Hint: pairs of numbers, such as those that an evaluation filters"),
         ("%%MatrixMarket matrix coordinate real general\n", r"line 1: .* Hint: scipy\.io\.mmread reads"),
+        ("0 1:1\nqid:3\n", r"line 2: a row must read .* Hint: qid:n must come behind the labels, or a blank\."),
         ("f1,f2,l\n1,2,0\n", r"line 1: a row must read .* Hint: a table must end in \.csv or \.tsv\."),
         ("\n# c\n", r"toy\.svm must contain at least one row, got none\."),
         (" 0:1\n", r"toy\.svm must contain at least one label, got none\."),

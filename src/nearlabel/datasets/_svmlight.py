@@ -45,6 +45,7 @@ _HINTS = (  # what begins as a malformed row does may be of another kind
     (re.compile(rb"\d++\s++\d++$"), "pairs of numbers, such as those that an evaluation filters out, are no rows."),
     (re.compile(rb"\d++(?:[\s,;]++\d++)++$"), "a first line of numbers must be the rows, features and labels."),
     (re.compile(rb"[^#]*?:[-+]?+\d++,\d"), "decimals must have a point."),
+    (re.compile(rb"qid:"), "qid:n must come behind the labels, or a blank."),
     (re.compile(rb"[^\d\s]"), "a table must end in .csv or .tsv."),
 )
 
