@@ -148,9 +148,9 @@ class LanceTable(VectorTable):
         self._latest().delete(self._among(ids))
 
     def _present(self, ids: list[Any]) -> list[Any]:
-        found: list[Any] = (
-            self._latest().search().where(self._among(ids)).select([self.id]).to_arrow()[self.id].to_pylist()
-        )
+        search = self._latest().search().where(self._among(ids)).select([self.id])
+        with self._errors_named():
+            found: list[Any] = search.to_arrow()[self.id].to_pylist()
         return found
 
     def _among(self, ids: list[Any]) -> str:
