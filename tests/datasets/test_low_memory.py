@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyarrow")
 pytest.importorskip("resource")
 
-_WORDS = "word " * 2**19
+_WORDS = "word " * 2**21
 _CHILD = """
 import os, resource, sys
 from pathlib import Path
