@@ -168,6 +168,8 @@ REFUSED = [
     ([doccano(0), {"text": "t", "spans": []}], {}, "record 2 must be a task of .*, got the keys 'text', 'spans'"),
     ([{"text": "t", "label": [[0, 4, "red"]]}], {}, "record 1 must be a task of Label Studio"),
     ([studio(0, annotation("red", kind="labels"))], {}, "record 1: results must be choices of labels, got 'labels'."),
+    ([studio(0, annotation("red", kind={"a": 1}))], {}, "results must be choices of labels, got {'a': 1}."),
+    ([studio(0, annotation("red", kind=["choices"]))], {}, "results must be choices of labels, got \\['choices'\\]."),
     ([studio(0, {"result": 3})], {}, "record 1: annotations must be objects with a result"),
     ([studio(0, annotation(3))], {}, "record 1: choices must be a list of texts, got \\[3\\]."),
     ([minimal(0, mood="red")], {}, "must have choices named 'tags', got none. Hint: export from Label Studio as JSON."),

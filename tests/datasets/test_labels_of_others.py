@@ -546,6 +546,16 @@ def test_text_that_is_not_utf8_in_a_file_of_fasttext(tmp_path):
         load_dataset(tmp_path / "a.txt")
 
 
+def test_a_carriage_return_ends_no_line_of_fasttext(tmp_path):
+    """Before a label it would make one row of many; elsewhere it is a blank, as in fastText."""
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"__label__a one\r__label__b two\r")
+    with pytest.raises(ValueError, match=r"a\.txt, line 1: a line must end in a newline, got a carriage return alone"):
+        load_dataset(path)
+    path.write_bytes(b"__label__a one\rtwo\r\n__label__b three\r\r\n")
+    assert load_dataset(path).X.tolist() == [["one two"], ["three"]]
+
+
 def test_labels_of_fasttext_among_words(tmp_path):
     """In a column of tags, other words are an error: a text must not become a tag."""
     with pytest.raises(ValueError, match="labels of fastText among other words"):

@@ -36,6 +36,46 @@ def test_spellings(write, text):
     np.testing.assert_array_equal(data.X.toarray(), [[2, 0], [0, 3]])
 
 
+def test_a_byte_order_mark(write):
+    """Is no part of the first row, also if that begins with a feature."""
+    for text in ("1 0:2\n 1:3\n", "# c\n1 0:2\n 1:3\n", "2 2 2\n1 0:2\n 1:3\n"):
+        data = read_svmlight(write("toy.svm", "\ufeff" + text))
+        assert data.Y.toarray().tolist() == [[0, 1], [0, 0]]
+        assert data.X.toarray().tolist() == [[2, 0], [0, 3]]
+
+
+@pytest.mark.parametrize("row", [" qid:3", "\tqid:3", "  qid:3 ", " qid:3# c 1:1 2:2", " qid:3 qid:4\r", "\x0bqid:3#"])
+def test_a_query_alone_is_no_row(write, row):
+    """A row that has nothing but what is optional may be a part of one, whichever blanks it has."""
+    path = write("toy.svm", f"0 1:1\n{row}\n0 3:4\n")
+    with pytest.raises(ValueError, match=r"toy\.svm, line 2: a row must have labels or features, got a query only\."):
+        read_svmlight(path)
+    with pytest.raises(ValueError, match="line 2: a row must have labels or features"):
+        list(open_rows(path, ["1"]))
+    with pytest.raises(ValueError, match="line 2: a row must have labels or features"):
+        load_dataset(write("a_X_Xf.txt", f"2 4\n{row}\n3:4\n"))
+
+
+@pytest.mark.parametrize(
+    "row", ["1 qid:31:2", "1 qid:", "1 qid:a 0:1", "1 qid:-1 0:1", "qid:3 0:1", "1 0:1 qid:2:3", "2 qid:1 ,1 0:1"]
+)
+def test_a_query_is_a_whole_number(write, row):
+    """Otherwise the rest of it would be read as a pair, as 1:2 in the first of these."""
+    with pytest.raises(ValueError, match="line 1: a row must read"):
+        read_svmlight(write("toy.svm", f"{row}\n"))
+
+
+@pytest.mark.parametrize("text", ["0 0:1\r 1:2\r", " 0:1 # c\r0 1:2\r", "# c\r0 0:1\r", "0 0:1\n1 0:1\r 1:2\n"])
+def test_a_carriage_return_ends_no_line(write, text):
+    """Otherwise the rows of old Macs would be one row, and those behind a comment none."""
+    path = write("toy.svm", text)
+    with pytest.raises(
+        ValueError, match=r"toy\.svm, line \d: a line must end in a newline, got a carriage return alone"
+    ):
+        read_svmlight(path)
+    assert read_svmlight(write("toy.svm", "0 0:1\r\n 1:2 # c\r\r\n")).Y.toarray().tolist() == [[1], [0]]
+
+
 def test_row_without_features(write):
     """A row may have labels only."""
     data = read_svmlight(write("toy.svm", "0\n1 0:3\n"))
@@ -137,6 +177,7 @@ def test_compressed_in_many_blocks(tmp_path, monkeypatch):
         ("1.25\n2.5\n", r"line 1: a row must read .* Hint: propensities, a number on each line, are no rows\."),
         ("0 17\n3 5\n", r"line 2: a row must read .* Hint: pairs of numbers, such as those that an evaluation filters"),
         ("%%MatrixMarket matrix coordinate real general\n", r"line 1: .* Hint: scipy\.io\.mmread reads"),
+        ("0 1:1\nqid:3\n", r"line 2: a row must read .* Hint: qid:n must come behind the labels, or a blank\."),
         ("f1,f2,l\n1,2,0\n", r"line 1: a row must read .* Hint: a table must end in \.csv or \.tsv\."),
         ("\n# c\n", r"toy\.svm must contain at least one row, got none\."),
         (" 0:1\n", r"toy\.svm must contain at least one label, got none\."),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nearlabel.files.untrusted import damage_named
+from nearlabel.files.untrusted import arrow_errors_named, damage_named
 
 FILE = Path("a.npz")
 
@@ -22,11 +22,51 @@ def test_whatever_a_library_raises(error):
     assert caught.value.__cause__ is error
 
 
-def test_memory():
-    """A file that asks for all memory is told apart."""
-    match = r"a\.npz must be whole, got one that needs more memory than is available"
-    with pytest.raises(ValueError, match=match), damage_named(FILE, "whole"):
-        raise MemoryError
+@pytest.mark.parametrize("named", [arrow_errors_named(FILE), damage_named(FILE, "whole")])
+def test_memory(named):
+    """Too little memory is no damage: the message says of which file, and what to do."""
+    match = (
+        r"^a\.npz needs more memory than is available\. Hint: free some, read fewer columns \(ignore\), or blocks of"
+    )
+    with pytest.raises(MemoryError, match=match) as caught, arrow_errors_named("another"), named:
+        raise MemoryError("malloc of size 64 failed")
+    assert str(caught.value.__cause__) == "malloc of size 64 failed"
+
+
+_OF_ARROW = (
+    *("ArrowException", "ArrowInvalid", "ArrowKeyError", "ArrowTypeError", "ArrowIndexError", "ArrowCapacityError"),
+    *("ArrowNotImplementedError", "ArrowSerializationError"),
+)
+
+
+@pytest.mark.parametrize("name", _OF_ARROW)
+def test_errors_of_pyarrow(name):
+    """Whichever of its errors: a ValueError with the name of the file."""
+    lib = pytest.importorskip("pyarrow.lib")
+    match = rf"^a\.npz must be a table that pyarrow can handle, got {name}: .*bad"
+    with pytest.raises(ValueError, match=match) as caught, arrow_errors_named(FILE):
+        raise getattr(lib, name)("bad")
+    assert type(caught.value) is ValueError
+    assert type(caught.value.__cause__).__name__ == name
+
+
+def test_memory_of_pyarrow():
+    """Its own error, or the one for a thread that finds no memory, becomes Python's."""
+    lib = pytest.importorskip("pyarrow.lib")
+    for error in (lib.ArrowMemoryError("malloc"), lib.ArrowException("Unknown error: Failed to launch worker thread")):
+        with pytest.raises(MemoryError, match=r"^a\.npz needs more memory") as caught, arrow_errors_named(FILE):
+            raise error
+        assert type(caught.value) is MemoryError
+
+
+@pytest.mark.parametrize(
+    "error", [KeyError("x"), ValueError("ours"), OSError(errno.EIO, "disk", "a.npz"), IndexError()]
+)
+def test_other_errors_pass(error):
+    """A mistake of ours must not look like one of the file."""
+    with pytest.raises(type(error)) as caught, arrow_errors_named(FILE):
+        raise error
+    assert caught.value is error
 
 
 @pytest.mark.parametrize("error", [ValueError("a.npz, line 3: bad"), FileNotFoundError(errno.ENOENT, "no", "a.npz")])

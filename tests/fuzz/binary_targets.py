@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from fuzz.mutation import ARCHIVE, PARQUET, Files
+from fuzz.mutation import ANY_BYTES, ARCHIVE, PARQUET, Files
 from fuzz.oracles import check, check_dataset, check_rows, check_same, same_matrix
 from fuzz.target import Target
 from nearlabel.datasets import (
@@ -144,6 +145,58 @@ def _isolated(folder: Path) -> None:
 
 def _isolated_lists(folder: Path) -> None:
     read_table(folder / "in.parquet", labels_column="tags", ignore=["id"], categorical=["g"], isolate=True)
+
+
+_OF_COLUMNS: tuple[tuple[str, tuple[Any, ...]], ...] = (  # names of types of pyarrow, and values
+    *(("null", (None,)), ("bool_", (True, False, None)), ("int8", (0, 1, None)), ("uint64", (0, 2**63, None))),
+    *(("float16", (0.5, None)), ("float64", (1.0, float("nan"), None)), ("string", ("", " ", "1", "a", None))),
+    *(("large_string", ("0", "yes", None)), ("binary", (b"", b"a", None)), ("date32", (0, None))),
+    *(("timestamp", (0, 2**40, None)), ("dictionary", ("a", "", None)), ("struct", ({}, {"a": 1}, None))),
+    *(("list_", ([], [1.0, 2.0], None)), ("texts", ([], ["a"], [""], None))),
+    *(("fixed", ([1.0, 2.0], None)), ("map_", ([], [("a", 1)], None))),
+)
+
+
+def _types() -> dict[str, Any]:
+    import pyarrow as pa
+
+    return {
+        "timestamp": pa.timestamp("us", "UTC"),
+        "dictionary": pa.dictionary(pa.int8(), pa.string()),
+        "struct": pa.struct([("a", pa.int64())]),
+        "list_": pa.list_(pa.float32()),
+        "texts": pa.list_(pa.string()),
+        "fixed": pa.list_(pa.float64(), 2),
+        "map_": pa.map_(pa.string(), pa.int64()),
+    }
+
+
+def _drawn_parquet(folder: Path) -> None:
+    """Write and read columns of any types, with no rows, no group of rows, or cells that are all empty."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rng, types = random.Random((folder / "in.parquet").read_bytes()), _types()
+    n_rows = rng.choice((0, 1, 2, 5))
+    columns = {}
+    for name in ("x", "l_a", *rng.sample(("l_b", "tags", "ä", ""), rng.choice((0, 0, 1, 2)))):
+        kind, values = rng.choice(_OF_COLUMNS if rng.random() < 0.3 else _OF_COLUMNS[:3])
+        cells = [rng.choice(values) for _ in range(n_rows)] if rng.random() < 0.8 else [None] * n_rows
+        if kind == "float16":
+            cells = [None if cell is None else np.float16(cell) for cell in cells]
+        columns[name] = pa.array(cells, types[kind] if kind in types else getattr(pa, kind)())
+    table = pa.table(columns)
+    with parquet.ParquetWriter(folder / "in.parquet", table.schema) as writer:
+        for _ in range(rng.choice((0, 1, 1, 2))):
+            writer.write_table(table)
+    options = rng.choice(({"labels_prefix": "l_"}, {"labels_column": "tags"}, {"labels": ["l_a"], "ignore": ["x"]}))
+    data = read_table(folder / "in.parquet", **options)
+    check_dataset(data)
+    check_rows(folder / "in.parquet", data, feature_kinds=data.feature_kinds)
+
+
+def _isolated_either(folder: Path) -> None:
+    (_isolated_lists if b"tags" in (folder / "in.parquet").read_bytes() else _isolated)(folder)
 
 
 def _any_suffix(folder: Path) -> None:
@@ -278,6 +331,22 @@ TARGETS = (
     Target("xlsx", _xlsx, _read_xlsx, ARCHIVE, share=0.25, needs=("openpyxl", "pyarrow")),
     Target("parquet", _parquet, _read_parquet, PARQUET, isolated=_isolated, needs=("pyarrow",)),
     Target("parquet-lists", _parquet_lists, _read_parquet_lists, PARQUET, isolated=_isolated_lists, needs=("pyarrow",)),
+    Target(
+        "parquet-isolated",
+        lambda: _parquet() + _parquet_lists(),
+        _isolated_either,
+        PARQUET,
+        share=0.01,
+        needs=("pyarrow",),
+    ),
+    Target(
+        "parquet-drawn",
+        lambda: [{"in.parquet": bytes([seed])} for seed in range(50)],
+        _drawn_parquet,
+        ANY_BYTES,
+        is_valid=False,
+        needs=("pyarrow",),
+    ),
     Target(
         "suffixes",
         _copied((".npz", ".csv", ".xlsx", ".svm")),

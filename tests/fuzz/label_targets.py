@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from fuzz import grammar
 from fuzz import text_corpus as corpus
+from fuzz.grammar import beside
 from fuzz.mutation import JSON_LINES, TEXT, words
 from fuzz.oracles import check, check_dataset, check_same, check_written
 from fuzz.target import Target
@@ -448,7 +450,7 @@ TARGETS = (
             {"labels_column": "t", "label_threshold": 0.5, "label_key": "name"},
             {"labels_column": "t", "unknown": "-1"},
         ),
-        (*JSON_LINES, *(MARKS,) * 4),
+        beside((*JSON_LINES, *(MARKS,) * 4), grammar.JSON_TAGS),
         is_valid=False,
     ),
     Target(

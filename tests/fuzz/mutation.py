@@ -368,8 +368,58 @@ def in_json_lines(rng: random.Random, content: bytes) -> bytes:
     return b"\n".join(lines)
 
 
-JSON: tuple[Mutation, ...] = (*(in_json,) * 20, *TEXT)
-JSON_LINES: tuple[Mutation, ...] = (*(in_json_lines,) * 20, *TEXT)
+class _Pairs(list[tuple[str, Any]]):
+    """The names and values of an object, in which a name may come twice."""
+
+
+def other_parts(rng: random.Random, content: bytes) -> bytes:
+    """Leave out, repeat and move some names of objects and some elements of lists, anywhere in a document."""
+    try:
+        document = json.loads(content, object_pairs_hook=_Pairs)
+    except (ValueError, RecursionError):
+        return rng.choice(TEXT)(rng, content)
+    return _with_other_parts(rng, document, rng.choice((0.02, 0.1, 0.4))).encode()
+
+
+def _with_other_parts(rng: random.Random, value: Any, chance: float) -> str:
+    if not isinstance(value, list):
+        return json.dumps(value)
+    parts = [part for part in value for _ in range(rng.choice((0, 2)) if rng.random() < chance else 1)]
+    if rng.random() < chance:
+        rng.shuffle(parts)
+    if isinstance(value, _Pairs):
+        written = [f"{json.dumps(name)}: {_with_other_parts(rng, one, chance)}" for name, one in parts]
+        return "{" + ", ".join(written) + "}"
+    return "[" + ", ".join(_with_other_parts(rng, part, chance) for part in parts) + "]"
+
+
+def other_parts_of_a_line(rng: random.Random, content: bytes) -> bytes:
+    """The same in one line of JSON lines."""
+    lines = content.split(b"\n")
+    at = rng.randrange(len(lines))
+    lines[at] = other_parts(rng, lines[at])
+    return b"\n".join(lines)
+
+
+JSON: tuple[Mutation, ...] = (*(in_json,) * 20, *(other_parts,) * 8, *TEXT)
+JSON_LINES: tuple[Mutation, ...] = (*(in_json_lines,) * 20, *(other_parts_of_a_line,) * 8, *TEXT)
+
+# XML.
+
+_OF_XML = re.compile(rb"""\s[\w:.-]+=(?:"[^"<]*"|'[^'<]*')|<([\w:]+)[^<>]*(?:/>|>[^<>]*</\1>)""")
+
+
+def other_attributes(rng: random.Random, content: bytes) -> bytes:
+    """Leave out, repeat or move an attribute, or an element without others in it."""
+    found = list(_OF_XML.finditer(content))
+    if not found:
+        return rng.choice(TEXT)(rng, content)
+    one, other = rng.choice(found), rng.choice(found)
+    new = rng.choice((b"", one[0] * 2, other[0]))
+    return content[: one.start()] + new + content[one.end() :]
+
+
+XML: tuple[Mutation, ...] = (*(other_attributes,) * 12, *TEXT)
 
 
 # Archives and arrays.
@@ -511,8 +561,8 @@ _BY_SUFFIX: Mapping[str, tuple[Mutation, ...]] = {
     ".npz": ARCHIVE,
     ".jsonl": JSON_LINES,
     ".json": JSON,
-    ".xml": TEXT,
-    ".rels": TEXT,
+    ".xml": XML,
+    ".rels": XML,
     ".csv": TEXT,
     ".arff": TEXT,
     ".toml": TEXT,

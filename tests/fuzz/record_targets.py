@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from fuzz import grammar
 from fuzz import text_corpus as corpus
 from fuzz.binary_targets import made_in_folder
-from fuzz.mutation import ARCHIVE, TEXT, Files, words
+from fuzz.grammar import beside
+from fuzz.mutation import ARCHIVE, JSON_LINES, TEXT, Files, words
 from fuzz.oracles import check
 from fuzz.target import Target
 from nearlabel.comparison import compare_rows, read_results
@@ -162,10 +164,10 @@ def _texts(*texts: bytes) -> Any:
 
 
 RUN_FILES = ("run/plan.json", "run/made_with.jsonl")
-SPECIFICATION = (*TEXT, OPTIONS, OPTIONS, OPTIONS)
+SPECIFICATION = beside((*TEXT, OPTIONS, OPTIONS, OPTIONS), grammar.SPECIFICATION)
 
 TARGETS = (
-    Target("records", _run, _records, fixed=RUN_FILES),
+    Target("records", _run, _records, beside(JSON_LINES, grammar.RECORDS), fixed=RUN_FILES),
     Target("plan", _run, _plan, fixed=("run/records.jsonl",)),
     Target("resume", _run, _resume, share=0.25),
     Target("verify", _several, _verify, share=0.25),

@@ -295,6 +295,32 @@ RESULTS_JSON = b"""\
 {"dataset": "d", "seed": 1, "fold": 1, "method": "br", "n_neighbors": 3, "metric": "micro_f1", "value": null}
 """
 
+EXPORT_JSON = b"""\
+[{"data": {"row": 0, "given": ["calm"]}, "annotations": [{"result": [{"type": "choices", "from_name": "tags",
+ "value": {"choices": ["loud"]}}], "was_cancelled": false}]},
+ {"data": {"row": 1, "given": []}, "annotations": []}]
+"""
+
+EXPORT_LINES = b"""\
+{"row": 0, "text": "t", "label": ["calm", "loud"], "predicted": ["calm"]}
+{"row": 1, "options": [{"id": "calm"}, {"id": "loud"}], "accept": ["loud"], "answer": "accept"}
+{"row": 2, "annotation_id": 7, "tags": {"choices": ["calm"]}}
+"""
+
+EXPORT_CSV = b"""\
+row,given,tags,annotation_id
+0,"[""calm""]","{""choices"":[""calm"",""loud""]}",1
+1,[],calm,2
+2,[],,
+"""
+
+FASTTEXT = b"""\
+__label__cat __label__pet a text of words
+ no label
+
+__label__dog, and another one __label__pet
+"""
+
 IDS = b"""\
 a
 b c

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from fuzz import grammar
 from fuzz import text_corpus as corpus
-from fuzz.mutation import BZIP2, GZIP, JSON, JSON_LINES, TEXT, Files, words
+from fuzz.grammar import beside
+from fuzz.mutation import BZIP2, GZIP, JSON, JSON_LINES, TEXT, XML, Files, words
 from fuzz.oracles import (
     check,
     check_arff,
@@ -57,18 +59,20 @@ HEADER = words(
     *(b" ", b"\t", b", {2}", b"yyyy", b"'d MMM yyyy HH:mm'", b"'?'", b"@end bag\n"),
     *(b"date 'yyyy-MM-dd'", b"relational", b"@end ", b"{", b"}", b"{0 1,0 2}", b"{1 1, 0 1}", b"'", b"?", b"%", b"{3}"),
 )
-ARFF = (*TEXT, *(HEADER,) * 4)
+ARFF = beside((*TEXT, *(HEADER,) * 4), grammar.ARFF)
 PAIRS = words(
     *(b"999999999:1", b"0:", b":1", b"qid:1 ", b"#", b"0,0", b",", b"-1:2", b"1:1 1:2", b"0:0 ", b"1.0"),
     *(b"3 3 3\n", b"3 5\n", b"\n\n", b"0:1,1:1 ", b" , ", b"0 0 0\n", b"1 2000000000 3\n", b"999999999"),
 )
-SVM = (*TEXT, PAIRS, PAIRS)
+SVM = beside((*TEXT, PAIRS, PAIRS), grammar.SVMLIGHT)
+MATRICES = beside((*TEXT, PAIRS, PAIRS), grammar.PAIRED)
 TAGS = words(
     *(b"<!DOCTYPE lewis>\n", b"<REUTERS ", b"\n</REUTERS>\n", b'="'),
     *b'TOPICS="YES" TOPICS="NO" LEWISSPLIT="TRAIN" LEWISSPLIT="TEST" <TOPICS> </TOPICS> <D> </D> <D>tea</D>'.split(),
     *b"<TEXT> <TEXT </TEXT> <TITLE> </TITLE> <BODY> </BODY> &lt; &#999999; &# &amp;lt;".split(),
 )
-REUTERS = (*TEXT, TAGS, TAGS)
+REUTERS = beside((*XML, TAGS, TAGS), grammar.REUTERS)
+CSV, LINES = beside(TEXT, grammar.CSV), beside(JSON_LINES, grammar.JSON_LINES)
 
 
 def one_file(name: str, *contents: bytes) -> Callable[[], list[Files]]:
@@ -266,6 +270,27 @@ def _corrections(folder: Path) -> None:
         check(isinstance(one.row, int) and one.row >= 0, "corrections: a row")
 
 
+def _export(name: str) -> Callable[[Path], None]:
+    def read(folder: Path) -> None:
+        by_id = (folder / name).read_bytes().count(b"row_id") % 2
+        options: dict[str, Any] = {"id_column": "id", "ids": ["a", "b", "c"]} if by_id else {}
+        for one in read_corrections(folder / name, y=np.zeros((3, 2)), label_names=["calm", "loud"], **options):
+            check(one.correct in (0, 1) and one.label in ("calm", "loud"), "export: a value")
+            check(one.id in ("a", "b", "c") if by_id else one.row in range(3), "export: a row")
+
+    return read
+
+
+def _fasttext(folder: Path) -> None:
+    path = folder / "in.txt"
+    data = load_dataset(path)
+    check_dataset(data)
+    lines = [line.split() for line in path.read_bytes().decode("utf-8-sig").split("\n")]
+    if data.feature_names == ("text",):  # otherwise its first line makes it svmlight or a table
+        check(len(data.X) == sum(map(bool, lines)), "fasttext: a row for each line that is not blank")
+        check_rows(path, data, feature_kinds=data.feature_kinds)
+
+
 def _corrected_copy(name: str) -> Callable[[Path], None]:
     def read(folder: Path) -> None:
         path, out = folder / name, folder / f"out{Path(name).suffix}"
@@ -318,7 +343,10 @@ TARGETS = (
         ARFF,
     ),
     Target(
-        "mulan", lambda: [{"in.arff": corpus.MULAN_ARFF, "in.xml": corpus.MULAN_XML}], _mulan, damaged={"in.arff": ARFF}
+        "mulan",
+        lambda: [{"in.arff": corpus.MULAN_ARFF, "in.xml": corpus.MULAN_XML}],
+        _mulan,
+        damaged={"in.arff": ARFF, "in.xml": beside(XML, grammar.XML)},
     ),
     Target(
         "meka-gzip",
@@ -333,7 +361,7 @@ TARGETS = (
         "svmlight-matrices",
         lambda: [{"a_X_Xf.txt": corpus.FEATURES, "a_X_Y.txt": corpus.LABELS}],
         _matrices,
-        SVM,
+        MATRICES,
     ),
     Target("svmlight-auto", one_file("in.svm", corpus.SVMLIGHT_FROM_ONE, corpus.SVMLIGHT), _svmlight_auto, SVM),
     Target("svmlight-rows", one_file("in.svm", corpus.SVMLIGHT, corpus.SVMLIGHT_DIMENSIONS), _svmlight_rows, SVM),
@@ -343,18 +371,27 @@ TARGETS = (
         _reuters,
         REUTERS,
     ),
-    Target("csv", one_file("in.csv", corpus.CSV, corpus.CSV_QUOTED), _csv, TEXT),
-    Target("csv-of-r", one_file("in.csv", corpus.CSV_OF_R, corpus.CSV_WITH_ROW_NAMES), _csv_of_r, TEXT),
-    Target("csv-tags", one_file("in.csv", corpus.CSV_TAGS, corpus.CSV_SEMICOLON), _csv_tags, TEXT),
+    Target("csv", one_file("in.csv", corpus.CSV, corpus.CSV_QUOTED), _csv, CSV),
+    Target("csv-of-r", one_file("in.csv", corpus.CSV_OF_R, corpus.CSV_WITH_ROW_NAMES), _csv_of_r, CSV),
+    Target(
+        "csv-tags", one_file("in.csv", corpus.CSV_TAGS, corpus.CSV_SEMICOLON), _csv_tags, beside(TEXT, grammar.TAGS)
+    ),
     Target("csv-mixed", one_file("in.csv", corpus.CSV_MIXED), _csv_mixed, TEXT, needs=("pyarrow",)),
-    Target("csv-european", one_file("in.csv", corpus.CSV_EUROPEAN), _csv_european, TEXT),
-    Target("csv-ids", one_file("in.csv", corpus.CSV_TAGS), _csv_ids, TEXT),
+    Target("csv-european", one_file("in.csv", corpus.CSV_EUROPEAN), _csv_european, CSV),
+    Target("csv-ids", one_file("in.csv", corpus.CSV_TAGS), _csv_ids, beside(TEXT, grammar.TAGS)),
     Target("csv-bzip2", one_file("in.csv.bz2", bz2.compress(corpus.CSV)), _bzip2_csv, BZIP2),
-    Target("tsv", one_file("in.tsv", corpus.TSV), lambda folder: _csv(folder, "in.tsv", "\t"), TEXT),
-    Target("json-lines", one_file("in.jsonl", corpus.JSON_LINES), _json_lines, JSON_LINES),
-    Target("json-array", one_file("in.json", corpus.JSON_ARRAY, corpus.JSON_PRETTY), _json_array, (*JSON, *TEXT)),
-    Target("json-lists", one_file("in.jsonl", corpus.JSON_LISTS), _json_lists, JSON_LINES),
-    Target("json-tags", one_file("in.jsonl", corpus.JSON_TAGS), _json_tags, JSON_LINES),
+    Target(
+        "tsv", one_file("in.tsv", corpus.TSV), lambda folder: _csv(folder, "in.tsv", "\t"), beside(TEXT, grammar.TSV)
+    ),
+    Target("json-lines", one_file("in.jsonl", corpus.JSON_LINES), _json_lines, LINES),
+    Target(
+        "json-array",
+        one_file("in.json", corpus.JSON_ARRAY, corpus.JSON_PRETTY),
+        _json_array,
+        beside(JSON, grammar.JSON_ARRAY),
+    ),
+    Target("json-lists", one_file("in.jsonl", corpus.JSON_LISTS), _json_lists, beside(JSON_LINES, grammar.JSON_TAGS)),
+    Target("json-tags", one_file("in.jsonl", corpus.JSON_TAGS), _json_tags, beside(JSON_LINES, grammar.JSON_TAGS)),
     Target(
         "content",
         one_file(
@@ -366,13 +403,33 @@ TARGETS = (
             gzip.compress(corpus.TSV, 1, mtime=0),
         ),
         _content,
-        TEXT,
+        beside(TEXT, grammar.SVMLIGHT),
     ),
-    Target("corrections", one_file("in.csv", corpus.CORRECTIONS), _corrections, TEXT),
-    Target("corrected-csv", one_file("in.csv", corpus.CSV, corpus.CSV_QUOTED), _corrected_copy("in.csv"), TEXT),
-    Target("corrected-json", one_file("in.jsonl", corpus.JSON_LINES), _corrected_copy("in.jsonl"), JSON_LINES),
-    Target("results-csv", one_file("in.csv", corpus.RESULTS_CSV), _results("in.csv"), TEXT),
-    Target("results-json", one_file("in.jsonl", corpus.RESULTS_JSON), _results("in.jsonl"), JSON_LINES),
-    Target("ids", one_file("ids.txt", corpus.IDS), _ids, TEXT),
-    Target("paper", lambda: [{"mine.toml": corpus.PAPER, "pets.csv": corpus.PETS}], _paper, TEXT, fixed=("pets.csv",)),
+    Target("corrections", one_file("in.csv", corpus.CORRECTIONS), _corrections, beside(TEXT, grammar.CORRECTIONS)),
+    Target("corrected-csv", one_file("in.csv", corpus.CSV, corpus.CSV_QUOTED), _corrected_copy("in.csv"), CSV),
+    Target("corrected-json", one_file("in.jsonl", corpus.JSON_LINES), _corrected_copy("in.jsonl"), LINES),
+    Target("results-csv", one_file("in.csv", corpus.RESULTS_CSV), _results("in.csv"), beside(TEXT, grammar.RESULTS)),
+    Target(
+        "results-json",
+        one_file("in.jsonl", corpus.RESULTS_JSON),
+        _results("in.jsonl"),
+        beside(JSON_LINES, grammar.RECORDS),
+    ),
+    Target("ids", one_file("ids.txt", corpus.IDS), _ids, beside(TEXT, grammar.IDS)),
+    Target(
+        "paper",
+        lambda: [{"mine.toml": corpus.PAPER, "pets.csv": corpus.PETS}],
+        _paper,
+        beside(TEXT, grammar.PAPER),
+        fixed=("pets.csv",),
+    ),
+    Target("fasttext", one_file("in.txt", corpus.FASTTEXT), _fasttext, beside(TEXT, grammar.FASTTEXT)),
+    Target("export-json", one_file("in.json", corpus.EXPORT_JSON), _export("in.json"), beside(JSON, grammar.EXPORTS)),
+    Target(
+        "export-lines",
+        one_file("in.jsonl", corpus.EXPORT_LINES),
+        _export("in.jsonl"),
+        beside(JSON_LINES, grammar.EXPORTS),
+    ),
+    Target("export-csv", one_file("in.csv", corpus.EXPORT_CSV), _export("in.csv"), beside(TEXT, grammar.EXPORTED)),
 )

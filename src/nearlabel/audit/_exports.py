@@ -316,7 +316,7 @@ def _chosen(where: str, results: Sequence[Any]) -> frozenset[str]:
         kind = result.get("type") if isinstance(result, dict) else None
         if kind == "choices":
             of_control.setdefault(str(result.get("from_name")), set()).update(_choices(where, result.get("value")))
-        elif kind not in _BESIDE_CHOICES:
+        elif not isinstance(kind, str) or kind not in _BESIDE_CHOICES:
             raise ValueError(f"{where}: results must be choices of labels, got {shortened(kind)}.")
     if len(of_control) > 1 and _CONTROL not in of_control:
         got = " and ".join(map(shortened, of_control))

@@ -18,6 +18,7 @@ from nearlabel.datasets._lines import BYTE_ORDER_MARK, Lines, format_of, malform
 from nearlabel.datasets._parquet_file import copy_parquet
 from nearlabel.datasets._table import label_source, open_table
 from nearlabel.files.atomic_file import whole_file
+from nearlabel.files.untrusted import arrow_errors_named
 
 _SAME_ENDINGS = ({".csv"}, {".tsv"}, {".jsonl", ".ndjson"}, {".parquet"})
 
@@ -35,7 +36,7 @@ def copy_with_labels(path: Path, out: Path, changes: Iterable[LabelChange], opti
     """
     check_same_format(path, out)
     edits = label_source(open_table(path), LabelOptions(**options), ()).edits(changes)
-    with whole_file(out, name="--out") as place:
+    with arrow_errors_named(path), whole_file(out, name="--out") as place:
         if (format_ := format_of(path)) == "parquet":
             copy_parquet(path, place, edits)
         else:

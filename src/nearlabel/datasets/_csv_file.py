@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from nearlabel.datasets import _table_file as table_file
-from nearlabel.datasets._lines import Lines, malformed, plain_name
+from nearlabel.datasets._lines import Lines, malformed, only_returned, plain_name
 
 _ROWS_A_BLOCK = 256  # estimated by the length of the header: the cost of a block grows with the number of columns
 _LARGEST_BLOCK = 2**26
@@ -56,7 +56,7 @@ class CsvFile(table_file.TableFile):
         self._least_block = min(_ROWS_A_BLOCK * len(header), _LARGEST_BLOCK)
         self.columns = table_file.named_columns(path, self._names)
 
-    def batches(self, names: Collection[str]) -> Iterator[table_file.Batch]:
+    def _batches(self, names: Collection[str]) -> Iterator[table_file.Batch]:
         """Yield the cells as text, an empty one as null."""
         places = [self.places[name] for name in names]
         parser = table_file.CsvParser(len(self._names), places, self.delimiter)
@@ -273,9 +273,7 @@ def _rows(path: Path, first_line: int, lines: Iterable[bytes], delimiter: str) -
                     yield line, cells
                 line = first_line + reader.line_num
     except csv.Error as error:  # for cells of any length, the only one
-        hint = "Hint: save the file with the line ends of Linux or Windows."
-        problem = f"a line must end in a newline, got a carriage return alone. {hint}"
-        raise malformed(path, line, problem) from error
+        raise only_returned(path, line) from error
 
 
 @contextmanager

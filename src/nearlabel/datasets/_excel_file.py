@@ -86,7 +86,7 @@ class ExcelFile(TableFile):
             raise ValueError(f"{path} must begin with a row of column names, got an empty sheet.")
         self.columns = named_columns(path, self._names)
 
-    def batches(self, names: Collection[str]) -> Iterator[Batch]:
+    def _batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield the cells as text, an empty one as null."""
         place_of = {name: place for place, name in enumerate(self._names)}
         places = [place_of[name] for name in names]

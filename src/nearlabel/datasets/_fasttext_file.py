@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from nearlabel.datasets._lines import FASTTEXT, Lines, malformed
+from nearlabel.datasets._lines import FASTTEXT, Lines, malformed, only_returned
 from nearlabel.datasets._table_file import Batch, Column, TableFile, array_of, located
+
+_RETURN = re.compile(rb"\r\s*+__label__")  # another one is a blank in a text, as in fastText itself
 
 
 class FastTextFile(TableFile):
@@ -19,7 +22,7 @@ class FastTextFile(TableFile):
         self._limit = max_unpacked_bytes
         self.columns = {name: Column(name, "text", "text") for name in ("labels", "text")}
 
-    def batches(self, names: Collection[str]) -> Iterator[Batch]:
+    def _batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield the labels and the texts of lines that are not blank."""
         with Lines(self.path, self._limit) as lines:
             for first, block in lines.blocks():
@@ -35,6 +38,8 @@ class FastTextFile(TableFile):
                 yield Batch(len(numbers), columns, lines.share_read, located("line", numbers))
 
     def _words(self, number: int, line: bytes) -> list[str]:
+        if _RETURN.search(line):
+            raise only_returned(self.path, number)
         try:
             return line.decode("utf-8-sig" if number == 1 else "utf-8").split()
         except UnicodeDecodeError as error:

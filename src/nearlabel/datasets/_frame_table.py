@@ -24,6 +24,7 @@ from nearlabel.datasets._table_file import (
     plain,
     pyarrow,
 )
+from nearlabel.files.untrusted import arrow_errors_named
 
 _ROWS = 2**16  # of a batch
 
@@ -88,10 +89,11 @@ def from_frame(
     check_as_frame(as_frame)
     if wrong := [option for option in labels if option not in LabelOptions._fields]:
         raise TypeError(f"from_frame takes the parameters of read_table for labels, got {wrong[0]!r}.")
-    table = FrameTable(frame, name)
     kinds = {"categorical": categorical, "text": text, "dates": dates}
     ignored = names_of_option("ignore", ignore)
-    data = dataset_of(table, table, LabelOptions(**labels), unlabelled, join_by, ignored, kinds)
+    with arrow_errors_named(name):
+        table = FrameTable(frame, name)
+        data = dataset_of(table, table, LabelOptions(**labels), unlabelled, join_by, ignored, kinds)
     return data.with_frames() if as_frame else data
 
 
@@ -150,7 +152,7 @@ class FrameTable(TableFile):
             return Column(name, "other", array.description)
         return Column(name, kind_of(array.type), str(array.type))
 
-    def batches(self, names: Collection[str]) -> Iterator[Batch]:
+    def _batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield the rows in batches."""
         for name in names:
             if self.columns[name].kind == "other":

@@ -100,7 +100,7 @@ class JsonLinesFile(table_file.TableFile):
         named = (table_file.Column(name, of.kind, of.description) for name, of in found.items())
         self.columns = table_file.columns_by_name(path, named)
 
-    def batches(self, names: Collection[str]) -> Iterator[table_file.Batch]:
+    def _batches(self, names: Collection[str]) -> Iterator[table_file.Batch]:
         """Yield the values in the types of their columns."""
         for name in names:
             if self._found[name].kind == "other":
@@ -149,7 +149,7 @@ class JsonLinesFile(table_file.TableFile):
             text = encoded.decode("utf-8")
             values = _DECODER.decode(text)
             _check_characters(values, text)
-        except (ValueError, RecursionError, MemoryError) as error:
+        except (ValueError, RecursionError) as error:
             raise malformed(self.path, line, _problem("the line", error) + self._hint) from error
         if not isinstance(values, dict):
             problem = f"the line must be an object of JSON, got {table_file.shortened(values)}."
@@ -221,7 +221,7 @@ class _Array:
             except json.JSONDecodeError as error:
                 if not self._is_cut(error) or not self._read(what):
                     raise self._malformed(_problem(what, ValueError(error.msg))) from error
-            except (ValueError, RecursionError, MemoryError) as error:
+            except (ValueError, RecursionError) as error:
                 raise self._malformed(_problem(what, error)) from error
         if not isinstance(values, dict):
             raise self._malformed(f"{what} must be an object of JSON, got {table_file.shortened(values)}.{_ROW_BY_ROW}")

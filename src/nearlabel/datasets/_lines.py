@@ -145,6 +145,12 @@ def malformed(path: Path, line: int, problem: str) -> ValueError:
     return ValueError(f"{path}, line {line}: {short}")
 
 
+def only_returned(path: Path, line: int) -> ValueError:
+    """Return the error for a carriage return within a line: where it ends lines, many rows would be read as one."""
+    hint = "Hint: save the file with the line ends of Linux or Windows."
+    return malformed(path, line, f"a line must end in a newline, got a carriage return alone. {hint}")
+
+
 # The format of a file, by its content: suffixes may be wrong, and standard input has none.
 
 Kind: TypeAlias = Literal["parquet", "xlsx", "npz", "zip", "xls", "compressed"]

@@ -12,7 +12,7 @@ import numpy as np
 from nearlabel.datasets import _parquet_rows as parquet_rows
 from nearlabel.datasets._parquet_rows import allowed_bytes, batches_of, column_of, facts_in, facts_of, too_much
 from nearlabel.datasets._table_file import Batch, Column, Kind, TableFile, columns_by_name, kind_of, located, plain
-from nearlabel.files.untrusted import check_regular, damage_named, open_regular, output_of
+from nearlabel.files.untrusted import arrow_errors_named, check_regular, damage_named, open_regular, output_of
 from nearlabel.utils.naming import import_optional
 
 _SCRIPT = Path(parquet_rows.__file__)
@@ -43,7 +43,7 @@ class ParquetFile(TableFile):
         self._list_sizes = {field.name: getattr(field.type, "list_size", None) for field in schema}
         self.columns = columns_by_name(path, columns)
 
-    def batches(self, names: Collection[str]) -> Iterator[Batch]:
+    def _batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield the rows in batches of a few MiB, independent of the row groups."""
         size = sum(self._bytes[name] for name in names)
         self._check_size(size)
@@ -152,10 +152,11 @@ class ParquetWriter:
 
     def write(self, columns: Mapping[str, Sequence[Any]]) -> None:
         """Append rows."""
-        if self._file is None:
-            schema = [(name, self._type(kind, columns[name])) for name, kind in self._kinds.items()]
-            self._file = self._parquet.ParquetWriter(self._path, self._arrow.schema(schema))
-        self._file.write_table(self._arrow.table(dict(columns), schema=self._file.schema))
+        with arrow_errors_named(self._path):
+            if self._file is None:
+                schema = [(name, self._type(kind, columns[name])) for name, kind in self._kinds.items()]
+                self._file = self._parquet.ParquetWriter(self._path, self._arrow.schema(schema))
+            self._file.write_table(self._arrow.table(dict(columns), schema=self._file.schema))
 
     def _type(self, kind: Kind, values: Sequence[Any]) -> Any:
         text, number = self._arrow.string(), self._arrow.float64()

@@ -24,7 +24,7 @@ from nearlabel.datasets._numeric_columns import Cells, FeatureColumns, FeatureKi
 from nearlabel.datasets._svmlight import svmlight_rows
 from nearlabel.datasets._table import POINT, open_table
 from nearlabel.datasets._table_file import TableFile, did_you_mean, require_columns
-from nearlabel.files.untrusted import damage_named, open_npz
+from nearlabel.files.untrusted import arrow_errors_named, damage_named, open_npz
 from nearlabel.utils.containers import objects_of
 from nearlabel.utils.types import CSR, AnyArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import BLOCK_BYTES, check_flag, check_integer
@@ -166,9 +166,10 @@ class RowBlocks:
     def __iter__(self) -> Iterator[RowBlock]:
         most_rows = np.iinfo(np.intp).max if self.block_rows is None else self.block_rows
         empty = True
-        for block in _fitted(self.source.blocks(), int(most_rows), self.block_bytes):
-            empty = False
-            yield block
+        with arrow_errors_named(self.path):
+            for block in _fitted(self.source.blocks(), int(most_rows), self.block_bytes):
+                empty = False
+                yield block
         if empty:
             raise ValueError(f"{self.path} must contain at least one row, got none.")
 

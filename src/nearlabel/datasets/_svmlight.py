@@ -13,7 +13,15 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._lines import NUMBER_PATTERN, Lines, malformed, name_of_data, parse_numbers
+from nearlabel.datasets._lines import (
+    BYTE_ORDER_MARK,
+    NUMBER_PATTERN,
+    Lines,
+    malformed,
+    name_of_data,
+    only_returned,
+    parse_numbers,
+)
 from nearlabel.datasets._nominal import SparseRows
 from nearlabel.datasets._numbered_names import NumberedNames
 from nearlabel.datasets._table_file import EXACT, NOT_EXACT, is_exact
@@ -26,7 +34,7 @@ _ROW = re.compile(rb"(?:(%b(?:,%b)*+)(?![^\s]))?+((?:\s++%b:%b)*+)\s*+" % (_LABE
 _SCORED = re.compile(rb"(%b:%b(?:,%b:%b)++)((?:\s++%b:%b)++)\s*+" % ((_INDEX, NUMBER_PATTERN) * 3))
 _DIMENSIONS = re.compile(rb"\s*(\d+)\s+(\d+)(?:\s+(\d+))?\s*")
 _MOST_DIGITS = 18  # of an integer of 64 bits
-_QUERY = re.compile(rb"\sqid:\d+")
+_QUERY = re.compile(rb"\s++qid:\d++(?!\S|\s*+,)")  # not among the labels
 _MOST_LABELS = 4_000_000  # unless the caller declares the number; the largest public data sets have 3 million
 _MOST_COLUMNS = 2**31 - 1  # which 32 bits can number
 _COLONS = bytes.maketrans(b":\t\n", b"   ")
@@ -37,6 +45,7 @@ _HINTS = (  # what begins as a malformed row does may be of another kind
     (re.compile(rb"\d++\s++\d++$"), "pairs of numbers, such as those that an evaluation filters out, are no rows."),
     (re.compile(rb"\d++(?:[\s,;]++\d++)++$"), "a first line of numbers must be the rows, features and labels."),
     (re.compile(rb"[^#]*?:[-+]?+\d++,\d"), "decimals must have a point."),
+    (re.compile(rb"qid:"), "qid:n must come behind the labels, or a blank."),
     (re.compile(rb"[^\d\s]"), "a table must end in .csv or .tsv."),
 )
 
@@ -172,7 +181,7 @@ class _Reader:
 
     def add(self, first_line: int, block: bytes) -> None:
         """Read one block of lines."""
-        rows = list(self._rows(first_line, block))
+        rows = list(self._rows(first_line, block.removeprefix(BYTE_ORDER_MARK) if first_line == 1 else block))
         numbers = [number for number, _, _ in rows]
         heads, tails = [head for _, head, _ in rows], [tail for _, _, tail in rows]
         labels = parse_numbers(b",".join(filter(None, heads)), ",")
@@ -201,6 +210,8 @@ class _Reader:
     def _rows(self, first_line: int, block: bytes) -> Iterator[tuple[int, bytes, bytes]]:
         """Yield (line number, labels, pairs) of the lines that contain a row."""
         for number, line in enumerate(block.split(b"\n")[:-1], first_line):
+            if b"\r" in line and b"\r" in line.rstrip(b"\r"):
+                raise only_returned(self._path, number)
             row = line.partition(b"#")[0]
             if not row.strip():
                 if self.is_matrix and row == line and self._n_read < (self._n_rows or 0):
@@ -236,8 +247,8 @@ class _Reader:
             raise malformed(self._path, line, f"there must be at most {_MOST_COLUMNS} features, got {width}.")
 
     def _split(self, number: int, row: bytes) -> tuple[bytes, bytes]:
-        if b"qid:" in row:
-            row = _QUERY.sub(b"", row)
+        if b"qid:" in row and not (row := _QUERY.sub(b"", row)).strip():
+            raise malformed(self._path, number, "a row must have labels or features, got a query only.")
         if not row[:1].isspace() and b":" in row.split(None, 1)[0]:
             if (match := _ROW.fullmatch(b" " + row)) is not None:
                 self._begins_with_pair = self._begins_with_pair or number

@@ -23,6 +23,7 @@ from nearlabel.datasets._numeric_columns import FeatureKind, features_beside, ki
 from nearlabel.datasets._parquet_file import ParquetFile
 from nearlabel.datasets._table_file import TableFile, columns_hint, require_columns
 from nearlabel.datasets._written_tags import Normalisation, check_notation
+from nearlabel.files.untrusted import arrow_errors_named
 from nearlabel.utils.messages import ParameterError, tell
 from nearlabel.utils.types import CSR, Matrix
 from nearlabel.utils.validation import BLOCK_BYTES, check_choice, check_flag, check_integer
@@ -161,6 +162,8 @@ def read_table(
     ImportError
         If pyarrow (extra ``tables``), for Excel openpyxl (extra ``xlsx``), or for `as_frame` pandas (extra ``frames``),
         is not installed.
+    MemoryError
+        If there is too little memory for the table (with the file).
     TypeError, ValueError
         If the file is malformed or a cell is invalid (with the file and the line or row), a name is not a column, or a
         parameter has a wrong type.
@@ -214,7 +217,8 @@ def read_table(
     if labels_file is not None:
         of_labels = open_table(Path(labels_file), decimal, max_unpacked_bytes, isolate=isolate)
     kinds = {"categorical": categorical, "text": text, "dates": dates}
-    data = dataset_of(table, of_labels, options, unlabelled, join_by, names_of_option("ignore", ignore), kinds)
+    with arrow_errors_named(table.path):
+        data = dataset_of(table, of_labels, options, unlabelled, join_by, names_of_option("ignore", ignore), kinds)
     return data.with_frames() if as_frame else data
 
 
@@ -327,6 +331,11 @@ def open_table(
 ) -> TableFile:
     """Open a file with named columns; the parameters are those of `read_table`."""
     check_choice("decimal", decimal, (POINT, ","))
+    with arrow_errors_named(path):
+        return _opened(path, decimal, max_unpacked_bytes, isolate=isolate, sheet=sheet)
+
+
+def _opened(path: Path, decimal: str, max_unpacked_bytes: int | None, *, isolate: bool, sheet: str | None) -> TableFile:
     format_ = format_of(path)
     if format_ == "xlsx":
         return ExcelFile(path, decimal, max_unpacked_bytes, sheet)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from nearlabel.datasets._lines import BYTE_ORDER_MARK
+from nearlabel.files.untrusted import arrow_errors_named
 from nearlabel.utils.naming import import_optional
 from nearlabel.utils.types import BoolArray
 
@@ -76,7 +77,11 @@ class TableFile:
     texts: tuple[str, ...] = ()  # features that are texts, if the format declares them
 
     def batches(self, names: Collection[str]) -> Iterator[Batch]:
-        """Yield all rows of some columns."""
+        """Yield all rows of some columns; errors of pyarrow name the file."""
+        with arrow_errors_named(self.path):
+            yield from self._batches(names)
+
+    def _batches(self, names: Collection[str]) -> Iterator[Batch]:
         raise NotImplementedError
 
     def width(self, name: str) -> int:

@@ -226,7 +226,7 @@ def column_batches(
 def _column_batches(table: TableFile, names: list[str], joined: JoinedRows | None) -> Iterator[dict[str, list[Any]]]:
     for batch in table.batches([*dict.fromkeys([*names, *([] if joined is None else [joined.column])])]):
         kept = None if joined is None else joined.are_new(batch)
-        with damage_named(table.path, "a table of cells that can be read"):
+        with damage_named(table.path, "a table of cells that can be read"):  # a date in the year 300,000
             columns = {name: batch.columns[name].to_pylist() for name in names}
         yield columns if kept is None else {name: list(compress(cells, kept)) for name, cells in columns.items()}
 

@@ -70,6 +70,8 @@ def _without_waiting(path: str, flags: int) -> int:
 # One error for damaged files: any exception of a library becomes a ValueError that names the file.
 
 _LONGEST_REASON = 200  # characters of a library's message, which may repeat the damaged bytes
+_NO_MEMORY = "needs more memory than is available"
+_NO_THREAD = "Failed to launch worker thread"
 
 
 @contextmanager
@@ -77,8 +79,8 @@ def damage_named(path: Path, expected: str) -> Iterator[None]:
     """Raise a ValueError that names `path` and the `expected` content, in place of a library's error on damaged bytes.
 
     Libraries may raise any exception: OverflowError, struct.error, RecursionError, an OSError without a file name.
-    Errors that already name the file pass unchanged. Put only calls of libraries that read untrusted bytes inside,
-    since an error of our own code would look like damage.
+    Errors that already name the file pass unchanged; missing memory is a MemoryError that names it. Put only calls of
+    libraries that read untrusted bytes inside, since an error of our own code would look like damage.
 
     >>> with damage_named(Path("a.npz"), "a whole .npz file"):
     ...     raise OverflowError("too large")
@@ -89,13 +91,50 @@ def damage_named(path: Path, expected: str) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        raise ValueError(f"{path} must be {expected}, got one that needs more memory than is available.") from error
+        if _NO_MEMORY in str(error):
+            raise
+        raise _memory_named(path) from error
     except Exception as error:
         if isinstance(error, OSError | ValueError) and str(path) in str(error):
             raise
-        reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": .")
-        short = reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]} ..."
-        raise ValueError(f"{path} must be {expected}, got a damaged one ({short}).") from error
+        raise ValueError(f"{path} must be {expected}, got a damaged one ({_reason(error)}).") from error
+
+
+def _reason(error: Exception) -> str:
+    reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": .")
+    return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]} ..."
+
+
+def _memory_named(path: Path | str) -> MemoryError:
+    hint = "Hint: free some, read fewer columns (ignore), or blocks of rows (open_rows)."
+    return MemoryError(f"{path} {_NO_MEMORY}. {hint}")
+
+
+@contextmanager
+def arrow_errors_named(path: Path | str) -> Iterator[None]:
+    """Raise a ValueError or MemoryError that names `path` in place of pyarrow's own errors; other errors pass.
+
+    It goes around all work on the columns of one file or table, at the doors of this library: what pyarrow raises may
+    be a KeyError, a NotImplementedError or none of Python's errors. `damage_named` is for single calls.
+
+    >>> with arrow_errors_named(Path("a.csv")):
+    ...     raise MemoryError("malloc of size 64 failed")
+    Traceback (most recent call last):
+        ...
+    MemoryError: a.csv needs more memory than is available. Hint: free some, read fewer columns (ignore), or blocks ...
+    """
+    try:
+        yield
+    except MemoryError as error:
+        if _NO_MEMORY in str(error):
+            raise
+        raise _memory_named(path) from error
+    except Exception as error:
+        if not any(kind.__name__ == "ArrowException" for kind in type(error).__mro__) or str(path) in str(error):
+            raise
+        if _NO_THREAD in str(error):  # whose stack has no room
+            raise _memory_named(path) from error
+        raise ValueError(f"{path} must be a table that pyarrow can handle, got {_reason(error)}.") from error
 
 
 # Limits of the unpacked size of compressed files: gzip packs a gigabyte of zeros into a megabyte, bzip2 into 1 KB.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearlabel.files.untrusted import arrow_errors_named
 from nearlabel.neighbors.optional._vector_table import Candidates, VectorTable
 from nearlabel.utils.naming import import_optional
 from nearlabel.utils.validation import check_integer
@@ -102,9 +104,13 @@ class LanceTable(VectorTable):
     def _scan(self, *, serving: bool) -> tuple[Hashable, list[Any], Any, list[Any] | None]:
         table = self._latest()
         columns = [name for name in (self.id, self.vector, self.tags if serving else None) if name is not None]
-        found = table.search().where(self._those(serving=serving)).select(columns).to_arrow()
-        tags = found[self.tags].to_pylist() if serving and self.tags is not None else None
-        return _version(table), found[self.id].to_pylist(), _as_matrix(found[self.vector]), tags
+        with self._errors_named():
+            found = table.search().where(self._those(serving=serving)).select(columns).to_arrow()
+            tags = found[self.tags].to_pylist() if serving and self.tags is not None else None
+            return _version(table), found[self.id].to_pylist(), _as_matrix(found[self.vector]), tags
+
+    def _errors_named(self) -> AbstractContextManager[None]:
+        return arrow_errors_named(f"table {self.name!r} in {self.where}")
 
     def _those(self, *, serving: bool) -> str:
         conditions = [f"{_quoted(self.vector)} IS NOT NULL"]
@@ -122,27 +128,29 @@ class LanceTable(VectorTable):
             search = search.where(f"{_quoted(self.tags)} IS NOT NULL", prefilter=True)
         if self.n_probes is not None:
             search = search.nprobes(self.n_probes)
-        found = search.select([self.id, self.vector, "_distance"]).to_arrow()
-        found = found.filter(found[self.vector].is_valid())
-        # For one query LanceDB does not return its number.
-        query = found["query_index"].to_numpy() if len(queries) > 1 else np.zeros(found.num_rows)
-        return Candidates(query.astype(np.intp), found[self.id].to_pylist(), _as_matrix(found[self.vector]))
+        with self._errors_named():
+            found = search.select([self.id, self.vector, "_distance"]).to_arrow()
+            found = found.filter(found[self.vector].is_valid())
+            # For one query LanceDB does not return its number.
+            query = found["query_index"].to_numpy() if len(queries) > 1 else np.zeros(found.num_rows)
+            return Candidates(query.astype(np.intp), found[self.id].to_pylist(), _as_matrix(found[self.vector]))
 
     def _insert(self, ids: list[Any], X: NDArray[Any], tags: Sequence[list[str] | None] | None) -> None:
         pyarrow = import_optional("pyarrow", extra="lance", purpose=_PURPOSE)
         table, columns = self._latest(), {self.id: ids, self.vector: list(X)}
         if tags is not None and self.tags is not None:
             columns[self.tags] = list(tags)
-        arrays = {name: pyarrow.array(values, table.schema.field(name).type) for name, values in columns.items()}
-        table.add(pyarrow.table(arrays))
+        with self._errors_named():
+            arrays = {name: pyarrow.array(values, table.schema.field(name).type) for name, values in columns.items()}
+            table.add(pyarrow.table(arrays))
 
     def _delete(self, ids: list[Any]) -> None:
         self._latest().delete(self._among(ids))
 
     def _present(self, ids: list[Any]) -> list[Any]:
-        found: list[Any] = (
-            self._latest().search().where(self._among(ids)).select([self.id]).to_arrow()[self.id].to_pylist()
-        )
+        search = self._latest().search().where(self._among(ids)).select([self.id])
+        with self._errors_named():
+            found: list[Any] = search.to_arrow()[self.id].to_pylist()
         return found
 
     def _among(self, ids: list[Any]) -> str:
