@@ -83,9 +83,7 @@ def _partial_of(path: Path, name: str) -> Iterator[tuple[Path, Path]]:
             partial.touch(exist_ok=False)
         except OSError as error:
             is_the_folder = place.exists() and error.errno in (errno.EACCES, errno.EPERM)
-            hint = (
-                " Hint: a file next to it replaces it, so its folder must be writable." if is_the_folder else ""
-            )
+            hint = " Hint: a file next to it replaces it, so its folder must be writable." if is_the_folder else ""
             got = f"{path}: {reason_of(error)}"
             raise type(error)(f"{name} must be a file that can be written, got {got}{hint}") from error
 
