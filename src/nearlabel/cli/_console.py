@@ -461,7 +461,7 @@ def message_of(error: Exception, arguments: argparse.Namespace) -> str:
         if file is not None:
             return " ".join([f"{file}: {error.strerror}.", *getattr(error, "__notes__", [])])
     if isinstance(error, MemoryError) and str(error):
-        return f"not enough memory: {error}."
+        return f"not enough memory: {str(error).rstrip('.')}."
     if isinstance(error, ParameterError):
         return error.message(partial(_show, arguments))
     subject, must, rest = str(error).partition(" must ")  # every message begins with the parameter that must change

@@ -13,7 +13,7 @@ from nearlabel.datasets._dataset import Dataset, check_unweighted
 from nearlabel.datasets._label_codes import as_stored, check_unknown, not_zero_one, number_of, with_unknown
 from nearlabel.datasets._numbered_names import LARGEST_LABEL_COUNT, NumberedNames, counts_of
 from nearlabel.files.atomic_file import whole_file
-from nearlabel.files.untrusted import is_text, open_npz
+from nearlabel.files.untrusted import is_text, naming_too_large, open_npz
 from nearlabel.utils.containers import rounded_integer
 from nearlabel.utils.types import CSR, AnyArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_integer
@@ -22,6 +22,7 @@ _NAMED_ARRAYS = 10  # in a message
 _PARTS = ("data", "indices", "indptr", "shape")  # of a CSR matrix: X_data and so on
 
 
+@naming_too_large
 def read_npz(path: str | Path, *, unknown: str | None = None, max_unpacked_bytes: int | None = None) -> Dataset:
     """Read a data set from a ``.npz`` file, which may be untrusted.
 

@@ -10,19 +10,22 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from functools import wraps
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple, TypeVar, cast
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo, is_zipfile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearlabel.utils.messages import room_for
 from nearlabel.utils.validation import check_integer
 
+Reader = TypeVar("Reader", bound=Callable[..., Any])
 _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
@@ -96,6 +99,19 @@ def damage_named(path: Path, expected: str) -> Iterator[None]:
         reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": .")
         short = reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]} ..."
         raise ValueError(f"{path} must be {expected}, got a damaged one ({short}).") from error
+
+
+def naming_too_large(read: Reader) -> Reader:
+    """Let a function that reads a file, its first argument, name it in a MemoryError."""
+
+    @wraps(read)
+    def named(*args: Any, **params: Any) -> Any:
+        path = next(iter((*args, *params.values())), "")
+        hint = "leave columns out (ignore), or read blocks of rows (nearlabel.datasets.open_rows)"
+        with room_for(lambda: f"the rows of {path}", hint):
+            return read(*args, **params)
+
+    return cast(Reader, named)
 
 
 # Limits of the unpacked size of compressed files: gzip packs a gigabyte of zeros into a megabyte, bzip2 into 1 KB.
