@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -99,23 +100,15 @@ def test_children_that_are_forked_under_load(two_threads, search, table, n_child
     assert {library.num_threads for library in _libraries()} == {2}
 
 
-def predicted_by(model, answers):
-    """Predict in another process."""
-    answers.put(model.predict(X[:50]))
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_models_are_arguments_of_processes(method):
     """With the same answers, whichever way the process begins."""
-    model, context = MLkNN(n_neighbors=3).fit(X, Y), multiprocessing.get_context(method)
-    answers = context.Queue()
-    process = context.Process(target=predicted_by, args=(model, answers))
-    process.start()
-    np.testing.assert_array_equal(answers.get(timeout=120), model.predict(X[:50]))
-    process.join()
-    assert process.exitcode == 0
+    model = MLkNN(n_neighbors=3).fit(X, Y)
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
+        found = pool.submit(model.predict, X[:50]).result(timeout=120)
+    np.testing.assert_array_equal(found, model.predict(X[:50]))
 
 
 def printed_by(script, *arguments):
@@ -191,8 +184,9 @@ def test_interruptions_come_soon_and_leave_nothing(two_threads, n_jobs, n_interr
     expected, late = search.kneighbors(rows[:20], 5), []
     labels = np.tile(Y, (4, 1))
 
-    def repeat(number):
+    def interrupted(number, after):
         until = time.perf_counter() + 120
+        signal.setitimer(signal.ITIMER_REAL, after)
         while time.perf_counter() < until:
             model.fit(rows, labels) if number % 2 else search.kneighbors(rows, 5)
 
@@ -200,11 +194,14 @@ def test_interruptions_come_soon_and_leave_nothing(two_threads, n_jobs, n_interr
     try:
         for number in range(n_interruptions):
             after = moments.uniform(0.001, 0.05)
-            due = time.perf_counter() + after
-            signal.setitimer(signal.ITIMER_REAL, after)
-            with pytest.raises(KeyboardInterrupt):
-                repeat(number)
-            late.append(time.perf_counter() - due)
+            start = time.perf_counter()
+            with pytest.raises((KeyboardInterrupt, RuntimeError)) as told:
+                interrupted(number, after)
+            # Python itself fails where a thread is interrupted while it waits for one that starts.
+            assert isinstance(
+                told.value if told.type is KeyboardInterrupt else told.value.__context__, KeyboardInterrupt
+            )
+            late.append(time.perf_counter() - start - after)
             np.testing.assert_array_equal(search.kneighbors(rows[:20], 5), expected)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
