@@ -59,7 +59,7 @@ def test_no_memory():
     """An error without words, and one of numpy's."""
     assert message_of(MemoryError(), argparse.Namespace()) == "not enough memory."
     assert message_of(MemoryError("Unable to allocate 1 GiB"), argparse.Namespace()).startswith("not enough memory: Un")
-    named = MemoryError("a.csv needs more memory than is available. Hint: free some.")
+    named = MemoryError("the rows of a.csv must fit into memory, got too little of it. Hint: read blocks.")
     assert message_of(named, argparse.Namespace()) == f"not enough memory: {named}"
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from nearlabel.datasets import _numeric_columns, _parquet_file, from_frame, open_rows, read_table, tables
 from nearlabel.datasets._table_file import CsvParser
+from nearlabel.utils.messages import TooLargeError
 
 pa = pytest.importorskip("pyarrow")
 lib = pytest.importorskip("pyarrow.lib")
@@ -98,7 +99,7 @@ def test_errors_name_the_table(monkeypatch, tmp_path, error):
 
 def _check(call, named, error):
     """Check that a call raises an error of Python's, with the name of what is read, and its cause."""
-    expected = MemoryError if issubclass(error, MemoryError) else ValueError
+    expected = TooLargeError if issubclass(error, MemoryError) else ValueError
     with pytest.raises(expected, match=re.escape(named)) as caught:
         call()
     assert type(caught.value) is expected

@@ -70,7 +70,7 @@ def _write(folder, name):
     ],
 )
 def test_memory_ends_somewhere(tmp_path, name, read):
-    """From next to nothing to as much as is needed: the table, or Python's MemoryError with the file and a hint."""
+    """From next to nothing to as much as is needed: the table, or a MemoryError with the file and a hint."""
     path = _write(tmp_path, name)
     limits = [str(megabytes) for megabytes in (1, 4, 8, 12, 20, 40, 80)]
     environment = os.environ | {
@@ -82,6 +82,6 @@ def test_memory_ends_somewhere(tmp_path, name, read):
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
     said = done.stdout.splitlines()
     assert len(said) == len(limits), done.stderr
-    expected = f"builtins.MemoryError: {path} needs more memory than is available. Hint: free some"
+    expected = f"nearlabel.utils.messages.TooLargeError: the rows of {path} must fit into memory"
     assert not [one for one in said if one != "read" and not one.startswith(expected)]
     assert any(one.startswith(expected) for one in said)

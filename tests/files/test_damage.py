@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from nearlabel.files.untrusted import arrow_errors_named, damage_named
+from nearlabel.utils.messages import TooLargeError
 
 FILE = Path("a.npz")
 
@@ -25,9 +26,7 @@ def test_whatever_a_library_raises(error):
 @pytest.mark.parametrize("named", [arrow_errors_named(FILE), damage_named(FILE, "whole")])
 def test_memory(named):
     """Too little memory is no damage: the message says of which file, and what to do."""
-    match = (
-        r"^a\.npz needs more memory than is available\. Hint: free some, read fewer columns \(ignore\), or blocks of"
-    )
+    match = r"^the rows of a\.npz must fit into memory, got too little of it\. Hint: leave columns out"
     with pytest.raises(MemoryError, match=match) as caught, arrow_errors_named("another"), named:
         raise MemoryError("malloc of size 64 failed")
     assert str(caught.value.__cause__) == "malloc of size 64 failed"
@@ -54,9 +53,9 @@ def test_memory_of_pyarrow():
     """Its own error, or the one for a thread that finds no memory, becomes Python's."""
     lib = pytest.importorskip("pyarrow.lib")
     for error in (lib.ArrowMemoryError("malloc"), lib.ArrowException("Unknown error: Failed to launch worker thread")):
-        with pytest.raises(MemoryError, match=r"^a\.npz needs more memory") as caught, arrow_errors_named(FILE):
+        with pytest.raises(MemoryError, match=r"^the rows of a\.npz must fit") as caught, arrow_errors_named(FILE):
             raise error
-        assert type(caught.value) is MemoryError
+        assert type(caught.value) is TooLargeError
 
 
 @pytest.mark.parametrize(

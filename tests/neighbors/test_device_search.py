@@ -1,7 +1,10 @@
 """The search by an accelerator: on any device, the bits of the search without one."""
 
 import copy
+import os
 import pickle
+import signal
+import threading
 from functools import partial
 
 import numpy as np
@@ -278,3 +281,33 @@ def test_what_a_device_does_not_take(options, X, message):
     """Is refused before torch is looked for."""
     with pytest.raises(ValueError, match=message):
         ExactNeighbors(device="cpu", **options).fit(X)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of forking beside threads, from Python 3.12 on
+def test_a_forked_child_searches_while_a_thread_of_its_parent_does(use):
+    """The lock of the device's memory is that of a thread which the child does not have."""
+    computing, leave = threading.Event(), threading.Event()
+
+    class SlowDevice(NumpyDevice):
+        def product(self, left, right):
+            if threading.current_thread() is not threading.main_thread():
+                computing.set()
+                leave.wait(30)
+            return super().product(left, right)
+
+    use(SlowDevice())
+    X = np.random.default_rng(0).normal(size=(300, 5))
+    search = ExactNeighbors(algorithm="brute", device="cpu").fit(X)
+    thread = threading.Thread(target=search.kneighbors, args=(X, 3))
+    thread.start()
+    assert computing.wait(30)
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(20)
+        found = search.kneighbors(X, 3)
+        os._exit(0 if np.array_equal(found, ExactNeighbors().fit(X).kneighbors(X, 3)) else 1)
+    leave.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0

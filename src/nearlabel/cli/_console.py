@@ -406,7 +406,7 @@ def message_of(error: Exception, arguments: argparse.Namespace) -> str:
         if file is None and error.errno in _NO_SPACE:  # the system does not name what was written
             file = getattr(arguments, "file", None) or getattr(arguments, "out", None) or "standard output"
         if file is not None:
-            return f"{file}: {error.strerror}."
+            return " ".join([f"{file}: {error.strerror}.", *getattr(error, "__notes__", [])])
     if isinstance(error, MemoryError) and str(error):
         return f"not enough memory: {str(error).rstrip('.')}."
     if isinstance(error, ParameterError):

@@ -30,9 +30,11 @@ from nearlabel.datasets._nominal import (
 )
 from nearlabel.datasets._numeric_columns import Kinds
 from nearlabel.datasets._table_file import check_filled
+from nearlabel.files.untrusted import naming_too_large
 from nearlabel.utils.types import CSR, BoolArray, IntArray, Matrix
 
 
+@naming_too_large
 def read_arff(
     path: str | Path,
     choose_labels: Callable[[Header], Sequence[int]],
@@ -203,6 +205,7 @@ def _invert_sparse(codes: CSR, inverted: IntArray) -> CSR:
 # Mulan's dialect: an ARFF file, and an XML file that names its labels.
 
 
+@naming_too_large
 def read_mulan(
     arff_path: str | Path,
     xml_path: str | Path | None = None,
@@ -301,6 +304,7 @@ def read_mulan(
 # MEKA's dialect: the relation's name contains the number of labels.
 
 
+@naming_too_large
 def read_meka(
     path: str | Path,
     *,

@@ -9,23 +9,22 @@ from __future__ import annotations
 import csv
 import io
 import re
-import threading
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TypeAlias
 
 from nearlabel.datasets import _table_file as table_file
 from nearlabel.datasets._lines import Lines, malformed, only_returned, plain_name
+from nearlabel.utils.process_settings import ProcessSetting
 
 _ROWS_A_BLOCK = 256  # estimated by the length of the header: the cost of a block grows with the number of columns
 _LARGEST_BLOCK = 2**26
 _MOST_COLUMNS = 1_000_000  # each takes about 6 KB
 _LONGEST_ROW = 2**28  # a longer one is a quote that is not closed
 _LONGEST_CELL = 2**31 - 1  # the largest limit that the standard library's reader takes on every platform
-_READER_LIMIT = threading.Lock()
 _ROWS_TO_GUESS_BY, _MOST_DIGITS = 10, 18
 _NUMBER_OF_R = re.compile(r"[-+]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?+\d++)?+|NA|TRUE|FALSE")
 _ESCAPED = b'\\"'  # how R writes a quote in a cell, unless asked to double it
@@ -276,15 +275,8 @@ def _rows(path: Path, first_line: int, lines: Iterable[bytes], delimiter: str) -
         raise only_returned(path, line) from error
 
 
-@contextmanager
-def _cells_of_any_length() -> Iterator[None]:
-    """Lift the limit of the standard library's reader, which is one for the whole process, for a while."""
-    with _READER_LIMIT:
-        before = csv.field_size_limit(_LONGEST_CELL)
-        try:
-            yield
-        finally:
-            csv.field_size_limit(before)
+# Of the standard library's reader, which has one limit for the whole process.
+_cells_of_any_length = ProcessSetting(csv.field_size_limit, csv.field_size_limit, lambda _: _LONGEST_CELL)
 
 
 def _decoded(path: Path, line: int, cell: str) -> str:

@@ -14,7 +14,7 @@ from nearlabel.datasets._label_codes import as_stored, check_unknown, not_zero_o
 from nearlabel.datasets._lines import name_of_data
 from nearlabel.datasets._numbered_names import LARGEST_LABEL_COUNT, NumberedNames, counts_of
 from nearlabel.files.atomic_file import whole_file
-from nearlabel.files.untrusted import open_npz
+from nearlabel.files.untrusted import naming_too_large, open_npz
 from nearlabel.utils.containers import rounded_integer
 from nearlabel.utils.types import CSR, AnyArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_integer
@@ -23,6 +23,7 @@ _NAMED_ARRAYS = 10  # in a message
 _PARTS = ("data", "indices", "indptr", "shape")  # of a CSR matrix: X_data and so on
 
 
+@naming_too_large
 def read_npz(path: str | Path, *, unknown: str | None = None, max_unpacked_bytes: int | None = None) -> Dataset:
     """Read a data set from a ``.npz`` file, which may be untrusted.
 

@@ -15,6 +15,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from nearlabel.datasets._dataset import SUBSETS, Dataset
 from nearlabel.datasets._lines import Lines, malformed, plain_name
+from nearlabel.files.untrusted import naming_too_large
 from nearlabel.preprocessing import InformationGainSelector, StemAnalyzer
 from nearlabel.utils.types import Matrix
 from nearlabel.utils.validation import check_choice
@@ -35,6 +36,7 @@ class _Article(NamedTuple):
     topics: frozenset[str]
 
 
+@naming_too_large
 def read_reuters(folder: str | Path, subset: str = "all", *, max_unpacked_bytes: int | None = None) -> Dataset:
     """Read the news texts of Reuters-21578 and their topics, in the split of Apté et al. ("ModApte").
 

@@ -25,6 +25,7 @@ from nearlabel.datasets._lines import (
 from nearlabel.datasets._nominal import SparseRows
 from nearlabel.datasets._numbered_names import NumberedNames
 from nearlabel.datasets._table_file import EXACT, NOT_EXACT, is_exact
+from nearlabel.files.untrusted import naming_too_large
 from nearlabel.utils.types import CSR, FloatArray, IntArray
 from nearlabel.utils.validation import check_integer
 
@@ -52,6 +53,7 @@ _HINTS = (  # what begins as a malformed row does may be of another kind
 _Base: TypeAlias = bool | Literal["auto"]  # whether columns count from 0
 
 
+@naming_too_large
 def read_svmlight(
     path: str | Path,
     n_features: int | None = None,

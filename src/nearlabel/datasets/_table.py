@@ -23,7 +23,7 @@ from nearlabel.datasets._numeric_columns import FeatureKind, features_beside, ki
 from nearlabel.datasets._parquet_file import ParquetFile
 from nearlabel.datasets._table_file import TableFile, columns_hint, require_columns
 from nearlabel.datasets._written_tags import Normalisation, check_notation
-from nearlabel.files.untrusted import arrow_errors_named
+from nearlabel.files.untrusted import arrow_errors_named, naming_too_large
 from nearlabel.utils.messages import ParameterError, tell
 from nearlabel.utils.types import CSR, Matrix
 from nearlabel.utils.validation import BLOCK_BYTES, check_choice, check_flag, check_integer
@@ -33,6 +33,7 @@ POINT = "."
 Values: TypeAlias = Mapping[str, str | Sequence[str]]  # texts of cells, by column
 
 
+@naming_too_large
 def read_table(
     path: str | Path,
     *,

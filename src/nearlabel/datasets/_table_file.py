@@ -201,12 +201,17 @@ class CsvParser:
         if block.startswith(BYTE_ORDER_MARK):
             block = BYTE_ORDER_MARK + block  # pyarrow removes one mark, which here belongs to the first cell
         reading = self._csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=self._names)
-        table = self._csv.read_csv(
-            self._arrow.py_buffer(block),
-            read_options=reading,
-            parse_options=self._parsing,
-            convert_options=self._conversion,
-        )
+        try:
+            table = self._csv.read_csv(
+                self._arrow.py_buffer(block),
+                read_options=reading,
+                parse_options=self._parsing,
+                convert_options=self._conversion,
+            )
+        except self._arrow.ArrowException as error:
+            if "thread" in str(error):  # for whose stack there is no memory
+                raise MemoryError(str(error)) from error
+            raise
         return [column.combine_chunks() for column in table.columns]
 
 

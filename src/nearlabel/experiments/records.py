@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from nearlabel.experiments import _record_lines
 from nearlabel.experiments._record_lines import Record as Record
-from nearlabel.files.atomic_file import locked, whole_file, write_errors_named
+from nearlabel.files.atomic_file import check_own_file, locked, whole_file, write_errors_named
 from nearlabel.files.check_sums import Finding, with_sum
 
 RECORDS, PLAN, MADE_WITH = "records.jsonl", "plan.json", "made_with.jsonl"
@@ -60,10 +60,9 @@ class RecordFolder:
         self._lock.close()
 
     def _check_no_links(self) -> None:
-        """Raise ValueError if a file is a link: in a shared folder it may point to another user's file."""
+        """Raise ValueError if a file has another name: in a shared folder a link may point to another user's file."""
         for name in (PLAN, RECORDS, MADE_WITH):
-            if (self.path / name).is_symlink():
-                raise ValueError(f"{self.path / name} must be a file, got a link. Hint: choose another folder.")
+            check_own_file(self.path / name, hint="choose another folder")
 
     def _compare_plans(self) -> None:
         known, records = self.path / PLAN, self.path / RECORDS

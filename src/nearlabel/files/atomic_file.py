@@ -15,7 +15,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO
 
 if sys.platform == "win32":
     import msvcrt
@@ -27,7 +26,8 @@ else:
 def whole_file(path: Path, *, name: str = "path") -> Iterator[Path]:
     """Yield the path of a temporary file that is renamed to `path` at the end, or deleted after an error.
 
-    Symbolic links are followed. A replaced file keeps its permissions. Temporary files of killed processes are removed.
+    Symbolic links are followed. A replaced file keeps its permissions and, as far as the system allows it, its owner
+    and group; another name of it (a hard link) keeps the old content. Temporary files of killed processes are removed.
 
     Raises
     ------
@@ -61,7 +61,16 @@ def _place_of(path: Path, name: str) -> Path:
         raise OSError(f"{name} must be a file, got {path}, which is a device or a pipe.")
     if place.exists() and not os.access(place, os.W_OK):
         raise PermissionError(f"{name} must be a file that can be written, got {path}, which is read-only.")
+    if place.exists() and _only_its_owner_replaces(place):
+        got = f"{path}, which belongs to another user, in a folder with the sticky bit"
+        raise PermissionError(f"{name} must be a file that can be replaced, got {got}. Hint: choose another name.")
     return place
+
+
+def _only_its_owner_replaces(place: Path) -> bool:
+    """Return whether a file may be renamed over by others only, as in ``/tmp``."""
+    folder, file = place.parent.stat(), place.stat()
+    return bool(folder.st_mode & stat.S_ISVTX) and os.geteuid() not in (0, folder.st_uid, file.st_uid)
 
 
 @contextmanager
@@ -73,14 +82,44 @@ def _partial_of(path: Path, name: str) -> Iterator[tuple[Path, Path]]:
         try:
             partial.touch(exist_ok=False)
         except OSError as error:
-            got = f"{path}: {error.strerror}"
-            raise type(error)(f"{name} must be a file that can be written, got {got}.") from error
+            is_the_folder = place.exists() and error.errno in (errno.EACCES, errno.EPERM)
+            hint = " Hint: a file next to it replaces it, so its folder must be writable." if is_the_folder else ""
+            got = f"{path}: {reason_of(error)}"
+            raise type(error)(f"{name} must be a file that can be written, got {got}{hint}") from error
 
     with new_partial(place, make) as partial:
         if place.exists():
             with write_errors_named(path, partial):
-                shutil.copymode(place, partial)
+                hand_on(place, partial)
         yield place, partial
+
+
+def check_own_file(path: Path, hint: str) -> None:
+    """Raise ValueError if a file that is changed in place has another name, under which it would change, too."""
+    if path.is_symlink():
+        raise ValueError(f"{path} must be a file, got a link. Hint: {hint}.")
+    if path.exists() and path.stat().st_nlink > 1:
+        hint = "a copy of the folder has files of its own"
+        raise ValueError(f"{path} must be a file with one name, got one with several (hard links). Hint: {hint}.")
+
+
+def hand_on(old: Path, new: Path) -> None:
+    """Give a new file the permissions of the one that it replaces, and its owner and group where that is allowed.
+
+    Permissions of the group are not given to another group.
+    """
+    of_old, of_new = old.stat(), new.stat()
+    mode = stat.S_IMODE(of_old.st_mode)
+    if (of_old.st_uid, of_old.st_gid) != (of_new.st_uid, of_new.st_gid):
+        try:
+            os.chown(new, of_old.st_uid, of_old.st_gid)
+        except OSError:
+            with suppress(OSError):
+                os.chown(new, -1, of_old.st_gid)
+        if new.stat().st_gid != of_old.st_gid:
+            mode &= ~stat.S_IRWXG
+    if mode != stat.S_IMODE(new.stat().st_mode):
+        new.chmod(mode)
 
 
 def _settle(path: Path) -> None:
@@ -91,12 +130,21 @@ def _settle(path: Path) -> None:
 
 # Errors of writing name the user's file: the system's errors name a temporary file, or no file.
 
-_UNNAMED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
+_UNNAMED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ESTALE)
+_REMEDIES = {
+    errno.EROFS: "Hint: choose a folder on a disk that can be written.",
+    errno.ESTALE: "Hint: its server has lost it; open the folder again, or mount its disk again.",
+}
+
+
+def reason_of(error: OSError) -> str:
+    """Return the system's words for an error as the end of a sentence, and a hint where the words need one."""
+    return " ".join(filter(None, (f"{error.strerror}.", _REMEDIES.get(error.errno or 0))))
 
 
 @contextmanager
 def write_errors_named(path: Path, partial: Path | None = None) -> Iterator[None]:
-    """Name `path` in errors of the disk and of the temporary file or folder.
+    """Name `path` in errors of the disk and of the temporary file or folder; a note has a remedy that is not obvious.
 
     >>> with write_errors_named(Path("a.txt")):
     ...     raise OSError(errno.ENOSPC, "no space")
@@ -108,7 +156,10 @@ def write_errors_named(path: Path, partial: Path | None = None) -> Iterator[None
         yield
     except OSError as error:
         if error.errno in _UNNAMED or (partial is not None and _is_in(partial, error.filename)):
-            raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from error
+            named = OSError(error.errno, os.strerror(error.errno or 0), str(path))
+            if error.errno in _REMEDIES:
+                named.add_note(_REMEDIES[error.errno])
+            raise named from error
         raise
 
 
@@ -136,20 +187,23 @@ def new_partial(place: Path, make: Callable[[Path], object]) -> Iterator[Path]:
     Leftovers of killed processes for the same place are removed before. `make` creates it, or raises FileExistsError.
     """
     sweep(place)
-    handle = None
-    while handle is None:
+    close = None
+    while close is None:
         partial = place.with_name(f".{place.name[:_LONGEST]}.{_this_machine()}{secrets.token_hex(12)}.partial")
         try:
             make(partial)
-            handle = _locked(partial)
+            with write_errors_named(place, partial):
+                close = _locked(partial)
         finally:
-            if handle is None:
+            if close is None:
                 _remove(partial)
+    owner = os.getpid()
     try:
         yield partial
     finally:
-        _remove(partial)
-        handle()
+        if os.getpid() == owner:  # a child that was forked in the block leaves it to its parent
+            _remove(partial)
+            close()
 
 
 def sweep(place: Path) -> None:
@@ -233,7 +287,8 @@ else:
             except OSError:  # a file system without locks, where leftovers are not removed
                 pass
             if os.path.samestat(os.fstat(handle), partial.stat()):
-                return opened.pop_all().close
+                opened.pop_all()
+                return _kept_open(handle)
         return None
 
     def _if_abandoned(path: Path, act: Callable[[Path], None]) -> bool:
@@ -259,12 +314,40 @@ else:
         return handle
 
 
+# A lock ends when all handles of it are closed. A forked child has them too, and may live longer than its parent: there
+# they are closed at once.
+
+_handles: set[int] = set()
+
+
+def _kept_open(handle: int) -> Callable[[], None]:
+    """Return a function to close a locked handle of this process."""
+    _handles.add(handle)
+
+    def close() -> None:
+        _handles.discard(handle)
+        os.close(handle)
+
+    return close
+
+
+def _begin_child() -> None:
+    while _handles:
+        with suppress(OSError):
+            os.close(_handles.pop())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)
+
+
 # Locks, so that one process at a time changes a file or a folder; a second process gets an error immediately.
 #
 # The lock is a system lock on a small file next to the path: the lock of a killed process ends with the process, and
 # the remaining file does not block other processes.
 
 _LOCKED_BYTE = 2**30  # after all written bytes: on Windows a locked byte cannot be read
+_MOST_SAID = 1000  # bytes that are read of the other process's description
 
 
 @contextmanager
@@ -286,14 +369,16 @@ def locked(path: str | os.PathLike[str], doing: str) -> Iterator[None]:
         If the path cannot be locked, for instance in a folder that is not writable.
     """
     lock = lock_file_of(path)
-    file = _acquired(lock, path)
+    handle = _acquired(lock, path)
+    close, owner = _kept_open(handle), os.getpid()
     try:
         with suppress(OSError):  # a full disk has no space for the text, and the lock works without it
-            file.truncate(0)
-            os.write(file.fileno(), f"{os.getpid()} {doing}".encode())
+            os.ftruncate(handle, 0)
+            os.write(handle, f"{os.getpid()} {doing}".encode())
         yield
     finally:
-        _release(file, lock)
+        if os.getpid() == owner:  # a child that was forked in the block leaves it to its parent
+            _release(close, lock)
 
 
 def lock_file_of(path: str | os.PathLike[str]) -> Path:
@@ -303,62 +388,82 @@ def lock_file_of(path: str | os.PathLike[str]) -> Path:
     return place.with_name(f".{place.name[:50]}.{zlib.crc32(os.fsencode(place.name)):08x}.lock")
 
 
-def _acquired(lock: Path, path: str | os.PathLike[str]) -> IO[str]:
+def _acquired(lock: Path, path: str | os.PathLike[str]) -> int:
     """Return the open and locked file of a lock."""
     while True:
-        try:
-            file = open(lock, "a+", encoding="utf-8", opener=_without_links)  # noqa: SIM115 (the caller closes it)
-        except OSError as error:
-            raise type(error)(f"{path} must be in a folder that can be written, got {error.strerror}.") from error
-        try:
-            _take(file)
-            if _is_at(file, lock):
-                return file
-        except BlockingIOError:
-            file.seek(0)
-            pid, _, doing = file.read().partition(" ")
-            file.close()
-            raise BlockingIOError(
-                f"{path} must not be changed by two processes at once, and is being changed by another process"
-                f" (pid {pid or 'unknown'}{doing and ': '}{doing}). Hint: try again when that has ended."
-            ) from None
-        except BaseException:
-            file.close()
-            raise
-        file.close()  # the previous process removed the file after it was opened here: its lock would have no effect
+        handle, is_new = _opened_lock(lock, path)
+        with ExitStack() as opened:
+            opened.callback(os.close, handle)
+            try:
+                _take(handle)
+                if _is_at(handle, lock):
+                    opened.pop_all()
+                    return handle
+            except BlockingIOError:
+                pid, _, doing = os.read(handle, _MOST_SAID).decode(errors="replace").partition(" ")
+                raise BlockingIOError(
+                    f"{path} must not be changed by two processes at once, and is being changed by another process"
+                    f" (pid {pid or 'unknown'}{doing and ': '}{doing}). Hint: try again when that has ended."
+                ) from None
+            except OSError as error:
+                if is_new:
+                    _remove(lock)
+                hint = "" if error.errno in _REMEDIES else " Hint: change a copy on a disk of this machine."
+                got = f"{lock.parent}: {reason_of(error)}{hint}"
+                raise OSError(f"{path} must be in a folder whose files can be locked, got {got}") from error
+        # the previous process removed the file after it was opened here: its lock would have no effect
 
 
-def _without_links(name: str, flags: int) -> int:
-    """Open a file, but not a link: the target would be emptied, and in a shared folder it may be another user's."""
-    return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+def _opened_lock(lock: Path, path: str | os.PathLike[str]) -> tuple[int, bool]:
+    """Return the open file of a lock, and whether it is new; no link is followed: it may lead to another's file."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        with suppress(FileExistsError):
+            return os.open(lock, flags | os.O_EXCL, 0o666), True
+        return os.open(lock, flags, 0o666), False
+    except PermissionError as error:
+        if not lock.exists():
+            raise _unlockable(path, error) from error
+        hint = f"Hint: try again; if it stays, its process was killed, and {lock} can be removed."
+        raise PermissionError(
+            f"{path} must not be changed by two users at once, got another one's lock. {hint}"
+        ) from error
+    except OSError as error:
+        raise _unlockable(path, error) from error
 
 
-def _is_at(file: IO[str], path: Path) -> bool:
+def _unlockable(path: str | os.PathLike[str], error: OSError) -> OSError:
+    return type(error)(f"{path} must be in a folder that can be written, got {reason_of(error)}")
+
+
+def _is_at(handle: int, path: Path) -> bool:
     """Return whether an open file is the one that other processes find under this name."""
     with suppress(FileNotFoundError):
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+        return os.path.samestat(os.fstat(handle), path.stat())
     return False
 
 
 if sys.platform == "win32":
 
-    def _take(file: IO[str]) -> None:
-        os.lseek(file.fileno(), _LOCKED_BYTE, os.SEEK_SET)
+    def _take(handle: int) -> None:
+        os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
         try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         except PermissionError as error:  # the system's error if another process has the lock
             raise BlockingIOError(error.errno, error.strerror) from error
+        finally:
+            os.lseek(handle, 0, os.SEEK_SET)
 
-    def _release(file: IO[str], lock: Path) -> None:
-        file.close()
+    def _release(close: Callable[[], None], lock: Path) -> None:
+        close()
         with suppress(OSError):  # an open file cannot be removed, if another process already uses it
             lock.unlink()
 
 else:
 
-    def _take(file: IO[str]) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    def _take(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    def _release(file: IO[str], lock: Path) -> None:
-        lock.unlink(missing_ok=True)  # while it is locked: afterwards it may belong to another process
-        file.close()
+    def _release(close: Callable[[], None], lock: Path) -> None:
+        _remove(lock)  # while it is locked: afterwards it may belong to another process
+        close()

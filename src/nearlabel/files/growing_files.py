@@ -19,7 +19,7 @@ import numpy as np
 from numpy.lib import format as npy
 from scipy import sparse
 
-from nearlabel.files.atomic_file import whole_file
+from nearlabel.files.atomic_file import hand_on, whole_file
 from nearlabel.files.check_sums import BlockSums, with_sum, without_sum
 from nearlabel.files.row_files import INDEX_TYPES
 from nearlabel.utils.types import AnyArray, Matrix
@@ -69,6 +69,8 @@ class GrowingArray:
     def new(cls, path: Path, dtype: np.dtype[Any], row_shape: tuple[int, ...] = ()) -> Self:
         """Create a file without rows."""
         file, header = path.open("wb"), Header(0, dtype, row_shape)
+        if (facts := path.with_name(FACTS_FILE)).exists():
+            hand_on(facts, path)  # as the other files of the store
         header.write(file, 0)
         return cls(path, file, header._replace(offset=file.tell()), 0, BlockSums())
 

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from nearlabel.files.atomic_file import locked, new_partial, write_errors_named
+from nearlabel.files.atomic_file import check_own_file, locked, new_partial, reason_of, write_errors_named
 from nearlabel.files.check_sums import BLOCK_BYTES
 from nearlabel.files.growing_files import FACTS_FILE, ArrayName, GrowingRows, StoreFacts, damaged
 from nearlabel.files.row_files import checked_csr
@@ -102,8 +102,8 @@ def _make_folder(partial: Path, path: Path) -> None:
     try:
         partial.mkdir(parents=True)
     except OSError as error:
-        got = f"{path}: {error.strerror}"
-        raise type(error)(f"path must be a folder that can be created, got {got}.") from error
+        got = f"{path}: {reason_of(error)}"
+        raise type(error)(f"path must be a folder that can be created, got {got}") from error
 
 
 def append_to_store(path: str | os.PathLike[str], X: MatrixLike, *, n_rows: int | None = None) -> Path:
@@ -381,10 +381,10 @@ def _changing(path: Path, doing: str) -> Iterator[None]:
 
 
 def _check_no_links(path: Path) -> None:
-    """Raise ValueError if a file of a store is a link: a change would truncate or overwrite the target."""
+    """Raise ValueError if a file of a store has another name: a change would truncate or overwrite the other's rows."""
     for file in path.iterdir():
-        if file.is_symlink() and (ArrayName.of(file.name) or file.name == FACTS_FILE):
-            raise ValueError(f"{file} must be a file, got a link. Hint: write_store makes a store of other rows.")
+        if ArrayName.of(file.name) or file.name == FACTS_FILE:
+            check_own_file(file, hint="write_store makes a store of other rows")
 
 
 def _tidy(path: Path) -> None:

@@ -10,19 +10,22 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy
+from functools import wraps
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple, TypeVar, cast
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo, is_zipfile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearlabel.utils.messages import room_for
 from nearlabel.utils.validation import check_integer
 
+Reader = TypeVar("Reader", bound=Callable[..., Any])
 _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
@@ -70,7 +73,7 @@ def _without_waiting(path: str, flags: int) -> int:
 # One error for damaged files: any exception of a library becomes a ValueError that names the file.
 
 _LONGEST_REASON = 200  # characters of a library's message, which may repeat the damaged bytes
-_NO_MEMORY = "needs more memory than is available"
+_HINT_OF_ROWS = "leave columns out (ignore), or read blocks of rows (nearlabel.datasets.open_rows)"
 _NO_THREAD = "Failed to launch worker thread"
 
 
@@ -88,16 +91,15 @@ def damage_named(path: Path, expected: str) -> Iterator[None]:
         ...
     ValueError: a.npz must be a whole .npz file, got a damaged one (OverflowError: too large).
     """
-    try:
-        yield
-    except MemoryError as error:
-        if _NO_MEMORY in str(error):
+    with _room_for_rows(path):
+        try:
+            yield
+        except MemoryError:
             raise
-        raise _memory_named(path) from error
-    except Exception as error:
-        if isinstance(error, OSError | ValueError) and str(path) in str(error):
-            raise
-        raise ValueError(f"{path} must be {expected}, got a damaged one ({_reason(error)}).") from error
+        except Exception as error:
+            if isinstance(error, OSError | ValueError) and str(path) in str(error):
+                raise
+            raise ValueError(f"{path} must be {expected}, got a damaged one ({_reason(error)}).") from error
 
 
 def _reason(error: Exception) -> str:
@@ -105,9 +107,8 @@ def _reason(error: Exception) -> str:
     return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]} ..."
 
 
-def _memory_named(path: Path | str) -> MemoryError:
-    hint = "Hint: free some, read fewer columns (ignore), or blocks of rows (open_rows)."
-    return MemoryError(f"{path} {_NO_MEMORY}. {hint}")
+def _room_for_rows(path: Path | str) -> AbstractContextManager[None]:
+    return room_for(lambda: f"the rows of {path}", _HINT_OF_ROWS)
 
 
 @contextmanager
@@ -121,20 +122,29 @@ def arrow_errors_named(path: Path | str) -> Iterator[None]:
     ...     raise MemoryError("malloc of size 64 failed")
     Traceback (most recent call last):
         ...
-    MemoryError: a.csv needs more memory than is available. Hint: free some, read fewer columns (ignore), or blocks ...
+    nearlabel.utils.messages.TooLargeError: the rows of a.csv must fit into memory, got too little of it. Hint: ...
     """
-    try:
-        yield
-    except MemoryError as error:
-        if _NO_MEMORY in str(error):
-            raise
-        raise _memory_named(path) from error
-    except Exception as error:
-        if not any(kind.__name__ == "ArrowException" for kind in type(error).__mro__) or str(path) in str(error):
-            raise
-        if _NO_THREAD in str(error):  # whose stack has no room
-            raise _memory_named(path) from error
-        raise ValueError(f"{path} must be a table that pyarrow can handle, got {_reason(error)}.") from error
+    with _room_for_rows(path):
+        try:
+            yield
+        except Exception as error:
+            of_arrow = any(kind.__name__ == "ArrowException" for kind in type(error).__mro__)
+            if isinstance(error, MemoryError) or not of_arrow or str(path) in str(error):
+                raise
+            if _NO_THREAD in str(error):  # its stack has no room
+                raise MemoryError from error
+            raise ValueError(f"{path} must be a table that pyarrow can handle, got {_reason(error)}.") from error
+
+
+def naming_too_large(read: Reader) -> Reader:
+    """Let a function that reads a file, its first argument, name it in a MemoryError."""
+
+    @wraps(read)
+    def named(*args: Any, **params: Any) -> Any:
+        with _room_for_rows(next(iter((*args, *params.values())), "")):
+            return read(*args, **params)
+
+    return cast(Reader, named)
 
 
 # Limits of the unpacked size of compressed files: gzip packs a gigabyte of zeros into a megabyte, bzip2 into 1 KB.

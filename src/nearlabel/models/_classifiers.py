@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import Any, ClassVar, Self, cast
 
@@ -32,6 +32,7 @@ from nearlabel.utils.estimators import (
     score,
     without_zero_weights,
 )
+from nearlabel.utils.messages import room_for, sized
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, check_problem, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
@@ -120,7 +121,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         self._check_parameters()
         check_row_names(X=X, y=y, **params)
-        with self._afresh():
+        with self._afresh(), room_for(lambda: f"a fit to {_described(X, y)}", _HINT_OF_FIT):
             X, labels, unknown = check_problem(
                 self,
                 X,
@@ -159,12 +160,13 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             CSR if its columns were sparse. For a one-dimensional y, the predicted classes.
         """
         queries = self._queries(X)
-        if self._all_vary:
-            return self._container.wrap(self._decide(queries))
-        labels: IntArray = np.tile(self._carried_by_all, (queries.shape[0], 1))
-        if len(self._varying):
-            labels[:, self._varying] = as_dense(self._decide(queries))
-        return self._container.wrap(labels)
+        with self._room_for("label sets", queries):
+            if self._all_vary:
+                return self._container.wrap(self._decide(queries))
+            labels: IntArray = np.tile(self._carried_by_all, (queries.shape[0], 1))
+            if len(self._varying):
+                labels[:, self._varying] = as_dense(self._decide(queries))
+            return self._container.wrap(labels)
 
     predict_labels = predict_labels
     score = score
@@ -207,6 +209,12 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._check_parameters()
         return check_rows(self, X, reset=False, takes_dask=self._takes_dask)
 
+    def _room_for(self, what: str, queries: Matrix) -> AbstractContextManager[None]:
+        """Name the predictions of queries in a MemoryError."""
+        shape = queries.shape[0], self._n_labels
+        hint = "predict blocks of queries, and fit a sparse y if there are many labels; lazy methods have predict_topk"
+        return room_for(lambda: f"{what} of {sized(shape, 'queries', 'labels')}", hint)
+
     @property
     def _takes_dask(self) -> bool:
         """Whether X may be a dask array, which is then not gathered."""
@@ -227,6 +235,14 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return with_multilabel_target(tags)
+
+
+_HINT_OF_FIT = "float32 features, sparse y, or a store (nearlabel.datasets.write_store) need less; or fit fewer samples"
+
+
+def _described(X: MatrixLike, y: MatrixLike) -> str:
+    shapes = {name: "x".join(map(str, np.shape(of))) for name, of in (("X", X), ("y", y)) if hasattr(of, "shape")}
+    return " and ".join(f"{name} of shape {shape}" for name, shape in shapes.items()) or "X and y"
 
 
 def _column_sums(cells: Matrix) -> IntArray:
@@ -356,12 +372,13 @@ class WithProbabilities(MultilabelClassifier):
             a one-dimensional y, one column per class.
         """
         queries = self._queries(X)
-        if self._all_vary:
-            return self._container.probabilities(self._score(queries))
-        scores = np.tile(self._carried_by_all.astype(np.float64), (queries.shape[0], 1))
-        if len(self._varying):
-            scores[:, self._varying] = self._score(queries)
-        return self._container.probabilities(scores)
+        with self._room_for("scores", queries):
+            if self._all_vary:
+                return self._container.probabilities(self._score(queries))
+            scores = np.tile(self._carried_by_all.astype(np.float64), (queries.shape[0], 1))
+            if len(self._varying):
+                scores[:, self._varying] = self._score(queries)
+            return self._container.probabilities(scores)
 
 
 class WithOptionalProbabilities(WithProbabilities):
@@ -418,13 +435,14 @@ class WithDecisions(MultilabelClassifier):
             a one-dimensional y, the decision value of its second class.
         """
         queries = self._queries(X)
-        if self._all_vary:
-            return self._container.decisions(self._score(queries))
-        scores = np.zeros((queries.shape[0], self._n_labels))
-        if len(self._varying):
-            scores[:, self._varying] = self._score(queries)
-        # Label rankings need finite values: constant labels are first or last in every row.
-        highest, lowest = scores.max(axis=1, keepdims=True) + 1, scores.min(axis=1, keepdims=True) - 1
-        constant = np.setdiff1d(np.arange(self._n_labels), self._varying)
-        scores[:, constant] = np.where(self._carried_by_all[constant] == 1, highest, lowest)
-        return self._container.decisions(scores)
+        with self._room_for("scores", queries):
+            if self._all_vary:
+                return self._container.decisions(self._score(queries))
+            scores = np.zeros((queries.shape[0], self._n_labels))
+            if len(self._varying):
+                scores[:, self._varying] = self._score(queries)
+            # Label rankings need finite values: constant labels are first or last in every row.
+            highest, lowest = scores.max(axis=1, keepdims=True) + 1, scores.min(axis=1, keepdims=True) - 1
+            constant = np.setdiff1d(np.arange(self._n_labels), self._varying)
+            scores[:, constant] = np.where(self._carried_by_all[constant] == 1, highest, lowest)
+            return self._container.decisions(scores)

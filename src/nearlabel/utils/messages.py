@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import count
@@ -104,6 +105,43 @@ class ParameterWarning(_OfParameters, UserWarning):
 
 def _in_python(name: str, value: Any) -> str:
     return name if value is None else f"{name}={value!r}"
+
+
+# Errors about memory: a library names an array or nothing; these name the task.
+
+
+class TooLargeError(MemoryError):
+    """A MemoryError with the name of the matrix or the file that was too large."""
+
+
+@contextmanager
+def room_for(what: Callable[[], str], hint: str) -> Iterator[None]:
+    """Name what needs more memory than there is, in the place of a library's MemoryError in a block.
+
+    >>> with room_for(lambda: sized((10**6, 50_000), "queries", "labels"), "predict fewer"):
+    ...     raise MemoryError
+    Traceback (most recent call last):
+        ...
+    nearlabel.utils.messages.TooLargeError: 1,000,000 queries x 50,000 labels (373 GiB) must fit into memory, ...
+    """
+    try:
+        yield
+    except TooLargeError:
+        raise
+    except MemoryError as error:
+        problem = f"{what()} must fit into memory, got too little of it."
+        raise TooLargeError(f"{problem} Hint: {hint}.") from error
+
+
+def sized(shape: Sequence[int], *names: str) -> str:
+    """Return the lengths of a matrix by their names, and the memory of its numbers in float64."""
+    n_bytes, unit = 8.0 * math.prod(shape), "bytes"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if n_bytes < 1000:
+            break
+        n_bytes, unit = n_bytes / 1024, larger
+    lengths = " x ".join(f"{length:,} {name}" for length, name in zip(shape, names, strict=True))
+    return f"{lengths} ({n_bytes:.3g} {unit})"
 
 
 # Progress of searches, of reading files and of runs, reported to a listener.

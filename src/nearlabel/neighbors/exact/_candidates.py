@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import cache
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -16,6 +15,7 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from nearlabel.utils.messages import counter, current_listener
+from nearlabel.utils.process_settings import ProcessSetting
 from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import row_blocks
 
@@ -382,6 +382,9 @@ def _rows_equal(X: Matrix, left: IntArray, right: IntArray) -> BoolArray:
 # OpenMP, because its threads do not exist in a forked child: code that counts on them waits for ever.
 
 
+_Numbers: TypeAlias = list[tuple[Any, int]]  # libraries, with their numbers of threads
+
+
 @cache
 def _libraries() -> list[Any]:
     return [library for library in ThreadpoolController().lib_controllers if library.user_api in ("blas", "openmp")]
@@ -394,53 +397,45 @@ def _by_limit() -> tuple[list[Any], list[Any]]:
     return [one for one in _libraries() if one not in own], own
 
 
-def _hold(libraries: Iterable[Any]) -> list[tuple[Any, int]]:
-    """Limit libraries to one thread; return those that would have used more, and how many."""
+def _threads_of(libraries: Iterable[Any]) -> _Numbers:
+    """Return the libraries that would use more than one thread, and how many."""
     used = [(library, library.num_threads) for library in libraries]
-    held = [(library, n_threads) for library, n_threads in used if (n_threads or 1) > 1]
-    if held:
-        _set([(library, 1) for library, _ in held])
-    return held
+    return [(library, n_threads) for library, n_threads in used if (n_threads or 1) > 1]
 
 
-def _set(numbers: Iterable[tuple[Any, int]]) -> None:
+def _set(numbers: _Numbers) -> None:
     """Set numbers of threads. From 3.8 on, threadpoolctl obeys one thread only, until that one gives up the right."""
     for library, n_threads in numbers:
         library.set_num_threads(n_threads)
         getattr(library, "clear_controlling_thread", bool)()
 
 
-class _OneBlasThread:
-    """Limit linear algebra libraries to one thread while any thread is inside; the last one restores the numbers."""
+def _ones(numbers: _Numbers) -> _Numbers:
+    return [(library, 1) for library, _ in numbers]
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._held: list[tuple[Any, int]] = []
 
-    @contextmanager
-    def __call__(self) -> Iterator[int]:
-        """Yield the number of threads that the libraries would use outside."""
-        of_all, of_each = _by_limit()
-        with self._lock:
-            if self._inside == 0:
-                self._held = _hold(of_all)
-            self._inside += 1
-            held = self._held
-        own: list[tuple[Any, int]] = []
+def _hold(libraries: Iterable[Any]) -> _Numbers:
+    """Limit libraries to one thread in this thread; return the numbers before."""
+    held = _threads_of(libraries)
+    _set(_ones(held))
+    return held
+
+
+_held_for_all = ProcessSetting(lambda: _threads_of(_by_limit()[0]), _set, _ones)
+
+
+@contextmanager
+def _one_blas_thread() -> Iterator[int]:
+    """Limit the libraries to one thread in a block, and yield the number that they would use outside."""
+    own: _Numbers = []
+    with _held_for_all() as held:
         try:
-            own += _hold(of_each)
+            own += _hold(_by_limit()[1])
             yield max([n_threads for library, n_threads in held + own if library.user_api == "blas"], default=1)
         finally:
-            if own:
-                _set(own)
-            with self._lock:
-                self._inside -= 1
-                if self._inside == 0 and self._held:
-                    _set(self._held)
+            _set(own)
 
 
-_one_blas_thread = _OneBlasThread()
 Share = tuple[float, float]
 
 
@@ -469,8 +464,8 @@ def in_threads(
         n_threads = min(len(tasks), blas_threads if n_jobs is None else effective_n_jobs(n_jobs))
         if n_threads <= 1:
             return [do(task) for task in tasks]
-        # starts a hundred times faster than joblib's
-        with ThreadPoolExecutor(n_threads, initializer=_hold, initargs=(_libraries(),)) as pool:
+        # starts a hundred times faster than joblib's; limits of all threads are set already
+        with ThreadPoolExecutor(n_threads, initializer=_hold, initargs=(_by_limit()[1],)) as pool:
             contexts = [copy_context() for _ in tasks]  # as of `kernel_level`; one context serves one thread
             return list(pool.map(lambda context, task: context.run(do, task), contexts, tasks))
 

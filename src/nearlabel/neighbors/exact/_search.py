@@ -22,6 +22,7 @@ from nearlabel.neighbors.exact._panel_search import Parts
 from nearlabel.neighbors.exact._panels import MOST_FEATURES
 from nearlabel.neighbors.optional._device import MOST_FEATURES_OF_DEVICE, device_search
 from nearlabel.utils.containers import checked_samples
+from nearlabel.utils.messages import room_for, sized
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
@@ -420,7 +421,12 @@ class ExactNeighbors(BaseEstimator):
         """
         k = asked_n_neighbors(self, X, n_neighbors)
         queries = None if X is None else self._checked(X, reset=False)
-        distances, indices = self._kneighbors(queries, k)
+        n_queries = self.n_samples_fit_ if queries is None else queries.shape[0]
+        with room_for(
+            lambda: f"distances and indices of {sized((n_queries, 2 * k), 'queries', 'numbers')}",
+            "search blocks of queries, or fewer neighbours",
+        ):
+            distances, indices = self._kneighbors(queries, k)
         return (distances, indices) if return_distance else indices
 
     def _kneighbors(self, queries: Matrix | None, k: int) -> tuple[FloatArray, IntArray]:

@@ -34,12 +34,14 @@ values of its terms may add up to (1 + 2^-5) |q| |x|, so g is larger by that.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
 from typing import Any, NamedTuple, TypeAlias
+from weakref import WeakSet
 
 import numpy as np
 
@@ -259,6 +261,18 @@ _RESOLVED_AT_A_TIME = 32_000
 
 Plain: TypeAlias = Callable[[Parts], PanelSearch]  # makes the search without a device
 
+_searches: WeakSet[DeviceSearch] = WeakSet()
+
+
+def _begin_child() -> None:
+    """Replace the locks of threads that a forked child does not have."""
+    for search in _searches:
+        search._lock = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)
+
 
 class DeviceSearch(GemmSearch):
     """Find candidates on an accelerator and order them by their ranks in float64.
@@ -269,6 +283,7 @@ class DeviceSearch(GemmSearch):
 
     def __init__(self, parts: Parts, plain: Plain, *, device: TorchDevice, n_pieces: int = 1) -> None:
         self._plain, self._device, self._n_pieces, self._lock = plain, device, n_pieces, Lock()
+        _searches.add(self)
         super().__init__(parts, resident=True)
 
     def _make_panels(self, build: Build) -> Any:
