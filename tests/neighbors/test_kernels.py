@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.neighbors.exact import _kernel_search, _panel_search, _panels
+from nearlabel.neighbors.exact import _gemm_search, _kernel_search, _panel_search, _panels
 from nearlabel.neighbors.exact import kernels as _kernels
 from nearlabel.neighbors.exact._distances import sum_over_features
-from nearlabel.neighbors.exact._kernel_search import KernelLists, KernelSearch, PackedPoints, RowSource, _spread
+from nearlabel.neighbors.exact._kernel_points import PackedPoints, RowSource
+from nearlabel.neighbors.exact._kernel_search import KernelLists, KernelSearch, _spread
 from nearlabel.neighbors.exact.kernels import kernel_in_use, kernel_level, kernel_levels, level_numbers, sum_pairs
 
 ROOT = Path(__file__).parents[2]
@@ -195,7 +196,7 @@ def test_a_search_is_made_anew_where_it_is_loaded():
     assert type(search._segments[0].engine) is KernelSearch
     with kernel_level("off"):
         loaded = pickle.loads(pickle.dumps(search))
-    assert type(loaded._segments[0].engine) is _panel_search.GemmSearch
+    assert type(loaded._segments[0].engine) is _gemm_search.GemmSearch
     np.testing.assert_array_equal(loaded.kneighbors(X, 3), search.kneighbors(X, 3))
 
 
