@@ -170,9 +170,10 @@ int64_t nearlabel_packed_bytes(int32_t level, int32_t as_rows, int64_t n_points,
   return of->bytes(n_points, *depth, as_rows != 0);
 }
 
-int32_t nearlabel_squares(const Source *source, int64_t n_points, double *squares) {
-  if (is_malformed(*source) || n_points < 0) return -1;
-  return guarded([&] { nearlabel::squares(*source, n_points, squares); });
+int32_t nearlabel_squares(const Source *source, int64_t n_points, const double *centres, int32_t n_centres,
+                          double *squares) {
+  if (is_malformed(*source) || n_points < 0 || centres == nullptr || n_centres < 0) return -1;
+  return guarded([&] { nearlabel::squares(*source, n_points, centres, n_centres, squares); });
 }
 
 int32_t nearlabel_pack(int32_t level, int32_t as_rows, const Source *source, const Points *points) {

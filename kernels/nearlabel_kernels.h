@@ -119,8 +119,10 @@ uint32_t nearlabel_levels();
 // The number of bytes of n packed points, and the depth; -1 if there is no such level.
 int64_t nearlabel_packed_bytes(int32_t level, int32_t as_rows, int64_t n_points, int32_t n_features, int32_t *depth);
 
-// Squared distances of rows to the centre, with a relative error of (n_features + 8) 2^-53.
-int32_t nearlabel_squares(const Source *source, int64_t n_points, double *squares);
+// Squared distances (n_centres, n_points) of rows to other centres, with a relative error of (n_features + 8) 2^-53 and
+// without the power of two.
+int32_t nearlabel_squares(const Source *source, int64_t n_points, const double *centres, int32_t n_centres,
+                          double *squares);
 
 // Make points of rows and pack them; `packed` holds zeros before. Points with a norm above 2^60 become zeros: their
 // square, which tells of them, stays. No row may be so long.

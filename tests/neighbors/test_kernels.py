@@ -333,13 +333,15 @@ def test_points_of_rows(dtype, unit_length):
             points = np.divide(points, lengths, out=np.zeros_like(points), where=lengths > 0)
         expected = np.sum(((points - centre) * 2.0**3) ** 2, axis=1)
         source = source_of(of, rows, centre, 3, unit_length=unit_length)
-        np.testing.assert_allclose(source.squares(), expected, rtol=1e-14)
+        without_power = source.squares(np.array([centre, 2 * centre]))
+        np.testing.assert_allclose(without_power[0] * 2.0**6, expected, rtol=1e-14)
+        np.testing.assert_allclose(without_power[1], np.sum((points - 2 * centre) ** 2, axis=1), rtol=1e-14)
         packed = PackedPoints.of("float32", source, as_rows=True)
         np.testing.assert_allclose(packed.squares, expected, rtol=1e-14)
         assert (packed.norms >= np.sqrt(expected)).all()
     for scale in (largest, 1 / largest):
-        squares = source_of((X * scale).astype(dtype), unit_length=True).squares()
-        np.testing.assert_allclose(squares, np.arange(20) != 3, rtol=1e-6)
+        squares = source_of((X * scale).astype(dtype), unit_length=True).squares(np.zeros((1, 11)))
+        np.testing.assert_allclose(squares, [np.arange(20) != 3], rtol=1e-6)
 
 
 @every_level

@@ -46,10 +46,17 @@ class RowSource:
             *(X.strides[0] // X.itemsize, X.strides[1] // X.itemsize, rows.ctypes.data, centre.ctypes.data),
         )
 
-    def squares(self) -> FloatArray:
-        """Return the squared length of each point."""
-        squares = np.empty(self.n_rows)
-        kernels.check_code(kernels.library().nearlabel_squares(self.structure, self.n_rows, squares.ctypes.data))
+    def squares(self, centres: FloatArray) -> FloatArray:
+        """Return the squared distances (n_centres, n_rows) of rows, without the power of two, to other centres."""
+        centres = np.ascontiguousarray(centres, dtype=np.float64)
+        if centres.ndim != 2 or centres.shape[1] != self.n_features:
+            raise ValueError(f"centres must have {self.n_features} features, got shape {centres.shape}.")
+        squares = np.empty((len(centres), self.n_rows))
+        kernels.check_code(
+            kernels.library().nearlabel_squares(
+                self.structure, self.n_rows, centres.ctypes.data, len(centres), squares.ctypes.data
+            )
+        )
         return squares
 
 

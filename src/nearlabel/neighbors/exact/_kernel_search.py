@@ -232,8 +232,8 @@ class PackedPanels(DensePanels):
         packed = self.packed(self._X, rows, centre, as_rows=True)
         return PackedPanel(len(rows), rows, centre, middle, radius, rows.astype(np.int32), packed)
 
-    def _squared_distances(self, rows: IntArray, centre: FloatArray) -> FloatArray:
-        return RowSource(self._X, rows, centre, 0, unit_length=self._distance.unit_length).squares()
+    def _squared_distances(self, rows: IntArray, centres: FloatArray) -> FloatArray:
+        return RowSource(self._X, rows, self.centre, 0, unit_length=self._distance.unit_length).squares(centres)
 
 
 def _spread(rows: IntArray) -> IntArray:

@@ -137,7 +137,7 @@ def library() -> Any:
     library.nearlabel_levels.argtypes = ()
     library.nearlabel_packed_bytes.restype = _int64
     library.nearlabel_packed_bytes.argtypes = (_int32, _int32, _int64, _int32, ctypes.POINTER(_int32))
-    library.nearlabel_squares.argtypes = (source, _int64, _pointer)
+    library.nearlabel_squares.argtypes = (source, _int64, _pointer, _int32, _pointer)
     library.nearlabel_pack.argtypes = (_int32, _int32, source, points)
     library.nearlabel_offer.argtypes = (_int32, points, _pointer, points, *rest_of_offer)
     library.nearlabel_offer_panels.argtypes = (
