@@ -234,3 +234,14 @@ def test_errors(search, message):
     """An algorithm that is unknown, or that the metric has not, is refused."""
     with pytest.raises(ValueError, match=message):
         search.fit(np.eye(4))
+
+
+def test_short_lower_bounds():
+    """Bounds in 16 bits are at most the given ones, near them, and not below 0."""
+    rng = np.random.default_rng(0)
+    lower = np.concatenate([rng.normal(size=1000) * 10.0 ** rng.uniform(-40, 38, 1000), [0.0, 1e300, np.inf, -np.inf]])
+    short = _panel_search._lengthened(_panel_search._shortened(lower))
+    assert (short <= np.maximum(lower, 0)).all()
+    usual = (lower > 1e-30) & (lower < 1e30)
+    assert (short[usual] >= lower[usual] * (1 - 2.0**-7)).all()
+    assert (short[lower <= 0] == 0).all()

@@ -88,6 +88,8 @@ class KernelLists:
         first = most if room is None else min(most, least_candidates(n_neighbors))
         self._room = Room(n_queries * first) if room is None else room
         self._starts = self._room.take(n_queries * first) + first * np.arange(n_queries, dtype=np.int64)
+        if self._room.is_exhausted:
+            raise ValueError(f"room must have place for {n_queries} lists of {first}, got {self._room.n_used} before.")
         self._capacities = np.full(n_queries, first, dtype=np.int32)
         self._n_candidates, self._n_sifted = np.zeros((2, n_queries), dtype=np.int32)
 
@@ -377,7 +379,9 @@ class KernelSearch(PanelSearch):
 
     def _new_room(self, n_panels: int, n_neighbors: int) -> Room:
         worst = n_panels * PANEL_ROWS * most_candidates(n_neighbors)
-        return Room(min(worst, max(_CANDIDATES_OF_GROUP, worst // n_panels * 2)))
+        return Room(
+            min(2 * worst, max(_CANDIDATES_OF_GROUP, 2 * worst // n_panels))
+        )  # a list that moves leaves a place
 
     def _panels_per_group(self, n_neighbors: int) -> int:
         """Return how many panels share a room, by the candidates that some rows have."""
