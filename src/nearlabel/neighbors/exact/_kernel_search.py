@@ -379,9 +379,7 @@ class KernelSearch(PanelSearch):
 
     def _new_room(self, n_panels: int, n_neighbors: int) -> Room:
         worst = n_panels * PANEL_ROWS * most_candidates(n_neighbors)
-        return Room(
-            min(2 * worst, max(_CANDIDATES_OF_GROUP, 2 * worst // n_panels))
-        )  # a list that moves leaves a place
+        return Room(min(2 * worst, max(_CANDIDATES_OF_GROUP, 2 * worst // n_panels)))  # lists that move leave places
 
     def _panels_per_group(self, n_neighbors: int) -> int:
         """Return how many panels share a room, by the candidates that some rows have."""
