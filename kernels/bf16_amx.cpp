@@ -95,6 +95,6 @@ void end() { release_tiles(); }
 
 }  // namespace
 
-const Level kBf16 = {kQueries, kRows, depth, bytes, store, copy, score<false>, score<true>, begin, end};
+const Level kBf16 = {kQueries, kRows, depth, bytes, store, copy, score<false>, score<true>, begin, end, nullptr};
 
 }  // namespace nearlabel

@@ -40,11 +40,23 @@ inline double rounding_of(int32_t n_terms) {
   return error / (1 - error);
 }
 
-// The slack of a pair from norms |q|, |x| and rests; a term of the sum itself, and rounded to float32.
-inline double slack_of(double rounding, double absolute, double q, double q_rest, double x, double x_rest) {
-  const double of_rests = q * x_rest + q_rest * (x + x_rest);
-  const double of_sums = rounding * ((q + q_rest) * (x + x_rest) + x * x);
-  return (1 + 2 * rounding + 0x1p-20) * (of_rests + of_sums + absolute / 2);
-}
+// The slack of a pair from norms |q|, |x| and rests; a term of the sum itself, and rounded to float32. What depends on the
+// query only is computed once.
+class Slack {
+ public:
+  Slack(double rounding, double absolute, double q, double q_rest)
+      : q_((1 + 2 * rounding + 0x1p-20) * q),
+        both_((1 + 2 * rounding + 0x1p-20) * (q_rest + rounding * (q + q_rest))),
+        square_((1 + 2 * rounding + 0x1p-20) * rounding),
+        absolute_((1 + 2 * rounding + 0x1p-20) * absolute / 2) {}
+
+  // q x_rest + q_rest (x + x_rest) + rounding ((q + q_rest) (x + x_rest) + x x) + absolute / 2, and a little more.
+  double with(double x, double x_rest) const {
+    return q_ * x_rest + both_ * (x + x_rest) + square_ * x * x + absolute_;
+  }
+
+ private:
+  const double q_, both_, square_, absolute_;
+};
 
 }  // namespace nearlabel

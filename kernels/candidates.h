@@ -36,8 +36,7 @@ inline float kth_least(std::vector<float> &values, int32_t k) {
 class Candidates {
  public:
   Candidates(const Lists &lists, int64_t query)
-      : lists_(lists), query_(query), of_query_(lists.candidates + query * lists.capacity),
-        n_(lists.n_candidates[query]) {}
+      : lists_(lists), query_(query), of_query_(lists.room + lists.starts[query]), n_(lists.n_candidates[query]) {}
 
   bool is_unresolved() const { return lists_.unresolved[query_] != 0; }
 
@@ -46,15 +45,15 @@ class Candidates {
   bool take(const Candidate &candidate) {
     if (is_unresolved()) return false;
     of_query_[n_++] = candidate;
-    return n_ == lists_.capacity || n_new() >= std::max(lists_.n_neighbors, kLeastAtATime);
+    return n_ == capacity() || n_new() >= std::max(lists_.n_neighbors, kLeastAtATime);
   }
 
   // How many came since the limit was lowered last.
   int32_t n_new() const { return n_ - lists_.n_sifted[query_]; }
 
   // Lower the limit, and drop what it excludes. The k-th least of upper bounds of different rows bounds the distance of
-  // the k-th neighbour. Where nearly all candidates stay, the bounds cannot order the rows of this query: it
-  // becomes unresolved.
+  // the k-th neighbour. Where nearly all candidates stay, the list grows; at its most, the bounds cannot order the rows of
+  // this query: it becomes unresolved.
   void sift(std::vector<float> &memory) {
     const int32_t k = lists_.n_neighbors;
     if (n_ < k) return;
@@ -63,7 +62,7 @@ class Candidates {
     const float limit = kth_least(memory, k);
     lists_.limits[query_] = std::min(lists_.limits[query_], limit);
     n_ = lists_.n_sifted[query_] = lists_.exact != 0 ? keep_first(limit) : keep_near(limit);
-    if (n_ > lists_.capacity - lists_.capacity / 8) lists_.unresolved[query_] = 1;
+    if (n_ > capacity() - capacity() / 8 && !grow()) lists_.unresolved[query_] = 1;
   }
 
   // Sift before the next panel, if enough came to make a difference.
@@ -72,6 +71,20 @@ class Candidates {
   }
 
  private:
+  int32_t capacity() const { return lists_.capacities[query_]; }
+
+  // Move to a place of twice the capacity; return whether there is one.
+  bool grow() {
+    const int32_t wanted = std::min(2 * capacity(), lists_.most);
+    if (wanted == capacity()) return false;
+    const int64_t start = __atomic_fetch_add(lists_.n_used, int64_t{wanted}, __ATOMIC_RELAXED);
+    if (start + wanted > lists_.n_room) return false;
+    of_query_ = std::copy(of_query_, of_query_ + n_, lists_.room + start) - n_;
+    lists_.starts[query_] = start;
+    lists_.capacities[query_] = wanted;
+    return true;
+  }
+
   int32_t keep_near(float limit) {
     int32_t n = 0;
     for (int32_t i = 0; i < n_; ++i) {
@@ -94,7 +107,7 @@ class Candidates {
 
   const Lists &lists_;
   const int64_t query_;
-  Candidate *const of_query_;
+  Candidate *of_query_;
   int32_t &n_;
 };
 

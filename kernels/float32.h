@@ -65,8 +65,8 @@ struct Float32 {
     return true;
   }
 
-  static constexpr Level level() {
-    return {Queries, kRows, depth, bytes, store, copy, score<false>, score<true>, nullptr, nullptr};
+  static constexpr Level level(const Level *narrow) {
+    return {Queries, kRows, depth, bytes, store, copy, score<false>, score<true>, nullptr, nullptr, narrow};
   }
 };
 

@@ -19,9 +19,11 @@ struct Avx2 {
   static uint32_t at_least(type a, type b) { return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GE_OQ)); }
 };
 
+const Level kNarrow = Float32<Avx2, 2, 2>::level(nullptr);
+
 }  // namespace
 
-const Level kFloat32Avx2 = Float32<Avx2, 6, 2>::level();  // 12 of the 16 registers hold sums
+const Level kFloat32Avx2 = Float32<Avx2, 6, 2>::level(&kNarrow);  // 12 of the 16 registers hold sums
 const SparseLevel kSparseAvx2 = SparseRun<Avx2>::level();
 
 }  // namespace nearlabel

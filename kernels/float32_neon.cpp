@@ -22,9 +22,11 @@ struct Neon {
   }
 };
 
+const Level kNarrow = Float32<Neon, 2, 3>::level(nullptr);
+
 }  // namespace
 
-const Level kFloat32Neon = Float32<Neon, 8, 3>::level();  // 24 of the 32 registers hold sums
+const Level kFloat32Neon = Float32<Neon, 8, 3>::level(&kNarrow);  // 24 of the 32 registers hold sums
 const SparseLevel kSparseNeon = SparseRun<Neon>::level();
 
 }  // namespace nearlabel

@@ -66,6 +66,6 @@ bool score(const Block &rows, const Group &queries, float *scores, uint32_t *hit
 
 }  // namespace
 
-const Level kHostile = {kQueries, kRows, depth, bytes, store, copy, score<false>, score<true>, nullptr, nullptr};
+const Level kHostile = {kQueries, kRows, depth, bytes, store, copy, score<false>, score<true>, nullptr, nullptr, nullptr};
 
 }  // namespace nearlabel

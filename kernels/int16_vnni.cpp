@@ -13,14 +13,15 @@
 namespace nearlabel {
 namespace {
 
-constexpr int kWidth = Avx512::kWidth, kQueries = 12, kRows = 2 * kWidth;
+constexpr int kWidth = Avx512::kWidth, kQueries = 12, kFewQueries = 4, kRows = 2 * kWidth;
 constexpr double kLongest = 46340, kMost = 32767;  // of a stored vector, and of its coordinates
 constexpr double kLeastUnit = 0x1p-100;
 
 int32_t depth(int32_t n_features) { return (n_features + 1) / 2 * 2; }
 
+template <int Queries>
 int64_t bytes(int64_t n, int32_t depth, bool as_rows) {
-  const int64_t of = as_rows ? kRows : kQueries;
+  const int64_t of = as_rows ? kRows : Queries;
   return (n + of - 1) / of * of * depth * 2;
 }
 
@@ -53,16 +54,16 @@ void copy(const void *from, int64_t place, void *to, int64_t new_place, int32_t 
   std::memcpy(static_cast<int16_t *>(to) + new_place * depth, static_cast<const int16_t *>(from) + place * depth, 2 * depth);
 }
 
-template <bool kBoth>
+template <int Queries, bool kBoth>
 bool score(const Block &rows, const Group &queries, float *scores, uint32_t *hits) {
   const int16_t *block = static_cast<const int16_t *>(rows.packed), *group = static_cast<const int16_t *>(queries.packed);
   const int32_t depth = rows.depth, pairs = depth / 2;
-  __m512i left[kQueries], right[kQueries];  // sums of the first 16 rows, and of the others
-  unrolled<kQueries>([&](auto q) NEARLABEL_INLINE { left[q] = right[q] = _mm512_setzero_si512(); });
+  __m512i left[Queries], right[Queries];  // sums of the first 16 rows, and of the others
+  unrolled<Queries>([&](auto q) NEARLABEL_INLINE { left[q] = right[q] = _mm512_setzero_si512(); });
   for (int32_t j = 0; j < pairs; ++j) {
     const __m512i of_left = _mm512_loadu_si512(block + j * kRows * 2);
     const __m512i of_right = _mm512_loadu_si512(block + j * kRows * 2 + 2 * kWidth);
-    unrolled<kQueries>([&](auto q) NEARLABEL_INLINE {
+    unrolled<Queries>([&](auto q) NEARLABEL_INLINE {
       int32_t pair;
       std::memcpy(&pair, group + q * depth + 2 * j, sizeof pair);
       const __m512i of_query = _mm512_set1_epi32(pair);
@@ -75,21 +76,29 @@ bool score(const Block &rows, const Group &queries, float *scores, uint32_t *hit
     return Avx512::add_product(_mm512_cvtepi32_ps(sum), unit, Avx512::load(rows.initial + first));
   };
   uint32_t any = 0;
-  unrolled<kQueries>([&](auto q) NEARLABEL_INLINE {
+  unrolled<Queries>([&](auto q) NEARLABEL_INLINE {
     hits[q] = hits_of<Avx512, kBoth>(in_units(left[q], q, 0), queries, q, 0) |
               hits_of<Avx512, kBoth>(in_units(right[q], q, kWidth), queries, q, kWidth) << kWidth;
     any |= hits[q];
   });
   if (any == 0) return false;
-  unrolled<kQueries>([&](auto q) NEARLABEL_INLINE {
+  unrolled<Queries>([&](auto q) NEARLABEL_INLINE {
     Avx512::store(scores + q * kRows, in_units(left[q], q, 0));
     Avx512::store(scores + q * kRows + kWidth, in_units(right[q], q, kWidth));
   });
   return true;
 }
 
+template <int Queries>
+constexpr Level of_groups(const Level *narrow) {
+  return {Queries, kRows,   depth,   bytes<Queries>, store, copy, score<Queries, false>, score<Queries, true>,
+          nullptr, nullptr, narrow};
+}
+
+const Level kNarrow = of_groups<kFewQueries>(nullptr);
+
 }  // namespace
 
-const Level kInt16 = {kQueries, kRows, depth, bytes, store, copy, score<false>, score<true>, nullptr, nullptr};
+const Level kInt16 = of_groups<kQueries>(&kNarrow);
 
 }  // namespace nearlabel

@@ -43,6 +43,8 @@ struct Level {
   bool (*score_both)(const Block &rows, const Group &queries, float *scores, uint32_t *hits);
 
   void (*begin)(), (*end)();  // before and after scores are computed, by the same thread; may be null
+
+  const Level *narrow;  // the same level with smaller groups, for few queries; may be null
 };
 
 constexpr int kRun = 64;  // rows of sparse panels that are compared at once

@@ -131,7 +131,8 @@ bool is_malformed(const SparseQueries &queries) {
 constexpr int32_t kLeastCapacity = 8;
 
 bool is_malformed(const Lists &lists) {
-  return lists.n_neighbors < 1 || lists.capacity < std::max(lists.n_neighbors, kLeastCapacity);
+  return lists.n_neighbors < 1 || lists.most < std::max(lists.n_neighbors, kLeastCapacity) || lists.room == nullptr ||
+         lists.n_used == nullptr || lists.starts == nullptr || lists.capacities == nullptr;
 }
 
 bool are_malformed(const Lists &lists, const Lists *lists_of_rows, const int32_t *own) {
@@ -169,9 +170,10 @@ int64_t nearlabel_packed_bytes(int32_t level, int32_t as_rows, int64_t n_points,
   return of->bytes(n_points, *depth, as_rows != 0);
 }
 
-int32_t nearlabel_squares(const Source *source, int64_t n_points, double *squares) {
-  if (is_malformed(*source) || n_points < 0) return -1;
-  return guarded([&] { nearlabel::squares(*source, n_points, squares); });
+int32_t nearlabel_squares(const Source *source, int64_t n_points, const double *centres, int32_t n_centres,
+                          double *squares) {
+  if (is_malformed(*source) || n_points < 0 || centres == nullptr || n_centres < 0) return -1;
+  return guarded([&] { nearlabel::squares(*source, n_points, centres, n_centres, squares); });
 }
 
 int32_t nearlabel_pack(int32_t level, int32_t as_rows, const Source *source, const Points *points) {
@@ -188,6 +190,20 @@ int32_t nearlabel_offer(int32_t level, const Points *rows, const int32_t *number
   if (is_malformed(*rows, *of) || is_malformed(*queries, *of) || rows->depth != queries->depth) return -1;
   if (are_malformed(*lists, lists_of_rows, own)) return -1;
   return guarded([&] { offer(*of, *rows, numbers, *queries, places, own, *lists, lists_of_rows); });
+}
+
+int32_t nearlabel_offer_panels(int32_t level, const Panels *panels, const int32_t *order, int64_t n_order,
+                               const double *lower, const Points *queries, const int32_t *own, const Lists *lists) {
+  const auto *of = level_of(level);
+  if (of == nullptr || (nearlabel_levels() & 1u << level) == 0) return -1;
+  if (panels->n_panels < 0 || order == nullptr || lower == nullptr || is_malformed(*queries, *of)) return -1;
+  if (is_malformed(*lists)) return -1;
+  for (int64_t i = 0; i < n_order; ++i) {
+    if (order[i] < 0 || order[i] >= panels->n_panels) return -1;
+    const Points &rows = *panels->rows[order[i]];
+    if (is_malformed(rows, *of) || rows.depth != queries->depth) return -1;
+  }
+  return guarded([&] { offer(*of, *panels, order, n_order, lower, *queries, own, *lists); });
 }
 
 int32_t nearlabel_offer_sparse(int32_t level, const SparseRows *rows, const int32_t *numbers,

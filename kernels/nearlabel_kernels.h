@@ -34,6 +34,13 @@ struct Points {
   float *rests;      // at least |x - what is stored of x|
 };
 
+// Panels of rows with one centre, and the numbers of their rows.
+struct Panels {
+  int64_t n_panels;
+  const Points *const *rows;
+  const int32_t *const *numbers;
+};
+
 // Sparse rows of a panel, feature by feature: the values of a frequent feature as a dense column, of another one as
 // postings (a row and its value).
 struct SparseRows {
@@ -84,16 +91,21 @@ struct Candidate {
   float lower, upper;  // bounds on its squared distance
 };
 
-// The candidates of queries. Limits and bounds are squared distances.
+// The candidates of queries. Limits and bounds are squared distances. A list that is full moves to a place of twice its
+// capacity, at the end of what is in use of the room.
 struct Lists {
-  int32_t n_neighbors, capacity;
-  uint8_t exact;          // scores have no error, rows come in ascending order: of equal ones the first are kept
-  double absolute;        // error of each squared distance beside that of rounding
-  float *limits;          // (n_queries,) at least the n_neighbors-th least upper bound so far
-  Candidate *candidates;  // (n_queries, capacity)
+  int32_t n_neighbors, most;
+  uint8_t exact;        // scores have no error, rows come in ascending order: of equal ones the first are kept
+  double absolute;      // error of each squared distance beside that of rounding
+  float *limits;        // (n_queries,) at least the n_neighbors-th least upper bound so far
+  Candidate *room;      // (n_room,)
+  int64_t n_room;
+  int64_t *n_used;      // of the room, which several lists may share
+  int64_t *starts;      // (n_queries,) where a query's candidates begin
+  int32_t *capacities;  // (n_queries,)
   int32_t *n_candidates;  // (n_queries,)
   int32_t *n_sifted;      // (n_queries,) how many were left when the limit was lowered last
-  uint8_t *unresolved;    // (n_queries,) 1 where there are more candidates than the capacity
+  uint8_t *unresolved;    // (n_queries,) 1 where there are more than `most` candidates, or no room for them
 };
 
 // Calls return 0, -1 if they are malformed, and -2 if memory is not there.
@@ -107,8 +119,10 @@ uint32_t nearlabel_levels();
 // The number of bytes of n packed points, and the depth; -1 if there is no such level.
 int64_t nearlabel_packed_bytes(int32_t level, int32_t as_rows, int64_t n_points, int32_t n_features, int32_t *depth);
 
-// Squared distances of rows to the centre, with a relative error of (n_features + 8) 2^-53.
-int32_t nearlabel_squares(const Source *source, int64_t n_points, double *squares);
+// Squared distances (n_centres, n_points) of rows to other centres, with a relative error of (n_features + 8) 2^-53 and
+// without the power of two.
+int32_t nearlabel_squares(const Source *source, int64_t n_points, const double *centres, int32_t n_centres,
+                          double *squares);
 
 // Make points of rows and pack them; `packed` holds zeros before. Points with a norm above 2^60 become zeros: their
 // square, which tells of them, stays. No row may be so long.
@@ -120,7 +134,12 @@ int32_t nearlabel_pack(int32_t level, int32_t as_rows, const Source *source, con
 int32_t nearlabel_offer(int32_t level, const Points *rows, const int32_t *numbers, const Points *queries,
                         const int32_t *places, const int32_t *own, const Lists *lists, const Lists *lists_of_rows);
 
-// The same for sparse rows and queries, at a level of float32.
+// Offer the rows of some panels, in an order, to a few queries. `lower` (n_queries, n_panels) are lower bounds on the
+// squared distances of a panel's rows: a query whose limit is below takes none of them.
+int32_t nearlabel_offer_panels(int32_t level, const Panels *panels, const int32_t *order, int64_t n_order,
+                               const double *lower, const Points *queries, const int32_t *own, const Lists *lists);
+
+// The same as the first for sparse rows and queries, at a level of float32.
 int32_t nearlabel_offer_sparse(int32_t level, const SparseRows *rows, const int32_t *numbers,
                                const SparseQueries *queries, const int32_t *places, const int32_t *own,
                                const Lists *lists, const Lists *lists_of_rows);
@@ -143,7 +162,7 @@ int32_t nearlabel_least_z(const StumpRuns *runs, const uint8_t *reached, const d
 }
 #pragma GCC visibility pop
 
-constexpr uint32_t kInterface = 5;
+constexpr uint32_t kInterface = 6;
 
 enum LevelNumber : int32_t {
   FLOAT32_AVX2 = 0,

@@ -138,16 +138,15 @@ class Offer {
   }
 
   void set_slack(int64_t first, const Band &band, float *slack, float *initial) const {
-    for (int64_t i = 0; i < level_.n_rows; ++i) {
-      const int64_t row = first + i;
-      slack[i] = 0;
-      initial[i] = kPadding;
-      if (row >= rows_.n_points) continue;
-      if (lists_.exact == 0)
-        slack[i] = static_cast<float>(
-            slack_of(rounding_, lists_.absolute, band.norm, band.rest, rows_.norms[row], rows_.rests[row]));
-      initial[i] = static_cast<float>(slack[i] - rows_.squares[row] / 2);
+    const int64_t n = std::min(int64_t{level_.n_rows}, rows_.n_points - first);
+    std::fill(slack, slack + kMostRows, 0.0f);
+    std::fill(initial + n, initial + level_.n_rows, kPadding);
+    if (lists_.exact == 0) {
+      const Slack of_band(rounding_, lists_.absolute, band.norm, band.rest);
+      for (int64_t i = 0; i < n; ++i)
+        slack[i] = static_cast<float>(of_band.with(rows_.norms[first + i], rows_.rests[first + i]));
     }
+    for (int64_t i = 0; i < n; ++i) initial[i] = static_cast<float>(slack[i] - rows_.squares[first + i] / 2);
   }
 
   float threshold(int64_t query) const {
@@ -204,6 +203,24 @@ class Offer {
 void offer(const Level &level, const Points &rows, const int32_t *numbers, const Points &queries, const int32_t *places,
            const int32_t *own, const Lists &lists, const Lists *lists_of_rows) {
   Offer(level, rows, numbers, queries, places, own, lists, lists_of_rows).run();
+}
+
+void offer(const Level &level, const Panels &panels, const int32_t *order, int64_t n_order, const double *lower,
+           const Points &queries, const int32_t *own, const Lists &lists) {
+  std::vector<int32_t> places(queries.n_points);
+  for (int64_t i = 0; i < n_order; ++i) {
+    const int32_t panel = order[i];
+    int32_t n_taking = 0;
+    for (int32_t query = 0; query < queries.n_points; ++query) {
+      const bool takes = lists.limits[query] >= lower[query * panels.n_panels + panel];
+      places[query] = takes ? query : -1;
+      n_taking += takes;
+    }
+    const bool few = level.narrow != nullptr && n_taking <= level.n_queries / 2;
+    if (n_taking > 0)
+      offer(few ? *level.narrow : level, *panels.rows[panel], panels.numbers[panel], queries, places.data(), own, lists,
+            nullptr);
+  }
 }
 
 }  // namespace nearlabel

@@ -150,7 +150,7 @@ class OfferSparse {
 
   double slack_in(const Run &run, int64_t query) const {
     if (lists_.exact != 0) return 0;
-    return slack_of(rounding_, lists_.absolute, queries_.norms[query], queries_.rests[query], run.norm, run.rest);
+    return Slack(rounding_, lists_.absolute, queries_.norms[query], queries_.rests[query]).with(run.norm, run.rest);
   }
 
   void take(Current &of, int64_t row, double slack) {

@@ -28,19 +28,35 @@ class Reader {
   explicit Reader(const Source &source) : source_(source), point_(source.n_features) {}
 
   const double *point(int64_t i) {
-    if (source_.is64 != 0)
-      read<double>(source_.rows[i]);
-    else
-      read<float>(source_.rows[i]);
-    const double factor = source_.unit_length != 0 ? one_over_length() : 1;
+    const double factor = read(i);
     for (size_t j = 0; j < point_.size(); ++j) point_[j] = point_[j] * factor - source_.centre[j];
     scale(source_.exponent);
     return point_.data();
   }
 
+  // The squared distance of a row to each of some centres, without the power of two, at every `n_points`-th place.
+  void squares(int64_t i, const double *centres, int32_t n_centres, int64_t n_points, double *squares) {
+    const double factor = read(i);
+    const int32_t n = source_.n_features;
+    for (int32_t c = 0; c < n_centres; ++c)
+      squares[c * n_points] = sum_of(n, [&](int32_t j) {
+        const double difference = point_[j] * factor - centres[int64_t{c} * n + j];
+        return difference * difference;
+      });
+  }
+
  private:
+  // Read a row; return what its values are to be multiplied with.
+  double read(int64_t i) {
+    if (source_.is64 != 0)
+      read_row<double>(source_.rows[i]);
+    else
+      read_row<float>(source_.rows[i]);
+    return source_.unit_length != 0 ? one_over_length() : 1;
+  }
+
   template <class Number>
-  void read(int64_t row) {
+  void read_row(int64_t row) {
     const Number *from = static_cast<const Number *>(source_.values) + row * source_.row_stride;
     if (source_.column_stride == 1)
       std::copy(from, from + point_.size(), point_.begin());
@@ -78,9 +94,9 @@ double square(const double *point, int32_t n) {
   return sum_of(n, [point](int32_t j) { return point[j] * point[j]; });
 }
 
-void squares(const Source &source, int64_t n_points, double *squares) {
+void squares(const Source &source, int64_t n_points, const double *centres, int32_t n_centres, double *squares) {
   Reader reader(source);
-  for (int64_t i = 0; i < n_points; ++i) squares[i] = square(reader.point(i), source.n_features);
+  for (int64_t i = 0; i < n_points; ++i) reader.squares(i, centres, n_centres, n_points, squares + i);
 }
 
 void pack(const Level &level, bool as_rows, const Source &source, const Points &to) {

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from nearlabel.neighbors import ExactNeighbors, kernel_level
-from nearlabel.neighbors.exact import _bounds_search, _panel_search, _panels
+from nearlabel.neighbors.exact import _bounds_search, _gemm_search, _panel_search, _panels
 from nearlabel.neighbors.exact._candidates import CandidateLists, find_duplicates, in_threads
 from nearlabel.neighbors.exact._panels import DensePanels, SparsePanels
 from nearlabel.neighbors.exact._search import distance_named
@@ -50,7 +50,7 @@ KINDS += ["a panel of two clusters", "half equal", "whole numbers"]
 def refined(monkeypatch):
     """Numbers of pairs whose rank was computed in float64, and of queries that single precision could not answer."""
     counts = {"pairs": 0, "unresolved": 0}
-    ranks, bounds = _panel_search.GemmSearch._ranks, _bounds_search.BoundsSearch.write
+    ranks, bounds = _gemm_search.GemmSearch._ranks, _bounds_search.BoundsSearch.write
 
     def counting_ranks(self, rows, found):
         counts["pairs"] += len(found.query)
@@ -60,7 +60,7 @@ def refined(monkeypatch):
         counts["unresolved"] += len(numbers)
         return bounds(self, X, numbers, *others, **named)
 
-    monkeypatch.setattr(_panel_search.GemmSearch, "_ranks", counting_ranks)
+    monkeypatch.setattr(_gemm_search.GemmSearch, "_ranks", counting_ranks)
     monkeypatch.setattr(_bounds_search.BoundsSearch, "write", counting_bounds)
     return counts
 
@@ -234,3 +234,14 @@ def test_errors(search, message):
     """An algorithm that is unknown, or that the metric has not, is refused."""
     with pytest.raises(ValueError, match=message):
         search.fit(np.eye(4))
+
+
+def test_short_lower_bounds():
+    """Bounds in 16 bits are at most the given ones, near them, and not below 0."""
+    rng = np.random.default_rng(0)
+    lower = np.concatenate([rng.normal(size=1000) * 10.0 ** rng.uniform(-40, 38, 1000), [0.0, 1e300, np.inf, -np.inf]])
+    short = _panel_search._lengthened(_panel_search._shortened(lower))
+    assert (short <= np.maximum(lower, 0)).all()
+    usual = (lower > 1e-30) & (lower < 1e30)
+    assert (short[usual] >= lower[usual] * (1 - 2.0**-7)).all()
+    assert (short[lower <= 0] == 0).all()

@@ -11,12 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
+from nearlabel.datasets import open_store, write_store
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.neighbors.exact import _kernel_search, _panel_search, _panels
+from nearlabel.neighbors.exact import _gemm_search, _kernel_search, _panel_search, _panels
 from nearlabel.neighbors.exact import kernels as _kernels
 from nearlabel.neighbors.exact._distances import sum_over_features
-from nearlabel.neighbors.exact._kernel_search import KernelLists, KernelSearch, PackedPoints, RowSource, _spread
+from nearlabel.neighbors.exact._kernel_points import PackedPoints, RowSource
+from nearlabel.neighbors.exact._kernel_search import KernelLists, KernelSearch, Room, _spread
 from nearlabel.neighbors.exact.kernels import kernel_in_use, kernel_level, kernel_levels, level_numbers, sum_pairs
 
 ROOT = Path(__file__).parents[2]
@@ -73,6 +76,7 @@ def small_panels(monkeypatch):
     """Several panels and tiles of few rows."""
     monkeypatch.setattr(_panels, "PANEL_ROWS", 64)
     monkeypatch.setattr(_panel_search, "QUERIES_PER_TILE", 37)
+    monkeypatch.setattr(_kernel_search, "_FEW_QUERIES", 20)  # those of the last tile
 
 
 @every_level
@@ -195,7 +199,7 @@ def test_a_search_is_made_anew_where_it_is_loaded():
     assert type(search._segments[0].engine) is KernelSearch
     with kernel_level("off"):
         loaded = pickle.loads(pickle.dumps(search))
-    assert type(loaded._segments[0].engine) is _panel_search.GemmSearch
+    assert type(loaded._segments[0].engine) is _gemm_search.GemmSearch
     np.testing.assert_array_equal(loaded.kneighbors(X, 3), search.kneighbors(X, 3))
 
 
@@ -332,13 +336,15 @@ def test_points_of_rows(dtype, unit_length):
             points = np.divide(points, lengths, out=np.zeros_like(points), where=lengths > 0)
         expected = np.sum(((points - centre) * 2.0**3) ** 2, axis=1)
         source = source_of(of, rows, centre, 3, unit_length=unit_length)
-        np.testing.assert_allclose(source.squares(), expected, rtol=1e-14)
+        without_power = source.squares(np.array([centre, 2 * centre]))
+        np.testing.assert_allclose(without_power[0] * 2.0**6, expected, rtol=1e-14)
+        np.testing.assert_allclose(without_power[1], np.sum((points - 2 * centre) ** 2, axis=1), rtol=1e-14)
         packed = PackedPoints.of("float32", source, as_rows=True)
         np.testing.assert_allclose(packed.squares, expected, rtol=1e-14)
         assert (packed.norms >= np.sqrt(expected)).all()
     for scale in (largest, 1 / largest):
-        squares = source_of((X * scale).astype(dtype), unit_length=True).squares()
-        np.testing.assert_allclose(squares, np.arange(20) != 3, rtol=1e-6)
+        squares = source_of((X * scale).astype(dtype), unit_length=True).squares(np.zeros((1, 11)))
+        np.testing.assert_allclose(squares, [np.arange(20) != 3], rtol=1e-6)
 
 
 @every_level
@@ -410,6 +416,60 @@ def test_rows_that_a_level_cannot_resolve_are_neighbours_of_others(level, monkey
             found = ExactNeighbors(algorithm="brute").fit(X).kneighbors(None, 5)
         for ours, true in zip(found, expected, strict=True):
             np.testing.assert_array_equal(ours, true)
+
+
+@every_level
+@pytest.mark.parametrize("spare", [0, 500, 2**20])
+def test_lists_grow(level, spare, monkeypatch, small_panels):
+    """From place for few candidates; where there is no room for more, queries are searched for again."""
+    rooms = []
+
+    def new_room(self, n_panels, n_neighbors):
+        rooms.append(Room(n_panels * 64 * 8 + spare))
+        return rooms[-1]
+
+    monkeypatch.setattr(KernelSearch, "_new_room", new_room)
+    monkeypatch.setattr(_kernel_search, "least_candidates", lambda k: 8)
+    rng = np.random.default_rng(0)
+    for X in (rows_of("normal", rng), 0.3 * rng.integers(0, 3, (220, 6))):  # the latter has many equal distances
+        with kernel_level("off"):
+            expected = ExactNeighbors(algorithm="brute").fit(X).kneighbors(None, 5)
+        with kernel_level(level):
+            found = ExactNeighbors(algorithm="brute", n_jobs=2).fit(X).kneighbors(None, 5)
+        for ours, true in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(ours, true)
+    assert any(room.is_exhausted for room in rooms) == (spare < 2**20)
+
+
+@built
+def test_a_room_that_is_too_small():
+    """No list begins outside of it."""
+    room = Room(100)
+    KernelLists(4, 3, 60, exact=False, absolute=0.0, room=room)
+    with pytest.raises(ValueError, match="room must have place for 1 lists of 24"):
+        KernelLists(1, 3, 60, exact=False, absolute=0.0, room=room)
+
+
+@every_level
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("kind", ["normal", "whole numbers", "clusters far apart", "sparse"])
+def test_rows_mapped_from_a_file(level, kept, kind, tmp_path, monkeypatch, small_panels):
+    """The kernels search them, too: panels are kept where they fit into a part of the memory, else packed on demand."""
+    monkeypatch.setattr(_kernel_search, "free_bytes", lambda: 2**40 if kept else 0)
+    rng = np.random.default_rng(0)
+    X = rows_of("mostly zeros" if kind == "sparse" else kind, rng).astype(np.float32)
+    X = sparse.csr_array(np.where(rng.random(X.shape) < 0.5, X, 0)) if kind == "sparse" else X
+    queries = X[:70]
+    with kernel_level("off"):
+        expected = answers(X, queries, "euclidean", 5)
+    with kernel_level(level):
+        mapped = open_store(write_store(tmp_path / "X", X))
+        engine = ExactNeighbors(algorithm="brute").fit(mapped)._segments[0].engine
+        assert type(engine) is KernelSearch
+        assert (engine._panels._panels is not None) == kept
+        found = answers(mapped, queries, "euclidean", 5)
+    for ours, true in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, true)
 
 
 @built

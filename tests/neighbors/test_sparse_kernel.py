@@ -10,8 +10,9 @@ from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.exact import _kernel_search, _panel_search, _panels
 from nearlabel.neighbors.exact import kernels as _kernels
 from nearlabel.neighbors.exact._distances import sum_over_features
-from nearlabel.neighbors.exact._kernel_search import KernelLists, KernelSearch, SparseColumns, SparseQueries
-from nearlabel.neighbors.exact._panel_search import GemmSearch
+from nearlabel.neighbors.exact._gemm_search import GemmSearch
+from nearlabel.neighbors.exact._kernel_points import SparseColumns, SparseQueries
+from nearlabel.neighbors.exact._kernel_search import KernelLists, KernelSearch
 from nearlabel.neighbors.exact.kernels import kernel_level, level_numbers, sum_sparse_pairs
 
 pytestmark = pytest.mark.skipif(not level_numbers(), reason="not built here")

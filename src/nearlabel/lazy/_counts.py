@@ -231,9 +231,10 @@ class LeavingOut:
         none = np.zeros(len(at), dtype=np.int64)
         parts: list[tuple[IntArray, ...]] = [(place, label, at.astype(np.int64), none, none)]
         parts += [self._changed_cells(pairs) for pairs in self._pairs(rows)]
-        place, label, *values = (np.concatenate(part) for part in zip(*parts, strict=True))
-        at, absent, present = (sparse.csr_array((one, (place, label)), shape=votes.shape) for one in values)
-        left = self.counts[:, at.indices, at.data] + np.stack([absent.data, present.data])
+        cells, (at_cells, absent, present) = _summed(votes.shape[1], *map(np.concatenate, zip(*parts, strict=True)))
+        ends = np.searchsorted(cells, np.arange(len(rows) + 1) * votes.shape[1])
+        at = sparse.csr_array((at_cells, cells % votes.shape[1], ends), shape=votes.shape)
+        left = self.counts[:, at.indices, at.data] + np.stack([absent, present])
         left[0] -= n_left * whole * (at.data == 0)  # as if no row of the group had the label, or a vote for it
         of_group = cells_of(self.group_units, np.repeat(self.groups.number[rows], np.diff(at.indptr)), at.indices)
         totals = self.counts.sum(axis=2)[:, at.indices] - np.stack([n_left * whole - of_group, of_group])
@@ -249,7 +250,7 @@ class LeavingOut:
         if pairs.event is None:
             pair, label, value = entries(self.votes[pairs.m].astype(np.int64) * (whole + 1) + self.own[pairs.m])
             before, units = np.divmod(value, whole + 1)
-            at = cells_of(self.own_votes, pairs.i[pair], label)
+            at = before if self.groups.largest == 1 else cells_of(self.own_votes, pairs.i[pair], label)
             weight = -(before == at).astype(np.int64)
             undone = whole * (at == 0)
         else:
@@ -309,6 +310,15 @@ class LeavingOut:
                 chunks = row_blocks(len(m), 128 * self.own.itemsize * self.own.shape[1])
             for some in chunks:
                 yield _Pairs(place[some], rows[place[some]], m[some], None if events is None else of[some])
+
+
+def _summed(n_labels: int, row: IntArray, label: IntArray, *values: IntArray) -> tuple[IntArray, list[IntArray]]:
+    """Return the numbers of distinct cells, row by row, and the sums of their values."""
+    cells = row * n_labels + label
+    order = np.argsort(cells)
+    cells = cells[order]
+    first = np.flatnonzero(np.diff(cells, prepend=-1))
+    return cells[first], [np.add.reduceat(value[order], first) if len(first) else value for value in values]
 
 
 class Events(NamedTuple):

@@ -459,6 +459,11 @@ _CELLS_FOR_ONE = 32  # dense cells that are made in the time in which one is loo
 
 def cells_of(matrix: Matrix, rows: IntArray, columns: IntArray) -> IntArray:
     """Return matrix[rows, columns] as a dense array, for every version of scipy."""
+    if sparse.issparse(matrix):
+        used = np.zeros(matrix.shape[0], dtype=bool)
+        used[rows] = True
+        if 2 * np.count_nonzero(used) < len(used):  # scipy looks at all entries before it looks for the cells
+            matrix, rows = matrix[used], (np.cumsum(used) - 1)[rows]
     n_cells = matrix.shape[0] * matrix.shape[1]
     if sparse.issparse(matrix) and n_cells <= min(_CELLS_FOR_ONE * len(rows), BLOCK_BYTES // matrix.dtype.itemsize):
         matrix = matrix.toarray()  # faster than to look for each cell

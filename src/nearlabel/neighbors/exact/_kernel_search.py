@@ -1,9 +1,8 @@
 """The comparison of queries with a panel by the compiled kernels: `_panel_search.py` for rows in memory.
 
 A kernel compares a panel with many queries at a time, and only candidates leave it (kernels/offer.cpp;
-kernels/offer_sparse.cpp for sparse rows, of which there is one level, in float32). First, points and lists of
-candidates as the kernels take them; arrays are checked, so that no call reaches other memory. Then the panels and the
-search.
+kernels/offer_sparse.cpp for sparse rows, of which there is one level, in float32). First, lists of candidates as the
+kernels take them; then the panels and the search.
 """
 
 from __future__ import annotations
@@ -15,15 +14,24 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
+from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.neighbors.exact import kernels
 from nearlabel.neighbors.exact._candidates import NONE_YET, Candidates, Result
-from nearlabel.neighbors.exact._panel_search import GemmSearch, PanelSearch, Parts, QueryPanel, most_candidates
+from nearlabel.neighbors.exact._gemm_search import GemmSearch
+from nearlabel.neighbors.exact._kernel_points import (
+    PLAIN,
+    Int32Array,
+    PackedPoints,
+    RowSource,
+    SparseColumns,
+    SparseQueries,
+)
+from nearlabel.neighbors.exact._panel_search import PanelSearch, Parts, QueryPanel, least_candidates, most_candidates
 from nearlabel.neighbors.exact._panels import (
     LARGEST_QUERY,
     PANEL_ROWS,
@@ -33,85 +41,33 @@ from nearlabel.neighbors.exact._panels import (
     Points,
     SparsePanels,
 )
-from nearlabel.utils.types import CSR, BoolArray, Float32Array, FloatArray, IntArray, Matrix
+from nearlabel.utils.memory import free_bytes
+from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_float64, is_mapped
-
-Int32Array = NDArray[np.int32]
 
 MOST_ROWS = 2**31 - 1  # the kernels number rows by 32 bits
 _CANDIDATE = np.dtype([("row", np.int32), ("lower", np.float32), ("upper", np.float32)])
-_ALIGNED = 64  # bytes, as cache lines and the widest registers
 
 
-class RowSource:
-    """Dense rows of a matrix (float32 or float64, any layout), and the parameters that make points of them.
+class Room:
+    """Memory for the candidates of several lists, which take more of it as they grow."""
 
-    A point is a row, divided by its length if `unit_length`, minus `centre`, times 2^exponent.
-    """
+    def __init__(self, n_candidates: int) -> None:
+        self.candidates = np.empty(n_candidates, dtype=_CANDIDATE)  # only what is used becomes memory of the process
+        self.n_used = np.zeros(1, dtype=np.int64)  # more than there is, once a list found no room
+        self._lock = Lock()
 
-    def __init__(
-        self, X: NDArray[Any], rows: IntArray, centre: FloatArray, exponent: int, *, unit_length: bool
-    ) -> None:
-        if X.ndim != 2 or X.dtype not in (np.float32, np.float64) or centre.shape != X.shape[1:]:
-            raise ValueError(f"X must be a matrix of floats with {len(centre)} features, got {X.dtype} {X.shape}.")
-        rows, centre = np.ascontiguousarray(rows, dtype=np.int64), np.ascontiguousarray(centre, dtype=np.float64)
-        if len(rows) and not 0 <= rows.min() <= rows.max() < len(X):
-            raise ValueError(f"rows must be numbers of the {len(X)} rows of X.")
-        if not X.flags.aligned or X.strides[0] % X.itemsize or X.strides[1] % X.itemsize:
-            X, rows = X[rows], np.arange(len(rows))
-        self.n_rows, self.n_features = len(rows), X.shape[1]
-        self._arrays = X, rows, centre  # the structure has their addresses
-        self.structure = kernels.SourceStructure(
-            *(X.ctypes.data, X.dtype == np.float64, unit_length, self.n_features, exponent),
-            *(X.strides[0] // X.itemsize, X.strides[1] // X.itemsize, rows.ctypes.data, centre.ctypes.data),
-        )
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether a list found no room to grow."""
+        return int(self.n_used[0]) > len(self.candidates)
 
-    def squares(self) -> FloatArray:
-        """Return the squared length of each point."""
-        squares = np.empty(self.n_rows)
-        kernels.check_code(kernels.library().nearlabel_squares(self.structure, self.n_rows, squares.ctypes.data))
-        return squares
-
-
-@dataclass(frozen=True)
-class PackedPoints:
-    """Points in the format of a level, with |x|² of each, and |x| and |x - stored x| from above, for the bounds.
-
-    Where |x|² exceeds 2^120, zeros are stored.
-    """
-
-    level: int
-    as_rows: bool
-    n_features: int
-    depth: int
-    packed: NDArray[np.uint8]
-    units: Float32Array
-    squares: FloatArray
-    norms: Float32Array
-    rests: Float32Array
-
-    @classmethod
-    def of(cls, level: str, source: RowSource, *, as_rows: bool) -> PackedPoints:
-        """Pack points, as rows or as queries."""
-        number, depth, n = kernels.level_numbers()[level], ctypes.c_int32(), source.n_rows
-        n_bytes = kernels.library().nearlabel_packed_bytes(number, as_rows, n, source.n_features, ctypes.byref(depth))
-        memory = np.zeros(n_bytes + _ALIGNED, dtype=np.uint8)
-        start = -memory.ctypes.data % _ALIGNED
-        units, norms, rests = np.empty((3, n), dtype=np.float32)
-        packed = memory[start : start + n_bytes]
-        points = cls(number, as_rows, source.n_features, depth.value, packed, units, np.empty(n), norms, rests)
-        kernels.check_code(kernels.library().nearlabel_pack(number, as_rows, source.structure, points.structure))
-        return points
-
-    @cached_property
-    def structure(self) -> kernels.PointsStructure:
-        """The argument of the kernel; valid as long as this object lives."""
-        others = [array.ctypes.data for array in (self.units, self.squares, self.norms, self.rests)]
-        return kernels.PointsStructure(self.packed.ctypes.data, len(self.norms), self.depth, self.n_features, *others)
-
-    def goes_with(self, queries: PackedPoints) -> bool:
-        """Return whether the kernel compares these rows with such queries."""
-        return self.level == queries.level and self.as_rows and not queries.as_rows
+    def take(self, n_candidates: int) -> int:
+        """Return the first place of a part that is used from now on."""
+        with self._lock:
+            start = int(self.n_used[0])
+            self.n_used[0] += n_candidates
+        return start
 
 
 class KernelLists:
@@ -119,14 +75,22 @@ class KernelLists:
 
     As `CandidateLists`: `limit` (n_queries,) bounds the n_neighbors-th least squared distance from above, queries with
     more than `most` candidates are `unresolved`. If `exact`, squared distances have no error and panels come in the
-    order of the rows: of equal ones the first are kept.
+    order of the rows: of equal ones the first are kept. Lists in a `room` that they share begin small and grow.
     """
 
-    def __init__(self, n_queries: int, n_neighbors: int, most: int, *, exact: bool, absolute: float) -> None:
+    def __init__(
+        self, n_queries: int, n_neighbors: int, most: int, *, exact: bool, absolute: float, room: Room | None = None
+    ) -> None:
         self.n_neighbors, self.exact, self._absolute = n_neighbors, exact, absolute
         self.limit = np.full(n_queries, NONE_YET, dtype=np.float32)
         self.unresolved = np.zeros(n_queries, dtype=bool)
-        self._found = np.empty((n_queries, most), dtype=_CANDIDATE)
+        self._most = most
+        first = most if room is None else min(most, least_candidates(n_neighbors))
+        self._room = Room(n_queries * first) if room is None else room
+        self._starts = self._room.take(n_queries * first) + first * np.arange(n_queries, dtype=np.int64)
+        if self._room.is_exhausted:
+            raise ValueError(f"room must have place for {n_queries} lists of {first}, got {self._room.n_used} before.")
+        self._capacities = np.full(n_queries, first, dtype=np.int32)
         self._n_candidates, self._n_sifted = np.zeros((2, n_queries), dtype=np.int32)
 
     def offer(
@@ -165,9 +129,32 @@ class KernelLists:
     @cached_property
     def structure(self) -> kernels.ListsStructure:
         """The argument of the kernel; valid as long as this object lives."""
-        arrays = self.limit, self._found, self._n_candidates, self._n_sifted, self.unresolved
+        room = self._room.candidates
+        arrays = self._room.n_used, self._starts, self._capacities, self._n_candidates, self._n_sifted, self.unresolved
         pointers = [array.ctypes.data for array in arrays]
-        return kernels.ListsStructure(self.n_neighbors, self._found.shape[1], self.exact, self._absolute, *pointers)
+        return kernels.ListsStructure(
+            *(self.n_neighbors, self._most, self.exact, self._absolute),
+            *(self.limit.ctypes.data, room.ctypes.data, len(room), *pointers),
+        )
+
+    def offer_panels(self, panels: Panels, order: Int32Array, queries: PackedPoints, lower: FloatArray) -> None:
+        """Add the rows of some panels, in this order, that may be among the nearest of the queries.
+
+        A query takes none of a panel if the squared distances to its rows are above the query's limit; `lower`
+        (n_queries, n_panels) are bounds from below.
+        """
+        n_lists = len(self.limit)
+        fit = len(queries.norms) == n_lists and lower.shape == (n_lists, len(panels)) and panels.go_with(queries)
+        if not (fit and lower.flags.c_contiguous and order.flags.c_contiguous):
+            raise ValueError("panels, queries and lower bounds must be for each other and match in length.")
+        if order.dtype != np.int32 or lower.dtype != np.float64:
+            raise ValueError(f"order must be int32 and lower float64, got {order.dtype} and {lower.dtype}.")
+        kernels.check_code(
+            kernels.library().nearlabel_offer_panels(
+                *(queries.level, panels.structure, order.ctypes.data, len(order), lower.ctypes.data),
+                *(queries.structure, None, self.structure),
+            )
+        )
 
     def panel_seen(self) -> None:
         """Do nothing: limits are tightened as candidates come."""
@@ -175,147 +162,23 @@ class KernelLists:
     def candidates(self) -> Candidates:
         """Return the candidates that are left, those of a query side by side, with the lower bounds as squares."""
         counts = np.where(self.unresolved, 0, self._n_candidates)
-        width = int(counts.max(initial=0))
-        found = self._found[:, :width]
-        left = (np.arange(width) < counts[:, np.newaxis]) & (found["lower"] <= self.limit[:, np.newaxis])
-        query = np.repeat(np.arange(len(counts)), left.sum(axis=1))
-        found = found[left]
+        query = np.repeat(np.arange(len(counts)), counts)
+        before = np.cumsum(counts) - counts
+        found = self._room.candidates[np.arange(len(query)) + (self._starts - before)[query]]
+        left = found["lower"] <= self.limit[query]
+        query, found = query[left], found[left]
         return Candidates(query, found["row"].astype(np.intp), found["lower"], np.zeros(len(query), dtype=np.float32))
-
-
-# Sparse points as the kernels take them (kernels/offer_sparse.cpp).
-
-_DENSE_FROM = 0.08  # share of the rows that have a feature from which a dense column costs less than postings
-_RUN = 64  # rows that are compared at once, as in kernels/level.h
-_WORD = 64  # bits
-_UP = 1 + 2.0**-20  # more than the rounding of float32 and of sums of squares
-
-
-@dataclass(frozen=True)
-class SparseQueries:
-    """Sparse queries row by row in float32, with |x|² of each, and |x| and |x - stored x| from above."""
-
-    n_features: int
-    starts: NDArray[np.int64]
-    features: Int32Array
-    values: Float32Array
-    squares: FloatArray
-    norms: Float32Array
-    rests: Float32Array
-
-    @classmethod
-    def of(cls, points: CSR, squares: FloatArray) -> SparseQueries:
-        """Store points; `squares` are their squared norms."""
-        _check(points, squares)
-        starts, features = points.indptr.astype(np.int64), points.indices.astype(np.int32)
-        values, norms, rests = _stored(points, squares)
-        return cls(points.shape[1], starts, features, values, squares, norms, rests)
-
-    @cached_property
-    def structure(self) -> kernels.SparseQueriesStructure:
-        """The argument of the kernel; valid as long as this object lives."""
-        arrays = self.starts, self.features, self.values, self.squares, self.norms, self.rests
-        return kernels.SparseQueriesStructure(len(self.norms), *[array.ctypes.data for array in arrays])
-
-
-@dataclass(frozen=True)
-class SparseColumns:
-    """Sparse rows feature by feature in float32: dense columns of frequent features, postings of the others.
-
-    `stored` has a bit for each feature that some row has, `before` counts them before each word of bits. For each of
-    these, `columns` is the number of its dense column or -1, and `starts` where its postings begin.
-    """
-
-    n_features: int
-    n_terms: int
-    stored: NDArray[np.uint64]
-    before: Int32Array
-    starts: NDArray[np.int64]
-    columns: Int32Array
-    rows: NDArray[np.uint16]
-    values: Float32Array
-    dense: Float32Array
-    squares: FloatArray
-    norms: Float32Array
-    rests: Float32Array
-
-    @classmethod
-    def of(cls, points: CSR, squares: FloatArray, n_terms: int) -> SparseColumns:
-        """Store points, of which none has more than `n_terms` values; `squares` are their squared norms."""
-        _check(points, squares)
-        values, norms, rests = _stored(points, squares)
-        n_rows, n_features = points.shape
-        by_feature = sparse.csr_array((values, points.indices, points.indptr), shape=points.shape).tocsc()
-        counts = np.diff(by_feature.indptr)
-        frequent = counts > _DENSE_FROM * n_rows
-        column = np.where(frequent, np.cumsum(frequent) - 1, -1).astype(np.int32)
-        of_value, row = np.repeat(column, counts), by_feature.indices
-        dense = np.zeros((-(-n_rows // _RUN), np.count_nonzero(frequent), _RUN), dtype=np.float32)
-        in_column, in_posting = of_value >= 0, of_value < 0
-        run, place = np.divmod(row[in_column], _RUN)
-        dense[run, of_value[in_column], place] = by_feature.data[in_column]
-        features = np.flatnonzero(counts)
-        starts = np.concatenate([[0], np.cumsum(np.where(frequent, 0, counts)[features])])
-        return cls(
-            *(n_features, n_terms, *_bits(features, n_features), starts.astype(np.int64), column[features]),
-            *(row[in_posting].astype(np.uint16), by_feature.data[in_posting], dense, squares, norms, rests),
-        )
-
-    @cached_property
-    def structure(self) -> kernels.SparseRowsStructure:
-        """The argument of the kernel; valid as long as this object lives."""
-        arrays = (
-            *(self.stored, self.before, self.starts, self.columns, self.rows, self.values, self.dense),
-            *(self.squares, self.norms, self.rests),
-        )
-        pointers = [array.ctypes.data for array in arrays]
-        return kernels.SparseRowsStructure(
-            len(self.norms), self.n_features, self.n_terms, self.dense.shape[1], *pointers
-        )
-
-    @property
-    def level(self) -> int:
-        """The number of the only level."""
-        return kernels.level_numbers()[_PLAIN]
-
-    def goes_with(self, queries: SparseQueries) -> bool:
-        """Return whether the kernel compares these rows with such queries."""
-        return self.n_features == queries.n_features
-
-
-def _check(points: CSR, squares: FloatArray) -> None:
-    features = points.indices
-    inside = len(features) == 0 or 0 <= features.min() <= features.max() < points.shape[1]
-    if not (inside and kernels.is_valid_csr(points) and len(squares) == points.shape[0]):
-        raise ValueError(f"points must be valid CSR rows with {points.shape[1]} features, and have a square each.")
-
-
-def _stored(points: CSR, squares: FloatArray) -> tuple[Float32Array, Float32Array, Float32Array]:
-    """Return the values as float32, and from above the norms of the points and of the parts that rounding drops."""
-    with np.errstate(over="ignore", invalid="ignore"):  # of points out of bounds, which are not compared
-        values = points.data.astype(np.float32)
-        dropped = points.data - values
-        row = np.repeat(np.arange(len(squares)), np.diff(points.indptr))
-        rests = np.sqrt(np.bincount(row, weights=dropped * dropped, minlength=len(squares)))
-        return values, *((_UP * of).astype(np.float32) for of in (np.sqrt(squares), rests))
-
-
-def _bits(features: IntArray, n_features: int) -> tuple[NDArray[np.uint64], Int32Array]:
-    """Return a bit for each of some ascending features, and how many there are before each word."""
-    n_words = -(-n_features // _WORD)
-    stored = np.zeros(n_words, dtype=np.uint64)
-    np.bitwise_or.at(stored, features // _WORD, np.uint64(1) << (features % _WORD).astype(np.uint64))
-    before = np.searchsorted(features, np.arange(n_words) * _WORD)
-    return stored, before.astype(np.int32)
 
 
 # The panels and the search.
 
-_PLAIN = "float32"  # in which whole numbers and their sums are exact up to 2^24, and which rounds least
 _SPARSE_UP_TO = 0.15  # share of values that are stored, above which a dense product costs less than the sparse kernel
 _BLOCK = 32  # rows of about one norm that stay together, as many as in a block of most levels
-_BYTES_OF_LISTS = 2**28  # of a group of panels
-_BYTES_OF_CANDIDATE = 12
+_BYTES_OF_VALUE, _BYTES_OF_ROW = 6, 40  # packed, at most: float32, and of sparse rows the number of the row
+_CANDIDATES_OF_GROUP = 2**25  # of panels whose comparisons serve both: 384 MiB
+_FEW_QUERIES = 64  # for which calls of a kernel cost more than what it does
+_MOST_OF_MEMORY = 0.25  # of what is free, for the packed panels of rows that are mapped from a file
+_TILES_IN_ONE = 8  # of queries for which each panel is packed
 
 
 @dataclass(frozen=True)
@@ -326,17 +189,37 @@ class PackedPanel(PanelRows):
     points: PackedPoints | SparseColumns
 
 
+class Panels:
+    """Dense panels with one centre, as the kernel takes them all at once."""
+
+    def __init__(self, panels: Sequence[PackedPanel]) -> None:
+        self._panels = panels
+        rows = [ctypes.addressof(panel.points.structure) for panel in panels]
+        numbers = [panel.numbers.ctypes.data for panel in panels]
+        self._pointers = [(ctypes.c_void_p * len(panels))(*of) for of in (rows, numbers)]
+        self.structure = kernels.PanelsStructure(len(panels), *map(ctypes.addressof, self._pointers))
+
+    def __len__(self) -> int:
+        """Return the number of panels."""
+        return len(self._panels)
+
+    def go_with(self, queries: PackedPoints) -> bool:
+        """Return whether the kernel compares these rows with such queries."""
+        points: Any = self._panels[0].points
+        return bool(points.goes_with(queries))
+
+
 class PackedPanels(DensePanels):
     """Panels in the format of a level of the kernels: the requested one, unless it would round whole numbers."""
 
-    def __init__(self, X: Matrix, distance: Points, rows: IntArray, build: Build, level: str) -> None:
+    def __init__(self, X: Matrix, distance: Points, rows: IntArray, build: Build | None, level: str) -> None:
         self._level = level
         super().__init__(X, distance, rows, build)
 
     @property
     def level(self) -> str:
         """The level in use."""
-        return _PLAIN if self.whole else self._level
+        return PLAIN if self.whole else self._level
 
     def packed(self, X: Matrix, rows: IntArray, centre: FloatArray, *, as_rows: bool = False) -> PackedPoints:
         """Return some rows of X as factors for the panels of a centre, or as rows of a panel."""
@@ -351,8 +234,8 @@ class PackedPanels(DensePanels):
         packed = self.packed(self._X, rows, centre, as_rows=True)
         return PackedPanel(len(rows), rows, centre, middle, radius, rows.astype(np.int32), packed)
 
-    def _squared_distances(self, rows: IntArray, centre: FloatArray) -> FloatArray:
-        return RowSource(self._X, rows, centre, 0, unit_length=self._distance.unit_length).squares()
+    def _squared_distances(self, rows: IntArray, centres: FloatArray) -> FloatArray:
+        return RowSource(self._X, rows, self.centre, 0, unit_length=self._distance.unit_length).squares(centres)
 
 
 def _spread(rows: IntArray) -> IntArray:
@@ -369,7 +252,7 @@ def _spread(rows: IntArray) -> IntArray:
 class PackedSparsePanels(SparsePanels):
     """Panels of sparse rows, feature by feature."""
 
-    level = _PLAIN  # the only one for sparse rows
+    level = PLAIN  # the only one for sparse rows
 
     def packed(self, X: CSR, rows: IntArray, centre: FloatArray) -> SparseQueries:
         """Return some rows of X as factors."""
@@ -398,23 +281,28 @@ class _Queries:
 class KernelSearch(PanelSearch):
     """Find candidates by a level of the kernels.
 
-    Queries that a level cannot resolve are searched for in float32, and then by float64 bounds.
+    Queries that a level cannot resolve are searched for in float32, and then by float64 bounds. Panels of rows that are
+    mapped from a file are packed once if they fit into a part of the memory, else whenever queries need them.
     """
 
     _panels: PackedPanels | PackedSparsePanels
 
     def __init__(self, parts: Parts, *, level: str) -> None:
         self._level = level
+        self._keeps_panels = not is_mapped(parts.X) or packed_bytes(parts.X) <= _MOST_OF_MEMORY * free_bytes()
         super().__init__(parts)
 
     def _make_panels(self, build: Build) -> PackedPanels | PackedSparsePanels:
         if sparse.issparse(self._X):
-            return PackedSparsePanels(self._X, self._distance, self._pointed, build)
-        return PackedPanels(self._X, self._distance, self._pointed, build, self._level)
+            return PackedSparsePanels(self._X, self._distance, self._pointed, build if self._keeps_panels else None)
+        return PackedPanels(self._X, self._distance, self._pointed, build if self._keeps_panels else None, self._level)
 
-    def _new_lists(self, n_queries: int, n_neighbors: int, *, exact: bool) -> KernelLists:
+    def _queries_per_tile(self) -> int:
+        return super()._queries_per_tile() * (1 if self._keeps_panels else _TILES_IN_ONE)
+
+    def _new_lists(self, n_queries: int, n_neighbors: int, *, exact: bool, room: Room | None = None) -> KernelLists:
         most, absolute = most_candidates(n_neighbors), self._panels.absolute
-        return KernelLists(n_queries, n_neighbors, most, exact=exact, absolute=absolute)
+        return KernelLists(n_queries, n_neighbors, most, exact=exact, absolute=absolute, room=room)
 
     def _tile(self, rows: Matrix, own: IntArray | None, lists: KernelLists) -> _Queries:
         return _Queries(rows, np.arange(rows.shape[0]), lists, None if own is None else own.astype(np.int32))
@@ -430,11 +318,39 @@ class KernelSearch(PanelSearch):
             places = np.flatnonzero(takes).astype(np.int32)
             packed = panels.packed(tile.X, tile.numbers[places], panel.centre)
         else:
-            if tile.packed is None:
-                tile.packed = panels.packed(tile.X, tile.numbers, panel.centre)
-            packed, places = tile.packed, np.where(takes, np.arange(len(takes), dtype=np.int32), np.int32(-1))
+            packed, places = (
+                self._packed_tile(tile),
+                np.where(takes, np.arange(len(takes), dtype=np.int32), np.int32(-1)),
+            )
         tile.lists.unresolved[places[~(packed.squares <= LARGEST_QUERY**2) & (places >= 0)]] = True
         tile.lists.offer(panel.points, panel.numbers, packed, places, tile.own, of_rows)
+
+    def _packed_tile(self, tile: _Queries) -> Any:
+        """Return queries as factors for the panels of the common centre."""
+        if tile.packed is None:
+            tile.packed = self._panels.packed(tile.X, tile.numbers, self._panels.centre)
+        return tile.packed
+
+    def _compare_in_order(self, tile: _Queries, lists: KernelLists, order: IntArray, lower: FloatArray) -> None:
+        if len(lower) > _FEW_QUERIES or self._centred_alike is None or tile.own is not None:
+            super()._compare_in_order(tile, lists, order, lower)
+            return
+        numbers, panels = self._centred_alike
+        alike = np.isin(order, numbers)
+        super()._compare_in_order(tile, lists, order[~alike], lower)
+        packed = self._packed_tile(tile)
+        lists.unresolved[~(packed.squares <= LARGEST_QUERY**2)] = True
+        places = np.searchsorted(numbers, order[alike]).astype(np.int32)
+        lists.offer_panels(panels, places, packed, np.ascontiguousarray(lower[:, numbers], dtype=np.float64))
+
+    @cached_property
+    def _centred_alike(self) -> tuple[IntArray, Panels] | None:
+        """The numbers of the dense panels that have the common centre, and the panels."""
+        if isinstance(self._panels, PackedSparsePanels) or not self._keeps_panels:
+            return None
+        panels = [self._panels.panel(number) for number in range(self._panels.n_panels)]
+        numbers = [number for number, panel in enumerate(panels) if panel.centre is self._panels.centre]
+        return (np.array(numbers), Panels([panels[number] for number in numbers])) if numbers else None
 
     def _compare_rows(self, member: QueryPanel, number: int, takes: BoolArray) -> None:
         self._compare_tile(self._queries(member), number, takes)
@@ -461,18 +377,32 @@ class KernelSearch(PanelSearch):
                     yield one, other
             circle.insert(1, circle.pop())
 
+    def _new_room(self, n_panels: int, n_neighbors: int) -> Room:
+        worst = n_panels * PANEL_ROWS * most_candidates(n_neighbors)
+        return Room(min(2 * worst, max(_CANDIDATES_OF_GROUP, 2 * worst // n_panels)))  # lists that move leave places
+
     def _panels_per_group(self, n_neighbors: int) -> int:
-        return max(2, _BYTES_OF_LISTS // (PANEL_ROWS * most_candidates(n_neighbors) * _BYTES_OF_CANDIDATE))
+        """Return how many panels share a room, by the candidates that some rows have."""
+        most = most_candidates(n_neighbors)
+        if self._panels.n_panels * PANEL_ROWS * most <= _CANDIDATES_OF_GROUP:
+            return max(2, self._panels.n_panels)
+        n_panels = _CANDIDATES_OF_GROUP // (PANEL_ROWS * least_candidates(n_neighbors))
+        if not self._keeps_panels:  # a group keeps its own, as rows and as queries
+            bytes_of_panel = 2 * packed_bytes(self._X) // self._panels.n_panels
+            n_panels = min(n_panels, int(_MOST_OF_MEMORY * free_bytes()) // bytes_of_panel)
+        return max(2, n_panels)
 
     def _resolve(self, X: Matrix, numbers: IntArray, result: Result, n_jobs: int | None, *, drop_self: bool) -> None:
-        if self._panels.level != _PLAIN:
+        if drop_self:  # lists that shared a room may have found none
+            numbers = self._search_in_tiles(X, numbers, result, n_jobs, drop_self=True)
+        if len(numbers) and self._panels.level != PLAIN:
             numbers = self._in_float32._search_in_tiles(X, numbers, result, n_jobs, drop_self=drop_self)
         if len(numbers):
             super()._resolve(X, numbers, result, n_jobs, drop_self=drop_self)
 
     @cached_property
     def _in_float32(self) -> KernelSearch:
-        return KernelSearch(self._parts, level=_PLAIN)
+        return KernelSearch(self._parts, level=PLAIN)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be built again where it is loaded: another processor may have other levels."""
@@ -483,6 +413,12 @@ def point_search(parts: Parts) -> PanelSearch:
     """Return the search by the kernels, or by products where there are none for these rows."""
     X, level = parts.X, kernels.kernel_in_use()
     full = sparse.issparse(X) and X.nnz > _SPARSE_UP_TO * X.shape[0] * X.shape[1]
-    if level == kernels.OFF or is_mapped(X) or full or X.shape[0] > MOST_ROWS:
+    if level == kernels.OFF or full or X.shape[0] > MOST_ROWS:
         return GemmSearch(parts, resident=not is_mapped(X))
     return KernelSearch(parts, level=level)
+
+
+def packed_bytes(X: Matrix) -> int:
+    """Return about how much memory the packed panels of rows take."""
+    n_values = X.nnz if sparse.issparse(X) else X.size
+    return int(n_values * _BYTES_OF_VALUE + X.shape[0] * _BYTES_OF_ROW)

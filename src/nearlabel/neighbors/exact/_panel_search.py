@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
@@ -21,11 +20,11 @@ from threading import Lock
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 
 from nearlabel.neighbors.exact import _candidates
-from nearlabel.neighbors.exact._candidates import CandidateLists, Candidates, Result, Runs, Share
-from nearlabel.neighbors.exact._panels import RUN, Build, DensePanels, Operand, Panel, Points, SparsePanels
+from nearlabel.neighbors.exact._candidates import Candidates, Result, Share
+from nearlabel.neighbors.exact._panels import Build, Points
 from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import row_blocks
 
@@ -36,6 +35,7 @@ _BYTES_OF_BOUNDS = 2**24
 _COMPLETED_AT_A_TIME = 2  # panels of a group that are compared with all others before the next ones are
 _PANELS_PER_GROUP = 32  # whose candidates are in memory at a time, and whose comparisons serve both panels
 _MOST_PER_NEIGHBOR, _MOST_AT_LEAST = 16, 256  # candidates of a query, before float64 bounds take over
+_LEAST_PER_NEIGHBOR, _LEAST_AT_LEAST = 3, 24
 
 Fallback: TypeAlias = Callable[..., None]  # `BoundsSearch.write`, for queries that single precision cannot resolve
 
@@ -53,15 +53,16 @@ class Parts(NamedTuple):
 class QueryPanel:
     """A panel whose rows are the queries, with their candidates and lower bounds on distances to its group's panels.
 
-    Two threads may write to the same lists, so each takes the lock. `n_left` is the number of panels of the group
-    that it has not been compared with; `factor` is for the search's own use.
+    `lower` (n_panels of the group, n_rows) are `_shortened`. Two threads may write to the same lists, so each takes the
+    lock. `n_left` is the number of panels of the group that it has not been compared with; `factor` is for the search's
+    own use.
     """
 
     number: int
     panel: Any
     lists: Any
     group: range
-    lower: FloatArray
+    lower: NDArray[np.uint16]
     numbers: IntArray  # the indices of the rows
     n_left: int
     lock: Lock = field(default_factory=Lock)
@@ -86,8 +87,12 @@ class PanelSearch(ABC):
         """Store the rows that have points in panels."""
 
     @abstractmethod
-    def _new_lists(self, n_queries: int, n_neighbors: int, *, exact: bool) -> Any:
-        """Return empty lists of candidates."""
+    def _new_lists(self, n_queries: int, n_neighbors: int, *, exact: bool, room: Any = None) -> Any:
+        """Return empty lists of candidates, in a room that they share with others."""
+
+    def _new_room(self, n_panels: int, n_neighbors: int) -> Any:
+        """Return the memory that the lists of a group of panels share, None if they share none."""
+        return None
 
     @abstractmethod
     def _tile(self, rows: Matrix, own: IntArray | None, lists: Any) -> Any:
@@ -198,12 +203,19 @@ class PanelSearch(ABC):
         for number in np.unique(first[first >= 0]):
             self._compare_tile(tile, number, first == number)
         lists.panel_seen()
-        for number in range(lower.shape[1]) if in_order else np.argsort(lower.mean(axis=0), kind="stable"):
-            takes = (lists.limit >= lower[:, number]) & (first != number)
+        order = np.arange(lower.shape[1]) if in_order else np.argsort(lower.mean(axis=0), kind="stable")
+        self._compare_in_order(
+            tile, lists, order, np.where(first[:, np.newaxis] == np.arange(lower.shape[1]), np.inf, lower)
+        )
+        return self._decide(rows, numbers, lists, result)
+
+    def _compare_in_order(self, tile: Any, lists: Any, order: IntArray, lower: FloatArray) -> None:
+        """Find candidates for the queries of a tile in panels, but for those that a query's limit excludes."""
+        for number in order:
+            takes = lists.limit >= lower[:, number]
             if takes.any():
                 self._compare_tile(tile, number, takes)
             lists.panel_seen()
-        return self._decide(rows, numbers, lists, result)
 
     def _search_rows(self, result: Result, n_jobs: int | None) -> IntArray:
         """Search for the neighbours of the training samples, group by group of panels; return the unresolved rows."""
@@ -220,7 +232,8 @@ class PanelSearch(ABC):
         tasks = [(number, numbers, result) for number in numbers]
         if self._panels.whole or len(numbers) == 1:
             return _candidates.in_threads(n_jobs, self._search_alone, tasks, share)
-        members = _candidates.in_threads(n_jobs, self._query_panel, tasks, None)
+        room = self._new_room(len(numbers), result.ranks.shape[1])
+        members = _candidates.in_threads(n_jobs, self._query_panel, [(*task, room) for task in tasks], None)
         _candidates.in_threads(n_jobs, self._compare_with, [(member, [member.number]) for member in members], None)
         others = [number for number in range(self._panels.n_panels) if number not in numbers]
         pairs = [(*pair, others, result) for pair in self._pairs(members)]
@@ -233,12 +246,16 @@ class PanelSearch(ABC):
             panels = [number, *panels[:number], *panels[number + 1 :]]
         return self._finish(self._query_panel(number, group, result), panels, result)
 
-    def _query_panel(self, number: int, group: range, result: Result) -> QueryPanel:
+    def _query_panel(self, number: int, group: range, result: Result, room: Any = None) -> QueryPanel:
         panel = self._panels.panel(number)
         n_neighbors = min(result.ranks.shape[1], len(self._pointed) - 1)
-        lists = self._new_lists(panel.n_rows, n_neighbors, exact=self._panels.whole)
+        lists = self._new_lists(panel.n_rows, n_neighbors, exact=self._panels.whole, room=room)
         rows = panel.rows[: panel.n_rows]
-        return QueryPanel(number, panel, lists, group, self._lower_bounds(self._X, rows, group), rows, len(group) - 1)
+        if self._panels.bounded:
+            lower = _shortened(self._lower_bounds(self._X, rows, group).T)
+        else:
+            lower = np.broadcast_to(np.uint16(0), (len(group), len(rows)))
+        return QueryPanel(number, panel, lists, group, lower, rows, len(group) - 1)
 
     def _compare_and_finish(
         self, one: QueryPanel, other: QueryPanel, others: Sequence[int], result: Result
@@ -257,7 +274,7 @@ class PanelSearch(ABC):
 
     def _compare_with(self, member: QueryPanel, numbers: Sequence[int]) -> None:
         """Find candidates in some panels for the rows of one panel."""
-        for number, bound in zip(numbers, self._lower_bounds_of(member, numbers).T, strict=True):
+        for number, bound in zip(numbers, self._lower_bounds_of(member, numbers), strict=True):
             takes = member.lists.limit >= bound
             if takes.any():
                 self._compare_rows(member, number, takes)
@@ -277,13 +294,13 @@ class PanelSearch(ABC):
 
     def _share_alive(self, member: QueryPanel, other: QueryPanel) -> float:
         """Return the share of a panel's rows that may have neighbours in another panel."""
-        return float(np.mean(member.lists.limit >= self._lower_bounds_of(member, [other.number])[:, 0]))
+        return float(np.mean(member.lists.limit >= self._lower_bounds_of(member, [other.number])[0]))
 
-    def _lower_bounds_of(self, member: QueryPanel, numbers: Sequence[int]) -> FloatArray:
-        """Return lower bounds on the squared distances to panels; those of the group are computed already."""
-        if set(member.group).issuperset(numbers):
-            return member.lower[:, [number - member.group.start for number in numbers]]
-        return self._lower_bounds(self._X, member.numbers, numbers)
+    def _lower_bounds_of(self, member: QueryPanel, numbers: Sequence[int]) -> Any:
+        """Return lower bounds (n_panels, n_rows) on squared distances to panels; those of the group are known."""
+        if all(number in member.group for number in numbers):
+            return _lengthened(member.lower[[number - member.group.start for number in numbers]])
+        return self._lower_bounds(self._X, member.numbers, numbers).T
 
     def _write_blank(self, numbers: IntArray, result: Result, *, drop_self: bool = False) -> None:
         """Write the result of queries without a point (empty rows): empty rows are nearest, all others farthest."""
@@ -342,9 +359,25 @@ class PanelSearch(ABC):
         return found._replace(query=query[order], row=row[order]), ranks[order]
 
 
+def _shortened(lower: FloatArray) -> NDArray[np.uint16]:
+    """Return lower bounds rounded towards 0, in 16 bits: the first half of a float32. Those below 0 become 0."""
+    with np.errstate(over="ignore", under="ignore"):
+        values = (np.maximum(lower, 0.0) * (1 - 2.0**-20)).astype(np.float32)
+    return (values.view(np.uint32) >> 16).astype(np.uint16)
+
+
+def _lengthened(lower: NDArray[np.uint16]) -> Float32Array:
+    return (lower.astype(np.uint32) << 16).view(np.float32)
+
+
 def most_candidates(k: int) -> int:
     """Return how many candidates for k neighbours a query may have before its bounds are taken for too loose."""
     return max(_MOST_AT_LEAST, _MOST_PER_NEIGHBOR * k)
+
+
+def least_candidates(k: int) -> int:
+    """Return for how many candidates a list has place at first: k, those that come before it is sifted, and some."""
+    return max(_LEAST_AT_LEAST, _LEAST_PER_NEIGHBOR * k)
 
 
 def _is_complete(member: QueryPanel) -> bool:
@@ -356,143 +389,3 @@ def _is_complete(member: QueryPanel) -> bool:
 
 def _joined(parts: list[IntArray]) -> IntArray:
     return np.concatenate([np.empty(0, dtype=np.intp), *parts])
-
-
-# The comparison of queries with a panel by a matrix product in single precision (GEMM), by numpy.
-#
-# One float32 product gives all squared distances, each with a proven bound on its error (`_panels.py`); the least of
-# runs of rows leave a few candidates for each query (`_candidates.py`).
-
-_WHOLE_TILE_FROM = 0.75  # of the queries: then a product with the whole tile costs less than selecting columns
-Error: TypeAlias = Callable[[Float32Array, Float32Array], Float32Array]
-
-
-@dataclass
-class _Tile:
-    """Some queries with their candidates, and as a factor for the panels of one centre."""
-
-    rows: Matrix
-    lists: CandidateLists
-    operand: Operand | None = None
-    centre: FloatArray | None = None
-
-
-class GemmSearch(PanelSearch):
-    """Find candidates by float32 products.
-
-    Float32 panels are stored in addition to X, but not for rows that are not `resident` (mapped from a file).
-    """
-
-    _panels: DensePanels | SparsePanels
-
-    def __init__(self, parts: Parts, *, resident: bool) -> None:
-        self._resident = resident
-        super().__init__(parts)
-
-    def _make_panels(self, build: Build) -> Any:
-        kind = SparsePanels if sparse.issparse(self._X) else DensePanels
-        return kind(self._X, self._distance, self._pointed, build if self._resident else None)
-
-    def _new_lists(self, n_queries: int, n_neighbors: int, *, exact: bool) -> CandidateLists:
-        return CandidateLists(n_queries, n_neighbors, most_candidates(n_neighbors), exact=exact)
-
-    def _tile(self, rows: Matrix, own: IntArray | None, lists: CandidateLists) -> _Tile:
-        return _Tile(rows, lists)
-
-    def _compare_tile(self, tile: Any, number: int, takes: BoolArray) -> None:
-        some = np.flatnonzero(takes)
-        if len(some) > _WHOLE_TILE_FROM * len(takes):
-            some = np.arange(len(takes))
-        panel = self._panels.panel(number)
-        if tile.operand is None or panel.centre is not tile.centre:
-            tile.operand, tile.centre = self._panels.operand(tile.rows, panel.centre), panel.centre
-        self._compare(tile.lists, panel, tile.operand.select(some), some, takes[some])
-
-    def _compare(self, lists: CandidateLists, panel: Any, operand: Any, queries: IntArray, takes: BoolArray) -> None:
-        """Compare a panel with those of some queries that `takes` marks."""
-        with self._squares(panel, operand) as squares:
-            self._offer(lists, squares, panel, operand.norms, queries, takes)
-
-    def _compare_rows(self, member: QueryPanel, number: int, takes: BoolArray) -> None:
-        panel = member.panel if number == member.number else self._panels.panel(number)
-        alive = np.flatnonzero(takes)
-        for tile in row_blocks(len(alive), 1, QUERIES_PER_TILE):
-            some = alive[tile]
-            operand = self._panels.operand_of(member.panel, some, panel.centre)
-            with self._squares(panel, operand) as squares:
-                if number == member.number:
-                    squares[some, np.arange(len(some))] = np.inf
-                self._offer(member.lists, squares, panel, operand.norms, some)
-
-    def _compare_both(self, one: QueryPanel, other: QueryPanel) -> None:
-        for tile in row_blocks(other.panel.n_rows, 1, QUERIES_PER_TILE):
-            some = np.arange(tile.start, tile.stop)
-            operand = self._panels.operand_of(other.panel, some, one.panel.centre)
-            with self._squares(one.panel, operand) as squares:
-                with other.lock:
-                    self._offer(other.lists, squares, one.panel, operand.norms, some)
-                with one.lock:
-                    self._offer_back(one, squares, operand.norms, other.panel.rows[some])
-        for member in (one, other):
-            with member.lock:
-                member.lists.panel_seen()
-
-    def _offer_back(self, member: QueryPanel, squares: Float32Array, norms: Float32Array, rows: IntArray) -> None:
-        """Find candidates in a tile for the rows of a panel: the same squared distances, transposed."""
-        n_rows, error = member.panel.n_rows, self._error(member.lists)
-        own_norms, limit = member.panel.norms[:n_rows], member.lists.limit
-        reach = limit + error(own_norms, norms.max(keepdims=True))
-        query, column = _candidates.nonzero(squares[:n_rows] <= reach[:, np.newaxis])
-        found = Candidates(query, rows[column], squares[query, column], error(own_norms[query], norms[column]))
-        member.lists.add(found.select(found.square <= limit[query] + found.slack))
-
-    @contextmanager
-    def _squares(self, panel: Panel, operand: Operand) -> Iterator[Float32Array]:
-        """Yield squared distances, in memory that is used again afterwards."""
-        n_squares = len(panel.norms) * len(operand.norms)
-        with _candidates.scratch(2 * n_squares if sparse.issparse(self._X) else n_squares) as memory:
-            yield self._panels.squares(panel, operand, memory)
-
-    def _offer(
-        self,
-        lists: CandidateLists,
-        squares: Float32Array,
-        panel: Panel,
-        norms: Float32Array,
-        queries: IntArray,
-        takes: BoolArray | None = None,
-    ) -> None:
-        """Pass squared distances (n_rows, n_queries) and their errors to the lists of candidates."""
-        error = self._error(lists)
-        lists.offer(runs_down(squares, panel, norms, lists.n_neighbors, error), queries, takes)
-
-    def _error(self, lists: CandidateLists) -> Error:
-        """Return the bound on the error of a squared distance, as a function of two norms."""
-        if lists.exact:
-            return lambda norms, others: np.zeros(np.broadcast_shapes(norms.shape, others.shape), dtype=np.float32)
-        return self._panels.error
-
-
-def runs_down(squares: Float32Array, panel: Panel, norms: Float32Array, k: int, error: Error) -> Runs:
-    """Split squared distances (rows of a panel, queries) into runs of consecutive rows.
-
-    Long runs cost least, but their least values bound the k-th neighbour well only if there are several times k runs.
-    """
-    halves = (RUN >> times for times in range(RUN.bit_length()))
-    run = next(length for length in halves if length == 1 or panel.n_rows // length >= 3 * k)
-    cube = squares.reshape(-1, run, squares.shape[1])
-    row_norms = panel.norms.reshape(-1, run)
-    slack = error(_largest_norms(row_norms, -(-panel.n_rows // run)), norms)
-
-    def opened(which: IntArray, query: IntArray) -> tuple[Float32Array, Float32Array]:
-        if len(slack) == 1:
-            return cube[which, :, query], slack[0, query, np.newaxis]
-        return cube[which, :, query], error(row_norms[which], norms[query, np.newaxis])
-
-    return Runs(cube.min(axis=1), slack, panel.rows.reshape(-1, run), opened)
-
-
-def _largest_norms(norms: Float32Array, n_runs: int) -> Float32Array:
-    """Return the largest norm of each run as a column; a single one where those of the first n_runs differ little."""
-    largest: Float32Array = norms.max(axis=1, keepdims=True)
-    return largest.max(keepdims=True) if largest.max() <= 4 * largest[:n_runs].min() else largest

@@ -437,7 +437,7 @@ class ExactNeighbors(BaseEstimator):
     def _search(self, queries: Matrix | None, k: int) -> tuple[FloatArray, IntArray]:
         """Return ranks and indices (n_queries, k); queries None are the training samples, each without itself."""
         if queries is None:
-            return self._joined().leave_one_out(k, self.n_jobs)
+            return self._joined().leave_one_out(k, self.n_jobs, self.distance)
         queries = _segments.stored_alike(_segments.as_rows(queries), as_sparse=self._as_sparse)
         return _segments.nearest_of_all(self._segments, queries, k, self.n_jobs)
 

@@ -95,12 +95,17 @@ class Segment(KeptRows):
             left, more = left[(places < 0).any(axis=1)], more * _MORE
         return result
 
-    def leave_one_out(self, k: int, n_jobs: int | None) -> Result:
+    def leave_one_out(self, k: int, n_jobs: int | None, distance: Distance) -> Result:
         """Return ranks and numbers of the rows nearest to each row, without itself; no row must have been removed."""
+        n_groups = self.rows.shape[0]
         if self.duplicates is None:
             return self.engine.nearest(None, k, n_jobs)
-        # One list for each group of equal rows; then one for each row.
-        ranks, indices = self._search(self.rows, k + 1, n_jobs)
+        # One list for each group of equal rows, of which it is one itself; then one for each row.
+        own, first = np.arange(n_groups), self.duplicates.first
+        found = [(ranks_of([self], distance, first, first)[:, np.newaxis], own[:, np.newaxis])]
+        if n_groups > 1:
+            found.append(self.engine.nearest(None, min(k, n_groups - 1), n_jobs))
+        ranks, indices = self.duplicates.expand(*merged(found, min(k + 1, n_groups)), k + 1)
         group_of = self.duplicates.group_of
         return Result(*drop_self(ranks[group_of], indices[group_of], np.arange(len(group_of))))
 

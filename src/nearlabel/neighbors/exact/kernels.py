@@ -25,7 +25,7 @@ OFF, _AUTO = "off", "auto"
 # Names of levels, and what there may be for each, the best first; as in kernels/nearlabel_kernels.h.
 _NUMBERS = {"bf16": (3,), "int16": (2,), "float32": (1, 0, 4), "hostile": (5,)}
 _FOR_TESTS = "hostile"
-_INTERFACE = 5
+_INTERFACE = 6
 _NO_MEMORY = -2
 
 _chosen: ContextVar[str | None] = ContextVar("kernel_level", default=None)
@@ -81,12 +81,19 @@ class StumpRunsStructure(ctypes.Structure):
     _fields_ = (("n_runs", _int64), *_pointers("starts", "rows", "has_threshold"))
 
 
+class PanelsStructure(ctypes.Structure):
+    """Panels of rows with one centre."""
+
+    _fields_ = (("n_panels", _int64), *_pointers("rows", "numbers"))
+
+
 class ListsStructure(ctypes.Structure):
     """Lists of candidates."""
 
     _fields_ = (
-        *(("n_neighbors", _int32), ("capacity", _int32), ("exact", ctypes.c_uint8), ("absolute", ctypes.c_double)),
-        *_pointers("limits", "candidates", "n_candidates", "n_sifted", "unresolved"),
+        *(("n_neighbors", _int32), ("most", _int32), ("exact", ctypes.c_uint8), ("absolute", ctypes.c_double)),
+        *(*_pointers("limits", "room"), ("n_room", _int64)),
+        *_pointers("n_used", "starts", "capacities", "n_candidates", "n_sifted", "unresolved"),
     )
 
 
@@ -130,9 +137,12 @@ def library() -> Any:
     library.nearlabel_levels.argtypes = ()
     library.nearlabel_packed_bytes.restype = _int64
     library.nearlabel_packed_bytes.argtypes = (_int32, _int32, _int64, _int32, ctypes.POINTER(_int32))
-    library.nearlabel_squares.argtypes = (source, _int64, _pointer)
+    library.nearlabel_squares.argtypes = (source, _int64, _pointer, _int32, _pointer)
     library.nearlabel_pack.argtypes = (_int32, _int32, source, points)
     library.nearlabel_offer.argtypes = (_int32, points, _pointer, points, *rest_of_offer)
+    library.nearlabel_offer_panels.argtypes = (
+        *(_int32, pointer(PanelsStructure), _pointer, _int64, _pointer, points, _pointer, lists),
+    )
     library.nearlabel_offer_sparse.argtypes = (_int32, sparse_rows, _pointer, sparse_queries, *rest_of_offer)
     library.nearlabel_sum_sparse_pairs.argtypes = (_int32, _int32, _int32, csr, csr, *two_rows)
     library.nearlabel_sum_pairs.argtypes = (_int32, _int32, _pointer, _pointer, _int64, *two_rows)

@@ -46,7 +46,8 @@ from weakref import WeakSet
 import numpy as np
 
 from nearlabel.neighbors.exact._candidates import CandidateLists, Candidates, Result, drop_self
-from nearlabel.neighbors.exact._panel_search import GemmSearch, PanelSearch, Parts
+from nearlabel.neighbors.exact._gemm_search import GemmSearch
+from nearlabel.neighbors.exact._panel_search import PanelSearch, Parts
 from nearlabel.neighbors.exact._panels import Build, DensePanels, PanelRows, Points
 from nearlabel.neighbors.optional._torch import TorchDevice, device_named
 from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
