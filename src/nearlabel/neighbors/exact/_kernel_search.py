@@ -176,8 +176,8 @@ _SPARSE_UP_TO = 0.15  # share of values that are stored, above which a dense pro
 _BLOCK = 32  # rows of about one norm that stay together, as many as in a block of most levels
 _BYTES_OF_VALUE, _BYTES_OF_ROW = 6, 40  # packed, at most: float32, and of sparse rows the number of the row
 _CANDIDATES_OF_GROUP = 2**25  # of panels whose comparisons serve both: 384 MiB
-_FEW_QUERIES = 64  # for which calls of a kernel cost more than what it does
-_MOST_OF_MEMORY = 0.25  # of what is free, for the packed panels of rows that are mapped from a file
+_FEW_QUERIES = 64  # for which calls of a kernel cost more than its work
+_MOST_OF_MEMORY = 0.25  # of the free memory, for the packed panels of rows that are mapped from a file
 _TILES_IN_ONE = 8  # of queries for which each panel is packed
 
 
