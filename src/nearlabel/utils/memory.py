@@ -26,7 +26,7 @@ def free_bytes() -> int:
 
 
 def _physical_bytes() -> int:
-    """Return what is available of the machine's memory, or all of it where the system has no such figure; or a gibibyte."""
+    """Return the available memory of the machine, or all of it where the system has no such figure; or a gibibyte."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
