@@ -31,6 +31,7 @@ from nearlabel.persistence._new_samples import (
     first_of,
 )
 from nearlabel.utils.characters import check_whole
+from nearlabel.utils.containers import checked_container, checked_samples
 from nearlabel.utils.messages import ParameterWarning
 from nearlabel.utils.types import IntArray, MatrixLike
 from nearlabel.utils.validation import check_choice, check_row_numbers
@@ -201,6 +202,7 @@ def update_model(
     3
     """
     check_choice("existing", existing, EXISTING)
+    X, y = checked_samples("X", X), checked_container("y", y)
     with locked(path, "adding rows"):
         file = _OpenFile.read(path, trusted, expected)
         new, gone, _ = match = file.match(X, y, keep, label_names, existing)

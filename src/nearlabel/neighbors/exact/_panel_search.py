@@ -361,8 +361,7 @@ class PanelSearch(ABC):
 
 def _shortened(lower: FloatArray) -> NDArray[np.uint16]:
     """Return lower bounds rounded towards 0, in 16 bits: the first half of a float32. Those below 0 become 0."""
-    with np.errstate(over="ignore", under="ignore"):
-        values = (np.maximum(lower, 0.0) * (1 - 2.0**-20)).astype(np.float32)
+    values = np.clip(lower * (1 - 2.0**-20), 0.0, np.finfo(np.float32).max).astype(np.float32)
     return (values.view(np.uint32) >> 16).astype(np.uint16)
 
 
