@@ -1,4 +1,5 @@
-// What the kernels and their callers share: plain C structures, filled by Python (src/nearlabel/neighbors/exact/_kernel_search.py).
+// What the kernels and their callers share: plain C structures, filled by Python (src/nearlabel/neighbors/exact,
+// _kernel_points.py and _kernel_search.py).
 //
 // A panel of rows is offered to queries. For each pair the kernel computes the score q.x - |x|^2 / 2, which is the larger
 // the nearer the row is: |q - x|^2 = |q|^2 - 2 score. Scores are rounded, but by no more than a proven slack (offer.cpp),

@@ -1,4 +1,4 @@
-"""The comparison of queries with a panel by the compiled kernels: `_panel_search.py` for rows in memory.
+"""The comparison of queries with a panel by the compiled kernels.
 
 A kernel compares a panel with many queries at a time, and only candidates leave it (kernels/offer.cpp;
 kernels/offer_sparse.cpp for sparse rows, of which there is one level, in float32). First, lists of candidates as the

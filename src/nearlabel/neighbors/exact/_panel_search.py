@@ -1,7 +1,7 @@
 """The search panel by panel, with the result of a float64 search; queries and panels are compared in one of two ways.
 
 1. A comparison of queries with a panel of rows gives all squared distances roughly, each with a proven bound on its
-   error: by products in single precision (`GemmSearch` below) or by a compiled kernel (`_kernel_search.py`).
+   error: by products in single precision (`_gemm_search.py`) or by a compiled kernel (`_kernel_search.py`).
 2. The bounds leave a few candidates for each query.
 3. Their distances are summed in float64, feature by feature (`_distances.py`), and sorted by (distance, index).
 4. A query with too many candidates is unresolved: float64 bounds on all rows find its neighbours (`_bounds_search.py`).
