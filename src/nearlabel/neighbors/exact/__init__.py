@@ -2,7 +2,8 @@
 
 - `_search`: `ExactNeighbors` checks what users give, and chooses the engine that searches a segment.
 - `_segments`: training samples in segments, one for each time that many were added; lists that follow their changes.
-- `_panel_search`: an engine compares queries with panels of samples and decides in float64; `_gemm_search`: by products.
+- `_panel_search`: an engine compares queries with panels of samples, and decides in float64; `_gemm_search`: by
+  products.
 - `_panels`: samples in panels, as float32 points; the proven bound on the errors of their products.
 - `_kernel_search`: the same engine with a compiled kernel in the place of products, and lists as it takes them;
   `_kernel_points`: points as it takes them.
