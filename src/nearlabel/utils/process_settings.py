@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
-from threading import RLock, get_ident
-from typing import Generic, TypeVar
+from threading import RLock, get_ident, local
+from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 Value = TypeVar("Value")
@@ -25,37 +25,19 @@ class _Block:
         self.thread = get_ident()
 
 
-class ProcessSetting(Generic[Value]):
-    """A setting with another value while any thread is inside; the last one to leave restores it.
+class _Setting(Generic[Value]):
+    """A setting with another value while any block is entered; the last one to end restores it, or else the next one.
 
-    Parameters
-    ----------
-    read, write : callable
-        ``read()`` returns the value, ``write(value)`` sets it.
-    meanwhile : callable
-        Called with the value before; returns the value inside.
-
-    Examples
-    --------
-    >>> limit = [10]
-    >>> lifted = ProcessSetting(limit.copy, lambda value: limit.__setitem__(slice(None), value), lambda _: [99])
-    >>> with lifted() as before:
-    ...     print(before, limit)
-    [10] [99]
-    >>> limit
-    [10]
+    So an interruption at any point, also while a block begins or ends, loses no value.
     """
 
     def __init__(
         self, read: Callable[[], Value], write: Callable[[Value], object], meanwhile: Callable[[Value], Value]
     ) -> None:
         self._read, self._write, self._meanwhile = read, write, meanwhile
-        self._lock = RLock()  # the handler of a signal may come to a thread that has it, and enter, or fork
+        self._lock: AbstractContextManager[Any] = nullcontext()
         self._inside: WeakSet[_Block] = WeakSet()
         self._before: list[Value] = []  # the value before, while any thread is inside
-        if hasattr(os, "register_at_fork"):
-            done = self._lock.release
-            os.register_at_fork(before=self._lock.acquire, after_in_parent=done, after_in_child=self._begin_child)
 
     @contextmanager
     def __call__(self) -> Iterator[Value]:
@@ -79,10 +61,57 @@ class ProcessSetting(Generic[Value]):
                 self._write(self._before[0])
                 self._before.clear()
 
+
+class ProcessSetting(_Setting[Value]):
+    """A setting with another value while any thread is inside; the last one to leave restores it.
+
+    Parameters
+    ----------
+    read, write : callable
+        ``read()`` returns the value, ``write(value)`` sets it.
+    meanwhile : callable
+        Called with the value before; returns the value inside.
+
+    Examples
+    --------
+    >>> limit = [10]
+    >>> lifted = ProcessSetting(limit.copy, lambda value: limit.__setitem__(slice(None), value), lambda _: [99])
+    >>> with lifted() as before:
+    ...     print(before, limit)
+    [10] [99]
+    >>> limit
+    [10]
+    """
+
+    def __init__(
+        self, read: Callable[[], Value], write: Callable[[Value], object], meanwhile: Callable[[Value], Value]
+    ) -> None:
+        super().__init__(read, write, meanwhile)
+        self._lock = lock = RLock()  # the handler of a signal may come to a thread that has it, and enter, or fork
+        if hasattr(os, "register_at_fork"):
+            self._release = lock.release
+            os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=self._begin_child)
+
     def _begin_child(self) -> None:
         """End the blocks of the threads that a forked child does not have."""
         self._leave([block for block in self._inside if block.thread != get_ident()])
-        self._lock.release()
+        self._release()
+
+
+class ThreadSetting(Generic[Value]):
+    """The same for a setting that each thread has for itself, such as the number of OpenMP's threads."""
+
+    def __init__(
+        self, read: Callable[[], Value], write: Callable[[Value], object], meanwhile: Callable[[Value], Value]
+    ) -> None:
+        self._parts, self._of_thread = (read, write, meanwhile), local()
+
+    def __call__(self) -> AbstractContextManager[Value]:
+        """Change the setting of this thread in a block, and yield the value before."""
+        if not hasattr(self._of_thread, "setting"):
+            self._of_thread.setting = _Setting(*self._parts)
+        setting: _Setting[Value] = self._of_thread.setting
+        return setting()
 
 
 if sys.version_info < (3, 12):  # where the values of a `cached_property`, of all objects, share a lock

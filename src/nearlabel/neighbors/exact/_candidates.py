@@ -15,7 +15,7 @@ from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from nearlabel.utils.messages import counter, current_listener
-from nearlabel.utils.process_settings import ProcessSetting
+from nearlabel.utils.process_settings import ProcessSetting, ThreadSetting
 from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import row_blocks
 
@@ -414,26 +414,20 @@ def _ones(numbers: _Numbers) -> _Numbers:
     return [(library, 1) for library, _ in numbers]
 
 
-def _hold(libraries: Iterable[Any]) -> _Numbers:
-    """Limit libraries to one thread in this thread; return the numbers before."""
-    held = _threads_of(libraries)
-    _set(_ones(held))
-    return held
+def _hold(libraries: Iterable[Any]) -> None:
+    """Limit libraries to one thread in a thread that ends with its work."""
+    _set(_ones(_threads_of(libraries)))
 
 
 _held_for_all = ProcessSetting(lambda: _threads_of(_by_limit()[0]), _set, _ones)
+_held_for_one = ThreadSetting(lambda: _threads_of(_by_limit()[1]), _set, _ones)
 
 
 @contextmanager
 def _one_blas_thread() -> Iterator[int]:
     """Limit the libraries to one thread in a block, and yield the number that they would use outside."""
-    own: _Numbers = []
-    with _held_for_all() as held:
-        try:
-            own += _hold(_by_limit()[1])
-            yield max([n_threads for library, n_threads in held + own if library.user_api == "blas"], default=1)
-        finally:
-            _set(own)
+    with _held_for_all() as of_all, _held_for_one() as of_one:
+        yield max([n_threads for library, n_threads in of_all + of_one if library.user_api == "blas"], default=1)
 
 
 Share = tuple[float, float]
