@@ -25,6 +25,7 @@ NAMES = (
     "shares",
     "growth",
     "scale",
+    "large",
     "thresholds",
     "risk_control",
     "sweep",

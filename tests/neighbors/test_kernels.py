@@ -442,6 +442,35 @@ def test_lists_grow(level, spare, monkeypatch, small_panels):
 
 
 @built
+@pytest.mark.parametrize("seed", [*range(15), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(15, 300))])
+def test_random_problems(seed, tmp_path, monkeypatch):
+    """Any rows, metric, level, container, number of queries, size of panels and tiles, and memory: the same bits."""
+    rng = np.random.default_rng(seed)
+    X = rows_of(rng.choice(KINDS), rng, n=int(rng.integers(30, 600)), d=int(rng.integers(1, 60)))
+    if rng.random() < 0.25:
+        X = sparse.csr_array(np.where(rng.random(X.shape) < 0.3, X, 0))
+    rows = int(rng.choice([32, 64, 256]))
+    for module, name, values in (
+        (_panels, "PANEL_ROWS", [rows]),
+        (_kernel_search, "PANEL_ROWS", [rows]),
+        (_panel_search, "QUERIES_PER_TILE", [7, 37, 1000]),
+        (_kernel_search, "_FEW_QUERIES", [0, 5, 64]),
+        (_kernel_search, "_CANDIDATES_OF_GROUP", [2_000, 20_000, 2**25]),
+        (_kernel_search, "_MOST_OF_MEMORY", [0.0, 0.25]),
+    ):
+        monkeypatch.setattr(module, name, rng.choice(values).item())
+    queries = X[rng.integers(0, X.shape[0], int(rng.choice([1, 2, 5, 13, 70])))] * rng.choice([1, 1.001, 2])
+    problem = rng.choice(["euclidean", "cosine"]), int(rng.integers(1, 25))
+    with kernel_level("off"), np.errstate(all="ignore"):
+        expected = answers(X, queries, *problem)
+    mapped = open_store(write_store(tmp_path / "X", X)) if rng.random() < 0.5 else X
+    with kernel_level(rng.choice([*level_numbers()]).item()):
+        found = answers(mapped, queries, *problem, n_jobs=int(rng.integers(1, 3)))
+    for ours, true in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, true)
+
+
+@built
 def test_a_room_that_is_too_small():
     """No list begins outside of it."""
     room = Room(100)
