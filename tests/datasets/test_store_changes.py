@@ -79,6 +79,8 @@ def test_changes_that_are_repeated(tmp_path, X):
     for _ in range(2):
         remove_from_store(path, [3, 19], n_rows=20)
         assert_holds(path, X[np.delete(np.arange(20), [3, 19])])
+    with pytest.raises(ValueError, match=r"n_rows must be .* got 20, but .*store has 18 rows"):
+        remove_from_store(path, [3, 18], n_rows=20)  # another removal
     with pytest.raises(ValueError, match=r"n_rows must be .* got 21, but .*store has 18 rows"):
         remove_from_store(path, [3, 19], n_rows=21)
     append_to_store(path, X[:0], n_rows=18)

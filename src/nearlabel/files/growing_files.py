@@ -291,6 +291,8 @@ class StoreFacts:
         Names of the files of the arrays, with the number of bytes that belong to the store.
     sums : dict of str to str
         Checksums of the blocks after the headers, by file name; empty for earlier versions.
+    removed : str, default=""
+        Digest of the numbers of the rows that the last change removed; empty if it did something else.
     """
 
     version: int
@@ -299,6 +301,7 @@ class StoreFacts:
     dtype: np.dtype[Any]
     files: dict[str, int]
     sums: dict[str, str]
+    removed: str = ""
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -351,7 +354,10 @@ class StoreFacts:
             raise ValueError(f"sums must be texts, got {_shown(sums)}")
         if found["version"] >= VERSION and sums.keys() != files.keys():
             raise ValueError("sums must be those of the files, got those of others")
-        return cls(found["version"], kind, (shape[0], shape[1]), _TYPES[dtype], files, sums)
+        removed = found.get("removed", "")
+        if not isinstance(removed, str):
+            raise ValueError(f"removed must be a text, got {_shown(removed)}")
+        return cls(found["version"], kind, (shape[0], shape[1]), _TYPES[dtype], files, sums, removed)
 
     def write(self, folder: Path) -> None:
         """Replace the facts in a folder: this makes the new store valid."""

@@ -18,6 +18,8 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -187,8 +189,8 @@ def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike, *, n_rows: 
         Row numbers, without duplicates. The other rows keep their order and are renumbered from 0. Without rows, only
         leftover files of killed processes are removed.
     n_rows : int, default=None
-        Number of rows before the change, so that the call can be repeated: if the store has as many rows less, nothing
-        changes. None: a repeated call removes the rows that have these numbers now.
+        Number of rows before the change, so that the call can be repeated: if the last change of the store was this
+        one, nothing changes. None: a repeated call removes the rows that have these numbers now.
 
     Returns
     -------
@@ -200,8 +202,8 @@ def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike, *, n_rows: 
     FileNotFoundError
         If there is no such folder.
     ValueError
-        If the folder is not a store, a row number is invalid or occurs twice, or the store has neither `n_rows` rows
-        nor as many less as are removed.
+        If the folder is not a store, a row number is invalid or occurs twice, or the store has another number of rows
+        than `n_rows`, and not because these rows were removed last.
     TypeError
         If the numbers are not integers.
     BlockingIOError
@@ -232,13 +234,21 @@ def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike, *, n_rows: 
     path = Path(path)
     StoreFacts.read(path)
     with _changing(path, "removing rows"):
-        there = StoreFacts.read(path).shape[0]
+        facts = StoreFacts.read(path)
+        there = facts.shape[0]
         gone = check_row_numbers("rows", rows, there if n_rows is None else n_rows)
-        if n_rows not in (None, there, there + len(gone)):
+        if n_rows in (None, there):
+            if len(gone):
+                removal = _removal(gone, there)
+                _write(path, _rows_but(path, gone), None, _next_generation(path), removed=removal)
+        elif facts.removed != _removal(gone, n_rows):
             raise _unlike(path, n_rows, there)
-        if len(gone) and n_rows in (None, there):
-            _write(path, _rows_but(path, gone), None, _next_generation(path))
     return path
+
+
+def _removal(gone: IntArray, n_rows: int) -> str:
+    """Return the digest of a removal of some of n_rows rows."""
+    return blake2b(np.append(n_rows, np.sort(gone)).astype("<i8").tobytes(), digest_size=16).hexdigest()
 
 
 def open_store(path: str | os.PathLike[str], *, check: bool = False) -> Matrix:
@@ -352,7 +362,9 @@ def _check_free(path: Path, overwrite: bool) -> None:
         )
 
 
-def _write(folder: Path, blocks: Iterator[Matrix], dtype: DTypeLike | None, generation: int = 0) -> None:
+def _write(
+    folder: Path, blocks: Iterator[Matrix], dtype: DTypeLike | None, generation: int = 0, removed: str = ""
+) -> None:
     """Write the arrays of the blocks, then the facts of the store."""
     first = next(blocks, None)
     if first is None:
@@ -365,7 +377,7 @@ def _write(folder: Path, blocks: Iterator[Matrix], dtype: DTypeLike | None, gene
         for number, block in enumerate(blocks, start=1):
             check_like(first, block, number, cast=dtype is not None)
             rows.append(block)
-    rows.facts().write(folder)
+    replace(rows.facts(), removed=removed).write(folder)
 
 
 @contextmanager
