@@ -286,12 +286,15 @@ def test_a_model_that_is_fitted_again(nearlabel, songs):
 
 
 def test_options_on_a_card_are_quoted(nearlabel, songs):
-    """A card may come from anyone, and the hint is there to be copied."""
+    """A card may come from anyone, and the hint is there to be copied: options that `fit` does not write are left out."""
     model = MLkNN(1).fit([[0.0], [1.0]], [[1, 0], [0, 1]])
-    save_model(model, "evil.skops", fit_options="--method a; rm -rf ~")
-    assert "nearlabel fit DATA --method 'a;' rm -rf '~'" in nearlabel("card", "evil.skops").out
-    save_model(model, "odd.skops", fit_options="--method 'a")
-    assert nearlabel("card", "odd.skops").code == 0
+    save_model(model, "evil.skops", fit_options="--method 'a; rm -rf ~'")
+    assert "nearlabel fit DATA --method 'a; rm -rf ~'" in nearlabel("card", "evil.skops").out
+    for options in ("--method 'a", "--method a; rm -rf ~", "--method a --out .bashrc --force", "--out b", "--force"):
+        save_model(model, "odd.skops", fit_options=options)
+        shown = nearlabel("card", "odd.skops")
+        assert shown.code == 0
+        assert "made by" not in shown.out
 
 
 def test_a_scaling_stays_and_says_so(nearlabel, songs):

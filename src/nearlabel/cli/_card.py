@@ -94,16 +94,21 @@ def _of_model(card: nearlabel.persistence.ModelCard) -> list[tuple[str, str]]:
     return [*((name, value) for name, value in facts.items() if value), *trust]
 
 
+FIT_OPTIONS = ("--method", "--k", "--scale", "--search", "--impute")  # that a card may have
+
+
 def fit_options(card: nearlabel.persistence.ModelCard) -> str:
     """Return the options of ``nearlabel fit`` on a card, quoted for a shell whatever the file has.
 
-    Empty if they are invalid, or name code to import: a user may copy them from the card of somebody else.
+    Empty if they are invalid, others than `fit` writes, or name code to import: a user may copy them from the card of
+    somebody else.
     """
     try:
         words = shlex.split(card.fit_options)
     except ValueError:
         return ""
-    return "" if any(map(names_an_import, words)) else shlex.join(words)
+    known = len(words) % 2 == 0 and set(words[::2]) <= set(FIT_OPTIONS)
+    return shlex.join(words) if known and not any(map(names_an_import, words)) else ""
 
 
 def _of_data(data: nearlabel.persistence.DataSummary) -> list[tuple[str, str]]:

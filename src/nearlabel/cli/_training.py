@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import nearlabel
-from nearlabel.cli import _console, _data, _matched_data, _model
+from nearlabel.cli import _card, _console, _data, _matched_data, _model
 from nearlabel.utils.messages import stopping_if
 
 _LARGE, _SMALL = 2, 5e6  # times the size of the data, bytes
@@ -65,14 +65,10 @@ def fit_options(candidate: nearlabel.experiments.Candidate) -> str:
     """Return the options of ``nearlabel fit`` that fit such a model to other data; none for a mixture."""
     if is_mixture(candidate):
         return ""
-    words = {
-        "--method": candidate.method,
-        "--k": candidate.n_neighbors,
-        "--scale": candidate.scale,
-        "--search": None if candidate.n_neighbors is None else candidate.search,
-        "--impute": candidate.impute,
-    }
-    return " ".join(f"{option} {shlex.quote(str(value))}" for option, value in words.items() if value is not None)
+    search = None if candidate.n_neighbors is None else candidate.search
+    values = candidate.method, candidate.n_neighbors, candidate.scale, search, candidate.impute
+    words = zip(_card.FIT_OPTIONS, values, strict=True)
+    return " ".join(f"{option} {shlex.quote(str(value))}" for option, value in words if value is not None)
 
 
 def check_updatable(name: str, method: Any) -> None:

@@ -91,10 +91,11 @@ def read_paper(paper: str | os.PathLike[str]) -> dict[str, Any]:
 def check_runs_no_code(kind: str, text: object) -> None:
     """Raise ValueError if a method or metric would be imported: a third-party file must not run code."""
     if isinstance(text, str) and names_an_import(text):
-        option = f"--{kind.removesuffix('s')} mine={text}"
+        option = f"--{kind.removesuffix('s')} mine=module:Class"
         raise ValueError(
             f"{kind} of a paper's file must be names that nearlabel knows, got {text!r}. Hint: give it a name in the"
-            f" file, such as mine, and add {option} to the command, in Python Paper(..., {kind}={{'mine': ...}})."
+            f" file, such as mine, and, if you trust the code, add {option} to the command, in Python"
+            f" Paper(..., {kind}={{'mine': ...}})."
         )
 
 
