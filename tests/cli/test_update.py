@@ -286,7 +286,7 @@ def test_a_model_that_is_fitted_again(nearlabel, songs):
 
 
 def test_options_on_a_card_are_quoted(nearlabel, songs):
-    """A card may come from anyone, and the hint is there to be copied: options that `fit` does not write are left out."""
+    """A card may come from anyone, and the hint is there to be copied: only what `fit` writes is shown."""
     model = MLkNN(1).fit([[0.0], [1.0]], [[1, 0], [0, 1]])
     save_model(model, "evil.skops", fit_options="--method 'a; rm -rf ~'")
     assert "nearlabel fit DATA --method 'a; rm -rf ~'" in nearlabel("card", "evil.skops").out
