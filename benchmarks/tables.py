@@ -25,6 +25,7 @@ NAMES = (
     "shares",
     "growth",
     "scale",
+    "many_labels",
     "thresholds",
     "risk_control",
     "sweep",

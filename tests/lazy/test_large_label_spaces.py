@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from _pairs import every_pair
 from _reference import brknn, mlknn, nearest
 from conftest import CONTAINERS, ROWS, long_after
-from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN, _counts
 from nearlabel.lazy._counts import Units, count_rows
 from nearlabel.lazy._engine import blocks
 from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
@@ -107,6 +107,24 @@ def test_memory_goes_with_the_votes(many_labels, method):
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
+    assert peak < 150 * 2**20
+
+
+def test_memory_of_leaving_out_does_not_grow_with_its_blocks(many_labels, monkeypatch):
+    """The counts of 100,000 labels have 17 MiB, of 30 blocks of rows together 500 MiB."""
+    X, Y, _, _, _, search = many_labels
+    model = MLkNN(10, search=search).fit(X, Y)
+    expected = model.loo_predict()
+    monkeypatch.setattr(
+        _counts, "_blocks", lambda units, n_rows, *_: [slice(at, at + 100) for at in range(0, n_rows, 100)]
+    )
+    tracemalloc.start()
+    try:
+        labels = model.loo_predict()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (labels != expected).nnz == 0
     assert peak < 150 * 2**20
 
 
