@@ -294,7 +294,7 @@ def _search(kept: KeptModel) -> str:
     if kept.candidate.n_neighbors is None:
         return ""
     part, name = kept.inner(), str(kept.candidate.search)
-    search = getattr(part, "search_", None)
+    search: Any = getattr(part, "search_", None)
     if not hasattr(search, "recall"):
         return name
     found = search.recall(n_neighbors=part.n_neighbors_)
