@@ -129,6 +129,7 @@ bench: $(BIN)/python  ## install with the competitors, run all benchmarks, write
 	$(BIN)/python benchmarks/growth.py $(QUICK)
 	$(BIN)/python benchmarks/scale.py $(QUICK)
 	$(BIN)/python benchmarks/large.py $(QUICK)
+	$(BIN)/python benchmarks/many_labels.py $(QUICK)
 	$(BIN)/python benchmarks/thresholds.py $(QUICK)
 	$(BIN)/python benchmarks/risk_control.py $(QUICK)
 	$(BIN)/python benchmarks/sweep.py --full $(QUICK)

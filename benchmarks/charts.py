@@ -1,4 +1,4 @@
-"""Which pictures do the saved results make? Those of ``docs/benchmarks.md`` and ``docs/field.md``, as SVG.
+"""Which pictures do the saved results make? Those of the pages of benchmarks, other libraries and approximate searches.
 
 Run: ``python benchmarks/charts.py``.
 """
@@ -98,12 +98,29 @@ def field(results: Results) -> Chart:
     )
 
 
+def approximate(results: Results) -> Chart:
+    """How many times faster than the exact search approximate ones are: for a whole fit, and for queries."""
+    rows = []
+    for size, of_size in results["results"].items():
+        exact = of_size["ExactNeighbors"]
+        for name, found in of_size.items():
+            if name != "ExactNeighbors":
+                whole = [one["all rows"] and one["fit"] + one["all rows"] for one in (exact, found)]
+                gain = whole[0] / whole[1] if all(whole) else None
+                rows.append((f"{size} rows: {name}", (gain, exact["a query"] / found["a query"])))
+    axis = "times faster than ExactNeighbors; right of the marked line approximate is faster"
+    ticks = (0.125, 0.25, 0.5, 1, 2, 4, 8, 16)
+    names = ("fit and all rows", "queries")
+    return Chart("Approximate searches", names, tuple(rows), axis, ticks, (1,), logarithmic=True)
+
+
 # The file of a picture, the results that it is made of, and how.
 CHARTS: dict[str, tuple[str, Callable[[Results], Chart]]] = {
     "search_faiss": ("search", faster_than_faiss),
     "search_brute": ("search", faster_than_brute),
     "peers": ("peers", peers),
     "growth": ("growth", growth),
+    "approximate": ("approximate_models", approximate),
     "field": ("field", field),
 }
 

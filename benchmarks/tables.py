@@ -26,6 +26,7 @@ NAMES = (
     "growth",
     "scale",
     "large",
+    "many_labels",
     "thresholds",
     "risk_control",
     "sweep",

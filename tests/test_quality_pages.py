@@ -37,7 +37,7 @@ def test_the_page_has_the_figures_of_the_results(script, name):
 def test_the_pictures_are_those_of_the_results(script):
     """What the script draws of the results files, to the byte."""
     pictures = dict(script("charts").pictures())
-    assert len(pictures) == 5
+    assert len(pictures) == 6
     assert {file: file.read_text() for file in pictures} == pictures
 
 

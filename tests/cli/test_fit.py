@@ -74,6 +74,21 @@ def test_whether_the_model_can_be_updated(nearlabel, table, tmp_path, options, w
     assert read_card(out).fit_options.startswith("--method ") == ("--guarantee" not in options)
 
 
+@pytest.mark.parametrize("method", ["mlknn", "brknn@isotonic@micro-f"])
+def test_what_an_approximate_search_finds_is_printed(nearlabel, table, tmp_path, method):
+    """Beside its name, of the fitted model; nothing of the exact search."""
+    pytest.importorskip("faiss")
+    options = ("fit", table[1], *CSV, "--method", method, "--k", 3, "--validate", "none")
+    for search, ending in (
+        ("faiss-ivf:n_probe=1", ", which finds 100.0 % of the true neighbours (of 30 rows, drawn)"),
+        ("exact", " "),
+    ):
+        out = tmp_path / f"{search[:5]}.skops"
+        answer = nearlabel(*options, "--search", search, "--out", out)
+        assert answer.code == 0, answer.err
+        assert f"search {search}{ending}" in " ".join(answer.out.split())
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("options", [(), ("--validate", "3"), ("--validate", "none")])
 def test_without_a_method_the_best_is_chosen(nearlabel, table, tmp_path, options):

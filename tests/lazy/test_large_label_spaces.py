@@ -1,5 +1,6 @@
 """Many labels: the best of them, sparse scores, memory and time that go with the votes and not with the labels."""
 
+import re
 import tracemalloc
 
 import numpy as np
@@ -7,15 +8,27 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from _pairs import every_pair
 from _reference import brknn, mlknn, nearest
 from conftest import CONTAINERS, ROWS, long_after
-from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN, _counts
 from nearlabel.lazy._counts import Units, count_rows
 from nearlabel.lazy._engine import blocks
-from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors
+from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
 from nearlabel.neighbors.votes import Neighbors
+from nearlabel.thresholds import (
+    FBR,
+    FixedThresholdsClassifier,
+    GlobalCut,
+    MicroFOptimum,
+    SCut,
+    TunedThresholdsClassifierCV,
+)
+from nearlabel.utils import messages
+from nearlabel.utils.messages import TooLargeError
 
 BY_COUNTS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN]
 BY_VOTES = [*BY_COUNTS, CMLkNN]
@@ -94,6 +107,24 @@ def test_memory_goes_with_the_votes(many_labels, method):
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
+    assert peak < 150 * 2**20
+
+
+def test_memory_of_leaving_out_does_not_grow_with_its_blocks(many_labels, monkeypatch):
+    """The counts of 100,000 labels have 17 MiB, of 30 blocks of rows together 500 MiB."""
+    X, Y, _, _, _, search = many_labels
+    model = MLkNN(10, search=search).fit(X, Y)
+    expected = model.loo_predict()
+    monkeypatch.setattr(
+        _counts, "_blocks", lambda units, n_rows, *_: [slice(at, at + 100) for at in range(0, n_rows, 100)]
+    )
+    tracemalloc.start()
+    try:
+        labels = model.loo_predict()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (labels != expected).nnz == 0
     assert peak < 150 * 2**20
 
 
@@ -244,3 +275,98 @@ def test_counts_do_not_depend_on_storage(share, budget, monkeypatch):
         np.testing.assert_array_equal(
             count_rows(Units(store(Y).astype(np.int8)), Neighbors(np.zeros(indices.shape), indices)), expected
         )
+
+
+# What must be dense says so before it starts, where it is larger than the memory that is free.
+
+
+@pytest.fixture
+def no_memory(monkeypatch):
+    """A machine on which a mebibyte is free, and a search that must not be asked."""
+    monkeypatch.setattr(messages, "_WORTH_ASKING", 0)
+    monkeypatch.setattr(messages, "free_bytes", lambda unknown: 2**20)
+
+    class Refuses(ExactNeighbors):
+        def kneighbors(self, X=None, n_neighbors=None, return_distance=True):
+            raise AssertionError("the search was asked")
+
+    return Refuses()
+
+
+def of_some(model, n_rows=300, n_labels=700):
+    """Fit a model to label sets, sparse, of which a dense matrix of scores has 1.6 MiB."""
+    rng = np.random.default_rng(0)
+    Y = sparse.random_array((n_rows, n_labels), density=0.01, rng=rng, dtype=np.float64)
+    Y.data[:] = 1
+    return model.fit(rng.normal(size=(n_rows, 3)), Y.astype(np.int64).tocsr())
+
+
+@pytest.mark.parametrize("method", [BRkNN, MLkNN], ids=name_of)
+def test_dense_scores_say_so_before_the_search(no_memory, method):
+    """By queries and left out; the message has the size, what there is, and what else to do. Few queries pass."""
+    model = of_some(method(3))
+    before = model.search_
+    model.search_ = no_memory
+    wanted = "300 queries x 700 labels (1.6 MiB) must fit into memory, got 1 MiB that are free. Hint: predict blocks"
+    with pytest.raises(TooLargeError, match=re.escape(f"scores of {wanted}")):
+        model.predict_proba(np.zeros((300, 3)))
+    wanted = "300 samples x 700 labels (1.6 MiB) must fit into memory, got 1 MiB that are free. Hint: loo_predict"
+    with pytest.raises(TooLargeError, match=re.escape(f"leave-one-out scores of {wanted}")):
+        model.loo_predict_proba()
+    model.search_ = before
+    assert model.predict_proba(np.zeros((20, 3))).shape == (20, 700)
+    assert model.predict(np.zeros((300, 3))).shape == (300, 700)
+    assert model.predict_topk(np.zeros((300, 3)), 5)[0].shape == (300, 5)
+
+
+@pytest.mark.parametrize(
+    ("model", "sides"),
+    [
+        (IBLR(3), "700 labels x 700 labels (3.74 MiB)"),
+        (CMLkNN(3), "700 labels x 700 labels (3.74 MiB)"),
+        (NLDD(), "300 samples x 700 labels (1.6 MiB)"),
+    ],
+    ids=name_of,
+)
+def test_fits_that_need_a_dense_matrix_say_so(no_memory, model, sides):
+    """Before the search; of few labels they do not."""
+    name = type(model).__name__
+    with pytest.raises(TooLargeError, match=re.escape(f"a dense matrix in {name} of {sides} must fit into memory")):
+        of_some(model if name == "NLDD" else clone(model).set_params(search=no_memory))
+    assert of_some(clone(model), 60, 6).predict(np.zeros((2, 3))).shape == (2, 6)
+
+
+@pytest.mark.parametrize(("strategy", "cv"), [(GlobalCut(), "loo"), (MicroFOptimum(), 3)])
+def test_thresholds_that_need_dense_scores_say_so(no_memory, strategy, cv):
+    """Before anything is fitted; those of the default strategy by leaving one out need none."""
+    wanted = "held-out scores of 300 samples x 700 labels (1.6 MiB) must fit into memory"
+    with pytest.raises(TooLargeError, match=re.escape(wanted)):
+        of_some(TunedThresholdsClassifierCV(BRkNN(3, search=no_memory), strategy, cv=cv))
+    assert hasattr(of_some(TunedThresholdsClassifierCV(BRkNN(3), cv="loo")), "thresholds_")
+
+
+@pytest.mark.parametrize("method", [BRkNN, BRkNNb, LPkNN, MLkNN, DMLkNN], ids=name_of)
+@pytest.mark.parametrize(
+    "wrap", [lambda one: one, lambda one: make_pipeline(StandardScaler(), one)], ids=["", "scaled"]
+)
+@pytest.mark.parametrize("strategy", [MicroFOptimum(), SCut(), FBR(SCut())], ids=name_of)
+def test_thresholds_decide_without_dense_scores(method, wrap, strategy, monkeypatch):
+    """Label sets are those by dense scores, of which none are made."""
+    tuned = of_some(TunedThresholdsClassifierCV(wrap(method(3)), strategy, cv="loo"))
+    queries = np.random.default_rng(1).normal(size=(50, 3))
+    expected = tuned.label_sets_of(tuned.predict_proba(queries))
+    fixed = of_some(FixedThresholdsClassifier(wrap(method(3)), tuned.thresholds_))
+    monkeypatch.setattr(messages, "_WORTH_ASKING", 0)
+    monkeypatch.setattr(messages, "free_bytes", lambda unknown: 0)
+    for model in (tuned, fixed):
+        labels = model.predict(queries)
+        assert sparse.issparse(labels)
+        np.testing.assert_array_equal(labels.toarray(), expected)
+
+
+def test_bounds_on_sizes_are_kept_with_sparse_labels():
+    """Sizes need all scores of a row."""
+    tuned = of_some(TunedThresholdsClassifierCV(BRkNN(3), cv="loo", at_least=2, at_most=3))
+    sizes = tuned.predict(np.random.default_rng(1).normal(size=(50, 3))).sum(axis=1)
+    assert sizes.min() >= 2
+    assert sizes.max() <= 3

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.estimator_checks import check_estimator
 
 from nearlabel.lazy import NLDD, BRkNN, MLkNN
@@ -120,6 +122,16 @@ def test_more_work_finds_more():
     pytest.importorskip("faiss")
     assert recall(FaissIVFNeighbors(50, n_lists=50), X) == 1.0
     assert recall(FaissIVFNeighbors(1, n_lists=50), X) < 0.9
+
+
+def test_a_fitted_search_tells_what_it_finds(monkeypatch):
+    """As the function does with a fit of its own; the index is not built again."""
+    X = np.random.default_rng(0).normal(size=(2000, 8))
+    search = FaissIVFNeighbors(1, n_lists=50).fit(X)
+    monkeypatch.setattr(FaissIVFNeighbors, "_build", None)
+    assert search.recall(300, 5, random_state=1) == recall(FrozenEstimator(search), X, 300, 5, random_state=1)
+    with pytest.raises(NotFittedError):
+        FaissIVFNeighbors().recall()
 
 
 def test_fewer_found_than_asked_for():

@@ -240,9 +240,7 @@ class KeptModel(NamedTuple):
         source, size = Path(self.data.source), self.file.stat().st_size
         if not self.data.source or not source.is_file() or size <= max(_SMALL, _LARGE * source.stat().st_size):
             return ""
-        part = _model.last_step(self.model)
-        while hasattr(part, "estimator_"):
-            part = part.estimator_
+        part = self.inner()
         reason = ""
         if isinstance(part, nearlabel.MLMLM):
             mb = 8e-6 * len(part.landmarks_) * part.labelsets_.shape[0]
@@ -250,6 +248,13 @@ class KeptModel(NamedTuple):
                 f": {mb:.0f} MB before compression for each pair of landmark and label set; --method brknn has none"
             )
         return f" ({size / 1e6:.1f} MB; the data have {source.stat().st_size / 1e6:.1f} MB{reason})"
+
+    def inner(self) -> Any:
+        """Return the fitted classifier inside thresholds and calibration."""
+        part = _model.last_step(self.model)
+        while hasattr(part, "estimator_"):
+            part = _model.last_step(part.estimator_)
+        return part
 
     def _print_share(self) -> None:
         """Print the share of rows that are copies, and how the scores without copies were computed."""
@@ -265,7 +270,7 @@ def _print_model(kept: KeptModel, choice: str) -> None:
     facts = {
         "method": _method(kept),
         "neighbours (k)": candidate.n_neighbors,
-        "search": None if candidate.n_neighbors is None else str(candidate.search),
+        "search": _search(kept),
         "choice": choice,
         "missing features": candidate.impute,
         "columns": _data.counted(data.feature_kinds) if data.X.dtype.kind == "O" else None,  # cells of several kinds
@@ -278,6 +283,19 @@ def _print_model(kept: KeptModel, choice: str) -> None:
     }
     rows = [(name, str(value)) for name, value in facts.items() if value]
     _console.print_table(f"Model of {data.name}", ("property", "value"), rows, left=2)
+
+
+def _search(kept: KeptModel) -> str:
+    """Return the search of a method by neighbours, with the share of them that it finds if it may miss some."""
+    if kept.candidate.n_neighbors is None:
+        return ""
+    part, name = kept.inner(), str(kept.candidate.search)
+    search: Any = getattr(part, "search_", None)
+    if not hasattr(search, "recall"):
+        return name
+    found = search.recall(n_neighbors=part.n_neighbors_)
+    n_drawn = min(1000, kept.data.X.shape[0])
+    return f"{name}, which finds {100 * found:.1f} % of the true neighbours (of {n_drawn} rows, drawn)"
 
 
 def _way_to_update(kept: KeptModel) -> str:

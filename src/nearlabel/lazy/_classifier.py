@@ -26,9 +26,12 @@ from nearlabel.models.out_of_sample import Answer, Needs
 from nearlabel.neighbors import RESERVE, GaussianWeights, TrainingLists
 from nearlabel.neighbors.votes import Neighbors, Weights, ask_search, fitted_search, takes_missing_values
 from nearlabel.utils.estimators import Shapes, available_if
+from nearlabel.utils.messages import require_room
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import cells_of, check_groups, check_n_neighbors, row_names
+
+_HINT_OF_LEFT_OUT = "loo_predict stores label sets as y, and loo_with_neighbors yields scores in blocks"
 
 
 def _scores_are_shares(classifier: Any) -> bool:
@@ -292,6 +295,8 @@ class LazyClassifier(WithProbabilities):
 
     def _answer_left_out(self, needs: Needs, names: ArrayLike | None) -> Answer:
         groups = self._groups_left_out(names)
+        if needs.scores and not (needs.sparse and sparse.issparse(self._labels)):
+            require_room("leave-one-out scores", self._labels.shape, ("samples", "labels"), _HINT_OF_LEFT_OUT)
         if self._cells is not None:
             return self._cells.answer_left_out(self, needs._replace(sparse=False), groups)
         return _engine.collected(self, self._answers_left_out(groups), self._n_samples, needs)

@@ -139,6 +139,8 @@ class CMLkNN(MLkNN):
     labels_are_independent = False  # a label set votes for all labels at once
     similarity_: FloatArray
 
+    _dense_in_fit = ("labels", "labels")
+
     def __init__(
         self,
         n_neighbors: int | Literal["auto"] = 10,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -171,9 +172,16 @@ class LeavingOut:
         votes = own_votes = units.votes(sums, k)
         if groups.largest > 1:
             own_votes = units.votes(_sums_of(units, groups.others_of(lists, k)), k)
-        counts = sum([_count_block(units, own[block], votes[block], k) for block in _blocks(units, n_samples, k)])
+        counts = np.zeros((2, own.shape[1], units.n_counts(k)), dtype=np.int64)
+        for block in _blocks(units, n_samples, k):
+            counts += _count_block(units, own[block], votes[block], k)
         events = Events.of(lists.indices, k, groups)
-        return cls(units, lists, own, groups.add(own), sums, votes, own_votes, groups, events, np.asarray(counts), k)
+        return cls(units, lists, own, groups.add(own), sums, votes, own_votes, groups, events, counts, k)
+
+    @cached_property
+    def totals(self) -> IntArray:
+        """The rows without and with each label, in units: (2, n_labels)."""
+        return np.asarray(self.counts.sum(axis=2))
 
     def blocks(self) -> Iterator[IntArray]:
         """Yield rows, those of equally large groups together, whose counts fit the memory budget."""
@@ -190,7 +198,7 @@ class LeavingOut:
     def elsewhere(self, rows: IntArray) -> tuple[IntArray, IntArray]:
         """Return counts and totals of the cells of these rows that no sparse block lists, each (2, n_labels)."""
         gone = np.array([[self._n_left(rows) * self.units.whole], [0]])  # rows without the label
-        return np.maximum(self.counts[:, :, 0] - gone, 0), np.maximum(self.counts.sum(axis=2) - gone, 0)
+        return np.maximum(self.counts[:, :, 0] - gone, 0), np.maximum(self.totals - gone, 0)
 
     def _count_all(self, at: IntArray) -> IntArray:
         """Return how many rows, none left out, have these votes (n_rows, n_labels), by label: (2, n_rows, n_labels)."""
@@ -221,7 +229,7 @@ class LeavingOut:
             left[0, first:last] += whole * (of_rows @ weight) - carried
         of_group = self.group_units[self.groups.number[rows]].astype(np.int64)
         gone = np.stack([self._n_left(rows) * whole - of_group, of_group])
-        return CountsWithout(self.own_votes[rows], left, self.counts.sum(axis=2)[:, np.newaxis] - gone)
+        return CountsWithout(self.own_votes[rows], left, self.totals[:, np.newaxis] - gone)
 
     def _sparse_block(self, rows: IntArray) -> CountsWithout:
         """Visit the cells that have a vote, or where leaving the group out changes more than the number of rows."""
@@ -237,7 +245,7 @@ class LeavingOut:
         left = self.counts[:, at.indices, at.data] + np.stack([absent, present])
         left[0] -= n_left * whole * (at.data == 0)  # as if no row of the group had the label, or a vote for it
         of_group = cells_of(self.group_units, np.repeat(self.groups.number[rows], np.diff(at.indptr)), at.indices)
-        totals = self.counts.sum(axis=2)[:, at.indices] - np.stack([n_left * whole - of_group, of_group])
+        totals = self.totals[:, at.indices] - np.stack([n_left * whole - of_group, of_group])
         return CountsWithout(at, left, totals)
 
     def _changed_cells(self, pairs: _Pairs) -> tuple[IntArray, ...]:

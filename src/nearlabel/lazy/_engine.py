@@ -124,7 +124,8 @@ def collected(rule: Any, parts: Iterable[AnswerOfRows], n_rows: int, needs: Need
         if needs.labels:
             labels.append(decide(rule, scores, votes))
         if everything is not None:
-            everything[rows] = dense_scores(scores)
+            for part, dense in dense_parts(scores):
+                everything[numbers[rows][part]] = dense
         elif needs.scores:
             stored.append(scores)
     joined: Any = everything

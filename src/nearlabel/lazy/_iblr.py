@@ -103,6 +103,8 @@ class IBLR(RowClassifier):
 
     estimators_: list[Any]
 
+    _dense_in_fit = ("labels", "labels")
+
     def __init__(
         self,
         n_neighbors: int | Literal["auto"] = 10,

@@ -128,6 +128,8 @@ class NLDD(WithProbabilities):
 
     _takes_constant_labels = True  # they are labels of which θ is the share
 
+    _dense_in_fit = ("samples", "labels")
+
     def __init__(
         self,
         estimator: Any = None,

@@ -32,7 +32,7 @@ from nearlabel.utils.estimators import (
     score,
     without_zero_weights,
 )
-from nearlabel.utils.messages import room_for, sized
+from nearlabel.utils.messages import require_room, room_for, sized
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, check_problem, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
@@ -135,6 +135,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             if params:
                 X, labels, params = without_zero_weights(X, labels, params)
             self._check_sizes(X)
+            self._check_room(*labels.shape)
             frequencies, n_known = _column_sums(labels), labels.shape[0]
             if unknown is not None:
                 n_known = n_known - _column_sums(params["unknown"])
@@ -189,6 +190,15 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _check_sizes(self, X: Matrix) -> None:
         """Raise ValueError if features are so large that the method would not terminate, or would overflow."""
 
+    # The sides, "samples" or "labels", of a dense matrix that no fit can do without.
+    _dense_in_fit: ClassVar[tuple[str, ...]] = ()
+
+    def _check_room(self, n_samples: int, n_labels: int) -> None:
+        """Raise an error before the search takes its time."""
+        sides = {"samples": n_samples, "labels": n_labels}
+        shape, what = [sides[name] for name in self._dense_in_fit], f"a dense matrix in {type(self).__name__}"
+        require_room(what, shape, self._dense_in_fit, _HINT_OF_LABELS)
+
     @contextmanager
     def _afresh(self) -> Iterator[None]:
         """Delete all attributes that an earlier `fit` set.
@@ -210,9 +220,11 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return check_rows(self, X, reset=False, takes_dask=self._takes_dask)
 
     def _room_for(self, what: str, queries: Matrix) -> AbstractContextManager[None]:
-        """Name the predictions of queries in a MemoryError."""
+        """Name the predictions of queries in a MemoryError; scores, which are dense, are not begun without room."""
         shape = queries.shape[0], self._n_labels
         hint = "predict blocks of queries, and fit a sparse y if there are many labels; lazy methods have predict_topk"
+        if what == "scores":
+            require_room(what, shape, ("queries", "labels"), hint)
         return room_for(lambda: f"{what} of {sized(shape, 'queries', 'labels')}", hint)
 
     @property
@@ -238,6 +250,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
 
 _HINT_OF_FIT = "float32 features, sparse y, or a store (nearlabel.datasets.write_store) need less; or fit fewer samples"
+_HINT_OF_LABELS = "MLkNN and BRkNN with a sparse y need memory for the labels that samples have; or fit fewer labels"
 
 
 def _described(X: MatrixLike, y: MatrixLike) -> str:

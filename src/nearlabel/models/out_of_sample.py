@@ -124,8 +124,28 @@ def prefit_answer(fitted: Any, X: MatrixLike, n_labels: int, needs: Needs = BOTH
     """Return a fitted model's predictions for rows that it has not seen; `method` gives the scores, "" any it has."""
     scores = None
     if needs.scores:
-        scores = label_scores(fitted, X, n_labels, method or response_method_of(fitted))
+        method = method or response_method_of(fitted)
+        if needs.sparse and method == "predict_proba":
+            last, rows = _last_step(fitted, X)
+            if _is_of_sparse_labels(last):
+                of_sparse: Answer = last._answer_queries(last._queries(rows), needs)
+                return of_sparse
+        scores = label_scores(fitted, X, n_labels, method)
     return Answer(fitted.predict(X) if needs.labels else None, scores)
+
+
+def _last_step(fitted: Any, X: MatrixLike) -> tuple[Any, MatrixLike]:
+    """Return the classifier at the end of a fitted pipeline or search, and the rows that reach it."""
+    while hasattr(fitted, "steps") or hasattr(fitted, "best_estimator_"):
+        if hasattr(fitted, "steps") and len(fitted.steps) > 1:
+            X = fitted[:-1].transform(X)
+        fitted = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted.best_estimator_
+    return fitted, X
+
+
+def _is_of_sparse_labels(fitted: Any) -> bool:
+    """Return whether a fitted model is one of our lazy classifiers, whose y is sparse."""
+    return sparse.issparse(getattr(fitted, "_labels", None)) and hasattr(fitted, "_answer_left_out")
 
 
 def left_out_answer(fitted: Any, n_labels: int, needs: Needs = BOTH, groups: IntArray | None = None) -> Answer:
@@ -146,8 +166,8 @@ def left_out_answer(fitted: Any, n_labels: int, needs: Needs = BOTH, groups: Int
             "cv='loo' needs probabilities of a classifier with loo_predict_proba, as in nearlabel.lazy,"
             f" got {type(fitted).__name__}. Hint: cv=LeaveOneOut() works for any classifier."
         )
-    if needs.sparse and sparse.issparse(getattr(fitted, "_labels", None)) and hasattr(fitted, "_answer_left_out"):
-        of_sparse: Answer = fitted._answer_left_out(needs, groups)  # of our lazy classifiers, whose y is sparse
+    if needs.sparse and _is_of_sparse_labels(fitted):
+        of_sparse: Answer = fitted._answer_left_out(needs, groups)
         return of_sparse
     scores = None
     if needs.scores:

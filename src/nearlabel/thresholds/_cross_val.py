@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
@@ -22,6 +23,7 @@ from nearlabel.metrics.inputs import rows_with_known_cells
 from nearlabel.models import out_of_sample
 from nearlabel.utils.containers import check_row_names, checked_container
 from nearlabel.utils.estimators import RESPONSE_METHODS, requiring_multilabel, response_method_of, score
+from nearlabel.utils.messages import require_room
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import (
     LabelContainer,
@@ -176,9 +178,9 @@ class Scorer(NamedTuple):
         frozen = isinstance(classifier, FrozenEstimator)  # trained on other samples
         return cls(classifier, method, OneClass.none(y.shape[1]) if frozen else OneClass.of(y))
 
-    def scores(self, X: MatrixLike) -> NDArray[Any]:
-        """Return scores (n_queries, n_labels)."""
-        n_labels, only_scores = len(self.one_class.never), out_of_sample.Needs(labels=False)
+    def scores(self, X: MatrixLike, *, stored: bool = False) -> NDArray[Any]:
+        """Return scores (n_queries, n_labels); with `stored` they may be `SparseScores`."""
+        n_labels, only_scores = len(self.one_class.never), out_of_sample.Needs(labels=False, sparse=stored)
         answer = out_of_sample.prefit_answer(self.classifier, X, n_labels, only_scores, self.method)
         return self.one_class.with_infinities(answer.scores, self.method)
 
@@ -331,7 +333,8 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
             columns were sparse. For a one-dimensional y, the predicted classes.
         """
         check_is_fitted(self)
-        return self._container.wrap(self.label_sets_of(self._scores(X, self.response_method_)))
+        scores = self._scores(X, self.response_method_, stored=self._decides_stored)
+        return self._container.wrap(self.label_sets_of(scores))
 
     predict_labels = predict_labels
     score = score
@@ -359,9 +362,14 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         explanations: list[Any] = inner.explain(X, **decided)
         return explanations
 
-    def _scores(self, X: MatrixLike, method: str) -> NDArray[Any]:
+    @property
+    def _decides_stored(self) -> bool:
+        """Whether `label_sets_of` takes `SparseScores`."""
+        return False
+
+    def _scores(self, X: MatrixLike, method: str, *, stored: bool = False) -> NDArray[Any]:
         check_is_fitted(self)
-        return Scorer(self.estimator_, method, self._one_class).scores(X)
+        return Scorer(self.estimator_, method, self._one_class).scores(X, stored=stored)
 
     def _keep(self, scorer: Scorer) -> None:
         self.estimator_, self.response_method_, self._one_class = scorer
@@ -394,6 +402,8 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         tags.input_tags = get_tags(self.estimator).input_tags
         return with_multilabel_target(tags)
 
+
+_HINT_OF_SCORES = "thresholds by cv='loo' with MLkNN or BRkNN, a sparse y, and MicroFOptimum or SCut need few scores"
 
 # The base class of tuned thresholds and calibration: fits a classifier and computes out-of-sample scores.
 
@@ -443,6 +453,8 @@ class HoldsRowsOut(AroundClassifier):
     ) -> HeldOutScores:
         """Fit and store the classifier, and return out-of-sample scores; with `stored` they may be `SparseScores`."""
         n_samples, n_labels = y.shape
+        if not (stored and sparse.issparse(y) and isinstance(self.cv, str)):
+            require_room("held-out scores", y.shape, ("samples", "labels"), _HINT_OF_SCORES)
         everything = [np.arange(n_samples)]
         method = method_of(self.estimator, self.response_method)
         if self.cv == "prefit":

@@ -150,6 +150,10 @@ class WithThresholds(AroundClassifier):
         """Whether predictions depend only on whether each score reaches its label's threshold."""
         return self.at_least == 0 and self.at_most is None
 
+    @property
+    def _decides_stored(self) -> bool:
+        return self.cuts_only
+
     def label_sets_of(self, scores: NDArray[Any]) -> Matrix:
         """Return the label sets of given scores, such as leave-one-out scores of the inner classifier.
 
@@ -163,7 +167,10 @@ class WithThresholds(AroundClassifier):
         labels : ndarray of shape (n_queries, n_labels)
             Indicator matrix, for any form of y, within the bounds on the sizes of label sets.
         """
-        return within_sizes(self._decide(scores), scores, at_least=self.at_least, at_most=self.at_most)
+        labels = self._decide(scores)
+        if isinstance(scores, SparseScores):
+            return labels  # of any size, see `_decides_stored`
+        return within_sizes(labels, scores, at_least=self.at_least, at_most=self.at_most)
 
     def _check_parameters(self, n_labels: int) -> None:
         super()._check_parameters(n_labels)
@@ -270,4 +277,4 @@ class FixedThresholdsClassifier(WithThresholds):
         return thresholds
 
     def _decide(self, scores: NDArray[Any]) -> Matrix:
-        return cut(as_score_matrix(scores), self.thresholds_)
+        return cut(scores if isinstance(scores, SparseScores) else as_score_matrix(scores), self.thresholds_)

@@ -247,11 +247,15 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
 
     def _decide(self, scores: NDArray[Any]) -> Matrix:
         _updates.warn_if_stale(self)
-        return self.strategy_.predict(scores)
+        return self.strategy_._decide(scores) if isinstance(scores, SparseScores) else self.strategy_.predict(scores)
 
     @property
     def cuts_only(self) -> bool:
         return super().cuts_only and isinstance(self.strategy_, ByThresholds)
+
+    @property
+    def _decides_stored(self) -> bool:
+        return super()._decides_stored and self.strategy_._is_ours  # a user's class may have a `predict` of its own
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata is routed.

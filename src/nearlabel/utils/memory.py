@@ -6,15 +6,19 @@ import contextlib
 import os
 from pathlib import Path
 
-_OF_CONTAINER = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+_OF_CONTAINER = Path("/sys/fs/cgroup")
 
 
-def free_bytes() -> int:
-    """Return how much more memory this process may take, by the machine, its container and its address space."""
-    found = [_physical_bytes()]
+def free_bytes(unknown: int = 2**30) -> int:
+    """Return how much more memory this process may take, by the machine, its container and its address space.
+
+    `unknown` is taken for the machine's memory if the system reports none.
+    """
+    found = [_physical_bytes(unknown)]
     with contextlib.suppress(OSError, ValueError):  # "max": no limit
-        most, used = (int(path.read_text(encoding="ascii")) for path in _OF_CONTAINER)
-        found.append(most - used)
+        files = _OF_CONTAINER / "memory.max", _OF_CONTAINER / "memory.current"
+        most, used = (int(path.read_text(encoding="ascii")) for path in files)
+        found.append(most - used + _cached_bytes())
     with contextlib.suppress(ImportError, OSError):
         import resource
 
@@ -25,12 +29,18 @@ def free_bytes() -> int:
     return max(0, min(found))
 
 
-def _physical_bytes() -> int:
-    """Return the available memory of the machine, or all of it where the system has no such figure; or a gibibyte."""
+def _cached_bytes() -> int:
+    """Return how much of the memory of a container is pages of files, which the system gives up."""
+    lines = (_OF_CONTAINER / "memory.stat").read_text(encoding="ascii").splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith(("active_file ", "inactive_file ")))
+
+
+def _physical_bytes(unknown: int) -> int:
+    """Return the available memory of the machine, or all of it where the system has no such figure."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
                 return 1024 * int(line.split()[1])
     with contextlib.suppress(AttributeError, ValueError, OSError):
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return 2**30
+    return unknown

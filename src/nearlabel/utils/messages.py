@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
+
+from nearlabel.utils.memory import free_bytes
 
 Item = TypeVar("Item")
 
@@ -110,8 +113,16 @@ def _in_python(name: str, value: Any) -> str:
 # Errors about memory: a library names an array or nothing; these name the task.
 
 
+_WORTH_ASKING = 2**26  # bytes; the system is not asked for fewer
+
+
 class TooLargeError(MemoryError):
     """A MemoryError with the name of the matrix or the file that was too large."""
+
+    @classmethod
+    def of(cls, what: str, got: str, hint: str) -> Self:
+        """Make the message."""
+        return cls(f"{what} must fit into memory, got {got}. Hint: {hint}.")
 
 
 @contextmanager
@@ -129,19 +140,33 @@ def room_for(what: Callable[[], str], hint: str) -> Iterator[None]:
     except TooLargeError:
         raise
     except MemoryError as error:
-        problem = f"{what()} must fit into memory, got too little of it."
-        raise TooLargeError(f"{problem} Hint: {hint}.") from error
+        raise TooLargeError.of(what(), "too little of it", hint) from error
+
+
+def require_room(what: str, shape: Sequence[int], names: Sequence[str], hint: str) -> None:
+    """Raise TooLargeError if a matrix of float64, with the names of its sides, is larger than the free memory.
+
+    To be called before the work: many systems promise memory that they do not have, and end a process that uses it.
+    """
+    n_bytes = 8.0 * math.prod(shape)
+    if n_bytes >= _WORTH_ASKING and n_bytes > (free := free_bytes(unknown=sys.maxsize)):
+        raise TooLargeError.of(f"{what} of {sized(shape, *names)}", f"{_in_bytes(free)} that are free", hint)
 
 
 def sized(shape: Sequence[int], *names: str) -> str:
     """Return the lengths of a matrix by their names, and the memory of its numbers in float64."""
-    n_bytes, unit = 8.0 * math.prod(shape), "bytes"
+    lengths = " x ".join(f"{length:,} {name}" for length, name in zip(shape, names, strict=True))
+    return f"{lengths} ({_in_bytes(8.0 * math.prod(shape))})"
+
+
+def _in_bytes(n_bytes: float) -> str:
+    """Return an amount of memory as text."""
+    unit = "bytes"
     for larger in ("KiB", "MiB", "GiB", "TiB"):
         if n_bytes < 1000:
             break
         n_bytes, unit = n_bytes / 1024, larger
-    lengths = " x ".join(f"{length:,} {name}" for length, name in zip(shape, names, strict=True))
-    return f"{lengths} ({n_bytes:.3g} {unit})"
+    return f"{n_bytes:.3g} {unit}"
 
 
 # Progress of searches, of reading files and of runs, reported to a listener.
