@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nearlabel.utils.containers import matched
+from nearlabel.utils.containers import matched, require_dense
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
@@ -389,6 +389,7 @@ def row_quality(quality: FloatArray, *, by: str = "moving_average", alpha: float
     check_choice("by", by, set(_AGGREGATES) | {"moving_average"})
     if not 0 <= alpha <= 1:
         raise ValueError(f"alpha must be from 0 to 1, got {alpha!r}.")
+    require_dense("quality", quality)
     if quality.ndim != 2 or not quality.size:
         raise ValueError(f"quality must be of at least one sample and one label, got shape {quality.shape}.")
     aggregate = partial(_moving_average, alpha=alpha) if by == "moving_average" else _AGGREGATES[by]
