@@ -213,6 +213,7 @@ def prior_odds(probabilities: MatrixLike, labels: MatrixLike, *, prior: ArrayLik
 def odds_of(confidence: FloatArray, given: PartialLabels, prior: ArrayLike) -> FloatArray:
     """Return `prior_odds`, given `self_confidence` and checked labels."""
     n_labels = confidence.shape[1]
+    require_dense("prior", prior)
     shares = np.asarray(prior, dtype=np.float64)
     if shares.shape != (n_labels,) or not ((shares >= 0) & (shares <= 1) | np.isnan(shares)).all():
         raise ValueError(f"prior must be {n_labels} numbers from 0 to 1, one for each label, got {prior!r}.")

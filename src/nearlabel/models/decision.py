@@ -50,6 +50,7 @@ def cut(scores: Matrix | SparseScores, thresholds: ArrayLike = 0.5, *, strict: b
     >>> cut(np.array([[0.2, 0.5, 0.9]]), strict=True)
     array([[0, 0, 1]])
     """
+    scores = scores if isinstance(scores, SparseScores) else checked_container("scores", scores)
     limits = _one_each("thresholds", thresholds, scores.shape[1], "labels").astype(np.float64)
     if np.isnan(limits).any():
         raise ValueError(f"thresholds must not be NaN, got it for label {np.flatnonzero(np.isnan(limits))[0]}.")
@@ -58,7 +59,7 @@ def cut(scores: Matrix | SparseScores, thresholds: ArrayLike = 0.5, *, strict: b
         return scores.choose(passes(scores.stored.data, limits[scores.stored.indices]), passes(scores.unvoted, limits))
     if not sparse.issparse(scores):
         return passes(scores, limits).astype(np.int64)
-    stored = sparse.csr_array(checked_container("scores", scores))
+    stored = sparse.csr_array(scores)
     chosen = passes(stored.data, limits[stored.indices])
     filled = np.flatnonzero(passes(0.0, limits))
     return _entries_where(stored, chosen) if not len(filled) else _filled(stored, chosen, filled)
@@ -124,9 +125,10 @@ def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
     array([[1, 1, 0],
            [0, 0, 0]])
     """
+    scores = checked_container("scores", scores)
     wanted = _one_each("sizes", sizes, scores.shape[0], "rows")
     if sparse.issparse(scores):
-        stored = sparse.csr_array(checked_container("scores", scores))
+        stored = sparse.csr_array(scores)
         row = np.repeat(np.arange(stored.shape[0]), np.diff(stored.indptr))
         order = np.lexsort((stored.indices, _best_first(stored.data), row))
         place = np.empty(len(row), dtype=np.intp)

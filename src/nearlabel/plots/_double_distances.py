@@ -77,6 +77,8 @@ class DoubleDistancesDisplay(_figure.Display):
         expected_loss: Callable[[FloatArray, FloatArray], FloatArray] | None = None,
         marks: Mapping[str, int] | None = None,
     ) -> None:
+        for name, values in (("dx", dx), ("dy", dy), ("loss", loss)):
+            require_dense(name, values)
         self.dx: FloatArray = np.asarray(dx, dtype=np.float64)
         self.dy: FloatArray = np.asarray(dy, dtype=np.float64)
         self.loss: IntArray | None = None if loss is None else np.asarray(loss).astype(np.int64)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from nearlabel.labels import distinct_labelsets
 from nearlabel.selection._stratification_quality import label_pairs
+from nearlabel.utils.containers import require_dense
 from nearlabel.utils.tags import tags_of
 from nearlabel.utils.targets import PartialLabels, labels_and_names
 from nearlabel.utils.types import CSR, IntArray, Matrix, MatrixLike
@@ -220,6 +221,7 @@ def _labels_to_deal(y: MatrixLike) -> Matrix:
 
 def _numbered(groups: Any) -> tuple[IntArray, int]:
     """Return the number of the group of each sample, by the order of their names, and how many groups there are."""
+    require_dense("groups", groups)
     array = np.asarray(groups)
     if array.ndim != 1:
         raise ValueError(f"groups must be of shape (n_samples,), got shape {array.shape}.")
