@@ -59,7 +59,7 @@ CONTAINERS = {
 # Those that take dense arrays only.
 DENSE = {
     **dict.fromkeys(("groups", "rows", "forgotten", "order", "others"), np.arange(40)),
-    **dict.fromkeys(("indices",), np.zeros((40, 2), dtype=int)),
+    "indices": np.arange(80).reshape(40, 2) % 40,
     **dict.fromkeys(("weights", "distances"), np.ones((40, 2))),
     **dict.fromkeys(("sizes", "reach", "dx", "dy"), np.ones(40)),
     **dict.fromkeys(("propensities", "thresholds", "classes", "prior"), np.ones(4)),
@@ -84,11 +84,13 @@ OTHERS: dict[str, tuple[str, ...]] = {
     # These ignore it.
     **dict.fromkeys((f"neighbors.{name}.fit" for name in _SEARCHES), ("y",)),
     "preprocessing.InformationGainSelector.get_support": ("indices",),  # whether
+    "neighbors.PrecomputedNeighbors.from_graph": ("rows",),  # of several graphs
     **dict.fromkeys((f"experiments.NeighborsChoice.{name}" for name in ("run", "tries")), ("order",)),
     "neighbors.NoveltyDetector.fit_predict": ("y",), "preprocessing.document_frequency": ("y",),
     **dict.fromkeys((f"preprocessing.{name}.{method}" for name in ("FeatureScaler", "MixedFeaturesEncoder")
                      for method in ("fit", "fit_transform")), ("y",)),
-    "selection.IterativeStratifiedKFold.get_n_splits": ("X", "y", "groups"), "selection.IterativeStratifiedKFold.split": ("X",),
+    "selection.IterativeStratifiedKFold.get_n_splits": ("X", "y", "groups"),
+    "selection.IterativeStratifiedKFold.split": ("X",),
 }  # fmt: skip
 # Classes whose doors are not tried, with the reason.
 NOT_TRIED = {
@@ -126,7 +128,7 @@ def doors(room: str) -> Iterator[Door]:
 
 def _scorer(metric: str) -> Callable[..., float]:
     scorer = importlib.import_module("nearlabel.metrics").get_scorer(metric)
-    return lambda X, y: scorer(_fitted_model("pipeline"), X, y)
+    return lambda X, y_true: scorer(_fitted_model("pipeline"), X, y_true)
 
 
 def _of_class(name: str, thing: type) -> Iterator[Door]:
@@ -189,7 +191,15 @@ def _called(function: Callable[..., Any], argument: str, value: Any) -> Any:
 
 
 # An optional argument that goes with another.
-_ALSO = {"y_true": "y_pred", "sample_weight": "y_pred", "X": "y", "y": "X", "groups": "y", "order": "y"}
+_ALSO = {
+    "y_true": "y_pred",
+    "sample_weight": "y_pred",
+    "X": "y",
+    "y": "X",
+    "groups": "y",
+    "order": "y",
+    "propensities": "y_score",
+}
 
 
 def _argument(name: str, function: Callable[..., Any]) -> Any:
@@ -232,10 +242,11 @@ def _path(function: Callable[..., Any]) -> Path:
 
 _ARGUMENTS: dict[str, Callable[[], Any]] = {
     "n": lambda: 2, "k": lambda: 2, "n_labels": lambda: 2, "n_neighbors": lambda: 2, "beta": lambda: 1.0,
-    "propensities": lambda: np.ones(4), "indices": lambda: np.zeros((40, 2), dtype=int), "corrections": list,
+    "corrections": list, "n_old": lambda: 30, "fitted": lambda: MLkNN(3).fit(X, Y),
+    "level": lambda: 0.05,
     "folds": lambda: [(np.arange(20), np.arange(20, 40)), (np.arange(20, 40), np.arange(20))],
-    "sizes": lambda: np.ones(40, dtype=int), "search": lambda: ExactNeighbors(n_neighbors=2),
-    "reach": lambda: np.ones(40), "widen": lambda: True, "plan": lambda: Plan(["brknn"], [2], cv=2),
+    "search": lambda: ExactNeighbors(n_neighbors=2),
+    "widen": lambda: True, "plan": lambda: Plan(["brknn"], [2], cv=2),
     "classifier": lambda: MLkNN(3), "candidates": lambda: 3, "metric": lambda: "micro_f1",
 }  # fmt: skip
 FOLDER: Any = None

@@ -165,6 +165,7 @@ class IterativeStratifiedKFold(BaseCrossValidator):
         if y is None:
             raise ValueError("y must be an indicator matrix of shape (n_samples, n_labels), got None.")
         labels = _labels_to_deal(y)
+        require_dense("groups", groups)
         check_consistent_length(X, labels, groups)
         fold_of_rows = self._fold_of_rows(labels, groups)
         return ((np.flatnonzero(fold_of_rows != f), np.flatnonzero(fold_of_rows == f)) for f in range(self.n_splits))
@@ -221,7 +222,6 @@ def _labels_to_deal(y: MatrixLike) -> Matrix:
 
 def _numbered(groups: Any) -> tuple[IntArray, int]:
     """Return the number of the group of each sample, by the order of their names, and how many groups there are."""
-    require_dense("groups", groups)
     array = np.asarray(groups)
     if array.ndim != 1:
         raise ValueError(f"groups must be of shape (n_samples,), got shape {array.shape}.")
