@@ -1,4 +1,4 @@
-"""Every public function and method that takes samples, label sets, scores or weights, and valid arguments for all.
+"""Every public function and method that takes samples, label sets, scores or numbers of rows, and valid arguments.
 
 As a program it calls the doors of some rooms with forged containers: ``python tests/_doors.py lazy rivals``. A
 container that gets through may end the process, so that tests/test_doors.py gives it one of its own. Each line names a
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
@@ -49,11 +50,20 @@ GRAPHS = tuple(KNeighborsTransformer(n_neighbors=3).fit(X).transform(queries) fo
 
 # The parameters that take containers, and a valid argument of each.
 SAMPLES = dict.fromkeys(("X", "X_pool", "X_labelled", "X_test", "X_training", "queries"), X)
-LABELS = dict.fromkeys(("y", "Y", "y_true", "y_pred", "labels"), Y)
+LABELS = dict.fromkeys(("y", "Y", "y_true", "y_pred", "y_train", "labels"), Y)
 OF_SCORES = dict.fromkeys(("scores", "y_score", "y_prob", "probabilities", "model_scores", "shares"), SCORES)
 CONTAINERS = {
     **SAMPLES, **LABELS, **OF_SCORES, "reference": SCORES[:, 0], "sample_weight": np.ones(40),
     "training_graph": GRAPHS[0], "query_graphs": GRAPHS[1],
+}  # fmt: skip
+# Those that take dense arrays only.
+DENSE = {
+    **dict.fromkeys(("groups", "rows", "forgotten", "order", "others"), np.arange(40)),
+    "indices": np.arange(80).reshape(40, 2) % 40,
+    **dict.fromkeys(("weights", "distances"), np.ones((40, 2))),
+    **dict.fromkeys(("sizes", "reach", "dx", "dy"), np.ones(40)),
+    **dict.fromkeys(("propensities", "thresholds", "classes", "prior"), np.ones(4)),
+    "labelsets": np.eye(3), "quality": SCORES,
 }  # fmt: skip
 PAIRS = ("data", "problem", "problems", "training", "test")  # parameters that take (X, y)
 
@@ -73,18 +83,26 @@ OTHERS: dict[str, tuple[str, ...]] = {
     "experiments.make_preparation": PAIRS, "experiments.problem_digest": PAIRS,
     # These ignore it.
     **dict.fromkeys((f"neighbors.{name}.fit" for name in _SEARCHES), ("y",)),
+    "preprocessing.InformationGainSelector.get_support": ("indices",),  # whether
+    "neighbors.PrecomputedNeighbors.from_graph": ("rows",),  # of several graphs
+    **dict.fromkeys((f"experiments.NeighborsChoice.{name}" for name in ("run", "tries")), ("order",)),
     "neighbors.NoveltyDetector.fit_predict": ("y",), "preprocessing.document_frequency": ("y",),
     **dict.fromkeys((f"preprocessing.{name}.{method}" for name in ("FeatureScaler", "MixedFeaturesEncoder")
                      for method in ("fit", "fit_transform")), ("y",)),
-    "selection.IterativeStratifiedKFold.get_n_splits": ("X", "y"), "selection.IterativeStratifiedKFold.split": ("X",),
+    "selection.IterativeStratifiedKFold.get_n_splits": ("X", "y", "groups"),
+    "selection.IterativeStratifiedKFold.split": ("X",),
 }  # fmt: skip
 # Classes whose doors are not tried, with the reason.
 NOT_TRIED = {
     **dict.fromkeys(("LanceTable", "QdrantTable", "PgVectorTable", "VectorTable"), "need a database"),
     **dict.fromkeys(("Plan", "SearchPlan", "ThresholdPlan"), "take data sets, which are checked when they are made"),
+    **dict.fromkeys(("Neighbors", "Votes"), "hold what a search found"),
     **dict.fromkeys(("TableNeighbors", "TableClassifier"), "need a database"),
     **dict.fromkeys(("DaskNeighbors", "FaissHNSWNeighbors", "FaissIVFNeighbors", "UsearchNeighbors"), "need a library"),
 }
+
+
+CONSTRUCTORS = ("plots.DoubleDistancesDisplay", "plots.LabelCubeDisplay")  # that compute: others do so in `fit`
 
 
 class Door(NamedTuple):
@@ -104,9 +122,18 @@ def doors(room: str) -> Iterator[Door]:
             yield from _of_class(f"{room}.{name}", thing)
         elif inspect.isfunction(thing):
             yield from _of(f"{room}.{name}", lambda thing=thing: thing, thing)
+    for metric in ("micro_f1", "ranking_loss") if room == "metrics" else ():
+        yield from _of(f"metrics.get_scorer({metric})", partial(_scorer, metric), _scorer(metric))
+
+
+def _scorer(metric: str) -> Callable[..., float]:
+    scorer = importlib.import_module("nearlabel.metrics").get_scorer(metric)
+    return lambda X, y_true: scorer(_fitted_model("pipeline"), X, y_true)
 
 
 def _of_class(name: str, thing: type) -> Iterator[Door]:
+    if name in CONSTRUCTORS:
+        yield from _of(name, lambda: thing, thing)
     for method in dir(thing):
         function, of = getattr(thing, method, None), inspect.getattr_static(thing, method)
         if method.startswith(("_", "set_")) or not callable(function) or not _taken(f"{name}.{method}", function):
@@ -121,7 +148,7 @@ def _of_class(name: str, thing: type) -> Iterator[Door]:
 
 def _of(name: str, found: Callable[[], Any], function: Callable[..., Any]) -> Iterator[Door]:
     for argument in _taken(name, function):
-        if argument in CONTAINERS:
+        if argument in CONTAINERS or argument in DENSE:
             yield Door(name, argument, lambda value, argument=argument: _called(found(), argument, value))
         else:
             pair = partial(_pair, argument)
@@ -132,7 +159,7 @@ def _of(name: str, found: Callable[[], Any], function: Callable[..., Any]) -> It
 def _taken(name: str, function: Callable[..., Any]) -> list[str]:
     """Return the parameters that take a container, or a pair of them."""
     names = _parameters(function).keys() - set(OTHERS.get(name, ()))
-    return sorted(name for name in names if name in CONTAINERS or name in PAIRS)
+    return sorted(name for name in names if name in {**CONTAINERS, **DENSE} or name in PAIRS)
 
 
 def _pair(argument: str, X: Any, y: Any) -> Any:
@@ -164,12 +191,20 @@ def _called(function: Callable[..., Any], argument: str, value: Any) -> Any:
 
 
 # An optional argument that goes with another.
-_ALSO = {"y_true": "y_pred", "sample_weight": "y_pred", "X": "y", "y": "X"}
+_ALSO = {
+    "y_true": "y_pred",
+    "sample_weight": "y_pred",
+    "X": "y",
+    "y": "X",
+    "groups": "y",
+    "order": "y",
+    "propensities": "y_score",
+}
 
 
 def _argument(name: str, function: Callable[..., Any]) -> Any:
-    if name in CONTAINERS:
-        return CONTAINERS[name]
+    if name in CONTAINERS or name in DENSE:
+        return {**DENSE, **CONTAINERS}[name]
     if name in ("training", "test", "data"):
         return X, Y
     if name in ("model", "estimator"):
@@ -198,19 +233,20 @@ _MODELS = {
 def _path(function: Callable[..., Any]) -> Path:
     """Return a file or folder that is not there yet, or a store or model."""
     path = Path(tempfile.mkdtemp(dir=FOLDER)) / "made"
-    if function.__name__ == "append_to_store":
+    if function.__name__ in ("append_to_store", "remove_from_store"):
         write_store(path, X)
-    if function.__name__ == "update_model":
+    if function.__name__ in ("update_model", "forget_rows"):
         save_model(_fitted_model("pipeline"), path)
     return path
 
 
 _ARGUMENTS: dict[str, Callable[[], Any]] = {
     "n": lambda: 2, "k": lambda: 2, "n_labels": lambda: 2, "n_neighbors": lambda: 2, "beta": lambda: 1.0,
-    "propensities": lambda: np.ones(4), "indices": lambda: np.zeros((40, 2), dtype=int), "corrections": list,
+    "corrections": list, "n_old": lambda: 30, "fitted": lambda: MLkNN(3).fit(X, Y),
+    "level": lambda: 0.05,
     "folds": lambda: [(np.arange(20), np.arange(20, 40)), (np.arange(20, 40), np.arange(20))],
-    "sizes": lambda: np.ones(40, dtype=int), "search": lambda: ExactNeighbors(n_neighbors=2),
-    "reach": lambda: np.ones(40), "widen": lambda: True, "plan": lambda: Plan(["brknn"], [2], cv=2),
+    "search": lambda: ExactNeighbors(n_neighbors=2),
+    "widen": lambda: True, "plan": lambda: Plan(["brknn"], [2], cv=2),
     "classifier": lambda: MLkNN(3), "candidates": lambda: 3, "metric": lambda: "micro_f1",
 }  # fmt: skip
 FOLDER: Any = None
@@ -296,6 +332,29 @@ def forged(rows: Any) -> Iterator[tuple[str, Any]]:
         yield f"dia_{family} with too few offsets", container
 
 
+def with_forged_elements(rows: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what has forged containers of single rows among its elements, which numpy and pandas take as objects."""
+    rows = np.atleast_2d(rows.toarray() if sparse.issparse(rows) else rows).astype(float)
+    rows = rows if len(rows) > 1 else rows.T
+    for kind in ("csr_array", "csc_matrix", "coo_array", "bsr_array"):
+        each = [getattr(sparse, kind)(row[np.newaxis]) for row in rows]
+        for one in each:
+            one.data = np.ones_like(one.data)
+            if kind == "coo_array":
+                one.coords = tuple(np.full_like(places, 2**31 - 1) for places in one.coords)
+            else:
+                one.indices = np.full_like(one.indices, 2**31 - 1)
+        objects = np.empty(len(each), dtype=object)
+        objects[:] = each
+        yield f"list of {kind}", each
+        yield f"tuple of None and {kind}", (None, *each[1:])
+        yield f"list of lists of {kind}", [[one] for one in each]
+        yield f"objects {kind}", objects
+        yield f"column of objects {kind}", objects[:, np.newaxis]
+        yield f"series of {kind}", pd.Series(objects)
+        yield f"frame of {kind}", pd.DataFrame({"a": objects})
+
+
 _FEW = 12  # every so manieth forged container for each door, so that all have their turn
 
 
@@ -319,12 +378,13 @@ def main() -> int:
     """Try the doors of the rooms; return 1 if one lets a forged container in."""
     global FOLDER
     rooms = [room for room in sys.argv[1:] if room in ROOMS]
-    n_wrong, step = 0, 1 if "--all" in sys.argv else _FEW
+    n_wrong, (step, few) = 0, (1, 1) if "--all" in sys.argv else (_FEW, 9)
     with tempfile.TemporaryDirectory() as FOLDER:
         for number, door in enumerate(chain.from_iterable(map(doors, rooms or ROOMS))):
             sys.stdout.write(f"{door.name}: {door.argument}\n")
             sys.stdout.flush()
-            kinds = list(forged(CONTAINERS.get(door.argument, X)))[number % step :: step]
+            valid = {**DENSE, **CONTAINERS}.get(door.argument, Y if door.argument == "y" else X)
+            kinds = list(forged(valid))[number % step :: step] + list(with_forged_elements(valid))[number % 5 :: few]
             wrong = [f"    {kind}: {found}\n" for kind, value in kinds if (found := complaint(door, value))]
             n_wrong += len(wrong)
             sys.stdout.writelines(wrong[:3])

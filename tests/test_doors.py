@@ -100,5 +100,5 @@ def test_weights_are_arrays():
     """A sparse container of weights is refused in words, also a valid one."""
     for door in _doors.doors("metrics"):
         if door.argument == "sample_weight":
-            with pytest.raises(TypeError, match=r"sample_weight must be an array, got a csr_array\."):
+            with pytest.raises(TypeError, match=r"sample_weight must be a dense array, got csr_array\."):
                 door.call(sparse.csr_array(np.ones((1, 40))))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nearlabel.utils.containers import matched
+from nearlabel.utils.containers import matched, require_dense
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
@@ -213,6 +213,7 @@ def prior_odds(probabilities: MatrixLike, labels: MatrixLike, *, prior: ArrayLik
 def odds_of(confidence: FloatArray, given: PartialLabels, prior: ArrayLike) -> FloatArray:
     """Return `prior_odds`, given `self_confidence` and checked labels."""
     n_labels = confidence.shape[1]
+    require_dense("prior", prior)
     shares = np.asarray(prior, dtype=np.float64)
     if shares.shape != (n_labels,) or not ((shares >= 0) & (shares <= 1) | np.isnan(shares)).all():
         raise ValueError(f"prior must be {n_labels} numbers from 0 to 1, one for each label, got {prior!r}.")
@@ -389,6 +390,7 @@ def row_quality(quality: FloatArray, *, by: str = "moving_average", alpha: float
     check_choice("by", by, set(_AGGREGATES) | {"moving_average"})
     if not 0 <= alpha <= 1:
         raise ValueError(f"alpha must be from 0 to 1, got {alpha!r}.")
+    require_dense("quality", quality)
     if quality.ndim != 2 or not quality.size:
         raise ValueError(f"quality must be of at least one sample and one label, got shape {quality.shape}.")
     aggregate = partial(_moving_average, alpha=alpha) if by == "moving_average" else _AGGREGATES[by]

@@ -20,6 +20,7 @@ from nearlabel.neighbors.votes import clone_search
 from nearlabel.solvers.binomial import fit_binomial
 from nearlabel.solvers.feature_scaling import FeatureScaling
 from nearlabel.solvers.label_probabilities import LabelProbabilities
+from nearlabel.utils.containers import require_dense
 from nearlabel.utils.naming import registered
 from nearlabel.utils.tables import column_of, labelset_columns
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
@@ -202,6 +203,8 @@ class NLDD(WithProbabilities):
             If the classifier is not fitted.
         """
         check_is_fitted(self)
+        require_dense("dx", dx)
+        require_dense("dy", dy)
         sums = weighted_sum(self._weights, np.asarray(dx, dtype=np.float64), np.asarray(dy, dtype=np.float64))
         return self._n_labels * self._shares(self.coef_[0] + sums)
 

@@ -23,7 +23,7 @@ from nearlabel.lazy._unknown import KnownCells
 from nearlabel.models.updates import Labelled, copy_to_update
 from nearlabel.neighbors import TrainingLists
 from nearlabel.neighbors.votes import Neighbors
-from nearlabel.utils.containers import check_row_names
+from nearlabel.utils.containers import check_row_names, require_dense
 from nearlabel.utils.estimators import without_zero_weights
 from nearlabel.utils.targets import Target, refusal_of_unknown, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
@@ -217,6 +217,7 @@ def _check_updatable(classifier: Any) -> None:
 
 def numbers_of(classifier: Any, rows: ArrayLike) -> Any:
     """Return the numbers of rows that may be given by their names."""
+    require_dense("rows", rows)
     asked = np.asarray(rows)
     if asked.dtype.kind not in "UO" or not all(isinstance(name, str) for name in asked.tolist()):
         return asked

@@ -12,13 +12,14 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.metrics import make_scorer
+from sklearn.metrics._scorer import _Scorer
 from sklearn.utils.metadata_routing import MetadataRequest
 
 # Each module declares its metrics when it is loaded.
 from nearlabel.metrics import areas, example_based, label_based, probabilities, ranking, top_k  # noqa: F401
 from nearlabel.metrics.inputs import DECLARED, Declared
 from nearlabel.utils import names
+from nearlabel.utils.containers import checked_container
 from nearlabel.utils.estimators import in_order_of_fit, label_scores, response_method_of
 from nearlabel.utils.naming import read_value, split_option
 from nearlabel.utils.types import MatrixLike
@@ -356,8 +357,16 @@ def get_scorer(metric: MetricLike) -> Scorer:
     known = get_metric(metric)
     if known.needs == "score":
         return _RankingScorer(known)
-    scorer: Scorer = make_scorer(known.function, greater_is_better=known.greater_is_better)
-    return scorer
+    sign = 1 if known.greater_is_better else -1
+    return _PredictionScorer(known.function, sign, {}, response_method="predict")
+
+
+class _PredictionScorer(_Scorer):  # type: ignore[misc]
+    """The result of `make_scorer`; it checks samples before an estimator of others reads them."""
+
+    def _score(self, method_caller: Any, estimator: Any, X: MatrixLike, y_true: MatrixLike, **kwargs: Any) -> float:
+        score: float = super()._score(method_caller, estimator, checked_container("X", X), y_true, **kwargs)
+        return score
 
 
 class _RankingScorer:
@@ -367,6 +376,7 @@ class _RankingScorer:
 
     def __call__(self, estimator: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         sign = 1 if self.metric.greater_is_better else -1
+        y = checked_container("y_true", y)
         method = response_method_of(estimator, self.metric.response_methods)
         scores = label_scores(estimator, X, np.shape(y)[-1], method)
         return sign * self.metric(in_order_of_fit(estimator, y), scores, sample_weight=sample_weight)

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from nearlabel.metrics.inputs import TieRule, TrivialRule, Truth, check_ties, declared
 from nearlabel.metrics.ranking import absent_columns, line_blocks, mean_of_rows
+from nearlabel.utils.containers import require_dense
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer, check_positive
 
@@ -346,6 +347,7 @@ class _Top(NamedTuple):
 
 
 def _check_propensities(propensities: ArrayLike, n_labels: int) -> FloatArray:
+    require_dense("propensities", propensities)
     values = np.asarray(propensities, dtype=np.float64)
     if values.shape != (n_labels,) or not ((values > 0) & (values <= 1)).all():
         raise ValueError(

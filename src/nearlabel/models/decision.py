@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nearlabel.utils.containers import checked_container
-from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.containers import checked_container, require_dense
+from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import cells_of, entry_rows, row_blocks, stacked
 
 
@@ -50,7 +50,8 @@ def cut(scores: Matrix | SparseScores, thresholds: ArrayLike = 0.5, *, strict: b
     >>> cut(np.array([[0.2, 0.5, 0.9]]), strict=True)
     array([[0, 0, 1]])
     """
-    limits = _one_each("thresholds", np.asarray(thresholds, dtype=np.float64), scores.shape[1], "labels")
+    scores = scores if isinstance(scores, SparseScores) else checked_container("scores", scores)
+    limits = _one_each("thresholds", thresholds, scores.shape[1], "labels").astype(np.float64)
     if np.isnan(limits).any():
         raise ValueError(f"thresholds must not be NaN, got it for label {np.flatnonzero(np.isnan(limits))[0]}.")
     passes = np.greater if strict else np.greater_equal
@@ -58,16 +59,10 @@ def cut(scores: Matrix | SparseScores, thresholds: ArrayLike = 0.5, *, strict: b
         return scores.choose(passes(scores.stored.data, limits[scores.stored.indices]), passes(scores.unvoted, limits))
     if not sparse.issparse(scores):
         return passes(scores, limits).astype(np.int64)
-    stored = sparse.csr_array(checked_container("scores", scores))
+    stored = sparse.csr_array(scores)
     chosen = passes(stored.data, limits[stored.indices])
     filled = np.flatnonzero(passes(0.0, limits))
     return _entries_where(stored, chosen) if not len(filled) else _filled(stored, chosen, filled)
-
-
-def require_dense(name: str, matrix: MatrixLike) -> None:
-    """Raise TypeError for a sparse matrix."""
-    if sparse.issparse(matrix):
-        raise TypeError(f"{name} must be a dense array, got {type(matrix).__name__}. Hint: {name}.toarray().")
 
 
 def at_least_one(labels: Matrix, scores: Matrix) -> Matrix:
@@ -130,9 +125,10 @@ def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
     array([[1, 1, 0],
            [0, 0, 0]])
     """
-    wanted = _one_each("sizes", np.asarray(sizes), scores.shape[0], "rows")
+    scores = checked_container("scores", scores)
+    wanted = _one_each("sizes", sizes, scores.shape[0], "rows")
     if sparse.issparse(scores):
-        stored = sparse.csr_array(checked_container("scores", scores))
+        stored = sparse.csr_array(scores)
         row = np.repeat(np.arange(stored.shape[0]), np.diff(stored.indptr))
         order = np.lexsort((stored.indices, _best_first(stored.data), row))
         place = np.empty(len(row), dtype=np.intp)
@@ -200,7 +196,9 @@ def _filled(scores: CSR, chosen: BoolArray, columns: IntArray) -> CSR:
     return labels
 
 
-def _one_each(name: str, values: Any, n: int, what: str) -> Any:
+def _one_each(name: str, numbers: ArrayLike, n: int, what: str) -> Any:
+    require_dense(name, numbers)
+    values = np.asarray(numbers)
     if values.shape not in ((), (1,), (n,)):
         raise ValueError(f"{name} must be one number or one for each of the {n} {what}, got shape {values.shape}.")
     return np.broadcast_to(values, n)

@@ -18,6 +18,7 @@ from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from nearlabel.neighbors import PrecomputedNeighbors
 from nearlabel.neighbors.votes import as_search
+from nearlabel.utils.containers import require_dense
 from nearlabel.utils.estimators import as_label_scores, label_scores, response_method_of
 from nearlabel.utils.messages import AdviceWarning
 from nearlabel.utils.targets import PartialLabels, has_unknown
@@ -265,6 +266,7 @@ def ranks_of(order: ArrayLike, n_samples: int) -> IntArray:
     ValueError
         If the length is wrong, a value is missing, or all are equal.
     """
+    require_dense("order", order)
     values = np.asarray(order)
     if values.shape != (n_samples,):
         raise ValueError(f"order must be of shape ({n_samples},), one for each row, got {values.shape}.")

@@ -76,7 +76,7 @@ def refit(model: Any, X: MatrixLike | None = None, y: MatrixLike | None = None, 
     """
     last, holder = parts_with_samples(model)
     n_samples, truth = holder.search_.n_samples_fit_, PartialLabels.of(holder.training_labels())
-    left = np.delete(np.arange(n_samples), check_row_numbers("rows", forgotten, n_samples))
+    left = np.delete(np.arange(n_samples), check_row_numbers("forgotten", forgotten, n_samples))
     rows, unknown = holder.search_.take(left), None if truth.unknown is None else truth.unknown[left]
     sets = Labelled(truth.labels[left], last._container, last.label_names_, unknown)
     if X is not None:

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.unwrapped import arriving, narrow_range
-from nearlabel.utils.containers import check_row_names, checked_container, is_frame, is_missing
+from nearlabel.utils.containers import check_row_names, checked_container, is_frame, is_missing, require_dense
 from nearlabel.utils.tags import tag_matrix
 from nearlabel.utils.targets import LabelContainer, PartialLabels, Target, check_partial_target, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
@@ -376,6 +376,7 @@ class Labelled(NamedTuple):
 
     def _joined_classes(self, new: Labelled, classes: ArrayLike | None) -> Labelled:
         """Append to a single label with two classes, one of which may be new."""
+        require_dense("classes", classes)
         mine: Any = self.container.classes
         its: Any = new.container.classes
         every = np.unique(np.concatenate([mine, its, mine[:0] if classes is None else np.asarray(classes)]))
@@ -409,6 +410,7 @@ def _tags_or_none(y: MatrixLike) -> list[Any] | None:
 
 def _with_further(known: NDArray[Any], classes: ArrayLike) -> NDArray[Any]:
     """Return names with those of additional labels; the next numbers if the labels have no names."""
+    require_dense("classes", classes)
     further = np.asarray(classes)
     if isinstance(classes, str) or further.ndim != 1:
         raise TypeError(f"classes must be a list of label names, got {classes!r}.")

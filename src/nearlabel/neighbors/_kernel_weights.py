@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from nearlabel.utils.containers import require_dense
 from nearlabel.utils.types import FloatArray
 from nearlabel.utils.validation import check_positive
 
@@ -96,6 +97,7 @@ class GaussianWeights(BaseEstimator):
         -------
         GaussianWeights
         """
+        require_dense("distances", distances)
         learnt, last = copy(self), np.asarray(distances)[:, -1]
         known = last[np.isfinite(last)]  # not of samples that lack all features
         largest = float(known.max(initial=0.0))

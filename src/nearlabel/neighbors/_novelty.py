@@ -10,6 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.neighbors.votes import Neighbors, fitted_search, takes_missing_values
+from nearlabel.utils.containers import require_dense
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_n_neighbors, check_rows, check_share
 
@@ -203,6 +204,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
             The fitted detector, which shares the search.
         """
         check_share("level", level)
+        require_dense("distances", distances)
         detector = cls(fitted.n_neighbors_, level, search=fitted.search)
         detector.search_ = fitted.search_
         for name in ("n_features_in_", "feature_names_in_"):

@@ -21,7 +21,7 @@ from nearlabel.neighbors._kernel_weights import GaussianWeights, SimilarityWeigh
 from nearlabel.neighbors._precomputed import PrecomputedNeighbors, TransformerNeighbors
 from nearlabel.neighbors.exact._candidates import drop_self
 from nearlabel.neighbors.exact._search import ExactNeighbors
-from nearlabel.utils.containers import checked_container, checked_samples
+from nearlabel.utils.containers import checked_container, checked_samples, require_dense
 from nearlabel.utils.messages import AdviceWarning
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_flag, check_integer, check_n_neighbors
@@ -175,6 +175,8 @@ def label_votes(indices: IntArray, y: Matrix, weights: FloatArray | None = None)
     array([[1, 1],
            [1, 2]])
     """
+    require_dense("indices", indices)
+    require_dense("weights", weights)
     return counted_votes(indices, checked_container("y", y), weights)
 
 

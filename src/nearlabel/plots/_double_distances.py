@@ -15,7 +15,7 @@ from nearlabel.lazy import NLDD
 from nearlabel.lazy.double_distances import Pairs
 from nearlabel.models.unwrapped import unwrapped
 from nearlabel.plots import _figure
-from nearlabel.utils.containers import checked_container
+from nearlabel.utils.containers import checked_container, require_dense
 from nearlabel.utils.targets import as_label_matrix
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
@@ -77,6 +77,8 @@ class DoubleDistancesDisplay(_figure.Display):
         expected_loss: Callable[[FloatArray, FloatArray], FloatArray] | None = None,
         marks: Mapping[str, int] | None = None,
     ) -> None:
+        for name, values in (("dx", dx), ("dy", dy), ("loss", loss)):
+            require_dense(name, values)
         self.dx: FloatArray = np.asarray(dx, dtype=np.float64)
         self.dy: FloatArray = np.asarray(dy, dtype=np.float64)
         self.loss: IntArray | None = None if loss is None else np.asarray(loss).astype(np.int64)
@@ -302,6 +304,8 @@ class LabelCubeDisplay(_figure.Display):
     """
 
     def __init__(self, probabilities: ArrayLike, labelsets: ArrayLike) -> None:
+        require_dense("probabilities", probabilities)
+        require_dense("labelsets", labelsets)
         self.probabilities: FloatArray = np.asarray(probabilities, dtype=np.float64)
         self.labelsets = np.asarray(labelsets)
         p, sets = self.probabilities, self.labelsets

@@ -320,6 +320,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
 
     def _table(self, X: MatrixLike, *, reset: bool) -> Any:
         """Return a frame or table unchanged, any other container as a two-dimensional array; check the columns."""
+        X = checked_container("X", X)
         if is_frame(X):
             names = list(getattr(X, "column_names", getattr(X, "columns", ())))
             check_whole("X", names)
@@ -327,7 +328,6 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
                 again = next(name for name in names if names.count(name) > 1)
                 raise ValueError(f"X must have columns of distinct names, got {again!r} {names.count(again)} times.")
             return validate_data(self, X, skip_check_array=True, reset=reset)
-        X = checked_container("X", X)
         X = np.array(X, dtype=object) if isinstance(X, list | tuple) else X
         return validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
 

@@ -21,6 +21,7 @@ from nearlabel.models.out_of_sample import rows_of
 from nearlabel.rivals._binary_relevance import BinaryRelevance
 from nearlabel.rivals._mixture import AUTO, PER_LABEL, Mixture
 from nearlabel.thresholds import ThresholdStrategy
+from nearlabel.utils.containers import require_dense
 from nearlabel.utils.estimators import available_if
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike, Table
 
@@ -234,6 +235,7 @@ class NeighborInterpolation(Mixture):
         if decide is None and thresholds is None:
             decide, thresholds = self.strategy_.predict, getattr(self, "thresholds_", None)
             words = BY_RULE if thresholds is None else BY_THRESHOLDS
+        require_dense("thresholds", thresholds)
         values = np.nan if thresholds is None else np.asarray(thresholds, dtype=np.float64)
         shown = np.broadcast_to(values, len(self.label_names_))
         named = copy(lazy)

@@ -230,11 +230,11 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._is_mixed = is_mixed(X)
         X, _ = indexable(X if self._is_mixed else check_rows(self, X), target.labels)
         remember_target(self, target)
-        n_units = target.labels.shape[0] if groups is None else len(np.unique(np.asarray(groups)))
+        numbers = None if groups is None else check_groups(groups, target.labels.shape[0])
+        n_units = target.labels.shape[0] if numbers is None else len(np.unique(numbers))
         if n_units < 2:
             what = f"n_samples={n_units}" if groups is None else f"{n_units} of them"
             raise ValueError(f"there must be at least 2 samples, or groups, to leave one out, got {what}.")
-        numbers = None if groups is None else check_groups(groups, target.labels.shape[0])
         ranks = None if order is None else ranks_of(order, target.labels.shape[0])
         if ranks is not None and (groups is not None or self.nested is not None):
             raise ValueError("order must go without groups and nested, got both.")

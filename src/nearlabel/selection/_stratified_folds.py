@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from nearlabel.labels import distinct_labelsets
 from nearlabel.selection._stratification_quality import label_pairs
+from nearlabel.utils.containers import require_dense
 from nearlabel.utils.tags import tags_of
 from nearlabel.utils.targets import PartialLabels, labels_and_names
 from nearlabel.utils.types import CSR, IntArray, Matrix, MatrixLike
@@ -164,6 +165,7 @@ class IterativeStratifiedKFold(BaseCrossValidator):
         if y is None:
             raise ValueError("y must be an indicator matrix of shape (n_samples, n_labels), got None.")
         labels = _labels_to_deal(y)
+        require_dense("groups", groups)
         check_consistent_length(X, labels, groups)
         fold_of_rows = self._fold_of_rows(labels, groups)
         return ((np.flatnonzero(fold_of_rows != f), np.flatnonzero(fold_of_rows == f)) for f in range(self.n_splits))

@@ -17,13 +17,14 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.metrics.inputs import check_weights
-from nearlabel.models.decision import cut, require_dense
+from nearlabel.models.decision import cut
 from nearlabel.solvers.score_maps import ScoreMap, fit_score_map
 from nearlabel.thresholds._cross_val import (  # samples are scored in the same way
     HeldOutScores,
     HoldsRowsOut,
     explains_itself,  # a classifier around another one, like those with thresholds
 )
+from nearlabel.utils.containers import require_dense
 from nearlabel.utils.estimators import available_if
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike

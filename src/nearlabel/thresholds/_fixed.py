@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.models.decision import SparseScores, cut, require_dense, within_sizes
+from nearlabel.models.decision import SparseScores, cut, within_sizes
 from nearlabel.models.explanation import Explanation
 from nearlabel.solvers.score_maps import JointMap, fit_joint_map
 from nearlabel.thresholds._cross_val import AroundClassifier, Scorer, explains_itself, method_of
+from nearlabel.utils.containers import require_dense
 from nearlabel.utils.estimators import available_if
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 from scipy.stats import binom, ks_2samp
 
-from nearlabel.models.decision import require_dense
-from nearlabel.utils.containers import without_mask
+from nearlabel.utils.containers import require_dense, without_mask
 from nearlabel.utils.types import FloatArray
 
 EQUAL = 1e-12  # relative: sums of thousands of quotients are not exact

@@ -18,8 +18,8 @@ from nearlabel.metrics import CATALOGUE, Metric, MetricLike, get_metric
 from nearlabel.metrics.counts import MEAN_RATIOS, Comparison, Counts, Grouping, MeanRatio, fbeta
 from nearlabel.metrics.inputs import check_weights as scaled_weights
 from nearlabel.metrics.inputs import rows_with_known_cells
-from nearlabel.models.decision import cut, require_dense
-from nearlabel.utils.containers import matched
+from nearlabel.models.decision import cut
+from nearlabel.utils.containers import matched, require_dense
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_score_matrix, check_positive

@@ -73,7 +73,7 @@ def check_exact(name: str, X: Any) -> None:
     """
     if isinstance(X, list | tuple):
         X = _integers_of(X)
-    for part in columns_of(X) if is_frame(X) and getattr(X, "ndim", 2) == 2 else [X.data if sparse.issparse(X) else X]:
+    for part in [X.data] if sparse.issparse(X) else _columns_or_one(X):
         kind = str(getattr(part, "dtype", getattr(part, "type", ""))).lower()
         if kind in ("int64", "uint64", "object"):
             drop = next((name for name in ("dropna", "drop_nulls", "drop_null") if hasattr(part, name)), None)
@@ -188,9 +188,52 @@ def checked_container(name: str, values: Any) -> Any:
     Raises
     ------
     ValueError
-        If a sparse container is invalid; the message has the name of the argument.
+        If a sparse container is invalid, or there is one among the elements of a list, an array or a frame; the
+        message has the name of the argument.
     """
-    return checked_places(name, values) if sparse.issparse(values) else without_mask(values)
+    if sparse.issparse(values):
+        return checked_places(name, values)
+    refuse_sparse_rows(name, values)
+    return without_mask(values)
+
+
+def require_dense(name: str, values: Any) -> None:
+    """Raise TypeError if an array-like is a sparse container, or has one among its elements."""
+    kind = type(values) if sparse.issparse(values) else _sparse_element(values)
+    if kind is not None:
+        among = "" if kind is type(values) else f" among the elements of a {type(values).__name__}"
+        raise TypeError(f"{name} must be a dense array, got {kind.__name__}{among}. Hint: its method toarray().")
+
+
+def refuse_sparse_rows(name: str, values: Any) -> None:
+    """Raise ValueError if an element of a list, an array or a frame is a sparse container.
+
+    numpy makes an object of it, which it compares by scipy's code, which believes its places.
+    """
+    if (kind := _sparse_element(values)) is not None:
+        raise ValueError(
+            f"{name} must be one array or one sparse container, got a {type(values).__name__} in which there is a"
+            f" {kind.__name__}. Hint: scipy.sparse.vstack({name}) joins sparse rows."
+        )
+
+
+def _sparse_element(values: Any) -> type | None:
+    """Return the type of a sparse container among elements, at any depth; None if there is none."""
+    if isinstance(values, np.ndarray) and values.dtype.kind != "O":
+        return None
+    if not isinstance(values, list | tuple):
+        objects = [part for part in _columns_or_one(values) if str(getattr(part, "dtype", "")).lower() == "object"]
+        return next(filter(None, map(_sparse_element, (np.asarray(part).ravel().tolist() for part in objects))), None)
+    kinds = set(map(type, values))
+    for kind in kinds:
+        if issubclass(kind, sparse.sparray | sparse.spmatrix):
+            return kind
+    deeper = any(issubclass(kind, list | tuple | np.ndarray) or hasattr(kind, "iloc") for kind in kinds)
+    return next(filter(None, map(_sparse_element, values)), None) if deeper else None
+
+
+def _columns_or_one(values: Any) -> list[Any]:
+    return columns_of(values) if is_frame(values) and getattr(values, "ndim", 2) == 2 else [values]
 
 
 def checked_samples(name: str, X: Any) -> Any:

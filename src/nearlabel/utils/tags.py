@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from nearlabel.utils.codes import cells_hint, refuse_codes, warn_of_cells
+from nearlabel.utils.containers import refuse_sparse_rows
 from nearlabel.utils.types import LabelType, Matrix, MatrixLike
 
 SETS = (list, tuple, set, frozenset, np.ndarray)
@@ -149,6 +150,7 @@ def objects_of(y: MatrixLike) -> NDArray[Any] | None:
         return None
     if len(getattr(y, "shape", (0,))) != 1 or hasattr(y, "column_names"):
         return None
+    refuse_sparse_rows("y", y)
     if isinstance(y, np.ndarray) and y.dtype.kind != "O" and not np.ma.isMaskedArray(y):
         return y
     as_list = getattr(y, "to_pylist", getattr(y, "to_list", getattr(y, "tolist", None)))  # None where masked

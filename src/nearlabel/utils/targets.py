@@ -50,7 +50,7 @@ def as_label_matrix(y: MatrixLike, *, name: str = "y", dtype: LabelType | None =
     ValueError
         If y is not two-dimensional, has no labels, or contains anything but 0 and 1.
     """
-    plain = without_sparse_frame(y) if hasattr(y, "iloc") else _plain(y, name)
+    plain = _plain(without_sparse_frame(y), name)
     if sparse.issparse(plain):
         return _as_sparse_labels(plain, name).astype(dtype or np.int64)
     labels = _as_dense_labels(plain, name, y)

@@ -26,6 +26,7 @@ from nearlabel.utils.containers import (
     is_frame,
     kind_of,
     missing,
+    require_dense,
     with_stored_zeros,
     without_mask,
 )
@@ -74,9 +75,7 @@ def check_share(name: str, value: object) -> float:
 
 def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray:
     """Return weights (n_samples,) as float64; raise ValueError unless they are finite, at least 0 and not all 0."""
-    if sparse.issparse(sample_weight):
-        got = type(sample_weight).__name__
-        raise TypeError(f"sample_weight must be an array, got a {got}. Hint: sample_weight.toarray().ravel().")
+    require_dense("sample_weight", sample_weight)
     weights = np.asarray(without_mask(sample_weight), dtype=np.float64)
     check_consistent_length(weights, np.empty(n_samples))
     if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
@@ -114,6 +113,7 @@ def check_row_numbers(
 
     `of` is the word for a row in messages, for instance if the numbers are of columns.
     """
+    require_dense(name, rows)
     numbers = np.asarray(rows)
     if numbers.size == 0:
         return np.empty(0, dtype=np.intp)
@@ -143,10 +143,8 @@ def as_score_matrix(scores: Any, *, name: str = "scores") -> Matrix:
     ValueError
         If scores are not two-dimensional, are not numbers, or contain NaN; the message names the column.
     """
-    if sparse.issparse(scores):
-        matrix: Matrix = sparse.csr_array(checked_container(name, scores))
-    else:
-        matrix = _as_dense_scores(scores, name)
+    scores = checked_container(name, scores)
+    matrix: Matrix = sparse.csr_array(scores) if sparse.issparse(scores) else _as_dense_scores(scores, name)
     if matrix.ndim != 2:
         hint = " Hint: a single label is one column, reshape(-1, 1)." if matrix.ndim == 1 else ""
         raise ValueError(f"{name} must be of shape (n_samples, n_labels), got shape {matrix.shape}.{hint}")
@@ -165,7 +163,7 @@ def _as_dense_scores(scores: Any, name: str) -> Any:
             " scikit-learn's predict_proba, if each label has both classes in the training data."
         )
     try:
-        return np.asarray(without_mask(scores))
+        return np.asarray(scores)
     except ValueError as error:
         raise ValueError(f"{name} must be of shape (n_samples, n_labels), got rows of unequal length.") from error
 
@@ -235,6 +233,7 @@ def check_groups(groups: ArrayLike, n_samples: int) -> IntArray:
     ValueError
         If there is not one group per row, a group is missing, or the names cannot be sorted.
     """
+    require_dense("groups", groups)
     of_list = isinstance(groups, list | tuple)  # numpy would write the numbers among names as text
     names = np.array(groups, dtype=object) if of_list else np.asarray(without_mask(groups))
     if names.shape != (n_samples,):

@@ -16,6 +16,7 @@ from nearlabel.models.decision import cut
 from nearlabel.models.explanation import Explanation
 from nearlabel.models.out_of_sample import Answer, Needs
 from nearlabel.neighbors.votes import Neighbors
+from nearlabel.utils.containers import require_dense
 from nearlabel.utils.tables import labelset_columns
 from nearlabel.utils.targets import as_label_matrix
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, Table
@@ -28,6 +29,7 @@ class OtherRule:
     def __init__(self, thresholds: ArrayLike | None, decide: Callable[..., Any] | None, n_labels: int) -> None:
         if decide is not None and not callable(decide):
             raise TypeError(f"decide must be a function from scores to label sets, got {decide!r}.")
+        require_dense("thresholds", thresholds)
         given = np.asarray(np.nan if thresholds is None else thresholds, dtype=np.float64)
         if thresholds is not None:
             cut(np.zeros((0, n_labels)), given)  # rejects invalid thresholds

@@ -21,7 +21,7 @@ from nearlabel.neighbors.exact._metrics import TAKEN_FROM_ROWS, AnyMetric, Heom,
 from nearlabel.neighbors.exact._panel_search import Parts
 from nearlabel.neighbors.exact._panels import MOST_FEATURES
 from nearlabel.neighbors.optional._device import MOST_FEATURES_OF_DEVICE, device_search
-from nearlabel.utils.containers import checked_samples
+from nearlabel.utils.containers import checked_samples, require_dense
 from nearlabel.utils.messages import room_for, sized
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
@@ -278,15 +278,19 @@ class ExactNeighbors(BaseEstimator):
 
     def ranks(self, rows: IntArray, others: IntArray) -> FloatArray:
         """Return the rank of each training sample of `others` as a neighbour of that of `rows`, which are sorted."""
+        require_dense("rows", rows)
+        require_dense("others", others)
         return _segments.ranks_of(self._segments, self.distance, rows, others)
 
     def pairs_within(self, n_old: int, reach: FloatArray) -> _segments.RankedPairs:
         """Return the pairs of an old row and a row from `n_old` on whose rank is below the reach of the old row."""
+        require_dense("reach", reach)
         near = self.pairs_with(self.take(np.arange(n_old, self.n_samples_fit_)), reach[:n_old])
         return near._replace(other=near.other + n_old)
 
     def pairs_with(self, X: Matrix, reach: FloatArray) -> _segments.RankedPairs:
         """Return the pairs of one of the first training samples, as many as have a reach, and a row of X within it."""
+        require_dense("reach", reach)
         rows = _segments.stored_alike(_segments.as_rows(checked_samples("X", X)), as_sparse=self._as_sparse)
         return _segments.pairs_within(self._segments, self.distance, rows, lambda: self._search_in(rows), reach)
 
