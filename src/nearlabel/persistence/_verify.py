@@ -20,6 +20,7 @@ from nearlabel.files.atomic_file import is_abandoned, is_leftover, lock_file_of,
 from nearlabel.files.check_sums import Finding
 from nearlabel.files.growing_files import FACTS_FILE, ArrayName, StoreFacts
 from nearlabel.files.store import damaged_blocks, open_store, remove_from_store
+from nearlabel.files.untrusted import check_regular
 from nearlabel.persistence._archive import checked_schema, opened_archive, read_batches
 from nearlabel.persistence._model_file import read_card, read_kept
 
@@ -107,7 +108,7 @@ def verify(*paths: str | os.PathLike[str], sweep: bool = False) -> Verification:
     FileNotFoundError
         If a path does not exist.
     ValueError
-        If a path is not a folder and not of a known kind.
+        If a path is not a folder and not of a known kind, or is a pipe, a socket or a device.
 
     See Also
     --------
@@ -143,6 +144,7 @@ def _parts(path: Path) -> Iterator[_Part]:
         return
     if not path.exists():
         raise FileNotFoundError(f"path must be a file or folder that exists, got {path}.")
+    check_regular(path)
     if _is_model(path):
         yield _Part(path, "model")
     else:
@@ -169,9 +171,11 @@ def _parts_of_folder(folder: Path) -> Iterator[_Part]:
 
 
 def _kind_of_file(path: Path) -> str:
+    if not path.is_file():  # a pipe, a socket or a device
+        return "other"
     if path.suffix == _MODEL:
         return "model"
-    return "data" if names_data(path) and path.is_file() else "other"
+    return "data" if names_data(path) else "other"
 
 
 def _is_model(path: Path) -> bool:
