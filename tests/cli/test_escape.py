@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nearlabel.cli import _console
-from nearlabel.cli._console import escape_controls, escape_line
+from nearlabel.utils.characters import escape_controls, escape_line
 
 ESCAPE = "\x1b]0;gotcha\x07"
 NASTY = f"tag_{ESCAPE}two\nlines|\u202e"
@@ -30,7 +30,8 @@ def test_signs():
     assert escape_controls("a\tb\nc") == "a\tb\nc"
     assert escape_line("a\tb\nc") == r"a\tb\nc"
     assert escape_line("\x00\x1b[31m\x7f\x9b\r\u2028\u2066") == r"\x00\x1b[31m\x7f\x9b\r\u2028\u2066"
-    plain = "café 中文 \N{ZERO WIDTH JOINER} [b] \\x1b"
+    assert escape_line("\u061c\u200e\u200f\u202e\ufffe\uffff") == r"\u061c\u200e\u200f\u202e\ufffe\uffff"
+    plain = "café 中文 سلام שלום \N{ZERO WIDTH JOINER} [b] \\x1b"
     assert escape_line(plain) == escape_controls(plain) == plain
 
 

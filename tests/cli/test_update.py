@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from pathlib import Path
 
@@ -130,6 +131,36 @@ def test_forget_ids_of_standard_input(nearlabel, songs, monkeypatch, begin):
     assert "sieben-ä" not in read_kept("m.skops")["id"]
     monkeypatch.setattr(sys, "stdin", None)
     assert "got - without any" in nearlabel("forget", "m.skops", "--ids", "-").err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names on Windows")
+@pytest.mark.parametrize(
+    "words",
+    [
+        "forget m.skops --ids pipe.skops",
+        "forget pipe.skops --rows 1",
+        "update pipe.skops songs.csv",
+        "card pipe.skops",
+        "predict pipe.skops songs.csv",
+        "report pipe.skops songs.csv --out page.html",
+        "audit pipe.skops",
+    ],
+)
+def test_a_pipe_is_not_waited_for(nearlabel, songs, words):
+    """As ids or as a model: nobody may ever write into it, or write without end."""
+    os.mkfifo(songs / "pipe.skops")
+    answer = nearlabel(*words.split())
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("nearlabel: pipe.skops must be a file that can be read several times, got a pipe.")
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device on Windows")
+@pytest.mark.parametrize("words", ["forget m.skops --ids /dev/zero", "card /dev/zero"])
+def test_a_device_is_not_read(nearlabel, songs, words):
+    """It has no end."""
+    answer = nearlabel(*words.split())
+    assert answer.code == 2
+    assert answer.err.startswith("nearlabel: /dev/zero must be a file that can be read several times, got a device.")
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nearlabel import cli
 from nearlabel.datasets import append_to_store, load_multidigits, write_store
 from nearlabel.experiments import Plan, run
 from nearlabel.files import atomic_file
 from nearlabel.files.atomic_file import check_can_be_written, hand_on, lock_file_of, locked, whole_file
 from nearlabel.lazy import BRkNN
-from nearlabel.persistence import load_model, save_model, update_model
+from nearlabel.persistence import load_model, save_model, update_model, verify
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are other locks and permissions there")
 NOBODY = 65534
@@ -71,6 +72,17 @@ def folder(tmp_path):
     write_store(tmp_path / "store", [[1.0], [2.0]])
     (tmp_path / "run").mkdir()
     return tmp_path
+
+
+@pytest.mark.parametrize("number", WITHOUT_LOCKS, ids=errno.errorcode.get)
+def test_a_new_folder_of_records_does_not_stay_where_locks_fail(tmp_path, monkeypatch, number):
+    """Nor do those above it that were made for it; those that were there stay."""
+    monkeypatch.setattr(atomic_file.fcntl, "flock", failing(number))
+    (tmp_path / "there").mkdir()
+    with pytest.raises(OSError, match="whose files can be locked"):
+        add_to_run(tmp_path / "there" / "new")
+    assert contents(tmp_path / "there") == {}
+    assert list(tmp_path.rglob("*")) == [tmp_path / "there"]
 
 
 @pytest.mark.parametrize("number", WITHOUT_LOCKS, ids=errno.errorcode.get)
@@ -367,3 +379,28 @@ def test_the_lock_of_a_killed_parent_is_free(tmp_path):
     os.close(read)
     os.close(held)
     assert list(tmp_path.iterdir()) == []
+
+
+@as_root
+@pytest.mark.parametrize("name", ["m.skops", "a.csv", "store", "run"])
+def test_verify_without_permission(open_folder, name):
+    """What cannot be read may be sound: it is neither called damaged nor sound, and the rest is checked."""
+    save_model(BRkNN(n_neighbors=1).fit([[0.0], [1.0]], [[1, 0], [0, 1]]), open_folder / "m.skops")
+    write_store(open_folder / "store", [[1.0], [2.0]])
+    (open_folder / "a.csv").write_text("kg,purrs\n3.5,1\n")
+    add_to_run(open_folder)
+    for file in open_folder.rglob("*"):
+        file.chmod(0o755)
+    path = open_folder / name
+    for file in path.rglob("*") if path.is_dir() else [path]:
+        file.chmod(0)
+
+    def check():
+        found = verify(open_folder)
+        code = cli.main(["verify", str(open_folder)])
+        messages = sorted({f"{of.severity}: {of.message}" for of in found.findings})
+        checked = [f"{of.path.name} {of.is_sound}" for of in found.checked]
+        raise OSError(f"{found.is_sound} {code} {messages} {checked}")
+
+    others = [f"{other} True" for other in sorted({"m.skops", "a.csv", "store", "run"} - {name})]
+    assert as_nobody(check) == f"OSError: False 2 {['unreadable: cannot be read: Permission denied']} {others}"

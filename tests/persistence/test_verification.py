@@ -1,6 +1,7 @@
 """`verify` tells sound files from damaged ones, whatever they are, and what killed processes left."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -177,3 +178,16 @@ def test_links_are_not_followed(tmp_path):
     """A link to a folder above would never end."""
     (tmp_path / "loop").symlink_to(tmp_path)
     assert verify(tmp_path) == Verification((), (), 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names on Windows")
+def test_pipes_and_devices_do_not_block(tmp_path):
+    """Refused if named; in a folder they are files of no kind, whatever their names."""
+    for name in ("a.csv", "b.skops"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(ValueError, match=rf"{name} must be a file that can be read several times, got a pipe"):
+            verify(tmp_path / name)
+    with pytest.raises(ValueError, match=r"/dev/zero must be .* got a device"):
+        verify("/dev/zero")
+    found = verify(tmp_path)
+    assert (found.checked, found.findings, found.n_others) == ((), (), 2)

@@ -25,7 +25,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.datasets.tables import column_names_of, did_you_mean, read_columns, shortened
-from nearlabel.files.untrusted import open_regular
+from nearlabel.files.untrusted import read_regular
 from nearlabel.utils.messages import ParameterWarning
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR
@@ -198,10 +198,8 @@ class _Rows:
 
 def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the objects of an array, or one after the other, as JSON lines are, each with its place."""
-    with open_regular(path) as file:
-        content = file.read()
     try:
-        text = content.decode("utf-8-sig")
+        text = read_regular(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} must be JSON in UTF-8, got other bytes ({error.reason}).") from None
     decoder, number, at = json.JSONDecoder(), 0, _after_blanks(text, 0)

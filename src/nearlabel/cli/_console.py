@@ -9,7 +9,6 @@ import errno
 import io
 import json
 import math
-import re
 import shlex
 import shutil
 import sys
@@ -28,6 +27,7 @@ from typing import Any, NamedTuple, TextIO
 import nearlabel
 from nearlabel.cli._arguments import OF_TABLES
 from nearlabel.utils import characters
+from nearlabel.utils.characters import escape_controls, escape_line
 from nearlabel.utils.messages import AdviceWarning, ParameterError, ParameterWarning, Progress, listening
 from nearlabel.utils.naming import import_optional
 
@@ -264,28 +264,6 @@ def finite(value: Any) -> Any:
     if isinstance(value, str):
         return characters.shown(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-# Escape control characters in text from files, which could move, colour or overwrite what a terminal shows, also those
-# of text direction, and half characters, which no stream of text takes: bytes of a file's name that are not UTF-8.
-
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_CONTROLS_IN_LINE = re.compile(rf"[\t\n]|{_CONTROLS.pattern}")
-
-
-def escape_controls(text: str) -> str:
-    r"""Return text with control characters as ``\x1b``; newlines and tabs stay."""
-    return _CONTROLS.sub(_escaped, text)
-
-
-def escape_line(text: str) -> str:
-    r"""Return one line of text with control characters, newlines and tabs as ``\x1b``, ``\n`` and ``\t``."""
-    return _CONTROLS_IN_LINE.sub(_escaped, text)
-
-
-def _escaped(control: re.Match[str]) -> str:
-    half = characters.shown(control[0])
-    return control[0].encode("unicode_escape").decode("ascii") if half == control[0] else half
 
 
 # Tables of methods and metrics: a row for each method, and as many metrics side by side as the width allows.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nearlabel
 from nearlabel.cli import _console, _model, _update
+from nearlabel.files.untrusted import read_regular
 
 SUMMARY = "remove training samples from a model"
 EXAMPLES = ("nearlabel forget songs.skops --rows 3,17",)
@@ -59,7 +60,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 def _ids_in(file: str) -> list[str]:
     """Return the lines of a file that are not blank."""
-    content = _console.read_bytes() if file == _console.STDIN else Path(file).read_bytes()
+    content = _console.read_bytes() if file == _console.STDIN else read_regular(Path(file))
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import nearlabel
 from nearlabel.cli import _console, _data
+from nearlabel.utils.characters import escape_line
 
 # Text, since the help page loads no room.
 Dataset: TypeAlias = "nearlabel.datasets.Dataset"
@@ -294,7 +295,7 @@ def _listed(first: Sequence[str], n: int) -> str:
 
 def _short(name: str, longest: int = _LONGEST) -> str:
     """Return a name on one line; of a long one both ends, as names of columns often have the same beginning."""
-    text = _console.escape_line(name)
+    text = escape_line(name)
     end = longest // 3
     return text if len(text) <= longest else f"{text[: longest - end - 3]}...{text[-end:]}"
 

@@ -36,7 +36,18 @@ def main(arguments: argparse.Namespace) -> int:
         _console.print_csv(rows, columns=_COLUMNS)
     else:
         _print(found)
-    return 0 if found.is_sound else DAMAGED
+    if any(finding.severity == "damage" for finding in found.findings):
+        return DAMAGED
+    _check_all_readable(found)
+    return 0
+
+
+def _check_all_readable(found: nearlabel.persistence.Verification) -> None:
+    """Raise PermissionError if a file cannot be read: it may be sound."""
+    unreadable = [str(finding.path) for finding in found.findings if finding.severity == "unreadable"]
+    if unreadable:
+        more = f" and {len(unreadable) - 1} more" if unreadable[1:] else ""
+        raise PermissionError(f"PATH must be what you may read, got {unreadable[0]}{more}, without permission.")
 
 
 def _print(found: nearlabel.persistence.Verification) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -202,7 +201,8 @@ class Dataset:
 
     def _repr_html_(self) -> str:
         """Return the HTML for a notebook."""
-        return f"<div><p>{escape(repr(self))}</p>{''.join(table.as_html() for table in tables_of(self))}</div>"
+        parts = "".join(table.as_html() for table in tables_of(self))
+        return f"<div><p>{characters.escape_markup(repr(self))}</p>{parts}</div>"
 
 
 def check_unweighted(data: Dataset) -> None:

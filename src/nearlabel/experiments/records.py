@@ -6,7 +6,7 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -14,7 +14,7 @@ from typing import Any, Self
 from nearlabel.experiments import _record_lines
 from nearlabel.experiments._record_lines import Record as Record
 from nearlabel.files.atomic_file import check_own_file, locked, whole_file, write_errors_named
-from nearlabel.files.check_sums import Finding, with_sum
+from nearlabel.files.check_sums import Finding, finding_of, with_sum
 
 RECORDS, PLAN, MADE_WITH = "records.jsonl", "plan.json", "made_with.jsonl"
 _LOCKED = "run"  # inside the folder: its parent folder may not be writable
@@ -43,8 +43,9 @@ class RecordFolder:
 
     def __enter__(self) -> Self:
         """Lock the folder, compare the plans, and check that records can be written."""
+        made = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
         self.path.mkdir(parents=True, exist_ok=True)
-        with ExitStack() as entered:
+        with _removed_on_error(made), ExitStack() as entered:
             try:
                 entered.enter_context(locked(self.path / _LOCKED, "making records"))
             except BlockingIOError as error:
@@ -247,14 +248,29 @@ def check_run(folder: Path) -> Iterator[Finding]:
         if (folder / name).is_file():
             yield from _check(folder / name, read)
     if (folder / RECORDS).is_file():
-        yield from _check_records(folder / RECORDS)
+        try:
+            yield from _check_records(folder / RECORDS)
+        except OSError as error:
+            yield finding_of(folder / RECORDS, error)
+
+
+@contextmanager
+def _removed_on_error(folders: Sequence[Path]) -> Iterator[None]:
+    """Remove new folders, the innermost first, if the block fails; one that is no longer empty stays."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for folder in folders:
+                folder.rmdir()
+        raise
 
 
 def _check(file: Path, read: Callable[[Path], Any]) -> Iterator[Finding]:
     try:
         read(file.parent)
     except (ValueError, OSError) as error:
-        yield Finding(file, "damage", str(error))
+        yield finding_of(file, error)
 
 
 def _check_records(file: Path) -> Iterator[Finding]:

@@ -96,9 +96,9 @@ def _sum_of(record: Mapping[str, Any]) -> str:
     return f"{zlib.crc32(text.encode('ascii')):0{_DIGITS}x}"
 
 
-# Findings of a check of files: damage, unchecked parts, and leftovers of killed processes.
+# Findings of a check of files: damage, files without permission, unchecked parts, and leftovers of killed processes.
 
-Severity: TypeAlias = Literal["damage", "unchecked", "leftover"]
+Severity: TypeAlias = Literal["damage", "unreadable", "unchecked", "leftover"]
 
 
 class Finding(NamedTuple):
@@ -108,8 +108,9 @@ class Finding(NamedTuple):
     ----------
     path : pathlib.Path
         The file or folder.
-    severity : {"damage", "unchecked", "leftover"}
-        Whether it is damaged, could not be checked, or is a leftover of a killed process.
+    severity : {"damage", "unreadable", "unchecked", "leftover"}
+        Whether it is damaged, cannot be read for lack of permission, could not be checked for another reason, or is a
+        leftover of a killed process.
     message : str
         Description of the problem, with the line or the bytes.
     """
@@ -117,3 +118,10 @@ class Finding(NamedTuple):
     path: Path
     severity: Severity
     message: str
+
+
+def finding_of(path: Path, error: ValueError | OSError) -> Finding:
+    """Return the finding for an error of a reader; a file without permission may be sound."""
+    if isinstance(error, PermissionError):
+        return Finding(path, "unreadable", f"cannot be read: {error.strerror}")
+    return Finding(path, "damage", str(error))

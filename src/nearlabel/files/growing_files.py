@@ -427,11 +427,13 @@ class StoreFacts:
 
 
 def _json_in(file: Path) -> Any:
-    """Return the content of a JSON file; None if it is missing or unreadable."""
+    """Return the content of a JSON file; None if it is missing or damaged."""
     try:
         if not file.is_file() or file.stat().st_size > _MOST_BYTES:
             return None
         return json.loads(file.read_bytes())
+    except PermissionError:
+        raise
     except (OSError, ValueError, RecursionError):
         return None
 

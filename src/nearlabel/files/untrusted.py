@@ -50,6 +50,12 @@ def open_regular(path: Path) -> BinaryIO:
     return file
 
 
+def read_regular(path: Path) -> bytes:
+    """Return the content of a file; raises the errors of `open_regular`."""
+    with open_regular(path) as file:
+        return file.read()
+
+
 def check_regular(path: Path) -> None:
     """Raise ValueError for a pipe, a socket or a device; missing files and folders raise errors when opened."""
     try:

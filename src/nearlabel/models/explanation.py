@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from nearlabel.utils import tables
+from nearlabel.utils.characters import escape_markup
 from nearlabel.utils.types import CSR, Table
 from nearlabel.utils.validation import check_choice
 
@@ -206,7 +206,7 @@ class Explanation:
     def _repr_html_(self) -> str:
         """Return the HTML for a notebook."""
         head = sentences(self.method, self.predicted, self.novelty, self.novelty_reason)
-        parts = [[f"<p>{escape(line)}</p>" for line in lines] for lines in (head, [self.rule, self.change])]
+        parts = [[f"<p>{escape_markup(line)}</p>" for line in lines] for lines in (head, [self.rule, self.change])]
         return f"<div>{''.join([*parts[0], *(shown.as_html() for shown in self._grids()), *parts[1]])}</div>"
 
     def _grids(self) -> Iterator[tables.Grid]:

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from nearlabel.files.atomic_file import whole_file
-from nearlabel.files.untrusted import check_unpacked_size, members_of, read_member
+from nearlabel.files.untrusted import check_unpacked_size, members_of, open_regular, read_member
 from nearlabel.persistence._allow_list import OLDEST_PROTOCOL, TREE, TRUSTED_TYPES, NewerProtocolError, check_schema
 from nearlabel.persistence._card import ModelCard
 from nearlabel.persistence._new_samples import Batch, batches_from_json, batches_to_json
@@ -203,7 +203,7 @@ def opened_archive(path: Path) -> Iterator[BinaryIO]:
         raise IsADirectoryError(f"{path} must be the file of a model, got a folder.")
     if not path.exists():
         raise FileNotFoundError(f"{path} must be the file of a model, but does not exist.")
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         if not zipfile.is_zipfile(file):
             raise ValueError(f"{path} must be the file of a model, got another format or an incomplete file.")
         with _damage_named(path):

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 from nearlabel.datasets.tables import check_has_format, names_data, read_whole
 from nearlabel.experiments.records import FILES, check_run, is_run
 from nearlabel.files.atomic_file import is_abandoned, is_leftover, lock_file_of, remove_abandoned
-from nearlabel.files.check_sums import Finding
+from nearlabel.files.check_sums import Finding, finding_of
 from nearlabel.files.growing_files import FACTS_FILE, ArrayName, StoreFacts
 from nearlabel.files.store import damaged_blocks, open_store, remove_from_store
+from nearlabel.files.untrusted import check_regular
 from nearlabel.persistence._archive import checked_schema, opened_archive, read_batches
 from nearlabel.persistence._model_file import read_card, read_kept
 
@@ -55,7 +56,7 @@ class Verification:
     checked : tuple of Checked
         Checked files and folders, sorted by name.
     findings : tuple of Finding
-        Damage, parts that could not be checked, and leftovers of killed processes.
+        Damage, files that cannot be read, parts that could not be checked, and leftovers of killed processes.
     n_others : int
         Number of files of other kinds, which are not checked.
     """
@@ -66,8 +67,8 @@ class Verification:
 
     @property
     def is_sound(self) -> bool:
-        """Whether there is no damage; leftovers do not count as damage."""
-        return not any(finding.severity == "damage" for finding in self.findings)
+        """Whether there is no damage, and all files can be read; leftovers do not count as damage."""
+        return not any(finding.severity in ("damage", "unreadable") for finding in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that can be written as JSON."""
@@ -107,7 +108,7 @@ def verify(*paths: str | os.PathLike[str], sweep: bool = False) -> Verification:
     FileNotFoundError
         If a path does not exist.
     ValueError
-        If a path is not a folder and not of a known kind.
+        If a path is not a folder and not of a known kind, or is a pipe, a socket or a device.
 
     See Also
     --------
@@ -132,7 +133,8 @@ def verify(*paths: str | os.PathLike[str], sweep: bool = False) -> Verification:
         else:
             found = list(_check(part, sweep))
             findings += found
-            checked.append(Checked(*part, not any(finding.severity == "damage" for finding in found)))
+            if not any(finding.severity == "unreadable" for finding in found):
+                checked.append(Checked(*part, not any(finding.severity == "damage" for finding in found)))
     return Verification(tuple(checked), tuple(findings), n_others)
 
 
@@ -143,6 +145,7 @@ def _parts(path: Path) -> Iterator[_Part]:
         return
     if not path.exists():
         raise FileNotFoundError(f"path must be a file or folder that exists, got {path}.")
+    check_regular(path)
     if _is_model(path):
         yield _Part(path, "model")
     else:
@@ -169,9 +172,11 @@ def _parts_of_folder(folder: Path) -> Iterator[_Part]:
 
 
 def _kind_of_file(path: Path) -> str:
+    if not path.is_file():  # a pipe, a socket or a device
+        return "other"
     if path.suffix == _MODEL:
         return "model"
-    return "data" if names_data(path) and path.is_file() else "other"
+    return "data" if names_data(path) else "other"
 
 
 def _is_model(path: Path) -> bool:
@@ -200,7 +205,7 @@ def _check_file(path: Path, read: Callable[[Path], None]) -> Iterator[Finding]:
     except ImportError as error:
         yield Finding(path, "unchecked", str(error))
     except (ValueError, OSError) as error:
-        yield Finding(path, "damage", str(error))
+        yield finding_of(path, error)
 
 
 def _leftover(path: Path, sweep: bool) -> Finding:
@@ -255,7 +260,7 @@ def check_store(folder: Path, *, sweep: bool = False) -> Iterator[Finding]:
         while damage and facts != (now := StoreFacts.read(folder)):
             facts, damage = now, _damage(folder, now)  # the store has changed in the meantime
     except (ValueError, OSError) as error:
-        yield Finding(folder, "damage", str(error))
+        yield finding_of(folder, error)
         return
     yield from damage
     if not facts.sums:
@@ -275,7 +280,7 @@ def _damage(folder: Path, facts: StoreFacts) -> list[Finding]:
         open_store(folder)
         return [Finding(folder, "damage", message) for message in damaged_blocks(folder, facts)]
     except (ValueError, OSError) as error:
-        return [Finding(folder, "damage", str(error))]
+        return [finding_of(folder, error)]
 
 
 def _surplus(folder: Path, facts: StoreFacts) -> Iterator[Finding]:

@@ -9,12 +9,12 @@ import xml.etree.ElementTree as ET
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from html import escape
 from io import StringIO
 from pathlib import Path
 from typing import Any, Self
 
 from nearlabel.files.atomic_file import check_can_be_written, whole_file
+from nearlabel.utils.characters import escape_controls, escape_markup
 from nearlabel.utils.naming import import_optional
 
 # Okabe and Ito's colours, which colour-blind readers can distinguish.
@@ -92,16 +92,24 @@ def write_figure(figure: Any, file: str | os.PathLike[str]) -> Path:
     date = {"svg": "Date", "pdf": "CreationDate"}.get(format_)
     metadata = {date: None} if date else None
     with settings({"svg.hashsalt": "nearlabel"}), whole_file(target, name="file") as partial:
-        figure.savefig(partial, format=format_, dpi=150, metadata=metadata, bbox_inches="tight")
+        if format_ == "svg":
+            partial.write_text(_svg_of(figure, dpi=150, metadata=metadata), encoding="utf-8", newline="\n")
+        else:
+            figure.savefig(partial, format=format_, dpi=150, metadata=metadata, bbox_inches="tight")
     return target
 
 
 def svg_source(figure: Any, salt: str) -> str:
     """Return a figure as SVG with text as text; figures with different salts have different identifiers."""
-    source = StringIO()
     with settings({"svg.fonttype": "none", "svg.hashsalt": salt}):
-        figure.savefig(source, format="svg", metadata={"Date": None}, bbox_inches="tight", pad_inches=0.02)
-    return source.getvalue()
+        return _svg_of(figure, metadata={"Date": None}, pad_inches=0.02)
+
+
+def _svg_of(figure: Any, **options: Any) -> str:
+    """Return a figure as SVG; matplotlib writes control characters in names, with which it is no XML."""
+    source = StringIO()
+    figure.savefig(source, format="svg", bbox_inches="tight", **options)
+    return escape_controls(source.getvalue())
 
 
 @contextmanager
@@ -215,7 +223,7 @@ def svg_element(figure: Any, title: str, description: str, tips: Iterable[str] =
     size = f'viewBox="0 0 {width:.1f} {height:.1f}" width="{width * _PIXELS:.0f}" height="{height * _PIXELS:.0f}"'
     wide = ' class="wide"' if width * _PIXELS > _WIDE else ""
     _add_tips(root, tips)
-    words = f"<title>{escape(title)}</title><desc>{escape(description)}</desc>"
+    words = f"<title>{escape_markup(title)}</title><desc>{escape_markup(description)}</desc>"
     linked = {link for one in root.iter() for link in one.attrib.values() if link.startswith("#")}
     return f'<svg {size} role="img"{wide}>{words}{"".join(_parts(root, linked))}</svg>'
 
@@ -259,7 +267,7 @@ def _parts(parent: ET.Element, linked: set[str]) -> Iterator[str]:
         name = _local(one.tag)
         if name in _LEFT_OUT:
             continue
-        content = "".join(_parts(one, linked)) or escape((one.text or "").strip())
+        content = "".join(_parts(one, linked)) or escape_markup((one.text or "").strip())
         attributes = _attributes(one, linked)
         if name == "g" and not attributes:
             yield content
@@ -277,7 +285,7 @@ def _attributes(one: ET.Element, linked: set[str]) -> str:
         kept["href"] = values["href"]
     if f"#{values.get('id')}" in linked:
         kept["id"] = values["id"]
-    return "".join(f' {name}="{escape(value)}"' for name, value in kept.items() if value)
+    return "".join(f' {name}="{escape_markup(value)}"' for name, value in kept.items() if value)
 
 
 def _local(name: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.report import _audit_page, _model_page, _run_page
 from nearlabel.report._tables import Markup, anchors_of, element, section
+from nearlabel.utils.characters import escape_controls
 from nearlabel.utils.validation import check_choice
 
 _PAGES = {"run": _run_page, "model": _model_page, "audit": _audit_page}
@@ -140,7 +141,7 @@ def _head(title: str, program: str, style: str) -> Markup:
 
 def _data(facts: Mapping[str, Any]) -> Markup:
     """Return the data for the script; no text in them can end the element."""
-    text = json.dumps(_rounded(facts.get("explorer")), separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    text = json.dumps(_to_show(facts.get("explorer")), separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return element("script", Markup(safe), type="application/json", id="facts")
 
@@ -149,10 +150,12 @@ def _resource(name: str) -> str:
     return (resources.files("nearlabel.report") / name).read_text(encoding="utf-8")
 
 
-def _rounded(value: Any) -> Any:
-    """Return plain data with four significant digits: the page shows three."""
+def _to_show(value: Any) -> Any:
+    """Return plain data with four significant digits, as the page shows three, and with control characters escaped."""
     if isinstance(value, Mapping):
-        return {key: _rounded(one) for key, one in value.items()}
+        return {escape_controls(key): _to_show(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_rounded(one) for one in value]
+        return [_to_show(one) for one in value]
+    if isinstance(value, str):
+        return escape_controls(value)
     return float(f"{value:.4g}") if isinstance(value, float) else value

@@ -7,6 +7,8 @@ from html import escape
 from itertools import chain, count
 from typing import Any, NamedTuple, TypeAlias
 
+from nearlabel.utils.characters import escape_markup
+
 
 class Markup(str):
     """Text that is already markup."""
@@ -21,7 +23,7 @@ _VOID = frozenset({"br", "input", "meta"})  # void elements of HTML; elements of
 
 def join(*children: Child) -> Markup:
     """Return concatenated children; None is left out, text is escaped."""
-    return Markup("".join(c if isinstance(c, Markup) else escape(str(c)) for c in children if c is not None))
+    return Markup("".join(c if isinstance(c, Markup) else escape_markup(str(c)) for c in children if c is not None))
 
 
 def element(name: str, /, *children: Child, **attributes: Child | bool) -> Markup:
@@ -40,7 +42,9 @@ def element(name: str, /, *children: Child, **attributes: Child | bool) -> Marku
 def _attribute(name: str, value: Child | bool) -> str:
     if value is None or value is False:
         return ""
-    return name if value is True else f'{name}="{escape(_short(value))}"'
+    # Values for the script are unchanged: it writes them into files.
+    safe = escape if name.startswith("data-") else escape_markup
+    return name if value is True else f'{name}="{safe(_short(value))}"'
 
 
 def _short(value: Child | bool) -> str:

@@ -6,12 +6,12 @@ import math
 import numbers
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearlabel.utils.characters import escape_markup
 from nearlabel.utils.messages import shortened
 from nearlabel.utils.naming import import_optional
 from nearlabel.utils.tags import names_of_labels
@@ -128,10 +128,10 @@ class Grid(NamedTuple):
         """Return a table element."""
         align = [f' style="text-align: {"right" if r else "left"}; padding: 0 0.6em"' for r in self.right]
         rows = [
-            "".join(f"<{tag}{how}>{escape(cell)}</{tag}>" for cell, how in zip(line, align, strict=True))
+            "".join(f"<{tag}{how}>{escape_markup(cell)}</{tag}>" for cell, how in zip(line, align, strict=True))
             for tag, line in zip(["th", *["td"] * (len(self.lines) - 1)], self.lines, strict=True)
         ]
-        besides = f"<p>{escape(self.besides)}</p>" if self.besides else ""
+        besides = f"<p>{escape_markup(self.besides)}</p>" if self.besides else ""
         return f"<table style='margin: 1em 0'>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>{besides}"
 
 
