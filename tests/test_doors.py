@@ -16,7 +16,7 @@ from nearlabel.datasets import Dataset
 
 # A step or model of others comes before ours, or the integers stay what they are.
 TAKE_INTEGERS = (
-    "audit.expected_loss", "audit.review", "audit.suggest", "models.", "persistence.", "plots.",
+    "audit.expected_loss", "audit.review", "audit.suggest", "metrics.get_scorer", "models.", "persistence.", "plots.",
     "datasets.append_to_store", "datasets.write_store", "neighbors.TransformerNeighbors", "neighbors.NeighborGraph",
     "neighbors.PrecomputedNeighbors.fit", "neighbors.PrecomputedNeighbors.kneighbors", "preprocessing.document_freq",
     "preprocessing.InformationGainSelector.transform", "preprocessing.InformationGainSelector.inverse_transform",
