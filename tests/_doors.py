@@ -85,6 +85,7 @@ OTHERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((f"neighbors.{name}.fit" for name in _SEARCHES), ("y",)),
     "preprocessing.InformationGainSelector.get_support": ("indices",),  # whether
     "neighbors.PrecomputedNeighbors.from_graph": ("rows",),  # of several graphs
+    "metrics.score_all": ("propensities",),  # for one metric only
     **dict.fromkeys((f"experiments.NeighborsChoice.{name}" for name in ("run", "tries")), ("order",)),
     "neighbors.NoveltyDetector.fit_predict": ("y",), "preprocessing.document_frequency": ("y",),
     **dict.fromkeys((f"preprocessing.{name}.{method}" for name in ("FeatureScaler", "MixedFeaturesEncoder")
@@ -191,15 +192,7 @@ def _called(function: Callable[..., Any], argument: str, value: Any) -> Any:
 
 
 # An optional argument that goes with another.
-_ALSO = {
-    "y_true": "y_pred",
-    "sample_weight": "y_pred",
-    "X": "y",
-    "y": "X",
-    "groups": "y",
-    "order": "y",
-    "propensities": "y_score",
-}
+_ALSO = {"y_true": "y_pred", "sample_weight": "y_pred", "X": "y", "y": "X", "groups": "y", "order": "y"}
 
 
 def _argument(name: str, function: Callable[..., Any]) -> Any:

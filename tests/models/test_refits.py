@@ -102,7 +102,7 @@ def test_an_error_changes_nothing():
     before = model.predict_proba(X)
     with pytest.raises(ValueError, match="one for each of 4 labels"):
         refit(model, X[:1], np.ones((1, 4), dtype=int))
-    with pytest.raises(ValueError, match="rows must be numbers from 0 to 59, got 60"):
+    with pytest.raises(ValueError, match="forgotten must be numbers from 0 to 59, got 60"):
         refit(model, forgotten=[60])
     with pytest.raises(ValueError, match="n_neighbors"):
         refit(model, forgotten=np.arange(58))

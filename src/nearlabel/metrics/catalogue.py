@@ -361,7 +361,7 @@ def get_scorer(metric: MetricLike) -> Scorer:
     return _PredictionScorer(known.function, sign, {}, response_method="predict")
 
 
-class _PredictionScorer(_Scorer):  # type: ignore[misc]
+class _PredictionScorer(_Scorer):
     """The result of `make_scorer`; it checks samples before an estimator of others reads them."""
 
     def _score(self, method_caller: Any, estimator: Any, X: MatrixLike, y_true: MatrixLike, **kwargs: Any) -> float:

@@ -15,7 +15,7 @@ from nearlabel.lazy import NLDD
 from nearlabel.lazy.double_distances import Pairs
 from nearlabel.models.unwrapped import unwrapped
 from nearlabel.plots import _figure
-from nearlabel.utils.containers import checked_container, require_dense
+from nearlabel.utils.containers import checked_container, require_dense, without_mask
 from nearlabel.utils.targets import as_label_matrix
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
@@ -306,7 +306,7 @@ class LabelCubeDisplay(_figure.Display):
     def __init__(self, probabilities: ArrayLike, labelsets: ArrayLike) -> None:
         require_dense("probabilities", probabilities)
         require_dense("labelsets", labelsets)
-        self.probabilities: FloatArray = np.asarray(probabilities, dtype=np.float64)
+        self.probabilities: FloatArray = np.asarray(without_mask(probabilities), dtype=np.float64)
         self.labelsets = np.asarray(labelsets)
         p, sets = self.probabilities, self.labelsets
         if p.shape != (3,) or not ((p >= 0) & (p <= 1)).all():
