@@ -100,7 +100,7 @@ def test_ml_mlm(nearlabel, songs, thresholds):
 
 def test_forget_by_id_and_by_number(nearlabel, songs):
     """All rows with an id go, from a file or standard input."""
-    (songs / "erased.txt").write_text("s7\n\n  s12\n")
+    (songs / "erased.txt").write_text("s7\n\ns12\r\n")
     answer = nearlabel("forget", "m.skops", "--ids", "erased.txt", "--retune")
     assert answer.code == 0, answer.err
     assert "60 -> 58" in answer.out
@@ -111,6 +111,37 @@ def test_forget_by_id_and_by_number(nearlabel, songs):
     (songs / "titles.txt").write_text("Song 30\n")
     assert nearlabel("forget", "m.skops", "--ids", "titles.txt", "--column", "title").code == 0
     assert "s30" not in read_kept("m.skops")["id"]
+
+
+ODD_IDS = ("a1", "a1 ", " a2", "a2", "p\x1ca1", "x\u2028y")
+
+
+@pytest.mark.parametrize("gone", [[text] for text in ODD_IDS] + [[ODD_IDS[1], ODD_IDS[4]]])
+@pytest.mark.parametrize(("begin", "end"), [("", "\n"), ("\ufeff", "\r\n")])
+def test_only_the_very_ids_are_forgotten(nearlabel, tmp_path, gone, begin, end):
+    """A line is an id with all its characters, whatever other ids are without some of them."""
+    X = np.arange(len(ODD_IDS) * 2.0).reshape(-1, 2)
+    model, file = tmp_path / "m.skops", tmp_path / "ids.txt"
+    save_model(MLkNN(n_neighbors=1).fit(X, X[:, :2] % 4 > 1), model, keep={"id": ODD_IDS})
+    file.write_bytes((begin + end.join(gone) + end).encode())
+    answer = nearlabel("forget", model, "--ids", file)
+    assert (answer.code, answer.err) == (0, "")
+    assert read_kept(model)["id"] == tuple(text for text in ODD_IDS if text not in gone)
+
+
+@pytest.mark.parametrize(("asked", "known"), [("a1", "a1 "), (" a2", "a2"), ("\x1cp", "p"), ("a2\u2028", "a2")])
+def test_ids_that_differ_in_blanks(nearlabel, tmp_path, asked, known):
+    """They are named, and no sample goes: neither the similar one nor those whose ids are there."""
+    ids = ("a1 ", "a2", " b", "b", "p", "q")
+    X = np.arange(12.0).reshape(-1, 2)
+    model, file = tmp_path / "m.skops", tmp_path / "ids.txt"
+    save_model(MLkNN(n_neighbors=1).fit(X, X[:, :2] % 4 > 1), model, keep={"id": ids})
+    before = model.read_bytes()
+    file.write_bytes(f"q\n{asked}\n".encode())
+    answer = nearlabel("forget", model, "--ids", file)
+    assert answer.code == 2
+    assert f"got {asked!r} for {known!r}. Hint: white space at the ends of an id is part of it." in answer.err
+    assert model.read_bytes() == before
 
 
 @pytest.mark.parametrize("begin", [b"", b"\xef\xbb\xbf"], ids=["plain", "with a byte order mark"])
@@ -158,7 +189,7 @@ def test_forget_ids_of_standard_input(nearlabel, songs, monkeypatch, begin):
 )
 def test_errors_change_nothing(nearlabel, songs, words, message):
     """In one line, with the file as it was."""
-    (songs / "empty.txt").write_text("\n \n")
+    (songs / "empty.txt").write_text("\n\r\n")
     write(songs / "lacking.csv", 5, 60, TAGS[:2], columns="id,a,tags")
     (songs / "twice.csv").write_text("id,a,b,tags\ns90,1,2,sad\ns90,1,3,calm\n")
     if "forest" in words:
