@@ -50,7 +50,8 @@ def _print_page(page: _console.Page, card: nearlabel.persistence.ModelCard) -> N
     if card.guarantee:
         page.print_text(f"Guarantee: {card.guarantee}")
     if card.notes:
-        page.print_text(card.notes)
+        for line in card.notes.split("\n"):
+            page.print_text(line)
 
 
 def changes_in_words(card: nearlabel.persistence.ModelCard) -> list[tuple[str, str]]:

@@ -60,7 +60,7 @@ def print_markdown(title: str, columns: Sequence[str], rows: Iterable[Sequence[s
 def print_paragraph(text: str) -> None:
     """Print a line of prose as a paragraph of Markdown."""
     if text:
-        sys.stdout.write(escape_controls(text) + "\n\n")
+        sys.stdout.write(escape_line(text) + "\n\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
@@ -113,13 +113,13 @@ def _compact(column: Sequence[str]) -> str:
 
 
 def print_text(text: str) -> None:
-    """Print prose, wrapped to the width of the terminal."""
-    _console().print(escape_controls(text), highlight=False)
+    """Print a line of prose, wrapped to the width of the terminal."""
+    _console().print(escape_line(text), highlight=False)
 
 
-def print_lines(text: str) -> None:
-    """Print text without wrapping its lines."""
-    sys.stdout.write(escape_controls(text) + "\n")
+def print_lines(*lines: str) -> None:
+    """Print lines without wrapping them: what names in them have of ends of lines is escaped."""
+    sys.stdout.writelines(escape_line(line) + "\n" for line in lines)
 
 
 class Page(NamedTuple):
@@ -269,18 +269,12 @@ def finite(value: Any) -> Any:
 # Escape control characters in text from files, which could move, colour or overwrite what a terminal shows, also those
 # of text direction, and half characters, which no stream of text takes: bytes of a file's name that are not UTF-8.
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_CONTROLS_IN_LINE = re.compile(rf"[\t\n]|{_CONTROLS.pattern}")
-
-
-def escape_controls(text: str) -> str:
-    r"""Return text with control characters as ``\x1b``; newlines and tabs stay."""
-    return _CONTROLS.sub(_escaped, text)
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def escape_line(text: str) -> str:
     r"""Return one line of text with control characters, newlines and tabs as ``\x1b``, ``\n`` and ``\t``."""
-    return _CONTROLS_IN_LINE.sub(_escaped, text)
+    return _CONTROLS.sub(_escaped, text)
 
 
 def _escaped(control: re.Match[str]) -> str:
