@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nearlabel.datasets.tables import load_dataset
 from nearlabel.lazy import MLkNN
 from nearlabel.persistence import load_model, read_card, read_kept, save_model
 
@@ -62,6 +63,74 @@ def test_more_rows_and_a_new_tag(nearlabel, songs):
     shown = nearlabel("card", "m.skops").out
     assert "Changes since the fit" in shown
     assert "rows added since the fit       20" in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "counts"),
+    [
+        ("new.csv", "title,tags,id,a,b\nsad,loud,n1,9,9\n", (0, 0, 1)),
+        ("new.csv", "title,tags,id,a,b\nsad,,n1,9,9\ncalm,loud;sad,n2,9,9\n", (0, 1, 1)),
+        ("new.jsonl", '{"title": "sad", "tags": ["loud"], "id": "n1", "a": 9, "b": 9}\n', (0, 0, 1)),
+        ("new.jsonl", '{"title": "sad", "tags": [], "id": "n1", "a": 9, "b": 9, "more": "sad"}\n', (0, 0)),
+        ("new.csv", "title,tags,id,a,b\nsad,,n1,9,9\n", (0, 0)),
+    ],
+)
+def test_labels_are_in_the_column_of_the_fit(nearlabel, songs, name, content, counts):
+    """Whatever the tags there, and whatever other columns contain; nothing is guessed, so nothing is told."""
+    before = read_card("m.skops")
+    assert before.labels_column == ("tags",)
+    (songs / name).write_text(content)
+    answer = nearlabel("update", "m.skops", name)
+    assert answer.code == 0, answer.err
+    assert "Labels are read" not in answer.err
+    card = read_card("m.skops")
+    assert card.data.label_names == TAGS[: len(counts)]
+    known = (*before.data.label_counts, 0)
+    assert card.data.label_counts == tuple(map(sum, zip(known, counts, strict=False)))
+    assert card.labels_column == ("tags",)
+
+
+def test_rows_of_unknown_labels_only_are_refused(nearlabel, songs):
+    """Unlike rows without a tag: they would have no labels."""
+    (songs / "new.jsonl").write_text('{"title": "sad", "tags": null, "id": "n1", "a": 9, "b": 9}\n')
+    answer = nearlabel("update", "m.skops", "new.jsonl")
+    assert answer.code == 2
+    assert "column 'tags' of new.jsonl must" in answer.err
+    assert read_card("m.skops").data.rows == 60
+
+
+@pytest.mark.parametrize("fit", ["without the column", "an older model"])
+def test_a_saved_column_is_not_taken_for_the_labels(nearlabel, songs, fit):
+    """Without the column of the fit, labels are guessed among the others, with a note, or must be named."""
+    if fit == "an older model":
+        data = load_dataset("songs.csv", labels_column="tags", ignore=("id", "title"))
+        save_model(load_model("m.skops"), "m.skops", data=data, keep=read_kept("m.skops"))
+    column = "tags" if fit == "an older model" else "moods"
+    (songs / "new.csv").write_text(f"title,{column},id,a,b\nsad,loud,n1,9,9\n")
+    answer = nearlabel("update", "m.skops", "new.csv")
+    assert answer.code == 2
+    assert "one of --labels, --labels-prefix and --labels-column must name the labels of new.csv" in answer.err
+    (songs / "new.csv").write_text(f"title,{column},id,a,b\nsad,calm,n1,9,9\n")
+    answer = nearlabel("update", "m.skops", "new.csv")
+    assert answer.code == 0, answer.err
+    assert f"Labels are read from the column '{column}', most of whose tags the model knows." in answer.err
+    assert read_card("m.skops").data.label_names == TAGS[:2]
+
+
+def test_several_columns_of_tags(nearlabel, tmp_path, monkeypatch):
+    """All of them are on the card, be it by their beginning."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{row},{row * 7 % 11},{'xy'[row % 2]},{'xyz'[row % 3]}" for row in range(30)]
+    (tmp_path / "a.csv").write_text("\n".join(["a,b,tag1,tag2", *rows, ""]))
+    (tmp_path / "b.csv").write_text("tag2,tag1,a,b\nnew,,1,2\n")
+    for option, columns in (("tag*", ("tag*",)), ("tag1,tag2", ("tag1", "tag2"))):
+        fit = ("a.csv", "--labels-column", option, "--method", "mlknn", "--k", 1, "--validate", "none", "--force")
+        assert nearlabel("fit", *fit, "--out", "m.skops").code == 0
+        assert read_card("m.skops").labels_column == columns
+        assert f"column of tags {', '.join(columns)}" in " ".join(nearlabel("card", "m.skops").out.split())
+        answer = nearlabel("update", "m.skops", "b.csv")
+        assert answer.code == 0, answer.err
+        assert read_card("m.skops").data.label_names == ("x", "y", "z", "new")
 
 
 def test_stale_until_tuned_anew(nearlabel, songs):
@@ -184,7 +253,7 @@ def test_forget_ids_of_standard_input(nearlabel, songs, monkeypatch, begin):
         ("update m.skops twice.csv", "ids of new samples must differ, got 's90' more than once in the column 'id'"),
         ("update m.skops --retune --replace", "--skip-existing, --replace and --force must go with DATA"),
         ("update m.skops songs.csv --replace --force", "not allowed with argument"),
-        ("update m.skops lacking.csv", "must have a column for every feature, got none for 'b'"),
+        ("update m.skops lacking.csv", "DATA must have the features of the model, got none named 'b'"),
     ],
 )
 def test_errors_change_nothing(nearlabel, songs, words, message):

@@ -90,6 +90,7 @@ def _of_model(card: nearlabel.persistence.ModelCard) -> list[tuple[str, str]]:
         "can be updated": card.updatable,
         "saved columns": ", ".join(card.kept),
         "column of ids": card.id_column,
+        "column of tags": ", ".join(card.labels_column),
         "made by": f"nearlabel fit DATA {options}" if options else "",
     }
     return [*((name, value) for name, value in facts.items() if value), *trust]

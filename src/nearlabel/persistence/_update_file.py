@@ -115,6 +115,7 @@ class _OpenFile(NamedTuple):
             data=_summary(self.model, known.data, label_names),
             id_column=known.id_column,
             fit_options=known.fit_options,
+            labels_column=known.labels_column,
         )
         compress = archive.is_compressed(self.path)
         return archive.write(self.path, self.model, card, kept=kept, batches=batches, compress=compress)
