@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from nearlabel.cli import _console
-from nearlabel.utils.characters import escape_controls, escape_line
+from nearlabel.persistence import load_model, read_card, save_model
+from nearlabel.utils.characters import escape_line
 
 ESCAPE = "\x1b]0;gotcha\x07"
 NASTY = f"tag_{ESCAPE}two\nlines|\u202e"
@@ -27,12 +28,11 @@ def nasty(tmp_path):
 
 def test_signs():
     """All that is no sign to be read; letters of any language, and signs joined by a joiner, stay as they are."""
-    assert escape_controls("a\tb\nc") == "a\tb\nc"
     assert escape_line("a\tb\nc") == r"a\tb\nc"
     assert escape_line("\x00\x1b[31m\x7f\x9b\r\u2028\u2066") == r"\x00\x1b[31m\x7f\x9b\r\u2028\u2066"
     assert escape_line("\u061c\u200e\u200f\u202e\ufffe\uffff") == r"\u061c\u200e\u200f\u202e\ufffe\uffff"
     plain = "café 中文 سلام שלום \N{ZERO WIDTH JOINER} [b] \\x1b"
-    assert escape_line(plain) == escape_controls(plain) == plain
+    assert escape_line(plain) == plain
 
 
 def test_names_do_not_act(nearlabel, nasty, tmp_path):
@@ -57,6 +57,34 @@ def test_names_do_not_act(nearlabel, nasty, tmp_path):
         NASTY,
         "tag_plain",
     }
+
+
+FORGED = "zz\nsound   model     bank.skops\nq"
+
+
+def test_names_of_files_are_no_lines(nearlabel, tmp_path, monkeypatch):
+    """A file cannot be named so that a line of its own appears; the notes of a card may have several."""
+    monkeypatch.chdir(tmp_path)
+    options, model = ("--labels-prefix", "tag_"), f"{FORGED}.skops"
+    rows = [f"{row},{row * 7 % 11},{row % 2},{row // 15}" for row in range(30)]
+    (tmp_path / f"{FORGED}.csv").write_text("\n".join(["x,y,tag_a,tag_b", *rows, ""]))
+    answers = [
+        nearlabel("fit", f"{FORGED}.csv", *options, "--method=mlknn", "--k", 3, "--out", model),
+        nearlabel("update", model, f"{FORGED}.csv", "--force"),
+        nearlabel("verify", "."),
+        nearlabel("describe", f"{FORGED}.csv", *options),
+        nearlabel("examine", f"{FORGED}.csv", *options),
+        nearlabel("explain", model, f"{FORGED}.csv", "--row", 0, "--figure", f"{FORGED}.svg"),
+        nearlabel("report", model, f"{FORGED}.csv", "--out", f"{FORGED}.html"),
+        nearlabel("audit", model),
+    ]
+    for answer in answers:
+        assert escape_line(FORGED) in answer.out, answer.err
+        assert not [line for line in answer.out.splitlines() if line.startswith(("sound   model     bank", "q"))]
+    card = read_card(model)
+    save_model(load_model(model), "m.skops", notes="one\ntwo")
+    assert card.data.name == FORGED
+    assert nearlabel("card", "m.skops").out.splitlines()[-2:] == ["one", "two"]
 
 
 def test_notes_and_errors_do_not_act(nearlabel, nasty, capsys):

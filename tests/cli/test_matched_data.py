@@ -124,6 +124,18 @@ def test_labels_that_are_not_found(tmp_path, others):
     assert columns_of_model(tmp_path / "new.csv", ("x", "z"), ("a", "b"), separator=None, ignore=()) == {}
 
 
+def test_a_saved_column_is_no_guess(tmp_path):
+    """Though its words are those of labels; as columns, labels may be saved, too."""
+    FRAME.assign(moods=TAGS).to_csv(tmp_path / "new.csv", index=False)
+    options = {"separator": None, "ignore": ()}
+    assert columns_of_model(tmp_path / "new.csv", ("x", "z"), ("a", "b"), ("title", "moods"), **options) == {}
+    found = columns_of_model(tmp_path / "new.csv", ("x", "z"), ("a", "b"), ("key",), **options)
+    assert found["labels_column"] == "moods"
+    FRAME.assign(a=[0, 1] * 3, b=[1, 0] * 3).to_csv(tmp_path / "new.csv", index=False)
+    found = columns_of_model(tmp_path / "new.csv", ("x", "z"), ("a", "b"), ("a",), **options)
+    assert found["labels"] == ("a", "b")
+
+
 def test_a_separator_that_is_guessed(tmp_path):
     """As where labels are read; one that is given counts alone."""
     FRAME.assign(tags=["a|b"] * 6).to_csv(tmp_path / "new.csv", index=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nearlabel.datasets.tables import load_dataset
 from nearlabel.lazy import MLkNN
 from nearlabel.persistence import load_model, read_card, read_kept, save_model
 
@@ -65,6 +66,74 @@ def test_more_rows_and_a_new_tag(nearlabel, songs):
     assert "rows added since the fit       20" in shown
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "counts"),
+    [
+        ("new.csv", "title,tags,id,a,b\nsad,loud,n1,9,9\n", (0, 0, 1)),
+        ("new.csv", "title,tags,id,a,b\nsad,,n1,9,9\ncalm,loud;sad,n2,9,9\n", (0, 1, 1)),
+        ("new.jsonl", '{"title": "sad", "tags": ["loud"], "id": "n1", "a": 9, "b": 9}\n', (0, 0, 1)),
+        ("new.jsonl", '{"title": "sad", "tags": [], "id": "n1", "a": 9, "b": 9, "more": "sad"}\n', (0, 0)),
+        ("new.csv", "title,tags,id,a,b\nsad,,n1,9,9\n", (0, 0)),
+    ],
+)
+def test_labels_are_in_the_column_of_the_fit(nearlabel, songs, name, content, counts):
+    """Whatever the tags there, and whatever other columns contain; nothing is guessed, so nothing is told."""
+    before = read_card("m.skops")
+    assert before.labels_column == ("tags",)
+    (songs / name).write_text(content)
+    answer = nearlabel("update", "m.skops", name)
+    assert answer.code == 0, answer.err
+    assert "Labels are read" not in answer.err
+    card = read_card("m.skops")
+    assert card.data.label_names == TAGS[: len(counts)]
+    known = (*before.data.label_counts, 0)
+    assert card.data.label_counts == tuple(map(sum, zip(known, counts, strict=False)))
+    assert card.labels_column == ("tags",)
+
+
+def test_rows_of_unknown_labels_only_are_refused(nearlabel, songs):
+    """Unlike rows without a tag: they would have no labels."""
+    (songs / "new.jsonl").write_text('{"title": "sad", "tags": null, "id": "n1", "a": 9, "b": 9}\n')
+    answer = nearlabel("update", "m.skops", "new.jsonl")
+    assert answer.code == 2
+    assert "column 'tags' of new.jsonl must" in answer.err
+    assert read_card("m.skops").data.rows == 60
+
+
+@pytest.mark.parametrize("fit", ["without the column", "an older model"])
+def test_a_saved_column_is_not_taken_for_the_labels(nearlabel, songs, fit):
+    """Without the column of the fit, labels are guessed among the others, with a note, or must be named."""
+    if fit == "an older model":
+        data = load_dataset("songs.csv", labels_column="tags", ignore=("id", "title"))
+        save_model(load_model("m.skops"), "m.skops", data=data, keep=read_kept("m.skops"))
+    column = "tags" if fit == "an older model" else "moods"
+    (songs / "new.csv").write_text(f"title,{column},id,a,b\nsad,loud,n1,9,9\n")
+    answer = nearlabel("update", "m.skops", "new.csv")
+    assert answer.code == 2
+    assert "one of --labels, --labels-prefix and --labels-column must name the labels of new.csv" in answer.err
+    (songs / "new.csv").write_text(f"title,{column},id,a,b\nsad,calm,n1,9,9\n")
+    answer = nearlabel("update", "m.skops", "new.csv")
+    assert answer.code == 0, answer.err
+    assert f"Labels are read from the column '{column}', most of whose tags the model knows." in answer.err
+    assert read_card("m.skops").data.label_names == TAGS[:2]
+
+
+def test_several_columns_of_tags(nearlabel, tmp_path, monkeypatch):
+    """All of them are on the card, be it by their beginning."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{row},{row * 7 % 11},{'xy'[row % 2]},{'xyz'[row % 3]}" for row in range(30)]
+    (tmp_path / "a.csv").write_text("\n".join(["a,b,tag1,tag2", *rows, ""]))
+    (tmp_path / "b.csv").write_text("tag2,tag1,a,b\nnew,,1,2\n")
+    for option, columns in (("tag*", ("tag*",)), ("tag1,tag2", ("tag1", "tag2"))):
+        fit = ("a.csv", "--labels-column", option, "--method", "mlknn", "--k", 1, "--validate", "none", "--force")
+        assert nearlabel("fit", *fit, "--out", "m.skops").code == 0
+        assert read_card("m.skops").labels_column == columns
+        assert f"column of tags {', '.join(columns)}" in " ".join(nearlabel("card", "m.skops").out.split())
+        answer = nearlabel("update", "m.skops", "b.csv")
+        assert answer.code == 0, answer.err
+        assert read_card("m.skops").data.label_names == ("x", "y", "z", "new")
+
+
 def test_stale_until_tuned_anew(nearlabel, songs):
     """Said by update, card and predict; tuned without DATA, too."""
     write(songs / "new.csv", 20, 60, TAGS[:2])
@@ -101,7 +170,7 @@ def test_ml_mlm(nearlabel, songs, thresholds):
 
 def test_forget_by_id_and_by_number(nearlabel, songs):
     """All rows with an id go, from a file or standard input."""
-    (songs / "erased.txt").write_text("s7\n\n  s12\n")
+    (songs / "erased.txt").write_text("s7\n\ns12\r\n")
     answer = nearlabel("forget", "m.skops", "--ids", "erased.txt", "--retune")
     assert answer.code == 0, answer.err
     assert "60 -> 58" in answer.out
@@ -112,6 +181,37 @@ def test_forget_by_id_and_by_number(nearlabel, songs):
     (songs / "titles.txt").write_text("Song 30\n")
     assert nearlabel("forget", "m.skops", "--ids", "titles.txt", "--column", "title").code == 0
     assert "s30" not in read_kept("m.skops")["id"]
+
+
+ODD_IDS = ("a1", "a1 ", " a2", "a2", "p\x1ca1", "x\u2028y")
+
+
+@pytest.mark.parametrize("gone", [[text] for text in ODD_IDS] + [[ODD_IDS[1], ODD_IDS[4]]])
+@pytest.mark.parametrize(("begin", "end"), [("", "\n"), ("\ufeff", "\r\n")])
+def test_only_the_very_ids_are_forgotten(nearlabel, tmp_path, gone, begin, end):
+    """A line is an id with all its characters, whatever other ids are without some of them."""
+    X = np.arange(len(ODD_IDS) * 2.0).reshape(-1, 2)
+    model, file = tmp_path / "m.skops", tmp_path / "ids.txt"
+    save_model(MLkNN(n_neighbors=1).fit(X, X[:, :2] % 4 > 1), model, keep={"id": ODD_IDS})
+    file.write_bytes((begin + end.join(gone) + end).encode())
+    answer = nearlabel("forget", model, "--ids", file)
+    assert (answer.code, answer.err) == (0, "")
+    assert read_kept(model)["id"] == tuple(text for text in ODD_IDS if text not in gone)
+
+
+@pytest.mark.parametrize(("asked", "known"), [("a1", "a1 "), (" a2", "a2"), ("\x1cp", "p"), ("a2\u2028", "a2")])
+def test_ids_that_differ_in_blanks(nearlabel, tmp_path, asked, known):
+    """They are named, and no sample goes: neither the similar one nor those whose ids are there."""
+    ids = ("a1 ", "a2", " b", "b", "p", "q")
+    X = np.arange(12.0).reshape(-1, 2)
+    model, file = tmp_path / "m.skops", tmp_path / "ids.txt"
+    save_model(MLkNN(n_neighbors=1).fit(X, X[:, :2] % 4 > 1), model, keep={"id": ids})
+    before = model.read_bytes()
+    file.write_bytes(f"q\n{asked}\n".encode())
+    answer = nearlabel("forget", model, "--ids", file)
+    assert answer.code == 2
+    assert f"got {asked!r} for {known!r}. Hint: white space at the ends of an id is part of it." in answer.err
+    assert model.read_bytes() == before
 
 
 @pytest.mark.parametrize("begin", [b"", b"\xef\xbb\xbf"], ids=["plain", "with a byte order mark"])
@@ -184,12 +284,12 @@ def test_a_device_is_not_read(nearlabel, songs, words):
         ("update m.skops twice.csv", "ids of new samples must differ, got 's90' more than once in the column 'id'"),
         ("update m.skops --retune --replace", "--skip-existing, --replace and --force must go with DATA"),
         ("update m.skops songs.csv --replace --force", "not allowed with argument"),
-        ("update m.skops lacking.csv", "must have a column for every feature, got none for 'b'"),
+        ("update m.skops lacking.csv", "DATA must have the features of the model, got none named 'b'"),
     ],
 )
 def test_errors_change_nothing(nearlabel, songs, words, message):
     """In one line, with the file as it was."""
-    (songs / "empty.txt").write_text("\n \n")
+    (songs / "empty.txt").write_text("\n\r\n")
     write(songs / "lacking.csv", 5, 60, TAGS[:2], columns="id,a,tags")
     (songs / "twice.csv").write_text("id,a,b,tags\ns90,1,2,sad\ns90,1,3,calm\n")
     if "forest" in words:

@@ -386,8 +386,8 @@ def _print(audited: _Audited, written: Sequence[str], format_: str) -> None:
     elif format_ == "csv":
         _print_cells(audited)
     else:
-        parts = [f"{audited.name}, by {audited.by}", "", str(audited.found), *([""] if written else []), *written]
-        _console.print_lines("\n".join(parts))
+        found = str(audited.found).split("\n")
+        _console.print_lines(f"{audited.name}, by {audited.by}", "", *found, *([""] if written else []), *written)
 
 
 # ``nearlabel audit --apply``: DATA with corrected labels, in a new file.
@@ -409,7 +409,7 @@ def apply_corrections(arguments: argparse.Namespace) -> None:
         _write_arrays(arguments.file, replace(data, Y=Y))
     else:
         _write_table(arguments, changes)
-    _console.print_lines(f"{_told(corrections, changes)}\nData: {arguments.file}")
+    _console.print_lines(_told(corrections, changes), f"Data: {arguments.file}")
 
 
 def _check_out(arguments: argparse.Namespace) -> None:

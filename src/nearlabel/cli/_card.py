@@ -50,7 +50,8 @@ def _print_page(page: _console.Page, card: nearlabel.persistence.ModelCard) -> N
     if card.guarantee:
         page.print_text(f"Guarantee: {card.guarantee}")
     if card.notes:
-        page.print_text(card.notes)
+        for line in card.notes.split("\n"):
+            page.print_text(line)
 
 
 def changes_in_words(card: nearlabel.persistence.ModelCard) -> list[tuple[str, str]]:
@@ -89,6 +90,7 @@ def _of_model(card: nearlabel.persistence.ModelCard) -> list[tuple[str, str]]:
         "can be updated": card.updatable,
         "saved columns": ", ".join(card.kept),
         "column of ids": card.id_column,
+        "column of tags": ", ".join(card.labels_column),
         "made by": f"nearlabel fit DATA {options}" if options else "",
     }
     return [*((name, value) for name, value in facts.items() if value), *trust]

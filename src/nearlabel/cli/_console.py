@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, TextIO
 import nearlabel
 from nearlabel.cli._arguments import OF_TABLES
 from nearlabel.utils import characters
-from nearlabel.utils.characters import escape_controls, escape_line
+from nearlabel.utils.characters import escape_line
 from nearlabel.utils.messages import AdviceWarning, ParameterError, ParameterWarning, Progress, listening
 from nearlabel.utils.naming import import_optional
 
@@ -60,7 +60,7 @@ def print_markdown(title: str, columns: Sequence[str], rows: Iterable[Sequence[s
 def print_paragraph(text: str) -> None:
     """Print a line of prose as a paragraph of Markdown."""
     if text:
-        sys.stdout.write(escape_controls(text) + "\n\n")
+        sys.stdout.write(escape_line(text) + "\n\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
@@ -113,13 +113,13 @@ def _compact(column: Sequence[str]) -> str:
 
 
 def print_text(text: str) -> None:
-    """Print prose, wrapped to the width of the terminal."""
-    _console().print(escape_controls(text), highlight=False)
+    """Print a line of prose, wrapped to the width of the terminal."""
+    _console().print(escape_line(text), highlight=False)
 
 
-def print_lines(text: str) -> None:
-    """Print text without wrapping its lines."""
-    sys.stdout.write(escape_controls(text) + "\n")
+def print_lines(*lines: str) -> None:
+    """Print lines without wrapping them: what names in them have of ends of lines is escaped."""
+    sys.stdout.writelines(escape_line(line) + "\n" for line in lines)
 
 
 class Page(NamedTuple):

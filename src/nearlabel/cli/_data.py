@@ -240,6 +240,12 @@ def feature_names(arguments: argparse.Namespace, id_column: str | None) -> tuple
     )
 
 
+def tag_columns(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Return the columns that --labels-column names; none without it."""
+    named = arguments.labels_column
+    return () if named is None else (named,) if isinstance(named, str) else tuple(named)
+
+
 def has_tags(arguments: argparse.Namespace) -> bool:
     """Return whether labels are tags in one column, which does not name labels that no row has."""
     return arguments.labels_column is not None
@@ -248,8 +254,7 @@ def has_tags(arguments: argparse.Namespace) -> bool:
 def is_label(arguments: argparse.Namespace, name: str) -> bool:
     """Return whether the options name a column as a label, or as the tags."""
     prefixed = bool(arguments.labels_prefix) and name.startswith(arguments.labels_prefix)
-    tags = arguments.labels_column or ()
-    in_tags = nearlabel.datasets.tables.is_among(name, (tags,) if isinstance(tags, str) else tags)
+    in_tags = nearlabel.datasets.tables.is_among(name, tag_columns(arguments))
     return prefixed or in_tags or name in (arguments.labels or ())
 
 

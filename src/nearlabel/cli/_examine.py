@@ -68,7 +68,8 @@ def _print(data: nearlabel.datasets.Dataset, found: nearlabel.datasets.Examinati
         _console.print_csv([_of(finding) for finding in found], columns=_COLUMNS)
     else:
         rows, features = (f"{number:,}" for number in data.X.shape)
-        _console.print_lines(f"{data.name}: {rows} rows, {features} features, {data.Y.shape[1]:,} labels\n\n{found}")
+        head = f"{data.name}: {rows} rows, {features} features, {data.Y.shape[1]:,} labels"
+        _console.print_lines(head, "", *str(found).split("\n"))
 
 
 def _of(finding: nearlabel.datasets.Finding) -> dict[str, str]:

@@ -61,7 +61,7 @@ def main(arguments: argparse.Namespace) -> None:
         column, value = arguments.id or ("", "")
         named = f", whose {column} is {value}" if column else ""
         _console.print_text(f"Row {found.row} of {Path(arguments.data).name}{named}")
-        _console.print_lines(str(explanation))
+        _console.print_lines(*str(explanation).split("\n"))
         if arguments.figure is not None:
             _console.print_text(f"Figure: {arguments.figure}")
 

@@ -225,6 +225,7 @@ def main(arguments: argparse.Namespace) -> None:
         test=test,
         keep=keep,
         id_column=arguments.id,
+        labels_column=_data.tag_columns(arguments),
         calibration=calibration,
         ranks=ranks if splits else None,
     )

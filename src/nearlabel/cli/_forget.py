@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--ids",
         metavar="FILE",
-        help="file with one id per line (- is standard input); all rows with these ids are removed",
+        help="file with one id per line, exactly as saved (- is standard input); all rows with these ids are removed",
     )
     which.add_argument("--rows", type=_row_numbers, metavar="N,N", help="row numbers to remove, from 0")
     parser.add_argument(
@@ -59,7 +59,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def _ids_in(file: str) -> list[str]:
-    """Return the lines of a file that are not blank."""
+    """Return the lines of a file that are not empty: each is an id, with the blanks at its ends."""
     content = _console.read_bytes() if file == _console.STDIN else read_regular(Path(file))
     try:
         text = content.decode("utf-8-sig")
@@ -67,7 +67,8 @@ def _ids_in(file: str) -> list[str]:
         line = error.object.count(b"\n", 0, error.start) + 1  # of the content behind a byte order mark
         got = "standard input" if file == _console.STDIN else file
         raise ValueError(f"--ids must be text in UTF-8, got {got} with other bytes in line {line}.") from error
-    ids = [line.strip() for line in text.splitlines() if line.strip()]
+    # An id may contain whatever else str.splitlines takes for the end of a line.
+    ids = [line for line in text.replace("\r\n", "\n").split("\n") if line]
     if not ids:
         raise ValueError(f"--ids must be a file with an id on each line, got {file} without any.")
     return ids

@@ -27,10 +27,16 @@ class Matching(NamedTuple):
         Summary of the training data on the model's card.
     kinds : sequence of str
         Kinds of the model's features, empty if all are numbers.
+    kept : sequence of str
+        Columns that the model saves, which are not taken for its labels.
+    labels_column : tuple of str
+        Columns whose tags were the labels of the fit, empty if unknown.
     """
 
     model: nearlabel.persistence.DataSummary
     kinds: Sequence[str] = ()
+    kept: Sequence[str] = ()
+    labels_column: tuple[str, ...] = ()
 
     def open(self, arguments: argparse.Namespace) -> tuple[Dataset, list[str]]:
         """Return DATA with the features and labels of the model, and notes for the user."""
@@ -40,7 +46,8 @@ class Matching(NamedTuple):
     def columns_of(self, arguments: argparse.Namespace) -> argparse.Namespace:
         """Return arguments that describe the columns of a table.
 
-        Labels are those that the model names, if the arguments do not name any.
+        Labels are those that the model names, if the arguments do not name any: as columns, or as tags, in the columns
+        of the fit if DATA has them.
         """
         _data.check_file(arguments.data)
         features, labels, tables = self.model.feature_names, self.model.label_names, nearlabel.datasets.tables
@@ -53,10 +60,22 @@ class Matching(NamedTuple):
         if says_labels:
             return _without_others(arguments, features)
         ignore, separator = arguments.ignore or (), arguments.labels_separator
+        if self._has_tag_columns(arguments):
+            one, *more = self.labels_column
+            return _without_others(_data.changed(arguments, labels_column=(one, *more) if more else one), features)
+        # A saved column may be one of the labels, since all of them are asked for, but not a guess.
         found = tables.columns_of_model(
-            Path(arguments.data), features, labels, separator=separator, ignore=ignore, kinds=of_names
+            Path(arguments.data), features, labels, self.kept, separator=separator, ignore=ignore, kinds=of_names
         )
+        if "labels_column" in found:
+            guess = f"Labels are read from the column {found['labels_column']!r}, most of whose tags the model knows."
+            _console.print_notes([f"{guess} Hint: --labels-column names another."])
         return _data.changed(arguments, **found)
+
+    def _has_tag_columns(self, arguments: argparse.Namespace) -> bool:
+        """Return whether DATA has the column of the fit's tags, or some of its columns."""
+        names = set(_data.column_names(arguments.data) or ()).difference(arguments.ignore or ())
+        return any(nearlabel.datasets.tables.is_among(name, self.labels_column) for name in names)
 
     def match(self, data: Dataset, *, tags: bool = False) -> tuple[Dataset, list[str]]:
         """Return data with the features and labels of the model, and notes for the user.
@@ -93,7 +112,8 @@ class Matching(NamedTuple):
             If a feature or a label is missing; if labels are tags, none of the model's is required.
         """
         arguments = self.columns_of(arguments)
-        data = self.with_features(_data.open_data(arguments))
+        with nearlabel.datasets.tables.needing_no_tag():
+            data = self.with_features(_data.open_data(arguments))
         names, tags = self.model.label_names, _data.has_tags(arguments)
         if names is None or (nearlabel.datasets.tables.are_numbered(names) and not tags):
             if self.model.labels is not None and len(data.label_names) < self.model.labels:
@@ -175,7 +195,7 @@ def _columns(Y: Any, positions: Any) -> Any:
     from nearlabel.utils.targets import PartialLabels
 
     absent = np.zeros((Y.shape[0], 1), dtype=Y.dtype)
-    unknown = PartialLabels.of(Y, dtype=None).unknown
+    unknown = PartialLabels.of(Y, dtype=None).unknown if Y.shape[1] else None
     if unknown is not None:
         absent[np.asarray(unknown.sum(axis=1)).ravel() > 0] = np.nan
     if sparse.issparse(Y):

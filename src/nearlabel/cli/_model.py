@@ -59,7 +59,9 @@ class OpenModel(NamedTuple):
     @property
     def matching(self) -> _matched_data.Matching:
         """How data get the features and labels of the model."""
-        return _matched_data.Matching(self.card.data, _data.kinds_of_model(self.model))
+        return _matched_data.Matching(
+            self.card.data, _data.kinds_of_model(self.model), self.card.kept, self.card.labels_column
+        )
 
     @property
     def block_rows(self) -> int:

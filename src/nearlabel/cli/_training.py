@@ -197,6 +197,7 @@ class KeptModel(NamedTuple):
         calibration: _model.Calibration | None = None,
         model: Any = None,
         ranks: Any = None,
+        labels_column: Sequence[str] = (),
     ) -> Self:
         """Fit a model to all rows, and write it with its card; scores on test data take the place of others.
 
@@ -223,6 +224,7 @@ class KeptModel(NamedTuple):
                 keep=keep,
                 id_column=id_column,
                 fit_options="" if calibration is not None else fit_options(candidate),
+                labels_column=labels_column,
             )
         return cls(candidate, model, data, file, scores, measured, tuple(keep), test)
 

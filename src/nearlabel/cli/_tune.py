@@ -191,6 +191,7 @@ def main(arguments: argparse.Namespace) -> None:
             test=test,
             keep=keep,
             id_column=arguments.id,
+            labels_column=_data.tag_columns(arguments),
         )
     if arguments.format == "json":
         _console.print_json(_plain(tuned, verdict))

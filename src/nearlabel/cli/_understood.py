@@ -59,7 +59,7 @@ def facts_of(arguments: argparse.Namespace, data: Dataset) -> dict[str, Any]:
 def print_understood(arguments: argparse.Namespace, data: Dataset) -> None:
     """Print the paragraph and the first rows."""
     _console.print_text(paragraph(arguments, data))
-    _console.print_lines("\n".join(["", *_lines_of_rows(data), ""]))
+    _console.print_lines("", *_lines_of_rows(data), "")
 
 
 # The paragraph.

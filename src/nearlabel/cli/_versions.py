@@ -25,4 +25,4 @@ def main(arguments: argparse.Namespace) -> None:
         _console.print_json(found)
         return
     parts = ([heading, *(f"    {name}: {value}" for name, value in facts.items())] for heading, facts in found.items())
-    _console.print_lines("\n\n".join("\n".join(lines) for lines in parts))
+    _console.print_lines(*"\n\n".join("\n".join(lines) for lines in parts).split("\n"))

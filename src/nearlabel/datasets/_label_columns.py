@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -114,6 +116,19 @@ class IndicatorColumns:
         return codes._replace(negative=pair[0], positive=pair[1])
 
 
+_NEEDS_NO_TAG = ContextVar("_NEEDS_NO_TAG", default=False)
+
+
+@contextmanager
+def needing_no_tag() -> Iterator[None]:
+    """Accept columns of tags in which no row has a tag: of samples for a model, which knows its labels."""
+    token = _NEEDS_NO_TAG.set(True)
+    try:
+        yield
+    finally:
+        _NEEDS_NO_TAG.reset(token)
+
+
 class _UnknownTag(NamedTuple):
     """A tag for which an object has neither yes nor no."""
 
@@ -167,6 +182,8 @@ class TagColumns:
         """Return Y and the tags, sorted."""
         tags = sorted(tag for tag in self._numbers_of if not (tag is None or isinstance(tag, _UnknownTag)))
         where = f"{'column' if len(self.columns) == 1 else 'columns'} {', '.join(map(repr, self.columns))}"
+        if not (tags or self._numbers_of) and _NEEDS_NO_TAG.get():
+            return self._rows.matrix(0), ()
         if not tags:
             raise ValueError(f"{where} of {self._path} must contain at least one tag, got none.")
         said = self._rows.matrix(len(self._numbers_of))

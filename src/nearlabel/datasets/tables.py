@@ -16,7 +16,7 @@ from nearlabel.datasets._arff_parts import read_rows
 from nearlabel.datasets._changed_table import check_same_format, copy_with_labels
 from nearlabel.datasets._dataset import Dataset, check_as_frame, check_unweighted
 from nearlabel.datasets._excel_file import read_sheets, reading_sheet
-from nearlabel.datasets._label_columns import TagColumns
+from nearlabel.datasets._label_columns import TagColumns, needing_no_tag
 from nearlabel.datasets._label_options import SEPARATOR, LabelOptions, guess_separator, is_among, some_cells
 from nearlabel.datasets._label_rows import JoinedRows
 from nearlabel.datasets._lines import A_TABLE, TABLES, Lines, format_of, name_of_data, names_data, suffix_of_content
@@ -34,8 +34,8 @@ __all__ = [
     "SEPARATOR", "FeatureMatch", "Kind", "NumberedNames", "ParquetWriter", "are_numbered", "attribute_of",
     "check_has_format", "check_same_format", "check_unweighted", "column_batches", "column_names_of",
     "columns_of_model", "copy_with_labels", "declared_kinds_of", "did_you_mean", "feature_names_of",
-    "guess_separator_of", "is_among", "locate_row", "name_of_data", "names_data", "read_columns", "read_whole",
-    "reading_sheet", "shortened", "suffix_of_content",
+    "guess_separator_of", "is_among", "locate_row", "name_of_data", "names_data", "needing_no_tag",
+    "read_columns", "read_whole", "reading_sheet", "shortened", "suffix_of_content",
 ]  # fmt: skip
 
 _LABELS_OF = {
@@ -235,6 +235,7 @@ def columns_of_model(
     path: Path,
     features: tuple[str, ...],
     labels: tuple[str, ...],
+    kept: Sequence[str] = (),
     *,
     separator: str | None,
     ignore: Sequence[str],
@@ -242,8 +243,8 @@ def columns_of_model(
 ) -> dict[str, Any]:
     """Return the options by which `load_dataset` finds the features and labels of a model in a table, by their names.
 
-    Labels are columns, or the tags of the one additional column, if most of its tags are labels of the model. The
-    result is empty if there is no such column, or if the file is no table.
+    Labels are columns, or the tags of the one additional column, not `kept`, most of whose tags are labels of the
+    model. The result is empty if there is no such column, or if the file is no table.
     """
     if format_of(path) not in TABLES:
         return {}
@@ -252,7 +253,7 @@ def columns_of_model(
     others = [name for name in table.columns if name not in taken]
     if set(labels) <= set(others):
         return {"labels": labels, "ignore": (*ignore, *(name for name in others if name not in set(labels)))}
-    tags = [name for name in others if _contains_tags(table, name, set(labels), separator)]
+    tags = [name for name in others if name not in kept and _contains_tags(table, name, set(labels), separator)]
     if len(tags) != 1:
         return {}
     return {"labels_column": tags[0], "ignore": (*ignore, *(name for name in others if name != tags[0]))}

@@ -64,6 +64,8 @@ class ModelCard:
         The one of `kept` whose values identify the samples, one sample each; empty if there is none.
     fit_options : str, default=""
         The options of ``nearlabel fit`` that fit such a model to other data; empty for a model made in Python.
+    labels_column : tuple of str, default=()
+        The columns of the table whose tags are the labels, as ``--labels-column`` names them; empty if unknown.
 
     Examples
     --------
@@ -92,6 +94,7 @@ class ModelCard:
     updatable: str = ""
     id_column: str = ""
     fit_options: str = ""
+    labels_column: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -350,7 +353,15 @@ class ModelChanges:
 # Read a card from untrusted JSON: the dataclasses declare the type of each field.
 
 _OPTIONAL: Mapping[type, Mapping[str, Any]] = {  # fields that are left out if empty, or that older files lack
-    ModelCard: {"kept": [], "changes": None, "guarantee": "", "updatable": "", "id_column": "", "fit_options": ""},
+    ModelCard: {
+        "kept": [],
+        "changes": None,
+        "guarantee": "",
+        "updatable": "",
+        "id_column": "",
+        "fit_options": "",
+        "labels_column": [],
+    },
     DataSummary: {"label_counts": None, "unknown_cells": None},
     ModelChanges: {"power_stale": False},
 }

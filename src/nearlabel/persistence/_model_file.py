@@ -54,6 +54,7 @@ def save_model(
     keep: Mapping[str, Sequence[Any]] | None = None,
     id_column: str | None = None,
     fit_options: str = "",
+    labels_column: Sequence[str] = (),
     compress: bool = False,
 ) -> Path:
     """Write a fitted model and its card to a file.
@@ -91,6 +92,8 @@ def save_model(
         file has. None: the column named id, if there is one.
     fit_options : str, default=""
         For the card: the options of ``nearlabel fit`` that fit such a model to other data.
+    labels_column : sequence of str, default=()
+        For the card: the columns of the table whose tags are the labels, where ``nearlabel update`` looks for them.
     compress : bool, default=False
         Whether to compress the file. Sparse features and label sets shrink a lot, dense measurements hardly.
 
@@ -149,6 +152,7 @@ def save_model(
     card = ModelCard.of(model, data=data, scores=scores, measured=measured, notes=notes, date=date)
     path, kept = Path(path), archive.as_kept(keep, card.data.rows)
     card = replace(card, id_column=_id_column(id_column, kept), fit_options=fit_options)
+    card = replace(card, labels_column=tuple(labels_column))
     written = archive.write(path, model, card, kept=kept, compress=compress)
     _warn_of_foreign_types(path, written.foreign_types)
     return path

@@ -115,6 +115,7 @@ class _OpenFile(NamedTuple):
             data=_summary(self.model, known.data, label_names),
             id_column=known.id_column,
             fit_options=known.fit_options,
+            labels_column=known.labels_column,
         )
         compress = archive.is_compressed(self.path)
         return archive.write(self.path, self.model, card, kept=kept, batches=batches, compress=compress)
@@ -332,6 +333,7 @@ def _rows_with(file: _OpenFile, ids: Sequence[str], column: str | None) -> IntAr
 
 def _warn_of_unknown(unknown: Sequence[str], known: Sequence[str], column: str, n_ids: int) -> None:
     """Warn of ids that no sample has: they were removed before, or are wrong. Raise ValueError if written otherwise."""
+    _check_blanks(unknown, known, column)
     check_written_alike(unknown, known, column)
     if not unknown:
         return
@@ -351,6 +353,20 @@ def _warn_of_unknown(unknown: Sequence[str], known: Sequence[str], column: str, 
         ),
         stacklevel=4,
     )
+
+
+def _check_blanks(unknown: Sequence[str], known: Sequence[str], column: str) -> None:
+    """Raise ValueError if an unknown id differs from a known one only by white space at its ends.
+
+    It may be meant, or another id that was forgotten before: only an exact id removes samples.
+    """
+    near = {text.strip(): text for text in known if text.strip()}
+    for text in unknown:
+        if text.strip() in near:
+            raise ValueError(
+                f"ids must be written as in the model's column {column!r}, got {text!r} for {near[text.strip()]!r}."
+                " Hint: white space at the ends of an id is part of it."
+            )
 
 
 def _column_of_ids(names: Sequence[str]) -> str:
