@@ -199,10 +199,12 @@ def checked_container(name: str, values: Any) -> Any:
 
 def require_dense(name: str, values: Any) -> None:
     """Raise TypeError if an array-like is a sparse container, or has one among its elements."""
-    kind = type(values) if sparse.issparse(values) else _sparse_element(values)
-    if kind is not None:
-        among = "" if kind is type(values) else f" among the elements of a {type(values).__name__}"
-        raise TypeError(f"{name} must be a dense array, got {kind.__name__}{among}. Hint: its method toarray().")
+    if sparse.issparse(values):
+        raise TypeError(f"{name} must be a dense array, got {type(values).__name__}. Hint: {name}.toarray().")
+    if (kind := _sparse_element(values)) is not None:
+        raise TypeError(
+            f"{name} must be a dense array, got a {type(values).__name__} in which there is a {kind.__name__}."
+        )
 
 
 def refuse_sparse_rows(name: str, values: Any) -> None:
