@@ -72,7 +72,7 @@ def test_a_method_of_a_user(folder, capsys):
     assert "mine     3   hamming_loss   0.170 ± 0.080   0.167 ± 0.083" in capsys.readouterr().out
     paper.write_text(paper.read_text().replace("mine", "./mine.py:Mine"))
     assert cli.main(["reproduce", "smith2026.toml", "--table", "2"]) == 2
-    assert "add --method mine=./mine.py:Mine to the command" in capsys.readouterr().err
+    assert "if you trust the code, add --method mine=module:Class to the command" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
         cli.main(["reproduce", "smith2026.toml", "--method", "mine"])
     assert "must be NAME=WHAT, as in mine=./mine.py:Mine, got 'mine'" in capsys.readouterr().err

@@ -296,7 +296,7 @@ def no_memory(monkeypatch):
 def of_some(model, n_rows=300, n_labels=700):
     """Fit a model to label sets, sparse, of which a dense matrix of scores has 1.6 MiB."""
     rng = np.random.default_rng(0)
-    Y = sparse.random_array((n_rows, n_labels), density=0.01, rng=rng, dtype=np.float64)
+    Y = sparse.random_array((n_rows, n_labels), density=0.01, random_state=rng, dtype=np.float64)
     Y.data[:] = 1
     return model.fit(rng.normal(size=(n_rows, 3)), Y.astype(np.int64).tocsr())
 

@@ -126,6 +126,7 @@ def test_more_work_finds_more():
 
 def test_a_fitted_search_tells_what_it_finds(monkeypatch):
     """As the function does with a fit of its own; the index is not built again."""
+    pytest.importorskip("faiss")
     X = np.random.default_rng(0).normal(size=(2000, 8))
     search = FaissIVFNeighbors(1, n_lists=50).fit(X)
     monkeypatch.setattr(FaissIVFNeighbors, "_build", None)

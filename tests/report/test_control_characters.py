@@ -28,6 +28,9 @@ NAMES = tuple(SHOWN)
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:Matplotlib currently does not support")  # of 3.9, Arabic letters
+
+
 @pytest.fixture(scope="module")
 def data():
     """Rows whose labels, features and data set have such names."""

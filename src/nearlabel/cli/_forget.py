@@ -7,7 +7,6 @@ from pathlib import Path
 
 import nearlabel
 from nearlabel.cli import _console, _model, _update
-from nearlabel.files.untrusted import read_regular
 
 SUMMARY = "remove training samples from a model"
 EXAMPLES = ("nearlabel forget songs.skops --rows 3,17",)
@@ -60,6 +59,8 @@ def main(arguments: argparse.Namespace) -> None:
 
 def _ids_in(file: str) -> list[str]:
     """Return the lines of a file that are not empty: each is an id, with the blanks at its ends."""
+    from nearlabel.files.untrusted import read_regular  # loads numpy, which a wrong option must not wait for
+
     content = _console.read_bytes() if file == _console.STDIN else read_regular(Path(file))
     try:
         text = content.decode("utf-8-sig")
