@@ -363,21 +363,24 @@ def test_a_child_that_leaves_a_block_removes_nothing(tmp_path, block):
 def test_the_lock_of_a_killed_parent_is_free(tmp_path):
     """Though its children live on: they close their copies of the lock when they begin."""
     read, held = os.pipe()
+    has_begun, begins = os.pipe()
 
     def parent():
         with locked(tmp_path / "a", "adding rows"):
             child = os.fork()
             if child == 0:
+                os.write(begins, b"x")
                 os.read(read, 1)
                 os._exit(0)
+            os.read(has_begun, 1)
             os._exit(0)  # as if it were killed: nothing is removed
 
     assert os.waitpid(forked(parent), 0)[1] == 0
     with locked(tmp_path / "a", "adding rows"):
         pass
     os.write(held, b"x")
-    os.close(read)
-    os.close(held)
+    for end in (read, held, has_begun, begins):
+        os.close(end)
     assert list(tmp_path.iterdir()) == []
 
 
