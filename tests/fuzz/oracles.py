@@ -114,8 +114,11 @@ def check_csv(path: Path, data: Dataset, *, delimiter: str, labels: Iterable[str
     text = path.read_bytes().decode("utf-8-sig", "replace")
     if "\r" in text.replace("\r\n", "") or "\ufffd" in text or "\x00" in text:
         return  # other ends of lines, another encoding: the csv module reads them otherwise
-    csv.field_size_limit(len(text) + 1)  # it refuses cells that ours reads
-    lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if line]
+    before = csv.field_size_limit(len(text) + 1)  # it refuses cells that ours reads
+    try:
+        lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if line]
+    finally:
+        csv.field_size_limit(before)  # of the whole process
     if len(lines) != data.X.shape[0] + 1:
         return
     names = lines[0] if len(lines[1]) == len(lines[0]) else ["", *lines[0]]
