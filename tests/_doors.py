@@ -86,6 +86,7 @@ OTHERS: dict[str, tuple[str, ...]] = {
     "preprocessing.InformationGainSelector.get_support": ("indices",),  # whether
     "neighbors.PrecomputedNeighbors.from_graph": ("rows",),  # of several graphs
     "metrics.score_all": ("propensities",),  # for one metric only
+    "audit.audit": ("order",),  # a name
     **dict.fromkeys((f"experiments.NeighborsChoice.{name}" for name in ("run", "tries")), ("order",)),
     "neighbors.NoveltyDetector.fit_predict": ("y",), "preprocessing.document_frequency": ("y",),
     **dict.fromkeys((f"preprocessing.{name}.{method}" for name in ("FeatureScaler", "MixedFeaturesEncoder")
