@@ -193,7 +193,7 @@ int32_t nearlabel_offer(int32_t level, const Points *rows, const int32_t *number
 }
 
 int32_t nearlabel_offer_panels(int32_t level, const Panels *panels, const int32_t *order, int64_t n_order,
-                               const double *lower, const Points *queries, const int32_t *own, const Lists *lists) {
+                               const double *lower, const Points *queries, const Lists *lists) {
   const auto *of = level_of(level);
   if (of == nullptr || (nearlabel_levels() & 1u << level) == 0) return -1;
   if (panels->n_panels < 0 || order == nullptr || lower == nullptr || is_malformed(*queries, *of)) return -1;
@@ -203,7 +203,7 @@ int32_t nearlabel_offer_panels(int32_t level, const Panels *panels, const int32_
     const Points &rows = *panels->rows[order[i]];
     if (is_malformed(rows, *of) || rows.depth != queries->depth) return -1;
   }
-  return guarded([&] { offer(*of, *panels, order, n_order, lower, *queries, own, *lists); });
+  return guarded([&] { offer(*of, *panels, order, n_order, lower, *queries, *lists); });
 }
 
 int32_t nearlabel_offer_sparse(int32_t level, const SparseRows *rows, const int32_t *numbers,

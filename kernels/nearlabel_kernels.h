@@ -138,7 +138,7 @@ int32_t nearlabel_offer(int32_t level, const Points *rows, const int32_t *number
 // Offer the rows of some panels, in an order, to a few queries. `lower` (n_queries, n_panels) are lower bounds on the
 // squared distances of a panel's rows: a query whose limit is below takes none of them.
 int32_t nearlabel_offer_panels(int32_t level, const Panels *panels, const int32_t *order, int64_t n_order,
-                               const double *lower, const Points *queries, const int32_t *own, const Lists *lists);
+                               const double *lower, const Points *queries, const Lists *lists);
 
 // The same as the first for sparse rows and queries, at a level of float32.
 int32_t nearlabel_offer_sparse(int32_t level, const SparseRows *rows, const int32_t *numbers,

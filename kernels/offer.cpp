@@ -206,7 +206,7 @@ void offer(const Level &level, const Points &rows, const int32_t *numbers, const
 }
 
 void offer(const Level &level, const Panels &panels, const int32_t *order, int64_t n_order, const double *lower,
-           const Points &queries, const int32_t *own, const Lists &lists) {
+           const Points &queries, const Lists &lists) {
   std::vector<int32_t> places(queries.n_points);
   for (int64_t i = 0; i < n_order; ++i) {
     const int32_t panel = order[i];
@@ -218,7 +218,7 @@ void offer(const Level &level, const Panels &panels, const int32_t *order, int64
     }
     const bool few = level.narrow != nullptr && n_taking <= level.n_queries / 2;
     if (n_taking > 0)
-      offer(few ? *level.narrow : level, *panels.rows[panel], panels.numbers[panel], queries, places.data(), own, lists,
+      offer(few ? *level.narrow : level, *panels.rows[panel], panels.numbers[panel], queries, places.data(), nullptr, lists,
             nullptr);
   }
 }

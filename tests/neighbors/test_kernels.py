@@ -425,11 +425,10 @@ def test_lists_grow(level, spare, monkeypatch, small_panels):
     rooms = []
 
     def new_room(self, n_panels, n_neighbors):
-        rooms.append(Room(n_panels * 64 * 8 + spare))
+        rooms.append(Room(n_panels * 64 * 8 + spare, 8))
         return rooms[-1]
 
     monkeypatch.setattr(KernelSearch, "_new_room", new_room)
-    monkeypatch.setattr(_kernel_search, "least_candidates", lambda k: 8)
     rng = np.random.default_rng(0)
     for X in (rows_of("normal", rng), 0.3 * rng.integers(0, 3, (220, 6))):  # the latter has many equal distances
         with kernel_level("off"):
@@ -471,9 +470,24 @@ def test_random_problems(seed, tmp_path, monkeypatch):
 
 
 @built
+def test_lists_begin_with_what_most_rows_need(monkeypatch):
+    """A sample shows it where memory may be short: in tight clusters of 60 rows all of a cluster are candidates."""
+    monkeypatch.setattr(_kernel_search, "_CANDIDATES_OF_GROUP", 2**20)
+    rng = np.random.default_rng(0)
+    for X, first in (
+        (rng.normal(size=(6000, 20)), 33),
+        (rng.normal(size=(100, 1, 20)) + 1e-7 * rng.normal(size=(100, 60, 20)), 132),
+    ):
+        with kernel_level("float32"):
+            engine = ExactNeighbors(algorithm="brute").fit(X.reshape(-1, 20).astype(np.float32))._segments[0].engine
+        assert engine._first_places(11) == first
+        assert engine._panels_per_group(11) == max(2, int(2 / 3 * 2**20) // (4096 * first))
+
+
+@built
 def test_a_room_that_is_too_small():
     """No list begins outside of it."""
-    room = Room(100)
+    room = Room(100, 24)
     KernelLists(4, 3, 60, exact=False, absolute=0.0, room=room)
     with pytest.raises(ValueError, match="room must have place for 1 lists of 24"):
         KernelLists(1, 3, 60, exact=False, absolute=0.0, room=room)

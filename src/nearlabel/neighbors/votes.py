@@ -6,6 +6,7 @@ A user's own search is asked by its public methods, and its results are checked.
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -16,6 +17,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_array, check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.neighbors._kernel_weights import GaussianWeights, SimilarityWeights
 from nearlabel.neighbors._precomputed import PrecomputedNeighbors, TransformerNeighbors
@@ -365,6 +367,42 @@ def recall(
     found = _answers(fitted, rows, own, k)
     shares = found_shares(true, (_exact_distances(exact, rows, own, found, true[1]), found))
     return shares if per_query else float(shares.mean())
+
+
+class ReportsRecall(ABC):
+    """A fitted search that may miss neighbours, and reports how many it finds."""
+
+    @abstractmethod
+    def _all_rows(self) -> NDArray[Any]:
+        """Return the training samples."""
+
+    def recall(self, n_queries: int = 1000, n_neighbors: int = 10, *, random_state: Any = 0) -> float:
+        """Return the mean share of the true nearest neighbours found for drawn samples, each without itself.
+
+        It takes a fit of `ExactNeighbors` and a search for the drawn samples; the search itself is not fitted again.
+
+        Parameters
+        ----------
+        n_queries : int, default=1000
+            Number of training samples drawn.
+        n_neighbors : int, default=10
+            Number of neighbours.
+        random_state : int, RandomState or None, default=0
+            Seed of the draw.
+
+        Returns
+        -------
+        float
+            From 0 to 1, by `nearlabel.neighbors.recall`.
+
+        Raises
+        ------
+        TableChangedError
+            If a table of a database no longer has one of the training samples.
+        """
+        check_is_fitted(self)
+        of_fitted = FrozenEstimator(self)
+        return float(recall(of_fitted, self._all_rows(), n_queries, n_neighbors, random_state=random_state))
 
 
 def found_shares(true: tuple[FloatArray, IntArray], found: tuple[FloatArray, IntArray]) -> FloatArray:

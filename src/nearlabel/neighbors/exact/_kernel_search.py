@@ -50,9 +50,10 @@ _CANDIDATE = np.dtype([("row", np.int32), ("lower", np.float32), ("upper", np.fl
 
 
 class Room:
-    """Memory for the candidates of several lists, which take more of it as they grow."""
+    """Memory for the candidates of several lists, which begin with `first` places and take more as they grow."""
 
-    def __init__(self, n_candidates: int) -> None:
+    def __init__(self, n_candidates: int, first: int) -> None:
+        self.first = first
         self.candidates = np.empty(n_candidates, dtype=_CANDIDATE)  # only what is used becomes memory of the process
         self.n_used = np.zeros(1, dtype=np.int64)  # more than there is, once a list found no room
         self._lock = Lock()
@@ -75,7 +76,8 @@ class KernelLists:
 
     As `CandidateLists`: `limit` (n_queries,) bounds the n_neighbors-th least squared distance from above, queries with
     more than `most` candidates are `unresolved`. If `exact`, squared distances have no error and panels come in the
-    order of the rows: of equal ones the first are kept. Lists in a `room` that they share begin small and grow.
+    order of the rows: of equal ones the first are kept. Lists in a `room` that they share begin small and grow;
+    `n_candidates` (n_queries,) are their lengths.
     """
 
     def __init__(
@@ -85,13 +87,13 @@ class KernelLists:
         self.limit = np.full(n_queries, NONE_YET, dtype=np.float32)
         self.unresolved = np.zeros(n_queries, dtype=bool)
         self._most = most
-        first = most if room is None else min(most, least_candidates(n_neighbors))
-        self._room = Room(n_queries * first) if room is None else room
+        self._room = Room(n_queries * most, most) if room is None else room
+        first = self._room.first
         self._starts = self._room.take(n_queries * first) + first * np.arange(n_queries, dtype=np.int64)
         if self._room.is_exhausted:
             raise ValueError(f"room must have place for {n_queries} lists of {first}, got {self._room.n_used} before.")
         self._capacities = np.full(n_queries, first, dtype=np.int32)
-        self._n_candidates, self._n_sifted = np.zeros((2, n_queries), dtype=np.int32)
+        self.n_candidates, self._n_sifted = np.zeros((2, n_queries), dtype=np.int32)
 
     def offer(
         self,
@@ -130,7 +132,7 @@ class KernelLists:
     def structure(self) -> kernels.ListsStructure:
         """The argument of the kernel; valid as long as this object lives."""
         room = self._room.candidates
-        arrays = self._room.n_used, self._starts, self._capacities, self._n_candidates, self._n_sifted, self.unresolved
+        arrays = self._room.n_used, self._starts, self._capacities, self.n_candidates, self._n_sifted, self.unresolved
         pointers = [array.ctypes.data for array in arrays]
         return kernels.ListsStructure(
             *(self.n_neighbors, self._most, self.exact, self._absolute),
@@ -152,7 +154,7 @@ class KernelLists:
         kernels.check_code(
             kernels.library().nearlabel_offer_panels(
                 *(queries.level, panels.structure, order.ctypes.data, len(order), lower.ctypes.data),
-                *(queries.structure, None, self.structure),
+                *(queries.structure, self.structure),
             )
         )
 
@@ -161,7 +163,7 @@ class KernelLists:
 
     def candidates(self) -> Candidates:
         """Return the candidates that are left, those of a query side by side, with the lower bounds as squares."""
-        counts = np.where(self.unresolved, 0, self._n_candidates)
+        counts = np.where(self.unresolved, 0, self.n_candidates)
         query = np.repeat(np.arange(len(counts)), counts)
         before = np.cumsum(counts) - counts
         found = self._room.candidates[np.arange(len(query)) + (self._starts - before)[query]]
@@ -176,6 +178,8 @@ _SPARSE_UP_TO = 0.15  # share of values that are stored, above which a dense pro
 _BLOCK = 32  # rows of about one norm that stay together, as many as in a block of most levels
 _BYTES_OF_VALUE, _BYTES_OF_ROW = 6, 40  # packed, at most: float32, and of sparse rows the number of the row
 _CANDIDATES_OF_GROUP = 2**25  # of panels whose comparisons serve both: 384 MiB
+_CANDIDATES_AT_FIRST = 2 / 3  # the lists of a group begin with this share of its room; they grow into the rest
+_ROWS_THAT_TELL, _MAY_GROW = 256, 1 / 8  # rows that show how long lists become; the share of lists that may grow
 _FEW_QUERIES = 64  # for which calls of a kernel cost more than its work
 _MOST_OF_MEMORY = 0.25  # of the free memory, for the packed panels of rows that are mapped from a file
 _TILES_IN_ONE = 8  # of queries for which each panel is packed
@@ -318,10 +322,8 @@ class KernelSearch(PanelSearch):
             places = np.flatnonzero(takes).astype(np.int32)
             packed = panels.packed(tile.X, tile.numbers[places], panel.centre)
         else:
-            packed, places = (
-                self._packed_tile(tile),
-                np.where(takes, np.arange(len(takes), dtype=np.int32), np.int32(-1)),
-            )
+            packed = self._packed_tile(tile)
+            places = np.where(takes, np.arange(len(takes), dtype=np.int32), np.int32(-1))
         tile.lists.unresolved[places[~(packed.squares <= LARGEST_QUERY**2) & (places >= 0)]] = True
         tile.lists.offer(panel.points, panel.numbers, packed, places, tile.own, of_rows)
 
@@ -378,24 +380,36 @@ class KernelSearch(PanelSearch):
             circle.insert(1, circle.pop())
 
     def _new_room(self, n_panels: int, n_neighbors: int) -> Room:
-        worst = n_panels * PANEL_ROWS * most_candidates(n_neighbors)
-        return Room(min(2 * worst, max(_CANDIDATES_OF_GROUP, 2 * worst // n_panels)))  # lists that move leave places
+        first, most = self._first_places(n_neighbors), most_candidates(n_neighbors)
+        for_all = n_panels * PANEL_ROWS * (first if first == most else 2 * most)  # a list that moves leaves its places
+        return Room(min(for_all, max(_CANDIDATES_OF_GROUP, 2 * for_all // n_panels)), first)
 
     def _panels_per_group(self, n_neighbors: int) -> int:
-        """Return how many panels share a room, by the candidates that some rows have."""
-        most = most_candidates(n_neighbors)
-        if self._panels.n_panels * PANEL_ROWS * most <= _CANDIDATES_OF_GROUP:
-            return max(2, self._panels.n_panels)
-        n_panels = _CANDIDATES_OF_GROUP // (PANEL_ROWS * least_candidates(n_neighbors))
+        first, most = self._first_places(n_neighbors), most_candidates(n_neighbors)
+        share = 1 if first == most else _CANDIDATES_AT_FIRST
+        n_panels = int(share * _CANDIDATES_OF_GROUP) // (PANEL_ROWS * first)
         if not self._keeps_panels:  # a group keeps its own, as rows and as queries
             bytes_of_panel = 2 * packed_bytes(self._X) // self._panels.n_panels
             n_panels = min(n_panels, int(_MOST_OF_MEMORY * free_bytes()) // bytes_of_panel)
         return max(2, n_panels)
 
+    def _first_places(self, n_neighbors: int) -> int:
+        """Return with how many places the lists of rows begin: what most of some rows need, if memory may be short."""
+        first, most = least_candidates(n_neighbors), most_candidates(n_neighbors)
+        n_panels = self._panels.n_panels
+        if self._panels.whole or n_panels * PANEL_ROWS * 2 * most <= _CANDIDATES_OF_GROUP:
+            return min(first, most)
+        numbers = self._pointed[:: -(-len(self._pointed) // _ROWS_THAT_TELL)]
+        lists = self._new_lists(len(numbers), min(n_neighbors, len(self._pointed) - 1), exact=False)
+        lower = self._lower_bounds(self._X, numbers, range(n_panels))
+        self._compare_in_order(self._tile(self._X[numbers], numbers, lists), lists, np.arange(n_panels), lower)
+        needed = lists.n_candidates + n_neighbors  # as many come before a list is sifted
+        while first < most and np.mean(needed > first) > _MAY_GROW:
+            first *= 2
+        return min(first, most)
+
     def _resolve(self, X: Matrix, numbers: IntArray, result: Result, n_jobs: int | None, *, drop_self: bool) -> None:
-        if drop_self:  # lists that shared a room may have found none
-            numbers = self._search_in_tiles(X, numbers, result, n_jobs, drop_self=True)
-        if len(numbers) and self._panels.level != PLAIN:
+        if self._panels.level != PLAIN:
             numbers = self._in_float32._search_in_tiles(X, numbers, result, n_jobs, drop_self=drop_self)
         if len(numbers):
             super()._resolve(X, numbers, result, n_jobs, drop_self=drop_self)

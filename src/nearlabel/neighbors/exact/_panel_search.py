@@ -237,7 +237,11 @@ class PanelSearch(ABC):
         _candidates.in_threads(n_jobs, self._compare_with, [(member, [member.number]) for member in members], None)
         others = [number for number in range(self._panels.n_panels) if number not in numbers]
         pairs = [(*pair, others, result) for pair in self._pairs(members)]
-        return _candidates.in_threads(n_jobs, self._compare_and_finish, pairs, share)
+        unresolved = _candidates.in_threads(n_jobs, self._compare_and_finish, pairs, share)
+        if room is None or not room.is_exhausted:
+            return unresolved
+        # Some lists found no room to grow; those of a tile have room for all.
+        return [self._search_in_tiles(self._X, _joined(unresolved), result, n_jobs, drop_self=True)]
 
     def _search_alone(self, number: int, group: range, result: Result) -> IntArray:
         """Search for the neighbours of the rows of a panel in all panels, its own first if they have no order."""

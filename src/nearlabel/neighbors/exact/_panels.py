@@ -324,8 +324,7 @@ class DensePanels(_Bounded):
         """Return the median of some rows. Any centre gives a right bound; outliers do not move this one."""
         some = np.ascontiguousarray(self._points(rows[:: 1 + len(rows) // _SAMPLE_OF_MIDDLE]).T)
         some.sort(axis=1)  # faster than a selection
-        n = some.shape[1]
-        return np.asarray(some[:, (n - 1) // 2] / 2 + some[:, n // 2] / 2)
+        return np.asarray(some[:, (some.shape[1] - 1) // 2] / 2 + some[:, some.shape[1] // 2] / 2)
 
     def _in_blocks(self, rows: IntArray) -> Iterator[tuple[slice, FloatArray]]:
         """Yield the points of rows in blocks that stay in the cache."""

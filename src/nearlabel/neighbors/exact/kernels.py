@@ -141,7 +141,7 @@ def library() -> Any:
     library.nearlabel_pack.argtypes = (_int32, _int32, source, points)
     library.nearlabel_offer.argtypes = (_int32, points, _pointer, points, *rest_of_offer)
     library.nearlabel_offer_panels.argtypes = (
-        *(_int32, pointer(PanelsStructure), _pointer, _int64, _pointer, points, _pointer, lists),
+        *(_int32, pointer(PanelsStructure), _pointer, _int64, _pointer, points, lists),
     )
     library.nearlabel_offer_sparse.argtypes = (_int32, sparse_rows, _pointer, sparse_queries, *rest_of_offer)
     library.nearlabel_sum_sparse_pairs.argtypes = (_int32, _int32, _int32, csr, csr, *two_rows)

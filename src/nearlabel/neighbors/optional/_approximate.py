@@ -13,7 +13,7 @@ same shift helps.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -21,13 +21,12 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from nearlabel.neighbors.exact._candidates import drop_self
 from nearlabel.neighbors.exact._distances import Cosine, Rows, minus_cosine, sum_over_features
 from nearlabel.neighbors.exact._search import ExactNeighbors
-from nearlabel.neighbors.votes import recall
+from nearlabel.neighbors.votes import ReportsRecall
 from nearlabel.utils.containers import checked_samples
 from nearlabel.utils.naming import import_optional, registered
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
@@ -38,7 +37,7 @@ _PLACE_OF_EMPTY_ROWS = 4.0  # farther from all rows of length 1 than these are f
 _LARGEST_IN_FLOAT32 = 1e15  # of the scaled coordinates, which are about 1; its square leaves room for a sum
 
 
-class ApproximateNeighbors(BaseEstimator, ABC):
+class ApproximateNeighbors(ReportsRecall, BaseEstimator):
     """A search whose candidates come from an index of another library.
 
     A subclass defines `_library` (which imports it), `_build`, `_find` and its own parameters.
@@ -120,29 +119,9 @@ class ApproximateNeighbors(BaseEstimator, ABC):
         distances, indices = (np.vstack(parts) for parts in zip(*answers, strict=True))
         return (distances, indices) if return_distance else indices
 
-    def recall(self, n_queries: int = 1000, n_neighbors: int = 10, *, random_state: Any = 0) -> float:
-        """Return the mean share of the true nearest neighbours found for drawn samples, each without itself.
-
-        It takes a fit of `ExactNeighbors` and a search for the drawn samples; the index is not built again.
-
-        Parameters
-        ----------
-        n_queries : int, default=1000
-            Number of training samples drawn.
-        n_neighbors : int, default=10
-            Number of neighbours.
-        random_state : int, RandomState or None, default=0
-            Seed of the draw.
-
-        Returns
-        -------
-        float
-            From 0 to 1, by `nearlabel.neighbors.recall`.
-        """
-        check_is_fitted(self)
-        rows = self._points.values
-        share: float = recall(FrozenEstimator(self), rows, n_queries, n_neighbors, random_state=random_state)
-        return share
+    def _all_rows(self) -> NDArray[Any]:
+        rows: NDArray[Any] = self._points.values
+        return rows
 
     def _search_block(self, rows: NDArray[Any], k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
         """Search for a block of queries; `own` are their indices if they are training samples."""

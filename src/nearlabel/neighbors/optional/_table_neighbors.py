@@ -12,8 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from nearlabel.neighbors.exact._candidates import drop_self
 from nearlabel.neighbors.exact._search import ExactNeighbors, distance_named
@@ -26,13 +25,13 @@ from nearlabel.neighbors.optional._vector_table import (
     VectorTable,
     check_table,
 )
-from nearlabel.neighbors.votes import recall
+from nearlabel.neighbors.votes import ReportsRecall
 from nearlabel.utils.containers import checked_samples
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import asked_n_neighbors, check_choice, check_integer, row_blocks
 
 
-class TableNeighbors(BaseEstimator):
+class TableNeighbors(ReportsRecall, BaseEstimator):
     """Find neighbours in a table of a vector database, whose rows stay in the database.
 
     For each query, the database returns candidates, by its index if it has one, with their vectors. Their distances are
@@ -168,33 +167,6 @@ class TableNeighbors(BaseEstimator):
         )
         distances, indices = self._search(queries, k, own=X is None)
         return (distances, indices) if return_distance else indices
-
-    def recall(self, n_queries: int = 1000, n_neighbors: int = 10, *, random_state: Any = 0) -> float:
-        """Return the mean share of the true nearest neighbours found for drawn samples, each without itself.
-
-        Parameters
-        ----------
-        n_queries : int, default=1000
-            Number of training samples drawn.
-        n_neighbors : int, default=10
-            Number of neighbours.
-        random_state : int, RandomState or None, default=0
-            Seed of the draw.
-
-        Returns
-        -------
-        float
-            From 0 to 1, by `nearlabel.neighbors.recall`.
-
-        Raises
-        ------
-        TableChangedError
-            If the table no longer has one of the training samples.
-        """
-        check_is_fitted(self)
-        rows = self._all_rows()
-        share: float = recall(FrozenEstimator(self), rows, n_queries, n_neighbors, random_state=random_state)
-        return share
 
     def _check_parameters(self) -> None:
         check_table(self.table)
