@@ -339,3 +339,10 @@ def test_a_gigabyte_of_rows_under_a_limit_of_one_and_a_half(tmp_path):
     expected = np.argsort(squares, axis=1)[:, :10]
     assert_array_equal(indices, expected)
     assert_array_equal(labels, (expected[:, :, np.newaxis] % [3, 5] == 0).mean(axis=1) > 0.5)
+
+
+def test_a_block_that_is_none(tmp_path):
+    """Among matrices: the message names the argument, and nothing is written."""
+    with pytest.raises(ValueError, match="X must have blocks that are matrices, got None as a block"):
+        write_store(tmp_path / "X", [np.ones((2, 3)), None])
+    assert not list(tmp_path.iterdir())

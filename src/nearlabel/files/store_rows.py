@@ -24,6 +24,8 @@ def blocks_of(X: MatrixLike) -> Iterator[Matrix]:
     else:
         parts = X if _is_made_of_blocks(X) else [X]
     for part in parts:
+        if part is None or np.isscalar(part):
+            raise ValueError(f"X must have blocks that are matrices, got {part!r} as a block.")
         block = check_array(
             checked_container("X", part), accept_sparse="csr", ensure_all_finite=False, ensure_min_samples=0
         )
