@@ -109,7 +109,7 @@ def approximate(results: Results) -> Chart:
                 gain = whole[0] / whole[1] if all(whole) else None
                 rows.append((f"{size} rows: {name}", (gain, exact["a query"] / found["a query"])))
     axis = "times faster than ExactNeighbors; right of the marked line approximate is faster"
-    ticks = (0.125, 0.25, 0.5, 1, 2, 4, 8, 16)
+    ticks = (0.1, 0.25, 0.5, 1, 2, 4, 8, 16)
     names = ("fit and all rows", "queries")
     return Chart("Approximate searches", names, tuple(rows), axis, ticks, (1,), logarithmic=True)
 

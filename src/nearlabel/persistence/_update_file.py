@@ -321,7 +321,9 @@ def _rows_with(file: _OpenFile, ids: Sequence[str], column: str | None) -> IntAr
     if not ids:
         return np.empty(0, dtype=np.intp)
     if not file.kept:
-        raise ValueError(f"{file.path} must contain a column of ids to find samples by, got none. Hint: rows.")
+        raise ValueError(
+            f"{file.path} must contain a column of ids to find samples by, got none. Hint: name row numbers."
+        )
     column = (file.card.id_column or _column_of_ids(tuple(file.kept))) if column is None else column
     if column not in file.kept:
         raise ValueError(f"column must be one of {list(file.kept)}, which the file contains, got {column!r}.")
