@@ -79,7 +79,7 @@ def test_a_library_that_cannot_be_loaded(other_library):
 def test_a_library_of_another_version(monkeypatch, other_library):
     """It is not called, whatever it is able to do."""
     monkeypatch.undo()
-    monkeypatch.setattr(_kernels, "_INTERFACE", 0)
+    monkeypatch.setattr(_kernels, "INTERFACE", 0)
     assert "built for another version of nearlabel: interface " in environment()["Kernels"]["state"]
     assert kernel_levels() == ("off",)
 

@@ -303,6 +303,7 @@ LIMITED = """
 import json, resource, sys
 
 resource.setrlimit(resource.RLIMIT_AS, (3 * 2**29, 3 * 2**29))
+sys.modules["pyarrow"] = None  # which pandas would load, and scikit-learn loads pandas
 from nearlabel.datasets import open_store
 from nearlabel.lazy import BRkNN
 

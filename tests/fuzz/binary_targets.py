@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from scipy import sparse
@@ -27,6 +28,7 @@ from nearlabel.datasets import (
     write_store,
 )
 from nearlabel.lazy import BRkNN, MLkNN
+from nearlabel.neighbors import ExactNeighbors
 from nearlabel.persistence import load_model, read_card, read_kept, save_model, update_model
 
 X = np.array([[1.0, 2.5], [-3.0, 0.0], [0.0, 1e-3], [4.0, np.nan]])
@@ -265,7 +267,8 @@ def _models() -> list[Files]:
 
     kept = {"id": list("abcdef"), "title": ["A title", "", "ä", "x", "y", "z"]}
     made = [make(MLkNN(2), keep=kept), make(BRkNN(1), compress=True)]
-    return [made_in_folder(one) for one in made]
+    with patch("nearlabel.persistence._searches.PACKED_FROM", 1):
+        return [*map(made_in_folder, made), made_in_folder(make(BRkNN(1, search=ExactNeighbors(algorithm="brute"))))]
 
 
 def _saved(model: Any, path: Path, **options: Any) -> None:

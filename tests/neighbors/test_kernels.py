@@ -218,7 +218,7 @@ def test_a_library_without_float32_is_not_used(monkeypatch):
 @built
 def test_a_library_of_another_version_is_not_called(monkeypatch):
     """It is as if there were none."""
-    monkeypatch.setattr(_kernels, "_INTERFACE", 0)
+    monkeypatch.setattr(_kernels, "INTERFACE", 0)
     _kernels.library.cache_clear()
     try:
         assert _kernels.library() is None

@@ -15,6 +15,7 @@ from nearlabel.datasets import Dataset
 from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.persistence import DataSummary, ModelCard, read_card, save_model
+from nearlabel.persistence._card import FORMAT
 from nearlabel.rivals import BinaryRelevance
 from nearlabel.selection import NeighborsPerLabel
 from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV
@@ -42,7 +43,7 @@ def test_all_that_was_told_comes_back(tmp_path):
     assert (data.feature_names, data.label_names) == (("x", "[y]"), ("a", "b", "ü"))
     assert data.label_counts == tuple(Y.sum(axis=0))
     assert (data.cardinality, data.density) == (labels.cardinality(Y), labels.density(Y))
-    assert (card.format, card.method, card.foreign_types) == (4, "MLkNN", ())
+    assert (card.format, card.method, card.foreign_types) == (FORMAT, "MLkNN", ())
 
 
 def test_what_the_model_knows_where_nothing_is_told(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 
 from nearlabel.lazy import BRkNN, LPkNN, MLkNN
 from nearlabel.persistence import _archive, load_model, read_card, read_kept, save_model
+from nearlabel.persistence._card import FORMAT
 
 X = np.array([[0.0, 1.0], [1.0, 0.5], [2.0, 0.0], [3.0, 1.0]])
 Y = np.array([[1, 0, 1], [0, 0, 1], [1, 0, 1], [0, 1, 0]])
@@ -25,7 +26,7 @@ def test_what_was_kept_comes_back(tmp_path):
     assert read_kept(path) == {"id": ("4711", "12", "12", "5"), "title": tuple(TITLES)}
     assert list(read_kept(path)) == ["id", "title"]
     card = read_card(path)
-    assert (card.kept, card.format) == (("id", "title"), 4)
+    assert (card.kept, card.format) == (("id", "title"), FORMAT)
     assert json.loads(card.to_json())["kept"] == ["id", "title"]
     np.testing.assert_array_equal(load_model(path).predict_proba(X), model().predict_proba(X))
 
@@ -56,7 +57,7 @@ def test_nothing_is_kept_unasked(tmp_path, keep):
     with zipfile.ZipFile(path) as archive:
         assert "kept.jsonl" not in archive.namelist()
         card = json.loads(archive.read("nearlabel.json"))
-    assert card["format"] == 4
+    assert card["format"] == FORMAT
     assert "kept" not in card
     assert read_kept(path) == {}
     assert read_card(path).kept == ()

@@ -64,8 +64,8 @@ class TestWhatIsNoModel:
 
     def test_a_newer_format(self, read, saved, rewrite):
         """Found before the rest of the card is looked at."""
-        with pytest.raises(ValueError, match=r"format must be at most 4, got 5\. Hint: a newer nearlabel wrote it"):
-            read(rewrite(saved, "nearlabel.json", lambda card: {"format": 5, "models": []}))
+        with pytest.raises(ValueError, match=r"format must be at most 5, got 6\. Hint: a newer nearlabel wrote it"):
+            read(rewrite(saved, "nearlabel.json", lambda card: {"format": 6, "models": []}))
 
     @pytest.mark.parametrize(
         "change",
@@ -327,5 +327,5 @@ def test_a_model_of_an_older_format_is_refused(saved, rewrite):
     """It lacks what methods now learn; its card can be read."""
     older = rewrite(saved, "nearlabel.json", lambda card: card | {"format": 3})
     assert read_card(older).format == 3
-    with pytest.raises(ValueError, match=r"must have the format 4, got 3: an older nearlabel wrote it\. Hint"):
+    with pytest.raises(ValueError, match=r"must have the format 4 to 5, got 3: an older nearlabel wrote it\. Hint"):
         load_model(older)

@@ -78,7 +78,7 @@ def open_model(path: str, trusted: Sequence[str]) -> OpenModel:
             f"--trusted must name the types in {path} that are not trusted by default, got none of"
             f" {', '.join(foreign)}. Hint: --trusted {','.join(card.foreign_types)}, if you know who made the file."
         )
-    model = nearlabel.persistence.load_model(path, trusted=trusted)
+    model = nearlabel.persistence.load_model(path, trusted=trusted, mmap_mode="r")
     return OpenModel(model, card, _feature_names(path, card), _label_names(path, model, card))
 
 

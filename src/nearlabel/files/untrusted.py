@@ -378,7 +378,7 @@ class NpzArrays(Mapping[str, NDArray[Any]]):
         if member.flag_bits & 1 or member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
             raise ValueError(f"{where} must be stored or deflated, got an array that is encrypted or packed otherwise.")
         with damage_named(self._path, _WHOLE), self._archive.open(member) as file:
-            header = _read_header(where, file)
+            header = read_npy_header(where, file)
             self._check_size(where, header, member.file_size)
             array = _read_items(where, file, header)
         if header.type_.kind == "U" and not is_text(array):
@@ -394,15 +394,14 @@ class NpzArrays(Mapping[str, NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._members)
 
-    def _check_size(self, where: str, header: _Header, size: int) -> None:
+    def _check_size(self, where: str, header: NpyHeader, size: int) -> None:
         """Raise ValueError unless the member's size matches the header and is within the limit."""
-        n_items, n_bytes = math.prod(header.shape), header.type_.itemsize
-        if n_items * n_bytes != size - header.length:
+        if header.n_bytes != size - header.length:
             got = f"{size - header.length} of them for {header.type_} of shape {header.shape}"
             raise ValueError(f"{where} must have as many bytes as its shape needs, got {got}.")
         least = _TEXT_BYTES if header.type_.kind in "SU" else _NUMBER_BYTES
         # With a length of 0 another length needs no bytes in the file, but processing the rows needs memory for each.
-        self._left -= math.prod(max(1, length) for length in header.shape) * max(n_bytes, least)
+        self._left -= math.prod(max(1, length) for length in header.shape) * max(header.type_.itemsize, least)
         if self._left < 0:
             raise ValueError(
                 f"{where} must leave the arrays of the file within {self._largest} bytes, got {header.type_} of shape"
@@ -410,13 +409,18 @@ class NpzArrays(Mapping[str, NDArray[Any]]):
             )
 
 
-class _Header(NamedTuple):
+class NpyHeader(NamedTuple):
     """The header of a member: `length` is its own number of bytes."""
 
     type_: np.dtype[Any]
     is_fortran: bool
     shape: tuple[int, ...]
     length: int
+
+    @property
+    def n_bytes(self) -> int:
+        """The number of bytes of the items."""
+        return math.prod(self.shape) * self.type_.itemsize
 
 
 @contextmanager
@@ -443,7 +447,7 @@ def is_text(array: NDArray[Any]) -> bool:
     return not ((codes > _LAST_CHARACTER) | ((codes >= first) & (codes <= last))).any()
 
 
-def _read_header(where: str, file: IO[bytes]) -> _Header:
+def read_npy_header(where: str, file: IO[bytes]) -> NpyHeader:
     """Read the header; raise ValueError unless it is for numbers or texts."""
     start = file.read(len(_MAGIC) + 2)
     version = tuple(start[len(_MAGIC) :])
@@ -455,7 +459,7 @@ def _read_header(where: str, file: IO[bytes]) -> _Header:
     if length > _LONGEST_HEADER:
         raise _no_array(where, f"a header of {length} bytes")
     fields = _fields_of(where, file.read(length).decode("latin1"))
-    return _Header(*fields, len(start) + len(packed) + length)
+    return NpyHeader(*fields, len(start) + len(packed) + length)
 
 
 def _fields_of(where: str, text: str) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
@@ -479,7 +483,7 @@ def _no_array(where: str, got: str) -> ValueError:
     return ValueError(f"{where} must be an array of numbers or text, got {got}.")
 
 
-def _read_items(where: str, file: IO[bytes], header: _Header) -> NDArray[Any]:
+def _read_items(where: str, file: IO[bytes], header: NpyHeader) -> NDArray[Any]:
     """Read the data after the header; raise ValueError if they are shorter than declared in the archive."""
     items: NDArray[Any] = np.empty(math.prod(header.shape), dtype=header.type_)
     room = items.view(np.uint8).data

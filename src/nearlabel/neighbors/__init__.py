@@ -12,6 +12,8 @@ from nearlabel.neighbors._kernel_weights import GaussianWeights, SimilarityWeigh
 from nearlabel.neighbors._novelty import NoveltyDetector
 from nearlabel.neighbors._precomputed import NeighborGraph, PrecomputedNeighbors, TransformerNeighbors
 from nearlabel.neighbors.exact._candidates import drop_self as drop_self
+from nearlabel.neighbors.exact._packed_rows import fit_to_packed as fit_to_packed
+from nearlabel.neighbors.exact._packed_rows import packed_arrays as packed_arrays
 from nearlabel.neighbors.exact._search import ExactNeighbors
 from nearlabel.neighbors.exact._segments import RESERVE as RESERVE
 from nearlabel.neighbors.exact._segments import TrainingLists as TrainingLists

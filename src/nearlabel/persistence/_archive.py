@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
@@ -21,19 +22,22 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from nearlabel.files.atomic_file import whole_file
+from nearlabel.files.mapped_members import read_arrays, write_arrays
 from nearlabel.files.untrusted import check_unpacked_size, members_of, open_regular, read_member
 from nearlabel.persistence._allow_list import OLDEST_PROTOCOL, TREE, TRUSTED_TYPES, NewerProtocolError, check_schema
 from nearlabel.persistence._card import ModelCard
 from nearlabel.persistence._new_samples import Batch, batches_from_json, batches_to_json
-from nearlabel.persistence._searches import checks_trees, validate_trees, with_saved_searches, with_searches
+from nearlabel.persistence._searches import Packed, checks_trees, validate_trees, with_saved_searches, with_searches
 from nearlabel.utils.characters import check_whole
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.naming import import_optional
+from nearlabel.utils.types import AnyArray
 
 _CARD = "nearlabel.json"
 _KEPT = "kept.jsonl"
 _BATCHES = "batches.json"
 _SCHEMA = "schema.json"
+_PACKED = "search-{}"  # the folder of the arrays of a packed search
 LARGEST_CARD, LARGEST_KEPT, LARGEST_SCHEMA = 2**26, 2**27, 2**28  # bytes
 _LARGEST_BATCHES = 2**20
 
@@ -53,9 +57,11 @@ def write(
     """
     io = skops_io()
     lines = kept_to_lines(kept)
+    packed = Packed()
     with whole_file(path) as partial:
         with partial.open("wb") as file:
-            _dump(io, with_saved_searches(model), file, zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED)
+            saved = with_saved_searches(model, None if compress else packed)
+            _dump(io, saved, file, zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED)
         card = replace(card, kept=tuple(kept), foreign_types=_foreign_types(io, partial))
         with zipfile.ZipFile(partial, "a", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(_CARD, card.to_json())
@@ -63,6 +69,8 @@ def write(
                 archive.writestr(_KEPT, lines)
             if batches:
                 archive.writestr(_BATCHES, batches_to_json(batches))
+            for number, arrays in packed.arrays.items():
+                write_arrays(archive, _PACKED.format(number), arrays)
         _check_will_be_read(io, partial, model)
     return card
 
@@ -97,8 +105,11 @@ def read_batches(path: Path) -> list[Batch]:
         return batches_from_json(read_member(archive, _BATCHES, _LARGEST_BATCHES)) if there else []
 
 
-def read_model(path: Path, trusted: Sequence[str | type]) -> Any:
-    """Build the model; raise ValueError if the file has untrusted types or is damaged."""
+def read_model(path: Path, trusted: Sequence[str | type], *, mapped: bool) -> Any:
+    """Build the model; raise ValueError if the file has untrusted types or is damaged.
+
+    Samples and panels of packed searches stay in the file, `mapped` from it, or are read.
+    """
     io = skops_io()
     named = [one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted]
     with opened_archive(path) as file:
@@ -107,7 +118,14 @@ def read_model(path: Path, trusted: Sequence[str | type]) -> Any:
         foreign = sorted(set(io.get_untrusted_types(file=file)) - set(names))
         if not foreign:
             model = io.load(file, trusted=names)
-            return with_searches(model if TREE in named else validate_trees(model, schema))
+            model = model if TREE in named else validate_trees(model, schema)
+            with zipfile.ZipFile(file) as archive:
+
+                @cache  # by which searches with the same number share their arrays
+                def arrays_of(number: int) -> dict[str, AnyArray]:
+                    return read_arrays(file, archive, _PACKED.format(number), mapped=mapped)
+
+                return with_searches(model, arrays_of)
     raise ParameterError(
         "{path} must contain trusted types only, got {types}. Hint: {trusted}, if you know who made the file and what"
         " these types can do.",

@@ -19,7 +19,8 @@ from nearlabel import __version__
 from nearlabel.models import updates, way_to_update
 from nearlabel.persistence._data_summary import DataSummary
 
-FORMAT = 4  # version of the file format; increased if an older nearlabel cannot read new files
+FORMAT = 5  # version of the file format; increased if an older nearlabel cannot read new files
+OLDEST_FORMAT = 4  # of those that can be read
 _LONGEST_PARAMETER = 300
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.datasets import Dataset
 from nearlabel.persistence import _archive as archive
-from nearlabel.persistence._card import FORMAT, ModelCard, versions
+from nearlabel.persistence._card import FORMAT, OLDEST_FORMAT, ModelCard, versions
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_flag
 
@@ -62,8 +62,9 @@ def save_model(
     The file is a zip archive written by skops, with the card as ``nearlabel.json``. It is written atomically: if
     writing fails, no new file appears, and an existing file stays unchanged.
 
-    A search is saved as its parameters and training samples, and `load_model` fits it again. Samples in a store
-    (`open_store`) are copied into the file.
+    A search is saved as its parameters and training samples, and `load_model` fits it again. A large exact search of
+    dense samples (16,777,216 values and more) is saved with its packed panels, too, unless `compress`: the file is up
+    to half as large again, and `load_model` need not pack. Samples in a store (`open_store`) are copied into the file.
 
     Parameters
     ----------
@@ -158,7 +159,9 @@ def save_model(
     return path
 
 
-def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str | type] = ()) -> Any:
+def load_model(
+    path: str | os.PathLike[str], *, trusted: Sequence[str | type] = (), mmap_mode: str | None = None
+) -> Any:
     """Load a model that `save_model` wrote, without running code from the file.
 
     Only objects of `TRUSTED_TYPES`, of scikit-learn types that skops trusts, and of numpy and scipy are built. A file
@@ -171,6 +174,10 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str | type] = 
     trusted : sequence of str or type, default=()
         Additional types that may be built. The error message and the card name the types that the file needs. Before
         you trust a type, consider what it could do with content chosen by an attacker.
+    mmap_mode : {None, "r"}, default=None
+        "r": the samples and packed panels of a large exact search stay in the file, and are mapped read-only: processes
+        that load the same file share them, and less memory is needed. Do not change the file in place meanwhile;
+        `save_model`, `update_model` and the command line replace it, which is safe. None: they are read into memory.
 
     Returns
     -------
@@ -186,8 +193,9 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str | type] = 
     TypeError
         If `trusted` is not a sequence of names or types.
     ValueError
-        If the file is not a model, is damaged, has another format or types that are not trusted, was written by a newer
-        skops, would unpack to more than 512 MiB and 100 times its size, or needs more memory than is available.
+        If `mmap_mode` is neither None nor "r"; or if the file is not a model, is damaged, has another format or types
+        that are not trusted, was written by a newer skops, would unpack to more than 512 MiB and 100 times its size, or
+        needs more memory than is available.
 
     Warns
     -----
@@ -210,13 +218,15 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str | type] = 
     """
     path = Path(path)
     _check_trusted(trusted)
+    if mmap_mode not in (None, "r"):
+        raise ValueError(f"mmap_mode must be None or 'r', got {mmap_mode!r}.")
     card = read_card(path)
-    if card.format < FORMAT:
+    if card.format < OLDEST_FORMAT:
         raise ValueError(
-            f"{path} must have the format {FORMAT}, got {card.format}: an older nearlabel wrote it. Hint: fit the model"
-            " again; `read_card` and `read_kept` read the file."
+            f"{path} must have the format {OLDEST_FORMAT} to {FORMAT}, got {card.format}: an older nearlabel wrote it."
+            " Hint: fit the model again; `read_card` and `read_kept` read the file."
         )
-    model = archive.read_model(path, trusted)
+    model = archive.read_model(path, trusted, mapped=mmap_mode is not None)
     _warn_of_versions(path, card)
     return model
 

@@ -1,7 +1,8 @@
 """Searches are saved as their parameters and training samples, and fitted again on loading.
 
-The data structures of a search (trees, panels in single precision, indexes of other libraries) are larger than the
-samples, depend on a version, and are read by compiled code that trusts every number in them.
+The data structures of a search (trees, indexes of other libraries) are larger than the samples, depend on a version,
+and are read by compiled code that trusts every number in them. The packed panels of a large exact search are the
+exception: packing takes most of the time, and its arrays can be checked.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter, methodcaller
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -22,7 +24,10 @@ from nearlabel import neighbors
 from nearlabel.lazy import LazyClassifier
 from nearlabel.persistence._allow_list import TREE, nodes_of
 from nearlabel.utils.estimators import check_fitted_shapes
-from nearlabel.utils.types import Matrix
+from nearlabel.utils.types import AnyArray, Matrix
+
+PACKED_FROM = 2**24  # values of samples: below, packing takes half a second at most
+ReadPacked: TypeAlias = Callable[[int], dict[str, AnyArray]]  # the arrays of a packed search, by its number
 
 
 def _rows_of_index(search: Any) -> Matrix:
@@ -50,45 +55,67 @@ _KINDS = {kind.__name__: kind for kind in _ROWS_OF}
 class SavedSearch:
     """Replaces a search in a file.
 
-    `rows` (n_samples, n_features) are None for an unfitted search; `feature_names` are those of a data frame.
+    `rows` (n_samples, n_features) are None for an unfitted search, and for one whose samples are among `packed` arrays:
+    this is their number, 0 without. `feature_names` are those of a data frame.
     """
 
     kind: str
     parameters: dict[str, Any]
     rows: Matrix | None
     feature_names: Any
+    packed: int = 0
 
     @classmethod
-    def of(cls, search: Any) -> SavedSearch:
-        """Return the parameters and samples that `rebuilt` needs."""
+    def of(cls, search: Any, packed: Packed | None = None) -> SavedSearch:
+        """Return the parameters and samples that `rebuilt` needs; put those of a large search among packed arrays."""
         fitted = hasattr(search, "n_samples_fit_")
-        rows = _in_memory(_ROWS_OF[type(search)](search)) if fitted else None
+        number = 0 if packed is None else packed.add(search)
+        rows = _in_memory(_ROWS_OF[type(search)](search)) if fitted and not number else None
         parameters = map_parts(search.get_params(deep=False), _in_memory)
         if "device" in parameters:
             parameters["device"] = None  # it depends on the machine, and does not affect results
-        return cls(type(search).__name__, parameters, rows, getattr(search, "feature_names_in_", None))
+        return cls(type(search).__name__, parameters, rows, getattr(search, "feature_names_in_", None), number)
 
-    def rebuilt(self) -> Any:
+    def rebuilt(self, arrays_of: ReadPacked | None = None) -> Any:
         """Return the search, fitted if the original was fitted."""
         search = _KINDS[self.kind](**map_parts(self.parameters, validate_arrays))
-        if self.rows is not None:
+        if self.packed and arrays_of is not None and isinstance(search, neighbors.ExactNeighbors):
+            neighbors.fit_to_packed(search, arrays_of(self.packed))
+        elif self.rows is not None:
             search.fit(validate_arrays(self.rows))
         if self.feature_names is not None:
             search.feature_names_in_ = self.feature_names
         return search
 
 
-def with_saved_searches(model: Any) -> Any:
+class Packed:
+    """The arrays of large exact searches, by the numbers of the searches from 1 on."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[int, dict[str, AnyArray]] = {}
+
+    def add(self, search: Any) -> int:
+        """Return the number of a search; 0 if it is small or has no packed panels."""
+        n_values = getattr(search, "n_samples_fit_", 0) * getattr(search, "n_features_in_", 0)
+        is_large = isinstance(search, neighbors.ExactNeighbors) and n_values >= PACKED_FROM
+        arrays = neighbors.packed_arrays(search) if is_large else {}
+        if not arrays:
+            return 0
+        self.arrays[len(self.arrays) + 1] = arrays
+        return len(self.arrays)
+
+
+def with_saved_searches(model: Any, packed: Packed | None) -> Any:
     """Return the model with each search as `SavedSearch`; raise ValueError if one cannot be saved."""
-    return map_parts(model, _saved)
+    return map_parts(model, partial(_saved, packed=packed))
 
 
-def with_searches(model: Any) -> Any:
+def with_searches(model: Any, arrays_of: ReadPacked) -> Any:
     """Undo `with_saved_searches`; raise ValueError if a part of the model contradicts itself."""
-    return map_parts(model, _restored)
+    return map_parts(model, partial(_restored, arrays_of=arrays_of))
 
 
-def _saved(part: Any) -> Any:
+def _saved(part: Any, packed: Packed | None) -> Any:
     if isinstance(part, neighbors.DaskNeighbors):
         raise ValueError(
             "model must not search on a cluster to be saved, got DaskNeighbors. Hint: fit it with"
@@ -100,12 +127,12 @@ def _saved(part: Any) -> Any:
             " be fitted again; to save it, fit the classifier to the result of table.read(), with"
             " search=ExactNeighbors()."
         )
-    return SavedSearch.of(part) if type(part) in _ROWS_OF else _in_memory(part)
+    return SavedSearch.of(part, packed) if type(part) in _ROWS_OF else _in_memory(part)
 
 
-def _restored(part: Any) -> Any:
+def _restored(part: Any, arrays_of: ReadPacked) -> Any:
     if isinstance(part, SavedSearch):
-        return part.rebuilt()
+        return part.rebuilt(arrays_of)
     if isinstance(part, LazyClassifier) and hasattr(part, "label_names_"):
         check_fitted_shapes(part, part._fitted_shapes())
     return validate_arrays(part)

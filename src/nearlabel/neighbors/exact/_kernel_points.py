@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nearlabel.files.mapped_members import aligned_bytes
 from nearlabel.neighbors.exact import kernels
 from nearlabel.utils.types import CSR, Float32Array, FloatArray, IntArray
 
 Int32Array = NDArray[np.int32]
 
 PLAIN = "float32"  # in which whole numbers and their sums are exact up to 2^24, and which rounds least
-_ALIGNED = 64  # bytes, as cache lines and the widest registers
 
 
 class RowSource:
@@ -80,13 +80,12 @@ class PackedPoints:
     @classmethod
     def of(cls, level: str, source: RowSource, *, as_rows: bool) -> PackedPoints:
         """Pack points, as rows or as queries."""
-        number, depth, n = kernels.level_numbers()[level], ctypes.c_int32(), source.n_rows
-        n_bytes = kernels.library().nearlabel_packed_bytes(number, as_rows, n, source.n_features, ctypes.byref(depth))
-        memory = np.zeros(n_bytes + _ALIGNED, dtype=np.uint8)
-        start = -memory.ctypes.data % _ALIGNED
+        number, n = kernels.level_numbers()[level], source.n_rows
+        n_bytes, depth = packed_format(level, n, source.n_features, as_rows=as_rows)
         units, norms, rests = np.empty((3, n), dtype=np.float32)
-        packed = memory[start : start + n_bytes]
-        points = cls(number, as_rows, source.n_features, depth.value, packed, units, np.empty(n), norms, rests)
+        points = cls(
+            number, as_rows, source.n_features, depth, aligned_bytes(n_bytes), units, np.empty(n), norms, rests
+        )
         kernels.check_code(kernels.library().nearlabel_pack(number, as_rows, source.structure, points.structure))
         return points
 
@@ -99,6 +98,14 @@ class PackedPoints:
     def goes_with(self, queries: PackedPoints) -> bool:
         """Return whether the kernel compares these rows with such queries."""
         return self.level == queries.level and self.as_rows and not queries.as_rows
+
+
+def packed_format(level: str, n_points: int, n_features: int, *, as_rows: bool) -> tuple[int, int]:
+    """Return how many bytes packed points take, and how many numbers each of them has."""
+    depth = ctypes.c_int32()
+    number = kernels.level_numbers()[level]
+    n_bytes = kernels.library().nearlabel_packed_bytes(number, as_rows, n_points, n_features, ctypes.byref(depth))
+    return int(n_bytes), depth.value
 
 
 # Sparse points as the kernels take them (kernels/offer_sparse.cpp).

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -193,6 +193,15 @@ class PackedPanel(PanelRows):
     points: PackedPoints | SparseColumns
 
 
+class PanelLayout(NamedTuple):
+    """What packed panels of some rows have in common: points are scaled by 2^exponent."""
+
+    centre: FloatArray
+    exponent: int
+    whole: bool
+    bounded: bool
+
+
 class Panels:
     """Dense panels with one centre, as the kernel takes them all at once."""
 
@@ -219,6 +228,30 @@ class PackedPanels(DensePanels):
     def __init__(self, X: Matrix, distance: Points, rows: IntArray, build: Build | None, level: str) -> None:
         self._level = level
         super().__init__(X, distance, rows, build)
+
+    @classmethod
+    def of_panels(
+        cls, X: Matrix, distance: Points, level: str, panels: list[PackedPanel], layout: PanelLayout
+    ) -> PackedPanels:
+        """Return panels that were packed before."""
+        made = cls.__new__(cls)
+        made._X, made._level, made.centre = X, level, layout.centre
+        made.whole, made.bounded = layout.whole, layout.bounded
+        reach = math.ldexp(0.75, 30 - layout.exponent) if layout.exponent else 0.0  # one that has this exponent
+        made._set_scale(distance, X.shape[1], reach)
+        made._set_leaves([panel.rows for panel in panels], lambda *_: panels)
+        return made
+
+    @property
+    def layout(self) -> PanelLayout:
+        """What the panels have in common."""
+        return PanelLayout(self.centre, self._exponent, self.whole, self.bounded)
+
+    def blank(self) -> BoolArray:
+        """Return which rows are in no panel."""
+        blank = np.ones(self._X.shape[0], dtype=bool)
+        blank[np.concatenate(self._leaves)] = False
+        return blank
 
     @property
     def level(self) -> str:
@@ -291,10 +324,11 @@ class KernelSearch(PanelSearch):
 
     _panels: PackedPanels | PackedSparsePanels
 
-    def __init__(self, parts: Parts, *, level: str) -> None:
+    def __init__(self, parts: Parts, *, level: str, panels: PackedPanels | None = None) -> None:
         self._level = level
-        self._keeps_panels = not is_mapped(parts.X) or packed_bytes(parts.X) <= _MOST_OF_MEMORY * free_bytes()
-        super().__init__(parts)
+        is_small = not is_mapped(parts.X) or packed_bytes(parts.X) <= _MOST_OF_MEMORY * free_bytes()
+        self._keeps_panels = panels is not None or is_small
+        super().__init__(parts, panels)
 
     def _make_panels(self, build: Build) -> PackedPanels | PackedSparsePanels:
         if sparse.issparse(self._X):

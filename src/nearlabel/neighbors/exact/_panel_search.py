@@ -74,12 +74,14 @@ class PanelSearch(ABC):
 
     _panels: Any  # `DensePanels` or others with whole, n_panels, bounded, panel, lower_bounds, is_whole, as_ranks
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, panels: Any = None) -> None:
         self._parts = parts
         self._X, self._distance, self._fallback, n_jobs = parts
-        blank = self._distance.blank(self._X)
+        blank = self._distance.blank(self._X) if panels is None else panels.blank()
         self._blank, self._pointed = np.flatnonzero(blank), np.flatnonzero(~blank)
-        if len(self._pointed) > 1:  # no progress: fast compared with a search, whose progress would begin at the end
+        if panels is not None:
+            self._panels = panels
+        elif len(self._pointed) > 1:  # no progress: fast compared with a search, whose progress would begin at the end
             self._panels = self._make_panels(partial(_candidates.in_threads, n_jobs, share=None))
 
     @abstractmethod

@@ -149,7 +149,7 @@ class _Bounded:
     n_panels: int
     bounded: bool  # panels have balls, which give lower bounds
 
-    def __init__(self, distance: Points, n_terms: int, reach: float) -> None:
+    def _set_scale(self, distance: Points, n_terms: int, reach: float) -> None:
         self._distance = distance
         in_range = 2.0**-10 <= reach <= 2.0**31 or reach == 0
         self._exponent = 0 if in_range else 30 - math.frexp(reach)[1]
@@ -169,10 +169,7 @@ class _Bounded:
         raise NotImplementedError
 
     def error(self, norms: Float32Array, others: Float32Array) -> Float32Array:
-        """Return the bound on the error of squared distances of points of these norms.
-
-        It is relative · (|q| + |r|)² + absolute.
-        """
+        """Return the bound on errors of squared distances at these norms: relative · (|q| + |r|)² + absolute."""
         both = norms + others
         return np.asarray(self._relative * (both * both) + self.absolute, dtype=np.float32)
 
@@ -205,10 +202,13 @@ class DensePanels(_Bounded):
             self.centre = np.floor(self.centre)
         reach = _length(np.maximum(high - self.centre, self.centre - low))
         self.whole = self.whole and 4 * reach * reach < _EXACT_BELOW
-        super().__init__(distance, n_features, reach)
+        self._set_scale(distance, n_features, reach)
         leaves = list(self._compact(rows, distance.coordinates(X)) if build and not self.whole else _slices(rows))
         self.bounded = build is not None and not self.whole and len(leaves) > 1
         self._set_leaves(leaves, build)
+
+    def _set_leaves(self, leaves: list[IntArray], build: Build | None) -> None:
+        super()._set_leaves(leaves, build)
         self._middles = np.array([panel.middle - self.centre for panel in self._panels or ()])
         self._radii = np.array([panel.radius for panel in self._panels or ()])
 
@@ -420,7 +420,7 @@ class SparsePanels(_Bounded):
         squares = np.concatenate([_squared_norms(self._points(leaf)) for leaf in _slices(rows)])
         most = float(squares.max(initial=0.0))
         self.whole = bool(distance.exact and 4 * most < _EXACT_BELOW and _are_whole(X))
-        super().__init__(distance, int(np.diff(X.indptr).max(initial=0)), math.sqrt(most))
+        self._set_scale(distance, int(np.diff(X.indptr).max(initial=0)), math.sqrt(most))
         if build and not self.whole:
             rows = rows[np.argsort(squares, kind="stable")]
         self._set_leaves(_slices(rows), build)

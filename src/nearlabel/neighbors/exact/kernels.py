@@ -25,7 +25,7 @@ OFF, _AUTO = "off", "auto"
 # Names of levels, and what there may be for each, the best first; as in kernels/nearlabel_kernels.h.
 _NUMBERS = {"bf16": (3,), "int16": (2,), "float32": (1, 0, 4), "hostile": (5,)}
 _FOR_TESTS = "hostile"
-_INTERFACE = 6
+INTERFACE = 6  # of the functions, and of packed points, which files of models contain
 _NO_MEMORY = -2
 
 _chosen: ContextVar[str | None] = ContextVar("kernel_level", default=None)
@@ -106,8 +106,8 @@ def _opened() -> ctypes.CDLL:
     except OSError as error:
         raise OSError(f"built, but cannot be loaded: {error}") from error
     number = opened.nearlabel_interface() if hasattr(opened, "nearlabel_interface") else None
-    if number != _INTERFACE:
-        raise OSError(f"built for another version of nearlabel: interface {number}, not {_INTERFACE}")
+    if number != INTERFACE:
+        raise OSError(f"built for another version of nearlabel: interface {number}, not {INTERFACE}")
     return opened
 
 
