@@ -67,6 +67,8 @@ class ModelCard:
         The options of ``nearlabel fit`` that fit such a model to other data; empty for a model made in Python.
     labels_column : tuple of str, default=()
         The columns of the table whose tags are the labels, as ``--labels-column`` names them; empty if unknown.
+    journal : int, default=0
+        The number of the last change of ``nearlabel serve`` that the file contains.
 
     Examples
     --------
@@ -96,6 +98,7 @@ class ModelCard:
     id_column: str = ""
     fit_options: str = ""
     labels_column: tuple[str, ...] = ()
+    journal: int = 0
 
     @classmethod
     def of(

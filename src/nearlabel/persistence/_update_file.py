@@ -39,25 +39,92 @@ from nearlabel.utils.validation import check_choice, check_row_numbers
 _BEFORE = "before samples were added or removed"  # describes the scores on the card
 
 
-class _OpenFile(NamedTuple):
-    """The contents of a model's file."""
+class OpenFile(NamedTuple):
+    """The contents of a model's file, with changes that may not be written yet.
+
+    The names of the labels and the number of rows on the card are those of the model; the other figures are from before
+    the changes.
+    """
 
     path: Path
     model: Any
     card: ModelCard
-    kept: dict[str, tuple[str, ...]]
-    batches: list[Batch]
+    kept: Mapping[str, Sequence[str]]
+    batches: Sequence[Batch]
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str], trusted: Sequence[str | type], expected: ModelCard | None) -> _OpenFile:
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        trusted: Sequence[str | type] = (),
+        expected: ModelCard | None = None,
+        mmap_mode: str | None = None,
+    ) -> OpenFile:
+        """Read a file, which must have the expected card."""
         card = read_card(path)
         if expected is not None and card != expected:
             raise BlockingIOError(f"{path} was changed by another process since it was read. Hint: try again.")
-        model = load_model(path, trusted=trusted)
-        parts_with_samples(model)  # raises an error if samples cannot be added and removed
+        model = load_model(path, trusted=trusted, mmap_mode=mmap_mode)
         return cls(Path(path), model, card, read_kept(path), archive.read_batches(Path(path)))
 
-    def match(
+    def with_added(
+        self,
+        X: MatrixLike | None,
+        y: MatrixLike | None,
+        keep: Mapping[str, Sequence[Any]] | None,
+        label_names: Sequence[str] | None,
+        *,
+        existing: str,
+        retune: bool = False,
+    ) -> OpenFile:
+        """Return the contents with samples, as `update_model` adds them; these contents stay unchanged."""
+        new, gone, _ = match = self._match(X, y, keep, label_names, existing)
+        if not (new.n_rows or retune):
+            return self
+        model = self._changed(new.X, new.y, gone, retune=retune)
+        kept = _appended(_without(self.kept, gone), new)
+        batches = [*batches_without(self.batches, gone), *match.batch(_n_rows(model) - new.n_rows)]
+        return self._now(model, kept, batches, label_names if new.n_rows else None)
+
+    def without(self, rows: ArrayLike, ids: Sequence[str], column: str | None, *, retune: bool = False) -> OpenFile:
+        """Return the contents without some samples, as `forget_rows` removes them; these contents stay unchanged."""
+        numbers = check_row_numbers("rows", rows, _n_rows(self.model))
+        gone = np.union1d(numbers, _rows_with(self, ids, column)).astype(np.intp)
+        if not (len(gone) or retune):
+            return self
+        model = self._changed(None, None, gone, retune=retune)
+        return self._now(model, _without(self.kept, gone), batches_without(self.batches, gone), None)
+
+    def written(self) -> ModelCard:
+        """Write the contents; scores stay on the card, marked as from before the change."""
+        known = self.card
+        measured = known.measured
+        if known.scores and _BEFORE not in measured:
+            measured = f"{measured}; {_BEFORE}" if measured else _BEFORE
+        card = ModelCard.of(self.model, scores=known.scores, measured=measured, notes=known.notes)
+        card = changed(
+            card,
+            data=_summary(self.model, known.data),
+            id_column=known.id_column,
+            fit_options=known.fit_options,
+            labels_column=known.labels_column,
+            journal=known.journal,
+        )
+        compress = archive.is_compressed(self.path)
+        return archive.write(self.path, self.model, card, kept=self.kept, batches=self.batches, compress=compress)
+
+    def _now(
+        self,
+        model: Any,
+        kept: Mapping[str, Sequence[str]],
+        batches: Sequence[Batch],
+        label_names: Sequence[str] | None,
+    ) -> OpenFile:
+        names, data = _label_names(model, self.card.data.label_names, label_names), self.card.data
+        data = changed(data, rows=_n_rows(model), labels=len(names), label_names=names)
+        return OpenFile(self.path, model, changed(self.card, data=data), kept, batches)
+
+    def _match(
         self,
         X: MatrixLike | None,
         y: MatrixLike | None,
@@ -79,46 +146,27 @@ class _OpenFile(NamedTuple):
         known = KnownSamples(parts_with_samples(self.model)[0], self.kept, self.card.id_column, self.batches)
         return known.match(NewSamples(X, y, kept, n_rows), label_names, existing)
 
-    def change(self, X: MatrixLike | None, y: MatrixLike | None, gone: IntArray, *, retune: bool) -> None:
-        """Add samples, then remove some by their earlier numbers, which do not change; tune again if asked to.
+    def _changed(self, X: MatrixLike | None, y: MatrixLike | None, gone: IntArray, *, retune: bool) -> Any:
+        """Return the model with samples added, then some removed by their earlier numbers, which do not change.
 
-        A model that cannot change with its samples is fitted again, which tunes everything.
+        It is tuned again if asked to. A model that cannot change with its samples is fitted again, which tunes
+        everything.
         """
-        if way_to_update(self.model) == BY_REFIT:
+        model = updates.copy_to_update(self.model)
+        if way_to_update(model) == BY_REFIT:
             if X is not None or len(gone):
-                refit(self.model, X, y, forgotten=gone)
-            return
-        n_labels = _n_labels(self.model)
+                refit(model, X, y, forgotten=gone)
+            return model
+        n_labels = _n_labels(model)
         if X is not None:
-            updates.partial_fit(self.model, X, y)
+            updates.partial_fit(model, X, y)
         if len(gone):
-            updates.forget(self.model, gone)
-        part = updates.updated_part(self.model)
+            updates.forget(model, gone)
+        part = updates.updated_part(model)
         # Thresholds of new labels were tuned when the removed samples were still there.
-        if retune or (len(gone) and _n_labels(self.model) > n_labels and getattr(part, "thresholds_stale_", False)):
-            updates.retune(self.model)
-
-    def write(
-        self,
-        kept: Mapping[str, Sequence[str]],
-        batches: Sequence[Batch],
-        label_names: Sequence[str] | None = None,
-    ) -> ModelCard:
-        """Write the changed model; scores stay on the card, marked as from before the change."""
-        known = self.card
-        measured = known.measured
-        if known.scores and _BEFORE not in measured:
-            measured = f"{measured}; {_BEFORE}" if measured else _BEFORE
-        card = ModelCard.of(self.model, scores=known.scores, measured=measured, notes=known.notes)
-        card = changed(
-            card,
-            data=_summary(self.model, known.data, label_names),
-            id_column=known.id_column,
-            fit_options=known.fit_options,
-            labels_column=known.labels_column,
-        )
-        compress = archive.is_compressed(self.path)
-        return archive.write(self.path, self.model, card, kept=kept, batches=batches, compress=compress)
+        if retune or (len(gone) and _n_labels(model) > n_labels and getattr(part, "thresholds_stale_", False)):
+            updates.retune(model)
+        return model
 
 
 def update_model(
@@ -205,14 +253,10 @@ def update_model(
     check_choice("existing", existing, EXISTING)
     X, y = checked_samples("X", X), checked_container("y", y)
     with locked(path, "adding rows"):
-        file = _OpenFile.read(path, trusted, expected)
-        new, gone, _ = match = file.match(X, y, keep, label_names, existing)
-        if not (new.n_rows or retune):
-            return file.card
-        file.change(new.X, new.y, gone, retune=retune)
-        kept = _appended(_without(file.kept, gone), new)
-        batches = [*batches_without(file.batches, gone), *match.batch(_n_rows(file.model) - new.n_rows)]
-        return file.write(kept, batches, label_names if new.n_rows else None)
+        file = OpenFile.read(path, trusted, expected)
+        parts_with_samples(file.model)  # raises an error if samples cannot be added and removed
+        now = file.with_added(X, y, keep, label_names, existing=existing, retune=retune)
+        return file.card if now is file else now.written()
 
 
 def forget_rows(
@@ -286,14 +330,10 @@ def forget_rows(
     if isinstance(ids, str):
         raise TypeError(f"ids must be a list of texts, got {ids!r}. Hint: [{ids!r}].")
     with locked(path, "forgetting rows"):
-        file = _OpenFile.read(path, trusted, expected)
-        n_rows = _n_rows(file.model)
-        numbers = check_row_numbers("rows", rows, n_rows)
-        gone = np.union1d(numbers, _rows_with(file, list(ids), column)).astype(np.intp)
-        if not (len(gone) or retune):
-            return file.card
-        file.change(None, None, gone, retune=retune)
-        return file.write(_without(file.kept, gone), batches_without(file.batches, gone))
+        file = OpenFile.read(path, trusted, expected)
+        parts_with_samples(file.model)
+        now = file.without(rows, list(ids), column, retune=retune)
+        return file.card if now is file else now.written()
 
 
 def _n_rows(model: Any) -> int:
@@ -316,7 +356,7 @@ def _appended(kept: Mapping[str, Sequence[str]], new: NewSamples) -> dict[str, l
     return {name: [*texts, *new.kept.get(name, [""] * new.n_rows)] for name, texts in kept.items()}
 
 
-def _rows_with(file: _OpenFile, ids: Sequence[str], column: str | None) -> IntArray:
+def _rows_with(file: OpenFile, ids: Sequence[str], column: str | None) -> IntArray:
     """Return the indices of the samples that have one of the ids in a saved column."""
     if not ids:
         return np.empty(0, dtype=np.intp)
@@ -383,27 +423,24 @@ def _column_of_ids(names: Sequence[str]) -> str:
     raise ValueError(f"column must name which of {list(names)} has the ids, got None.")
 
 
-def _summary(model: Any, before: DataSummary, label_names: Sequence[str] | None) -> DataSummary:
+def _summary(model: Any, before: DataSummary) -> DataSummary:
     """Return the summary of the current samples: the previous names, and statistics of the current label sets."""
-    part, method = parts_with_samples(model)
-    check_whole("label_names", label_names or ())
-    of_labels = DataSummary.of_label_sets(method.training_labels())
-    if label_names is not None and len(label_names) != of_labels.labels:
-        raise ValueError(f"label_names must be {of_labels.labels} names, one for each label, got {len(label_names)}.")
-    if label_names is None:
-        label_names = _names(part.label_names_, before.label_names)
     return changed(
-        of_labels,
+        DataSummary.of_label_sets(parts_with_samples(model)[1].training_labels()),
         name=before.name,
         rows=_n_rows(model),
         features=before.features,
         feature_names=before.feature_names,
-        label_names=tuple(label_names),
+        label_names=before.label_names,
     )
 
 
-def _names(present: Any, before: tuple[str, ...] | None) -> tuple[str, ...]:
-    """Return the names of the labels, from the card if the model has only numbers."""
-    texts = tuple(map(str, present))
-    known = before or ()
-    return (*known, *texts[len(known) :])
+def _label_names(model: Any, before: Sequence[str] | None, given: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of the labels: the given ones, or those from before, for a model that has only numbers."""
+    part, method = parts_with_samples(model)
+    check_whole("label_names", given or ())
+    n_labels = method.training_labels().shape[1]
+    if given is not None and len(given) != n_labels:
+        raise ValueError(f"label_names must be {n_labels} names, one for each label, got {len(given)}.")
+    known = tuple(before or ())
+    return tuple(given) if given is not None else (*known, *map(str, part.label_names_[len(known) :]))
