@@ -185,6 +185,35 @@ class JsonArrayFile(JsonLinesFile):
                 yield lines.share_read, rows
 
 
+class JsonRows(JsonLinesFile):
+    """Objects in memory, as `decoded` returned them, in the place of the lines of a file."""
+
+    _unit = "row"
+
+    def __init__(self, objects: Sequence[Any]) -> None:
+        self._objects = objects
+        super().__init__(Path("rows"))
+
+    def _blocks(self) -> Iterator[tuple[float, list[_Row]]]:
+        yield 1.0, [self._row(number, values) for number, values in enumerate(self._objects, start=1)]
+
+    def _row(self, number: int, values: Any) -> _Row:
+        if not isinstance(values, dict):
+            raise ValueError(f"rows, row {number}: it must be an object, got {table_file.shortened(values)}.")
+        return _Row(number, values, _written(values))
+
+
+def decoded(content: bytes) -> Any:
+    """Return the value of a text of JSON, with the checks of a file; raise ValueError that says what is wrong."""
+    try:
+        text = content.decode("utf-8")
+        values = _FINITE.decode(text)
+        _check_characters(values, text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(_problem("the text", error)) from error
+    return values
+
+
 class _Array:
     """The objects of an array of JSON, of which a part of the text is in memory."""
 

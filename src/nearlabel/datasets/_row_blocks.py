@@ -15,6 +15,7 @@ from scipy import sparse
 from nearlabel.datasets._arff_header import Attribute, Header, read_header
 from nearlabel.datasets._arff_kinds import MixedRows, as_cells
 from nearlabel.datasets._arff_parts import SparseCells, cells_of, read_rows
+from nearlabel.datasets._json_file import JsonRows
 from nearlabel.datasets._label_rows import JoinedRows
 from nearlabel.datasets._lines import A_TABLE, TABLES, Lines, format_of
 from nearlabel.datasets._nominal import CodedColumns, CodedRows, FeatureMatch, Nominal, attribute_of, check_arff
@@ -137,6 +138,15 @@ def open_rows(
     else:
         source = (_NpzRows if format_ == "npz" else _SvmlightRows)(path, names, id_column, max_unpacked_bytes)
     return RowBlocks(path, source, block_rows, block_bytes)
+
+
+def rows_of_objects(
+    objects: Sequence[Any], feature_names: Sequence[str], feature_kinds: Sequence[str] = ()
+) -> RowBlocks:
+    """Return rows given as objects of `decoded` JSON, with the checks of a file of JSON lines."""
+    kinds = _kinds_by_name(feature_names, feature_kinds)
+    table = JsonRows(objects)
+    return RowBlocks(table.path, _TableRows(table, feature_names, None, kinds, None), None, BLOCK_BYTES)
 
 
 @dataclass(frozen=True, eq=False)

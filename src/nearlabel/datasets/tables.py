@@ -16,6 +16,7 @@ from nearlabel.datasets._arff_parts import read_rows
 from nearlabel.datasets._changed_table import check_same_format, copy_with_labels
 from nearlabel.datasets._dataset import Dataset, check_as_frame, check_unweighted
 from nearlabel.datasets._excel_file import read_sheets, reading_sheet
+from nearlabel.datasets._json_file import decoded
 from nearlabel.datasets._label_columns import TagColumns, needing_no_tag
 from nearlabel.datasets._label_options import SEPARATOR, LabelOptions, guess_separator, is_among, some_cells
 from nearlabel.datasets._label_rows import JoinedRows
@@ -25,6 +26,7 @@ from nearlabel.datasets._npz import matrix_of, names_of, read_npz
 from nearlabel.datasets._numbered_names import NumberedNames, are_numbered
 from nearlabel.datasets._numeric_columns import FeatureColumns, features_beside, kinds_of_options
 from nearlabel.datasets._parquet_file import ParquetWriter
+from nearlabel.datasets._row_blocks import rows_of_objects
 from nearlabel.datasets._svmlight import read_svmlight, svmlight_rows
 from nearlabel.datasets._table import POINT, open_table, read_table
 from nearlabel.datasets._table_file import Kind, TableFile, did_you_mean, require_columns, shortened
@@ -33,9 +35,9 @@ from nearlabel.files.untrusted import damage_named, open_npz
 __all__ = [
     "SEPARATOR", "FeatureMatch", "Kind", "NumberedNames", "ParquetWriter", "are_numbered", "attribute_of",
     "check_has_format", "check_same_format", "check_unweighted", "column_batches", "column_names_of",
-    "columns_of_model", "copy_with_labels", "declared_kinds_of", "did_you_mean", "feature_names_of",
+    "columns_of_model", "copy_with_labels", "declared_kinds_of", "decoded", "did_you_mean", "feature_names_of",
     "guess_separator_of", "is_among", "locate_row", "name_of_data", "names_data", "needing_no_tag",
-    "read_columns", "read_whole", "reading_sheet", "shortened", "suffix_of_content",
+    "read_columns", "read_whole", "reading_sheet", "rows_of_objects", "shortened", "suffix_of_content",
 ]  # fmt: skip
 
 _LABELS_OF = {

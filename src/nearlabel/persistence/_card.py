@@ -365,6 +365,7 @@ _OPTIONAL: Mapping[type, Mapping[str, Any]] = {  # fields that are left out if e
         "id_column": "",
         "fit_options": "",
         "labels_column": [],
+        "journal": 0,
     },
     DataSummary: {"label_counts": None, "unknown_cells": None},
     ModelChanges: {"power_stale": False},
