@@ -17,7 +17,8 @@ LEVELS = {
     "comparison": 8, "persistence": 8,
     "papers": 9, "plots": 9,
     "report": 10,
-    "cli": 11,
+    "cli": 11, "client": 0,
+    "serve": 11,
     "__main__": 11,
 }  # fmt: skip
 NOT_EACH_OTHER = {4}  # siblings of this level do not know each other
@@ -31,7 +32,11 @@ OPTIONAL_HOME = {
     "pyarrow": ("datasets/_parquet_file.py", "datasets/_table_file.py", "neighbors/optional/_lance_table.py"),
     "rich": "cli/_console.py",
     "shtab": "cli/_completion.py",
+    "fastapi": "serve/_app.py",
+    "prometheus_client": "serve/_metrics.py",
+    "pydantic": ("serve/_app.py", "serve/_shapes.py"),
     "skops": "persistence/_archive.py",
+    "uvicorn": "serve/_process.py",
     "snowballstemmer": "preprocessing/_stem_analyzer.py",
     "pandas": ("datasets/_dataset.py", "testing/_classifiers.py", "utils/tables.py"),
     "faiss": "neighbors/optional/_faiss.py",

@@ -34,7 +34,8 @@ _COMMANDS = {
     name: importlib.import_module(f"nearlabel.cli._{name}")
     for name in (
         "describe", "examine", "audit", "evaluate", "resample", "compare", "fit", "tune", "predict", "explain",
-        "suggest", "update", "forget", "verify", "card", "report", "demo", "reproduce", "versions", "completion",
+        "suggest", "update", "forget", "serve", "verify", "card", "report", "demo", "reproduce", "versions",
+        "completion",
     )
 }  # fmt: skip
 

@@ -79,6 +79,11 @@ def open_model(path: str, trusted: Sequence[str]) -> OpenModel:
             f" {', '.join(foreign)}. Hint: --trusted {','.join(card.foreign_types)}, if you know who made the file."
         )
     model = nearlabel.persistence.load_model(path, trusted=trusted, mmap_mode="r")
+    return open_names(path, model, card)
+
+
+def open_names(path: str, model: Any, card: nearlabel.persistence.ModelCard) -> OpenModel:
+    """Return a model that is loaded, with the names of its features and labels."""
     return OpenModel(model, card, _feature_names(path, card), _label_names(path, model, card))
 
 

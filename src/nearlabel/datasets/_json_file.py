@@ -204,7 +204,7 @@ class JsonRows(JsonLinesFile):
 
 
 def decoded(content: bytes) -> Any:
-    """Return the value of a text of JSON, with the checks of a file; raise ValueError that says what is wrong."""
+    """Return the value of a text of JSON, with the checks of a file; raise ValueError that describes the problem."""
     try:
         text = content.decode("utf-8")
         values = _FINITE.decode(text)

@@ -19,6 +19,7 @@ from nearlabel.persistence._model_file import (
     read_kept,
     save_model,
 )
+from nearlabel.persistence._update_file import OpenFile as OpenFile
 from nearlabel.persistence._update_file import forget_rows, update_model
 from nearlabel.persistence._verify import Checked, Verification, verify
 

@@ -347,6 +347,8 @@ def _n_labels(model: Any) -> int:
 
 def _without(kept: Mapping[str, Sequence[str]], gone: IntArray) -> dict[str, list[str]]:
     """Return the saved columns without some samples."""
+    if not len(gone):
+        return {name: list(texts) for name, texts in kept.items()}
     numbers = set(gone.tolist())
     return {name: [text for row, text in enumerate(texts) if row not in numbers] for name, texts in kept.items()}
 

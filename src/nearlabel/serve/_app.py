@@ -1,0 +1,326 @@
+"""The routes of the service, for each of its models."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, FastAPI, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ValidationError
+
+from nearlabel import __version__
+from nearlabel.audit import audit
+from nearlabel.datasets import tables
+from nearlabel.serve import _answers as answers
+from nearlabel.serve import _shapes as shapes
+from nearlabel.serve._guard import BodyTooLargeError, Guard, Limits, problem
+from nearlabel.serve._live import Changed, KeyUsedError, LiveModel, ReadOnlyError, State
+from nearlabel.serve._metrics import Metrics
+from nearlabel.utils.tables import names_of_rows
+
+Shape = TypeVar("Shape", bound=BaseModel)
+_LOG = logging.getLogger("nearlabel.serve")
+_COMPACTION = 2.0  # seconds between looks at whether a journal is long
+
+
+class _App:
+    """One process of the service."""
+
+    def __init__(self, served: Mapping[str, LiveModel], limits: Limits, *, log_rows: bool) -> None:
+        self.served, self._limits, self._log_rows = served, limits, log_rows
+        self.searching, self.changing = ThreadPoolExecutor(1, "search"), ThreadPoolExecutor(1, "change")
+        self.batches = {name: answers.Batches(model, self.searching) for name, model in served.items()}
+        self.metrics = Metrics(served)
+
+    async def in_time(self, work: Awaitable[Any]) -> Any:
+        """Wait for an answer, but not for ever."""
+        try:
+            return await asyncio.wait_for(work, self._limits.seconds)
+        except TimeoutError:
+            detail = f"the answer must take at most {self._limits.seconds:g} seconds. Hint: fewer rows at once."
+            raise HTTPException(503, detail) from None
+
+    async def changed(self, work: Callable[..., Changed], *arguments: Any) -> Changed:
+        """Make a change, which is not given up half-way."""
+        change = asyncio.get_running_loop().run_in_executor(self.changing, work, *arguments)
+        now: Changed = await self.in_time(asyncio.shield(change))
+        return now
+
+    async def computed(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Compute something long beside the searches."""
+        return await self.in_time(asyncio.get_running_loop().run_in_executor(None, work, *arguments))
+
+    async def body_of(self, request: Request, shape: type[Shape]) -> Shape:
+        """Return the body of a request; ValueError describes what is wrong with it."""
+        content = await request.body()
+        if self._log_rows:
+            _LOG.info("%s", content.decode(errors="replace"))
+        try:
+            given = shape.model_validate(tables.decoded(content))
+        except ValidationError as error:
+            raise ValueError(_first_of(error)) from error
+        for name in ("rows", "texts", "arrays"):
+            n_rows = len(getattr(given, name, None) or ())
+            if n_rows > self._limits.rows:
+                raise HTTPException(413, f"{name} must be at most {self._limits.rows} at once, got {n_rows}.")
+        return given
+
+    async def compact_when_needed(self) -> None:
+        """Write long journals, and those with forgotten samples, into the model files."""
+        while True:
+            await asyncio.sleep(_COMPACTION)
+            for name, model in self.served.items():
+                if model.is_updatable and model.needs_compaction:
+                    try:
+                        await asyncio.get_running_loop().run_in_executor(self.changing, model.compact)
+                    except Exception:  # noqa: BLE001 - of the disk, or of another program: the service goes on
+                        _LOG.exception("the changes of %s stay in its journal", name)
+
+
+def make_app(
+    served: Mapping[str, LiveModel], *, token: str = "", limits: Limits | None = None, log_rows: bool = False
+) -> FastAPI:
+    """Return the application; the first model is also served without its name in the path."""
+    limits = limits or Limits()
+    app = _App(served, limits, log_rows=log_rows)
+
+    @asynccontextmanager
+    async def living(_: FastAPI) -> AsyncIterator[None]:
+        task = asyncio.create_task(app.compact_when_needed())
+        yield
+        task.cancel()
+
+    made = FastAPI(title="nearlabel", version=shapes.VERSION, lifespan=living, redoc_url=None)
+    made.state.app = app
+    for number, name in enumerate(served):
+        router = _router(app, name)
+        if number == 0:
+            made.include_router(router)
+        made.include_router(router, prefix=f"/models/{name}", include_in_schema=number > 0)
+    _add_common(made, app)
+    _add_problems(made)
+    made.middleware("http")(_logged(app))
+    made.add_middleware(Guard, token=token, limits=limits)
+    return made
+
+
+def _add_common(made: FastAPI, app: _App) -> None:
+    @made.get("/health")
+    async def health() -> dict[str, str]:
+        return {"status": "ok", "nearlabel": __version__}
+
+    @made.get("/ready")
+    async def ready() -> dict[str, Any]:
+        return {"models": [_facts(name, model.state.answer) for name, model in app.served.items()]}
+
+    @made.get("/metrics")
+    async def metrics() -> Response:
+        return Response(*app.metrics.text())
+
+
+def _body(shape: type[BaseModel], *, csv: bool = False) -> dict[str, Any]:
+    content: dict[str, Any] = {"application/json": {"schema": shape.model_json_schema()}}
+    if csv:
+        content["text/csv"] = {"schema": {"type": "string"}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    code: {"model": shapes.Problem, "description": what}
+    for code, what in {422: "The request is malformed.", 413: "It is too large.", 503: "It takes too long."}.items()
+}
+
+
+def _router(app: _App, name: str) -> APIRouter:
+    """Return the routes of a model."""
+    router, model, batches = APIRouter(), app.served[name], app.batches[name]
+
+    async def predicted(request: Request, *, explain: bool) -> JSONResponse:
+        options: Mapping[str, Any] = request.query_params
+        if request.headers.get("content-type", "").startswith("text/csv"):
+            given = shapes.PredictRequest.model_validate(dict(_flags(options)))
+            X = await app.computed(answers.rows_of_csv, model.state, await request.body())
+        else:
+            given = await app.body_of(request, shapes.PredictRequest)
+            X = answers.rows_of(model.state, given)
+        found = await app.in_time(batches.ask(X, explain=explain or given.explain))
+        app.metrics.see_rows(name, X.shape[0])
+        shown = answers.predictions(found, top=given.top, proba=given.proba)
+        return JSONResponse({"predictions": shown, "model": _facts(name, found.state.answer)})
+
+    @router.post(
+        "/predict",
+        response_model=shapes.PredictAnswer,
+        openapi_extra=_body(shapes.PredictRequest, csv=True),
+        responses=_PROBLEMS,
+    )
+    async def predict(request: Request) -> Response:
+        """Predict the labels of rows."""
+        return await predicted(request, explain=False)
+
+    @router.post(
+        "/explain",
+        response_model=shapes.PredictAnswer,
+        openapi_extra=_body(shapes.PredictRequest, csv=True),
+        responses=_PROBLEMS,
+    )
+    async def explain(request: Request) -> Response:
+        """Predict the labels of rows, with the neighbours and their votes."""
+        return await predicted(request, explain=True)
+
+    @router.post(
+        "/update",
+        response_model=shapes.ChangeAnswer,
+        openapi_extra=_body(shapes.UpdateRequest),
+        responses=_PROBLEMS,
+    )
+    async def update(request: Request) -> Response:
+        """Add labelled samples; they are on disk and in all later answers."""
+        given = await app.body_of(request, shapes.UpdateRequest)
+        now = await app.changed(model.update, given.rows, given.existing, request.headers.get("idempotency-key", ""))
+        return JSONResponse({"model": _facts(name, now)})
+
+    @router.post(
+        "/forget",
+        response_model=shapes.ChangeAnswer,
+        openapi_extra=_body(shapes.ForgetRequest),
+        responses=_PROBLEMS,
+    )
+    async def forget(request: Request) -> Response:
+        """Remove samples by their ids."""
+        given = await app.body_of(request, shapes.ForgetRequest)
+        now = await app.changed(model.forget, given.ids, request.headers.get("idempotency-key", ""))
+        return JSONResponse({"model": _facts(name, now)})
+
+    @router.post(
+        "/suggest",
+        response_model=shapes.ListAnswer,
+        openapi_extra=_body(shapes.SuggestRequest),
+        responses=_PROBLEMS,
+    )
+    async def suggest(request: Request) -> Response:
+        """Return the rows that should be labelled next, or whose predictions should be checked."""
+        given, state = await app.body_of(request, shapes.SuggestRequest), model.state
+        X = answers.rows_of(state, given)
+        items = await app.computed(lambda: answers.suggestions(state, X, n=given.n, purpose=given.purpose))
+        return JSONResponse({"items": items, "model": _facts(name, state.answer)})
+
+    @router.post(
+        "/audit",
+        response_model=shapes.ListAnswer,
+        openapi_extra=_body(shapes.AuditRequest),
+        responses=_PROBLEMS,
+    )
+    async def suspects(request: Request) -> Response:
+        """Return the labels of training samples that are probably wrong."""
+        given, state = await app.body_of(request, shapes.AuditRequest), model.state
+        items = await app.computed(_suspects, state, given.n)
+        return JSONResponse({"items": items, "model": _facts(name, state.answer)})
+
+    @router.get("/card")
+    async def card() -> dict[str, Any]:
+        """Return the card of the model."""
+        state = model.state
+        return {"card": _finite(asdict(state.file.card)), "model": _facts(name, state.answer)}
+
+    return router
+
+
+def _suspects(state: State, n: int) -> list[dict[str, Any]]:
+    opened, kept = state.opened, state.file.kept
+    found = audit(opened.model, n_cells=n, label_names=opened.label_names)
+    found = found.named(names_of_rows(kept)) if kept else found
+    return [_finite(asdict(cell)) for cell in found.cells]
+
+
+def _flags(options: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return the options of a query: numbers, and words for true and false."""
+    words = {"true": True, "1": True, "false": False, "0": False}
+    return {
+        name: int(text) if name == "top" and text.isdecimal() else words.get(text.lower(), text)
+        for name, text in options.items()
+    }
+
+
+def _facts(name: str, now: Changed) -> dict[str, Any]:
+    return {"name": name, "version": now.version, "samples": now.samples}
+
+
+def _finite(value: Any) -> Any:
+    """Return values that JSON can represent: numbers that are not finite become None."""
+    if isinstance(value, Mapping):
+        return {str(key): _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not abs(value) < float("inf") else value
+
+
+def _first_of(error: ValidationError) -> str:
+    """Return what is wrong with the first wrong value of a body."""
+    first, n_others = error.errors(include_url=False)[0], error.error_count() - 1
+    place = ".".join(map(str, first["loc"])) or "the body"
+    more = f" ({n_others} more)" if n_others else ""
+    return f"{place}: {first['msg']}, got {tables.shortened(first['input'])}{more}."
+
+
+def _logged(app: _App) -> Callable[[Request, Callable[[Request], Awaitable[Response]]], Awaitable[Response]]:
+    async def log(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
+        begin = time.perf_counter()
+        response = await call(request)
+        seconds = time.perf_counter() - begin
+        route = getattr(request.scope.get("route"), "path", "none")
+        app.metrics.see(route, response.status_code, seconds)
+        _LOG.info("%s %s %d %.1f ms", request.method, route, response.status_code, 1000 * seconds)
+        return response
+
+    return log
+
+
+# Which status an error becomes; the first kind that fits.
+_STATUSES: tuple[tuple[type[Exception], int], ...] = (
+    (BodyTooLargeError, 413),
+    (KeyUsedError, 409),
+    (ReadOnlyError, 403),
+    (MemoryError, 413),
+    (ValueError, 422),
+    (TypeError, 422),
+)
+
+
+def _add_problems(made: FastAPI) -> None:
+    """Answer errors with problems, without tracebacks."""
+
+    def answer(status: int, detail: str) -> Response:
+        return Response(problem(status, detail)[1], status, media_type="application/problem+json")
+
+    async def of_http(_: Request, error: Any) -> Response:
+        return answer(error.status_code, str(error.detail))
+
+    async def of_error(request: Request, error: Exception) -> Response:
+        for kind, status in _STATUSES:
+            if isinstance(error, kind):
+                return answer(status, str(error))
+        number = uuid.uuid4().hex[:12]
+        _LOG.error("error %s at %s", number, request.url.path, exc_info=error)
+        return answer(500, f"internal error {number}; the log of the service has its cause.")
+
+    async def of_request(_: Request, error: Any) -> Response:
+        return answer(422, "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()))
+
+    made.add_exception_handler(RequestValidationError, of_request)
+    made.add_exception_handler(404, of_http)
+    made.add_exception_handler(405, of_http)
+    made.add_exception_handler(HTTPException, of_http)
+    for kind in (*(kind for kind, _ in _STATUSES), Exception):
+        made.add_exception_handler(kind, of_error)

@@ -1,0 +1,114 @@
+"""What every request passes first: its size, its type, its host and its token; and problems as answers (RFC 9457)."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from nearlabel.serve._shapes import VERSION
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_OPEN = ("/health", "/ready")  # without a token: they tell nothing of the model
+_BODIES = {"application/json", "text/csv"}
+_POLICY = "default-src 'none'; frame-ancestors 'none'"
+
+
+class Limits(NamedTuple):
+    """Limits of a request: bytes of its body, rows, and seconds until its answer."""
+
+    body: int = 2**24
+    rows: int = 10_000
+    seconds: float = 60.0
+
+
+def problem(status: int, detail: str) -> tuple[int, bytes]:
+    """Return a status and the JSON of a problem."""
+    title = HTTPStatus(status).phrase
+    return status, json.dumps({"type": "about:blank", "title": title, "status": status, "detail": detail}).encode()
+
+
+class Guard:
+    """Answers requests that no model may see, and passes the others on, their bodies bounded.
+
+    Without a token only the names of this machine are served, so that a page of another site can neither send requests
+    (its content type needs a permission that nobody gives) nor reach the service under a name of its own.
+    """
+
+    def __init__(self, app: App, *, token: str, limits: Limits) -> None:
+        self._app, self._token, self._limits = app, token, limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check and pass on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = {name.decode("latin1").lower(): value.decode("latin1") for name, value in scope["headers"]}
+        refused = self._refused(scope, headers)
+        if refused is not None:
+            await _send(send, *refused)
+            return
+        left = self._limits.body
+
+        async def bounded() -> MutableMapping[str, Any]:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise BodyTooLargeError(f"the body must have at most {self._limits.body} bytes, got more.")
+            return message
+
+        async def marked(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *_HEADERS]
+            await send(message)
+
+        await self._app(scope, bounded, marked)
+
+    def _refused(self, scope: Scope, headers: Mapping[str, str]) -> tuple[int, bytes] | None:
+        if self._token:
+            given = headers.get("authorization", "").partition("Bearer ")[2]
+            if scope["path"] not in _OPEN and not hmac.compare_digest(given.encode(), self._token.encode()):
+                return problem(401, "Authorization must be 'Bearer' and the token of the service.")
+        elif _name_of(headers.get("host", "")) not in LOOPBACK:
+            return problem(403, f"Host must be a name of this machine without a token, one of {', '.join(LOOPBACK)}.")
+        if scope["method"] in ("POST", "PUT", "PATCH"):
+            length = headers.get("content-length", "0")
+            if length.isdecimal() and int(length) > self._limits.body:
+                return problem(413, f"the body must have at most {self._limits.body} bytes, got {length}.")
+            kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind not in _BODIES:
+                return problem(415, f"Content-Type must be one of {', '.join(sorted(_BODIES))}, got {kind!r}.")
+        return None
+
+
+class BodyTooLargeError(ValueError):
+    """The body is longer than allowed, whatever its header says."""
+
+
+_HEADERS = [
+    (b"nearlabel-api", VERSION.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+]
+
+
+def _name_of(host: str) -> str:
+    """Return the name in a Host header, without the port."""
+    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+
+
+async def _send(send: Send, status: int, body: bytes) -> None:
+    headers = [(b"content-type", b"application/problem+json"), *_HEADERS]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,149 @@
+"""The journal of a served model: its changes since the model file was written, on disk before they are acknowledged.
+
+A line is a checksum and the JSON of a change. Changes are numbered; the card of the model file has the number of the
+last one that the file contains, so a crash between writing the file and clearing the journal repeats none. A last line
+that is not whole was never acknowledged: the next writer cuts it off.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+from typing import Any, BinaryIO, NamedTuple
+
+from nearlabel.files.atomic_file import check_own_file, whole_file
+
+try:
+    import fcntl
+except ImportError:  # Windows, where one process serves
+    fcntl = None  # type: ignore[assignment]
+
+_FORMAT = "nearlabel journal 1"
+
+
+class Change(NamedTuple):
+    """A change of the samples: "update" or "forget", what the request asked, and its idempotency key."""
+
+    number: int
+    what: str
+    body: Mapping[str, Any]
+    key: str = ""
+
+
+class Journal:
+    """The journal next to a model file, which several processes read, and one at a time writes."""
+
+    def __init__(self, model: Path) -> None:
+        self.path = model.with_name(f"{model.name}.journal")
+        self._lock_path, self._threads = model.with_name(f".{model.name}.journal.lock"), Lock()
+        self._file: BinaryIO | None = None
+        self._inode = self._end = 0  # of the file that was read, and how far
+        self.model = ""  # digest of the model file to which the changes were made
+
+    def has_more(self) -> bool:
+        """Return whether another process has written since the last reading; fast."""
+        try:
+            status = self.path.stat()
+        except FileNotFoundError:
+            return False
+        return (status.st_ino, status.st_size) != (self._inode, self._end)
+
+    def new_changes(self) -> Iterator[Change]:
+        """Yield the changes after those that were read, from the beginning if the file is another one.
+
+        Raises
+        ------
+        ValueError
+            If a line before the last is damaged.
+        """
+        self._open()
+        if self._file is None:
+            return
+        self._file.seek(self._end)
+        for line in self._file:
+            if not line.endswith(b"\n"):
+                return  # it is being written, or its writer died: nobody was told that it is there
+            change = self._read(line)
+            self._end += len(line)
+            if change is not None:
+                yield change
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Wait until no other thread or process writes, and keep them out."""
+        with self._threads, self._lock_path.open("ab") as file:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def append(self, change: Change) -> None:
+        """Write a change, under the lock and after all others were read; it is on disk when this returns."""
+        content = _line(change._asdict())
+        with self.path.open("r+b") as file:
+            file.truncate(self._end)  # a last line that is not whole
+            file.seek(self._end)
+            try:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            except BaseException:
+                with suppress(OSError):
+                    file.truncate(self._end)
+                raise
+        self._end += len(content)
+
+    def restart(self, model: str) -> None:
+        """Replace the journal by one without changes to a model file with this digest; under the lock."""
+        check_own_file(self.path, "a journal has one name")
+        with whole_file(self.path) as partial:
+            partial.write_bytes(_line({"format": _FORMAT, "model": model}))
+        for _ in self.new_changes():
+            pass
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    @property
+    def n_bytes(self) -> int:
+        """The number of bytes that were read or written."""
+        return self._end
+
+    def _open(self) -> None:
+        """Open the file that has the name now."""
+        with suppress(FileNotFoundError):
+            if self._file is not None and self.path.stat().st_ino == self._inode:
+                return
+            file = self.path.open("rb")
+            self.close()
+            self._file, self._inode, self._end = file, os.fstat(file.fileno()).st_ino, 0
+
+    def _read(self, line: bytes) -> Change | None:
+        """Return the change of a line, None for the first line of the file."""
+        checksum, _, text = line.rstrip(b"\n").partition(b" ")
+        values = json.loads(text) if checksum == _checksum(text) else None
+        if self._end == 0 and isinstance(values, dict) and values.get("format") == _FORMAT:
+            self.model = values["model"]
+            return None
+        if values is None or self._end == 0:
+            raise ValueError(
+                f"{self.path} must be the journal of a served model, got a damaged one at byte {self._end}. Hint: move"
+                " it away to serve the model file without its changes."
+            )
+        return Change(**values)
+
+
+def _line(values: Mapping[str, Any]) -> bytes:
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
+    return _checksum(text) + b" " + text + b"\n"
+
+
+def _checksum(text: bytes) -> bytes:
+    return b"%08x" % zlib.crc32(text)

@@ -1,0 +1,220 @@
+"""A model that is served: its present state, which readers take whole, and its changes, which are journalled first."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+from nearlabel.cli import _console, _data, _model
+from nearlabel.datasets import tables
+from nearlabel.models import can_be_updated
+from nearlabel.persistence import ModelCard, OpenFile, read_card
+from nearlabel.serve._journal import Change, Journal
+
+_MOST_KEYS = 10_000  # idempotency keys that are known: the last ones
+_MOST_JOURNAL = 2**26  # bytes, after which the model file is written again
+
+
+class KeyUsedError(ValueError):
+    """An idempotency key came with another request before."""
+
+
+class ReadOnlyError(PermissionError):
+    """The model cannot be changed here."""
+
+
+class Changed(NamedTuple):
+    """The state after a change."""
+
+    version: int
+    samples: int
+
+
+class State(NamedTuple):
+    """A model as it was after its last change, whose number is its version; it never changes."""
+
+    file: OpenFile
+    version: int
+    keys: Mapping[str, tuple[str, Changed]]  # digests of the requests that had an idempotency key, and their answers
+
+    @property
+    def opened(self) -> _model.OpenModel:
+        """The model with the names of its features and labels."""
+        card = self.file.card
+        names, features = card.data.label_names or (), card.data.feature_names
+        numbered = tables.NumberedNames(card.data.features or 0)
+        return _model.OpenModel(self.file.model, card, features or numbered, names)
+
+    @property
+    def answer(self) -> Changed:
+        """The version and the number of samples."""
+        return Changed(self.version, self.file.card.data.rows or 0)
+
+
+class LiveModel:
+    """The model of a file, which several threads and processes read, and one at a time changes.
+
+    `state` is the present one: a reader that takes it once never sees half of a change.
+    """
+
+    def __init__(self, path: Path, *, trusted: Sequence[str] = (), read_only: bool = False) -> None:
+        self.path, self._trusted, self._read_only = path, trusted, read_only
+        self.journal = Journal(path)
+        self._catching_up = Lock()
+        self._has_forgotten = False
+        self._state = self._read()
+        self.is_updatable = not read_only and can_be_updated(self._state.file.model)
+        with self.journal.locked() if self.is_updatable else nullcontext():
+            self._begin()
+
+    @property
+    def state(self) -> State:
+        """The state after all changes that any process was told of."""
+        if self.journal.has_more():
+            with self._catching_up:
+                self._catch_up()
+        return self._state
+
+    def update(self, rows: Sequence[Any], existing: str = "raise", key: str = "") -> Changed:
+        """Add samples, given as objects with the columns of the table; on disk when this returns.
+
+        Raises
+        ------
+        ValueError
+            As ``nearlabel update``.
+        KeyUsedError, ReadOnlyError
+            If the key came with another request, or the model cannot be changed here.
+        """
+        return self._change("update", {"rows": list(rows), "existing": existing}, key)
+
+    def forget(self, ids: Sequence[str], key: str = "") -> Changed:
+        """Remove samples by their ids; on disk when this returns, in the journal, and soon in the file."""
+        return self._change("forget", {"ids": list(ids)}, key)
+
+    def compact(self) -> bool:
+        """Write the changes into the model file, and clear the journal; return whether there were any."""
+        with self.journal.locked(), self._catching_up:
+            self._catch_up()
+            if self._state.version == self._state.file.card.journal:
+                return False
+            if _digest_of(read_card(self.path)) != self.journal.model:
+                raise ValueError(f"{self.path} must not change while it is served. Hint: stop the service first.")
+            card = replace(self._state.file.card, journal=self._state.version)
+            card = self._state.file._replace(card=card).written()
+            self._state = self._state._replace(file=self._state.file._replace(card=card))
+            self._has_forgotten = False
+            self.journal.restart(_digest_of(card))
+        return True
+
+    @property
+    def needs_compaction(self) -> bool:
+        """Whether the journal is long, or has content of forgotten samples."""
+        return self._has_forgotten or self.journal.n_bytes > _MOST_JOURNAL
+
+    def _change(self, what: str, body: Mapping[str, Any], key: str) -> Changed:
+        if not self.is_updatable:
+            raise ReadOnlyError("the model must be served without --read-only, and be one that can be updated.")
+        with self.journal.locked(), self._catching_up:
+            self._catch_up()
+            known = self._state.keys.get(key) if key else None
+            if known is not None:
+                if known[0] != _digest(what, body):
+                    raise KeyUsedError(f"Idempotency-Key must be new for each request, got {key!r} with another body.")
+                return known[1]
+            change = Change(self._state.version + 1, what, body, key)
+            state = self._after(change)
+            if state.file is not self._state.file or key:
+                self.journal.append(change)
+                self._take(state, change)
+            return self._state.answer
+
+    def _begin(self) -> None:
+        """Make the changes that a crash has left in the journal; begin a journal for a file that contains them."""
+        changes, digest = list(self.journal.new_changes()), _digest_of(read_card(self.path))
+        if self.journal.model == digest:
+            for change in changes:
+                self._take(self._after(change), change)
+        elif changes and changes[-1].number > self._state.version:
+            raise ValueError(
+                f"{self.journal.path} must have changes to {self.path} unchanged, got changes to another one. Hint: put"
+                " that model back, or move the journal away."
+            )
+        elif self.is_updatable:
+            self.journal.restart(digest)
+
+    def _read(self) -> State:
+        file = OpenFile.read(self.path, self._trusted, mmap_mode="r")
+        names = _model.open_names(str(self.path), file.model, file.card).label_names
+        card = replace(file.card, data=replace(file.card.data, label_names=names))
+        return State(file._replace(card=card), card.journal, {})
+
+    def _catch_up(self) -> None:
+        """Make the changes of other processes."""
+        for change in self.journal.new_changes():
+            if change.number > self._state.version + 1:  # the file has the changes between
+                self._state = self._read()
+            if change.number > self._state.version:
+                self._take(self._after(change), change)
+
+    def _take(self, state: State, change: Change) -> None:
+        self._has_forgotten |= change.what == "forget"
+        self._state = state
+
+    def _after(self, change: Change) -> State:
+        """Return the state after the next change."""
+        state = self._state
+        if change.what == "forget":
+            file = state.file.without((), change.body["ids"], None)
+        else:
+            file = _with_rows(state, change.body["rows"], change.body["existing"])
+        new = State(file, change.number, state.keys)
+        if change.key:
+            keys = dict([*state.keys.items()][-_MOST_KEYS + 1 :])
+            keys[change.key] = _digest(change.what, change.body), new.answer
+            new = new._replace(keys=keys)
+        return new
+
+
+def _with_rows(state: State, rows: Sequence[Any], existing: str) -> OpenFile:
+    """Return the contents with samples, read as ``nearlabel update`` reads a file of JSON lines."""
+    opened = state.opened
+    content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+    with rows_in_file(content, ".jsonl") as arguments:
+        data, label_names = opened.matching.open_with_new_labels(arguments)
+        keep = _model.kept_in(arguments, opened.card.kept) or {}
+    with _model.asking(opened, "rows", data.X, first=0):
+        return state.file.with_added(data.X, data.Y, keep, label_names, existing=existing)
+
+
+@contextmanager
+def rows_in_file(content: bytes, ending: str) -> Iterator[argparse.Namespace]:
+    """Yield the arguments of a command whose DATA is a file of this content; errors name rows in its place."""
+    parser = argparse.ArgumentParser()
+    _data.add_data_options(parser)
+    with tempfile.TemporaryDirectory(prefix="nearlabel-") as folder, _console.quietly(True):
+        path = Path(folder) / f"rows{ending}"
+        path.write_bytes(content)
+        try:
+            yield parser.parse_args([str(path)])
+        except (ValueError, TypeError) as error:
+            raise ValueError(_of_rows(str(error), path)) from error
+
+
+def _of_rows(message: str, path: Path) -> str:
+    return message.replace(f"{path}, line ", "rows, row ").replace(str(path), "rows").replace("DATA", "rows")
+
+
+def _digest_of(card: ModelCard) -> str:
+    return blake2b(card.to_json().encode(), digest_size=16).hexdigest()
+
+
+def _digest(what: str, body: Mapping[str, Any]) -> str:
+    return blake2b(json.dumps([what, body], sort_keys=True).encode(), digest_size=16).hexdigest()

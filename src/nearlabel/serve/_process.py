@@ -1,0 +1,171 @@
+"""The processes of the service: one, or several that share a socket and the training data."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import uvicorn
+
+from nearlabel.files.atomic_file import locked
+from nearlabel.serve._app import make_app
+from nearlabel.serve._guard import Limits
+from nearlabel.serve._live import LiveModel
+
+_GRACE = 10  # seconds for requests that are being answered when the service ends
+_MOST_RESTARTS = 5  # of workers, in a row
+
+
+class Settings(NamedTuple):
+    """What each process of the service needs."""
+
+    files: Mapping[str, Path]
+    trusted: Sequence[str] = ()
+    read_only: bool = False
+    token: str = ""
+    limits: Limits = Limits()
+    log_rows: bool = False
+    quiet: bool = False
+
+
+def set_up_log(settings: Settings) -> None:
+    """Log each request on standard error, unless the command is quiet."""
+    logging.getLogger("nearlabel.serve").setLevel(logging.WARNING if settings.quiet else logging.INFO)
+
+
+def serve(settings: Settings, host: str, port: int, workers: int) -> int:
+    """Serve until a signal ends it; print the address as the first line of standard output."""
+    set_up_log(settings)
+    with ExitStack() as held:
+        for path in settings.files.values():
+            if not settings.read_only:
+                held.enter_context(locked(path, "serving it"))
+        listening = held.enter_context(_socket(host, port))
+        names = ", ".join(path.name for path in settings.files.values())
+        if workers == 1:
+            served = _opened(settings)
+            _say_where(names, listening, host)
+            _run(settings, served, listening)
+            return 0
+        return _supervise(settings, listening, workers, lambda: _say_where(names, listening, host))
+
+
+def _opened(settings: Settings) -> dict[str, LiveModel]:
+    return {
+        name: LiveModel(path, trusted=settings.trusted, read_only=settings.read_only)
+        for name, path in settings.files.items()
+    }
+
+
+def _socket(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; raise OSError that names the address."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise OSError(
+            f"--host and --port must be free on this machine, got {host} {port}: {error.strerror}."
+        ) from error
+    listening.listen(2048)
+    listening.set_inheritable(True)
+    return listening
+
+
+def _say_where(names: str, listening: socket.socket, host: str) -> None:
+    port = listening.getsockname()[1]
+    sys.stdout.write(f"Serving {names} at http://{f'[{host}]' if ':' in host else host}:{port}\n")
+    sys.stdout.flush()
+
+
+def _run(settings: Settings, served: Mapping[str, LiveModel], listening: socket.socket) -> None:
+    """Answer requests until SIGTERM or SIGINT; then write the changes into the model files."""
+    app = make_app(served, token=settings.token, limits=settings.limits, log_rows=settings.log_rows)
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE, server_header=False, lifespan="on"
+    )
+    _Server(config).run(sockets=[listening])
+    for model in served.values():
+        if model.is_updatable:
+            model.compact()
+
+
+class _Server(uvicorn.Server):
+    """Ends on a signal; uvicorn would raise it again before the changes are written."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Let signals end the server only."""
+
+        def end(*_: Any) -> None:
+            self.should_exit = True
+
+        before = {sign: signal.signal(sign, end) for sign in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for sign, handler in before.items():
+                signal.signal(sign, handler)
+
+
+def _supervise(settings: Settings, listening: socket.socket, n_workers: int, say: Any) -> int:
+    """Start workers, replace those that die, and end them all on a signal; return an exit code."""
+    context = multiprocessing.get_context("spawn")
+    ended = threading.Event()
+    for sign in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(sign, lambda *_: ended.set())
+    with tempfile.TemporaryDirectory(prefix="nearlabel-") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+
+        def start() -> Any:
+            is_ready = context.Event()
+            worker = context.Process(target=_worker, args=(settings, listening, is_ready))
+            worker.start()
+            return worker, is_ready
+
+        running, n_restarts = [start() for _ in range(n_workers)], 0
+        while not ended.is_set() and not all(is_ready.wait(0.1) for _, is_ready in running):
+            if any(worker.exitcode for worker, _ in running):
+                ended.set()  # it has said why
+                n_restarts = _MOST_RESTARTS
+        if not ended.is_set():
+            say()
+        while not ended.wait(0.2):
+            for place, (worker, _) in enumerate(running):
+                if worker.exitcode is not None:
+                    n_restarts += 1
+                    logging.getLogger("nearlabel.serve").error("a worker ended with code %s", worker.exitcode)
+                    if n_restarts >= _MOST_RESTARTS:
+                        ended.set()
+                    else:
+                        running[place] = start()
+        for worker, _ in running:
+            worker.terminate()
+        for worker, _ in running:
+            worker.join(_GRACE + 60)
+        return 2 if n_restarts >= _MOST_RESTARTS else 0
+
+
+def _worker(settings: Settings, listening: socket.socket, is_ready: Any) -> None:
+    """Serve in a process of its own."""
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    set_up_log(settings)
+    try:
+        served = _opened(settings)
+    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+        sys.stderr.write(f"nearlabel: {error}\n")
+        raise SystemExit(2) from None
+    is_ready.set()
+    _run(settings, served, listening)
