@@ -9,7 +9,6 @@ from pathlib import Path
 
 import nearlabel
 from nearlabel.cli import _arguments, _model
-from nearlabel.utils.naming import import_optional
 
 SUMMARY = "serve models over HTTP, with corrections"
 EXAMPLES = ("nearlabel serve tickets.skops --port 8000", "nearlabel serve tickets.skops --workers 4 --read-only")
@@ -55,8 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Check the options, and serve until a signal."""
-    for library in ("fastapi", "uvicorn", "prometheus_client"):
-        import_optional(library, extra="serve", purpose="nearlabel serve")
     from nearlabel.serve._guard import LOOPBACK, Limits
     from nearlabel.serve._process import Settings, serve
 

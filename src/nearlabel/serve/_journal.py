@@ -67,7 +67,7 @@ class Journal:
         self._file.seek(self._end)
         for line in self._file:
             if not line.endswith(b"\n"):
-                return  # it is being written, or its writer died: nobody was told that it is there
+                return  # it is being written, or its writer died: it was not acknowledged
             change = self._read(line)
             self._end += len(line)
             if change is not None:

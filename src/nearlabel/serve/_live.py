@@ -43,7 +43,9 @@ class State(NamedTuple):
 
     file: OpenFile
     version: int
-    keys: Mapping[str, tuple[str, Changed]]  # digests of the requests that had an idempotency key, and their answers
+    keys: Mapping[
+        str, tuple[str, Changed]
+    ]  # digests of the requests that had an idempotency key, and the states after them
 
     @property
     def opened(self) -> _model.OpenModel:
@@ -77,7 +79,7 @@ class LiveModel:
 
     @property
     def state(self) -> State:
-        """The state after all changes that any process was told of."""
+        """The state after all changes that were acknowledged by any process."""
         if self.journal.has_more():
             with self._catching_up:
                 self._catch_up()

@@ -138,7 +138,7 @@ def _supervise(settings: Settings, listening: socket.socket, n_workers: int, say
         running, n_restarts = [start() for _ in range(n_workers)], 0
         while not ended.is_set() and not all(is_ready.wait(0.1) for _, is_ready in running):
             if any(worker.exitcode for worker, _ in running):
-                ended.set()  # it has said why
+                ended.set()  # it has printed why
                 n_restarts = _MOST_RESTARTS
         if not ended.is_set():
             say()
