@@ -70,7 +70,7 @@ def _opened(settings: Settings) -> dict[str, LiveModel]:
 def _socket(host: str, port: int) -> socket.socket:
     """Return a socket that listens; raise OSError that names the address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family)
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio sends at once if it knows TCP
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
