@@ -130,7 +130,9 @@ async def update(port: int, rows: Any, labels: Any, seconds: float) -> None:
         row |= dict(zip(names, labels[number % len(labels)].tolist(), strict=True))
         body = json.dumps({"rows": [row], "existing": "replace"}).encode()
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        head = f"POST /update HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+        head = (
+            f"POST /update HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+        )
         writer.write(f"{head}\r\nConnection: close\r\n\r\n".encode() + body)
         answer = await reader.read()
         if not answer.startswith(b"HTTP/1.1 200"):
@@ -155,7 +157,9 @@ def generate(arguments: Sequence[str]) -> None:
     print(json.dumps(asyncio.run(both())))
 
 
-def loaded(port: int, data: Path, clients: int, seconds: float, *, explain: bool = False, updated: bool = False) -> Load:
+def loaded(
+    port: int, data: Path, clients: int, seconds: float, *, explain: bool = False, updated: bool = False
+) -> Load:
     """Let another process send requests."""
     options = {"port": port, "data": str(data), "clients": clients, "seconds": seconds, "explain": explain}
     options["updated"] = updated

@@ -1,6 +1,7 @@
 """The service in this process: its answers, its errors, and what it refuses."""
 
 import json
+import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,6 +10,7 @@ import pytest
 
 from nearlabel.persistence import load_model, read_card, read_kept, update_model
 from nearlabel.serve import Limits, LiveModel
+from serve import kills
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 ROW = {"text": "password locked reset", "product": "app", "priority": 3}
@@ -344,3 +346,9 @@ def test_processes_see_the_changes_of_each_other(path):
     other.compact()
     one.forget(["N3"])
     assert LiveModel(path).state.answer == other.state.answer == (4, 62)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_kills_lose_nothing_and_repeat_nothing(path):
+    """A few of those that `kills.py` makes."""
+    assert kills.main(str(path), 5) == 5

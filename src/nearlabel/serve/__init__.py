@@ -10,7 +10,7 @@ import_optional("fastapi", extra="serve", purpose="Serving models")
 import_optional("prometheus_client", extra="serve", purpose="Serving models")
 import_optional("uvicorn", extra="serve", purpose="Serving models")
 
-from nearlabel.serve._app import make_app  # noqa: E402 - after the check of what it needs
+from nearlabel.serve._app import make_app  # noqa: E402 - after these checks
 from nearlabel.serve._guard import Limits  # noqa: E402
 from nearlabel.serve._live import LiveModel  # noqa: E402
 
