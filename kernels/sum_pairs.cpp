@@ -1,6 +1,6 @@
 // Sums over the features in their order, in float64: the numbers that decide. Compiled with -ffp-contract=off, so that
 // nothing is fused and the bits are those of numpy's elementwise operations. Eight pairs at a time hide the time that an
-// addition takes; each is summed by itself.
+// addition takes; each is summed by itself. The next rows are fetched meanwhile: they lie anywhere in memory.
 #include "sum_pairs.h"
 
 #include <algorithm>
