@@ -292,10 +292,11 @@ class MLMLM(WithProbabilities):
 
     def _decide(self, X: Matrix) -> Matrix:
         warn_if_stale(self)
-        decided = [cut(scores, self.threshold_, strict=True) for _, _, scores in self._answers(X)]
-        if sparse.issparse(self.labelsets_):
-            return sparse.vstack([sparse.csr_array(labels) for labels in decided], format="csr")
-        return np.vstack(decided)
+        stored, join = (
+            (sparse.csr_array, sparse.vstack) if sparse.issparse(self.labelsets_) else (np.asarray, np.vstack)
+        )
+        blocks = (scores for _, _, scores in self._answers(X))
+        return join([stored(cut(scores, self.threshold_, strict=True)) for scores in blocks])
 
     def _shares(self, candidates: Candidates, power: float) -> FloatArray:
         """Return the scores: the share of each label in the weights of the candidates."""
