@@ -372,9 +372,7 @@ def test_labels_that_no_sample_varies_in_need_no_room(no_memory):
 
 def test_ml_mlm_says_what_is_too_large(no_memory):
     """Its coefficients, before the equations; scores, before the first; label sets of many queries need no scores."""
-    with pytest.raises(
-        TooLargeError, match=r"the coefficients of ML-MLM of 600 landmarks x \d+ label sets \(\S+ MiB\)"
-    ):
+    with pytest.raises(TooLargeError, match=r"coefficients of ML-MLM of 600 landmarks x \d+ label sets \(\S+ MiB\)"):
         of_some(MLMLM(), n_rows=600)
     model = of_some(MLMLM(n_landmarks=20))
     wanted = "leave-one-out scores of 300 samples x 700 labels (1.6 MiB) must fit into memory, got 1 MiB that are free"

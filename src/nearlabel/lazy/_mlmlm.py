@@ -39,6 +39,7 @@ from nearlabel.utils.validation import (
     check_positive,
     row_blocks,
     row_names,
+    stacked,
     uneven_blocks,
 )
 
@@ -292,11 +293,8 @@ class MLMLM(WithProbabilities):
 
     def _decide(self, X: Matrix) -> Matrix:
         warn_if_stale(self)
-        stored, join = (
-            (sparse.csr_array, sparse.vstack) if sparse.issparse(self.labelsets_) else (np.asarray, np.vstack)
-        )
-        blocks = (scores for _, _, scores in self._answers(X))
-        return join([stored(cut(scores, self.threshold_, strict=True)) for scores in blocks])
+        stored = sparse.csr_array if sparse.issparse(self.labelsets_) else np.asarray
+        return stacked([stored(cut(scores, self.threshold_, strict=True)) for _, _, scores in self._answers(X)])
 
     def _shares(self, candidates: Candidates, power: float) -> FloatArray:
         """Return the scores: the share of each label in the weights of the candidates."""
@@ -322,7 +320,7 @@ class MLMLM(WithProbabilities):
 
     @property
     def _bytes_per_row(self) -> int:
-        return 32 * (len(self.landmarks_) + sum(self.labelsets_.shape))
+        return 32 * (len(self.landmarks_) + int(sum(self.labelsets_.shape)))
 
     def _left_out(self, groups: Sequence[IntArray], without: LeftOut) -> Iterator[tuple[IntArray, Candidates]]:
         """Yield blocks of rows, whole groups of them, and their candidates without their own groups."""
