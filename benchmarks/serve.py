@@ -9,10 +9,10 @@ connections (this takes some of its two cores).
 - "one by one": the same service without batches of waiting rows.
 - "plain": FastAPI and scikit-learn's `NearestNeighbors` (brute force, cosine), its labels by majority, a function of
   twenty lines.
-- "10 minutes": the memory of the service's process after the first minute and at the end, under 10 clients and updates.
+- "10 minutes": memory of the process after the first minute and at the end, under 10 clients and updates.
 
-Run: ``python benchmarks/serve.py``; half an hour, 3 GB. ``--quick``: seconds; ``--page`` writes ``docs/howto/serve.md``.
-Needs the extra ``serve``.
+Run: ``python benchmarks/serve.py``; half an hour, 3 GB. ``--quick``: a minute; ``--page`` writes the page
+``docs/howto/serve.md``. Needs the extra ``serve``.
 """
 
 from __future__ import annotations

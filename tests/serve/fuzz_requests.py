@@ -24,7 +24,17 @@ from typing import Any
 from nearlabel.serve import Limits, LiveModel, make_app
 
 ALLOWED = {200, 400, 401, 403, 404, 405, 409, 413, 415, 422, 503}
-PATHS = ("/predict", "/predict", "/explain", "/update", "/forget", "/suggest", "/audit", "/card", "/metrics", "/no")
+PATHS = (
+    *["/predict"] * 8,
+    *["/explain"] * 2,
+    *["/update"] * 4,
+    "/forget",
+    "/suggest",
+    "/audit",
+    "/card",
+    "/metrics",
+    "/no",
+)
 TEXTS = ("password reset", "", "a" * 300, "\u0000", "'; DROP TABLE", "<script>", "ä中\U0001f600", "1", "null", "NaN")
 NUMBERS = (0, -1, 3, 1.5, 1e308, -1e-308, 2**53 + 1, 2**64, 10**30, True)
 
@@ -143,7 +153,8 @@ def main(model: str, n: int, seed: int = 0) -> Counter[tuple[str, int]]:
     by_status = Counter[int]()
     for (_, status), number in counts.items():
         by_status[status] += number
-    print(f"{n:,} requests, seed {seed}: {dict(sorted(by_status.items()))}; the peak of memory grew by {grown} MiB")
+    line = f"{n:,} requests, seed {seed}: {dict(sorted(by_status.items()))}; the peak of memory grew by {grown} MiB"
+    sys.stdout.write(f"{line}\n")
     return counts
 
 

@@ -1,7 +1,7 @@
 """Kill processes that change a served model at any moment: no acknowledged change is lost, and none is made twice.
 
 A process adds and removes samples, compacts at times, and acknowledges each change by a line in a pipe, as the service
-acknowledges it by an answer. Its parent kills it after a random time, and looks at the model as the next start finds it.
+does by an answer. Its parent kills it after a random time, and looks at the model as the next start finds it.
 
 Run: ``PYTHONPATH=tests python -m serve.kills MODEL 200``; MODEL is a file whose samples have ids (`conftest.path`).
 """
@@ -84,7 +84,8 @@ def main(model: str, n_kills: int) -> int:
         for number in range(1, n_kills + 1):
             kill_one(path, number, expected)
         n_there = sum(map(bool, expected.values()))
-        print(f"{n_kills} kills: of {len(expected)} samples {n_there} are there; nothing is lost, nothing there twice")
+        line = f"{n_kills} kills: of {len(expected)} samples {n_there} are there; nothing is lost, nothing there twice"
+        sys.stdout.write(f"{line}\n")
     return n_kills
 
 
