@@ -23,7 +23,16 @@ _POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 
 class Limits(NamedTuple):
-    """Limits of a request: bytes of its body, rows, and seconds until it is answered."""
+    """Limits of a request; a larger one is refused with a reason.
+
+    Parameters
+    ----------
+    body : int, default=16 MiB
+        Bytes of the body.
+    rows : int, default=10000
+    seconds : float, default=60
+        Until the answer.
+    """
 
     body: int = 2**24
     rows: int = 10_000

@@ -65,6 +65,15 @@ class LiveModel:
     """The model of a file, which several threads and processes read, and one at a time changes.
 
     `state` is the present one: a reader that takes it once never sees half of a change.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        A file that `save_model` wrote. Its samples are mapped from it, its journal is next to it.
+    trusted : sequence of str, default=()
+        As in `nearlabel.persistence.load_model`.
+    read_only : bool, default=False
+        Whether to refuse changes; then no journal is made.
     """
 
     def __init__(self, path: Path, *, trusted: Sequence[str] = (), read_only: bool = False) -> None:
