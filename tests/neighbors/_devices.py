@@ -24,6 +24,12 @@ class NumpyDevice:
         self.put_bytes.append(array.nbytes)
         return array.values
 
+    def ready(self, factor):
+        return factor
+
+    def send(self, factor):
+        return self.put(factor)
+
     def get(self, array):
         return np.asarray(array)
 
@@ -33,8 +39,11 @@ class NumpyDevice:
     def greatest(self, values, axis):
         return values.max(axis=axis)
 
-    def kth_greatest(self, values, k):
-        return np.partition(values, -k, axis=0)[-k]
+    def merged(self, kept, values):
+        return -np.sort(-np.hstack([kept, values.T]), axis=1)[:, : kept.shape[1]]
+
+    def joined(self, arrays, axis):
+        return np.concatenate(list(arrays), axis=axis)
 
     def nonzero(self, mask):
         return np.nonzero(mask)
@@ -47,6 +56,9 @@ class OutsideArray:
         rounded = _device.eight_bits(values)
         assert np.array_equal(rounded, values) or _device.parts is keep_points, "a factor has eight bits"
         self.values, self.nbytes = values, values.nbytes
+
+    def __getitem__(self, which):
+        return OutsideArray(self.values[which])
 
 
 class TruncatingDevice(NumpyDevice):
@@ -80,7 +92,7 @@ class HostileDevice(NumpyDevice):
 
     def product(self, left, right):
         left, right = left.astype(np.float64), right.astype(np.float64)
-        n_pieces = 1 if left.shape[1] <= -(-(self.n_features + 5) // 16) * 16 else 2
+        n_pieces = 1 if left.shape[1] <= -(-(self.n_features + 8) // 16) * 16 else 2
         (x, xr), (q, qr) = (self._lengths(of[:, : self.n_features], n_pieces) for of in (left, right))
         of_rests = np.outer(xr, q) + np.outer(x + xr, qr)
         of_sums = left.shape[1] * 2.0**-22 * (np.abs(left) @ np.abs(right).T)

@@ -17,7 +17,14 @@ from nearlabel.neighbors.exact._candidates import in_threads
 from nearlabel.neighbors.exact._panel_search import PanelSearch
 from nearlabel.neighbors.exact._search import distance_named
 from nearlabel.neighbors.optional import _device
-from nearlabel.neighbors.optional._device import DevicePanels, DeviceSearch, eight_bits, eight_bits_up, growth
+from nearlabel.neighbors.optional._device import (
+    DevicePanels,
+    DeviceSearch,
+    eight_bits,
+    eight_bits_up,
+    growth,
+)
+from nearlabel.neighbors.optional._device_lists import slack_of, squares_of
 from nearlabel.persistence._searches import SavedSearch
 from neighbors._devices import HostileDevice, NumpyDevice, TruncatingDevice, keep_points
 from neighbors.test_kernels import KINDS, rows_of
@@ -116,8 +123,8 @@ def test_the_bound_where_it_is_tight(n_pieces, d):
     scores = (left @ right.T).ravel()
     true = np.square(rows[panel.rows[row]] - queries[query]).sum(axis=1)
     of_sums = len(left.T) * 2.0**-22 * (np.abs(left) @ np.abs(right).T).ravel()
-    assert (scores - (np.square(queries[query]).sum(axis=1) - true) / 2 >= of_sums).all()
-    squares, errors = asked.squares_of(query, row, scores.astype(np.float32), panel.slack)
+    assert (scores + true / 2 >= of_sums).all()
+    squares, errors = squares_of(scores.astype(np.float32), slack_of(panel.terms[row], asked.terms[query]))
     assert (np.abs(squares - true) <= errors).all()
 
 
