@@ -49,6 +49,27 @@ class NumpyDevice:
         return np.nonzero(mask)
 
 
+class CountingDevice(NumpyDevice):
+    """Counts what makes the processor wait for the device, and the pairs of rows that are multiplied."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.n_waits = self.n_products = self.n_pairs = 0
+
+    def get(self, array):
+        self.n_waits += 1
+        return super().get(array)
+
+    def nonzero(self, mask):
+        self.n_waits += 1  # how many there are
+        return super().nonzero(mask)
+
+    def product(self, left, right):
+        self.n_products += 1
+        self.n_pairs += len(left) * len(right)
+        return super().product(left, right)
+
+
 class OutsideArray:
     """A factor that is not on the device yet."""
 

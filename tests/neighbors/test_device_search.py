@@ -16,7 +16,7 @@ from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.exact._candidates import in_threads
 from nearlabel.neighbors.exact._panel_search import PanelSearch
 from nearlabel.neighbors.exact._search import distance_named
-from nearlabel.neighbors.optional import _device
+from nearlabel.neighbors.optional import _device, _device_lists
 from nearlabel.neighbors.optional._device import (
     DevicePanels,
     DeviceSearch,
@@ -26,7 +26,7 @@ from nearlabel.neighbors.optional._device import (
 )
 from nearlabel.neighbors.optional._device_lists import slack_of, squares_of
 from nearlabel.persistence._searches import SavedSearch
-from neighbors._devices import HostileDevice, NumpyDevice, TruncatingDevice, keep_points
+from neighbors._devices import CountingDevice, HostileDevice, NumpyDevice, TruncatingDevice, keep_points
 from neighbors.test_kernels import KINDS, rows_of
 
 
@@ -202,6 +202,63 @@ def test_panels_that_do_not_fit(use):
     kept = [isinstance(panel.factor, np.ndarray) for panel in panels]
     assert kept == [True, True, False, False]
     assert len(device.put_bytes) > 10
+
+
+def rows_of_many_panels():
+    """Twelve panels of 1,024 rows, and a search by a device that counts."""
+    return np.random.default_rng(0).normal(size=(12 * 1024, 24)).astype(np.float32)
+
+
+def test_the_processor_seldom_waits(use):
+    """Once for each product, for how many runs are within the limits; candidates and limits leave the device seldom."""
+    X, device = rows_of_many_panels(), use(CountingDevice(panel_rows=1024, tile_queries=256))
+    search = ExactNeighbors(algorithm="brute", device="cpu").fit(X)
+    n_panels = search._segments[0].engine._panels.n_panels
+    search.kneighbors(X[:1024] + np.float32(0.1), 10)
+    assert device.n_products >= 4 * n_panels
+    assert device.n_waits <= 1.6 * device.n_products
+    n_waits, n_products, n_pairs = device.n_waits, device.n_products, n_panels * (n_panels - 1) // 2
+    search.kneighbors(n_neighbors=10)
+    assert device.n_products - n_products <= 4 * (n_panels + n_pairs)
+    for_limits = 7 * n_panels
+    assert device.n_waits - n_waits <= 2 * (device.n_products - n_products) + 8 * n_pairs + for_limits
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_products_serve_the_rows_of_both_panels(n_jobs, use):
+    """Little more than half of all pairs are multiplied, and the neighbours are the same."""
+    X, device = rows_of_many_panels(), use(CountingDevice(panel_rows=1024, tile_queries=512))
+    found = ExactNeighbors(algorithm="brute", device="cpu", n_jobs=n_jobs).fit(X).kneighbors(n_neighbors=5)
+    assert 0.5 <= device.n_pairs / len(X) ** 2 <= 0.55
+    np.testing.assert_array_equal(found, ExactNeighbors(algorithm="brute").fit(X).kneighbors(n_neighbors=5))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("erring", [False, True])
+def test_random_problems(seed, erring, use, monkeypatch):
+    """Ties, duplicates, clusters with centres of their own, little room on the device, small groups, full lists."""
+    rng = np.random.default_rng(seed)
+    n, d, k = int(rng.integers(300, 900)), int(rng.choice([2, 9, 20])), int(rng.choice([1, 4, 60]))
+    X = rows_of(KINDS[rng.integers(len(KINDS))], rng, n, d)
+    X[rng.integers(0, n, n // 8)] = X[rng.integers(0, n, n // 8)]
+    X += rng.choice([0, 1000 * np.abs(X).max()], (n, 1))
+    device = HostileDevice(d, **sizes(rng)) if erring else NumpyDevice(**sizes(rng))
+    use(device)
+    monkeypatch.setattr(_device_lists, "_OPENED_AT_MOST", [0, 2**20][seed % 2])
+    monkeypatch.setattr(_device, "_CANDIDATES_OF_GROUP", [0, 2**25][seed // 3])
+    if erring:
+        monkeypatch.setattr(_device, "check_sums", lambda device: None)
+        monkeypatch.setattr(_device, "parts", keep_points)
+    assert_same_bits(X, queries_near(X, rng), k, ["euclidean", "cosine"][seed % 2], n_jobs=2)
+
+
+def sizes(rng):
+    """Of panels, tiles and memory."""
+    return {
+        "panel_rows": int(rng.choice([64, 256])),
+        "tile_queries": int(rng.choice([37, 300])),
+        "room": int(rng.choice([0, 2**14, 2**40])),
+    }
 
 
 def test_mapped_rows(use, tmp_path):
