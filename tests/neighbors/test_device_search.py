@@ -123,8 +123,9 @@ def test_the_bound_where_it_is_tight(n_pieces, d):
     scores = (left @ right.T).ravel()
     true = np.square(rows[panel.rows[row]] - queries[query]).sum(axis=1)
     of_sums = len(left.T) * 2.0**-22 * (np.abs(left) @ np.abs(right).T).ravel()
-    assert (scores + true / 2 >= of_sums).all()
-    squares, errors = squares_of(scores.astype(np.float32), slack_of(panel.terms[row], asked.terms[query]))
+    assert (scores - (np.square(queries[query]).sum(axis=1) - true) / 2 >= of_sums).all()
+    slack, shift = slack_of(panel.terms[row], asked.terms[query]), asked.shift[query, 0]
+    squares, errors = squares_of(scores.astype(np.float32), slack, shift)
     assert (np.abs(squares - true) <= errors).all()
 
 

@@ -10,6 +10,8 @@ as one product: i and j are stored in three pieces of eight bits (float32 has 24
 R ≥ |qr|, A and B are rounded up to eight bits. So bounds cost a few columns of the factors, and no other pass over the
 scores. A score is of a pair: where queries are rows too, it bounds the distance of each from the other, and the product
 of two panels, transposed, serves the other's rows. It does not depend on the centre, so limits of all panels compare.
+Other queries may be far from all rows, and the error of a sum with j would hide which is nearest: they have j = 0, and
+a *shift*, |q|²/2 in float64, that is subtracted from the score where limits need it.
 
 **The bound.** By Cauchy and Schwarz |q·x - qb·xb| = |q·xr + qr·xb| ≤ |q| |xr| + |qr| (|x| + |xr|). Products of numbers
 of eight bits are exact in float32, and a sum of n of them is off by at most g times the sum of their absolute values,
@@ -26,10 +28,10 @@ term, and once more where the sum is normalised: at most 2n times, for blocks of
 ε = 2g + 2^-20, i = C - |x|²/2 and j = D - |q|²/2, the *slack* σ = N A + R B + C + D exceeds both errors, that of the
 rests and that of the sum, g (|qb| |xb| + N A + R B + 1.01 |i| + 1.01 |j|): as |qb| |xb| ≤ (|q| + |qr|) (|x| + |xr|),
 N A + R B is (1 + ε) times the error of the rests and g |qb| |xb| or more, and ε / (1 + ε) > g is left for g (N A + R B)
-if g < 1/2; and |i| is at most |x|²/2 or C, |j| at most |q|²/2 or D. So -|q - x|²/2 is between s - 2σ and s. `absolute`
-is derived in `_panels.py`: underflow, also where a device flushes it to zero, and the noise of the rank. Norms are
-raised by more than their own rounding. Rounding i and j to float32, and centring, squares and ranks in float64, cost
-less than the 16 terms that n has too many.
+if g < 1/2; and |i| is at most |x|²/2 or C, |j| at most |q|²/2 or D; D is 0 where j is. So -|q - x|²/2 is between
+s - 2σ and s. `absolute` is derived in `_panels.py`: underflow, also where a device flushes it to zero, and the noise of
+the rank. Norms are raised by more than their own rounding. Rounding i and j to float32, and centring, squares and ranks
+in float64, cost less than the 16 terms that n has too many, except for the part of the shift: that is between bounds.
 
 **Sixteen bits.** Where eight cannot order the rows, xb = x1 + x2 and qb = q1 + q2, each of eight bits. The product of
 [x1, x2, x1] and [q1, q1, q2] lacks q2·x2 only, at most 2^-16 |q| |x| (1 + 2^-5), which A has in addition. The absolute
@@ -60,7 +62,7 @@ from nearlabel.neighbors.exact._panel_search import (
     least_candidates,
 )
 from nearlabel.neighbors.exact._panels import Build, DensePanels, PanelRows, Points
-from nearlabel.neighbors.optional._device_lists import LONGEST_GROUP, DeviceLists, group_length
+from nearlabel.neighbors.optional._device_lists import LONGEST_GROUP, DeviceLists, group_length, single_up
 from nearlabel.neighbors.optional._torch import TorchDevice, device_named
 from nearlabel.utils.types import BoolArray, Float32Array, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import row_blocks
@@ -95,15 +97,18 @@ class DevicePanel(PanelRows):
 class DeviceQueries:
     """Queries as a factor for the panels of a centre, with N, R, 1 and D as `terms` (n_queries, 4).
 
-    Those out of bounds are zeros, and have no candidate.
+    `shift` (n_queries, 2) are its lower and upper bound. Those out of bounds are zeros, and have no candidate.
     """
 
     factor: Any
     terms: Any
+    shift: Any
 
     def select(self, which: IntArray) -> DeviceQueries:
         """Return some of the queries, in ascending order; all of them without a copy."""
-        return self if len(which) == len(self.terms) else DeviceQueries(self.factor[which], self.terms[which])
+        if len(which) == len(self.terms):
+            return self
+        return DeviceQueries(self.factor[which], self.terms[which], self.shift[which])
 
 
 class DevicePanels(DensePanels):
@@ -120,8 +125,13 @@ class DevicePanels(DensePanels):
         self._growth = growth(self._width)
         self._safety = 1 + 2 * self._growth + 2.0**-20
         super().__init__(X, distance, rows, build)
-        self._panels = list(self._moved(self._panels or []))
-        self.rows = np.concatenate([_padded(panel.rows) for panel in self._panels])  # by their places
+        self._blur = float(X.shape[1] + 16) * 2.0**-52
+        panels = self._panels or []
+        # By places, first those of all rows, then again as queries whose candidates are queries of one product.
+        self.rows = np.tile(np.concatenate([_padded(panel.rows) for panel in panels]), 2)
+        kinds = "terms", "terms_asked"
+        self.terms = device.put(np.concatenate([getattr(panel, kind) for kind in kinds for panel in panels]))
+        self._panels = list(self._moved(panels))
 
     def _most_rows(self) -> int:
         """Return the most rows of a panel."""
@@ -129,13 +139,14 @@ class DevicePanels(DensePanels):
 
     def _moved(self, panels: list[Any]) -> Iterator[DevicePanel]:
         """Put panels on the device as long as there is room."""
-        device, start = self._device, 0
+        device, start, n_places = self._device, 0, len(self.rows) // 2
         room = device.room()
         for panel in panels:
             room -= panel.factor.nbytes
             factor = device.put(panel.factor) if room >= 0 else device.ready(panel.factor)
-            others = {name: device.put(getattr(panel, name)) for name in ("terms", "columns_asked", "terms_asked")}
-            yield replace(panel, factor=factor, start=start, **others)
+            of_rows, of_queries = (self.terms[first:][: len(panel.terms)] for first in (start, n_places + start))
+            asked = device.put(panel.columns_asked)
+            yield replace(panel, factor=factor, terms=of_rows, columns_asked=asked, terms_asked=of_queries, start=start)
             start += len(panel.terms)
 
     def _stored(self, rows: IntArray, _: FloatArray, centre: FloatArray, middle: FloatArray, radius: float) -> Any:
@@ -166,7 +177,7 @@ class DevicePanels(DensePanels):
         both, growth, safety = norms + rests, self._growth, self._safety
         of_norm = eight_bits_up(safety * (rests + growth * both + _LACKING[self._n_pieces] * norms))
         of_rest = eight_bits_up(safety * (1 + growth) * both)
-        alone = single_up(safety * (0.51 * growth * np.square(norms) + self.absolute))
+        alone = single_up(safety * (0.51 * growth * squares + self.absolute))
         initial, ones = _initial(alone, squares, hidden), np.ones_like(alone)
         columns = np.column_stack([*initial, *[ones] * _INITIAL, of_norm, of_rest])
         return columns, np.column_stack([of_norm, of_rest, alone, ones])
@@ -175,18 +186,19 @@ class DevicePanels(DensePanels):
         """Return the columns of ones, j, N and R, and the terms."""
         squares, norms, rests = measures
         lengths = [eight_bits_up(of) for of in (norms, rests)]
-        alone = single_up(self._safety * 0.51 * self._growth * np.square(norms))
+        alone = single_up(self._safety * 0.51 * self._growth * squares)
         initial, ones = _initial(alone, squares, hidden), np.ones_like(alone)
         columns = np.column_stack([*[ones] * _INITIAL, *initial, *lengths])
         return columns, np.column_stack([*lengths, ones, alone])
 
     def operand(self, X: Matrix, centre: FloatArray) -> Any:
         """Centre, scale and round queries."""
-        centred, _, far = self._centred(X, centre)
+        put, (centred, _, far) = self._device.put, self._centred(X, centre)
         factor = np.zeros((len(centred), self._width), dtype=np.float32)
-        factor[:, : self._n_coordinates], *measures = self._parts(centred, of_query=True)
-        factor[:, self._n_coordinates :][:, :_COLUMNS], terms = self._of_queries(measures, far)
-        return DeviceQueries(self._device.put(self._device.factor(factor)), self._device.put(terms))
+        factor[:, : self._n_coordinates], squares, *lengths = self._parts(centred, of_query=True)
+        shift = np.outer(squares / 2, [1 - self._blur, 1 + self._blur])
+        factor[:, self._n_coordinates :][:, :_COLUMNS], terms = self._of_queries([0 * squares, *lengths], far)
+        return DeviceQueries(put(self._device.factor(factor)), put(terms), put(shift))
 
     def operand_of(self, panel: Any, rows: Any, centre: FloatArray) -> Any:
         """Turn rows of a panel into queries: on the device, or from the points where the centre differs."""
@@ -196,7 +208,12 @@ class DevicePanels(DensePanels):
         factor = self._device.put(panel.factor[rows])
         pieces = [factor[:, piece * n_features :][:, :n_features] for _, piece in _PAIRS[self._n_pieces]]
         columns = [*pieces, panel.columns_asked[rows], factor[:, self._n_coordinates + _COLUMNS :]]
-        return DeviceQueries(self._device.joined(columns, 1), panel.terms_asked[rows])
+        terms = panel.terms_asked[rows]
+        return DeviceQueries(self._device.joined(columns, 1), terms, self._device.put(np.zeros((len(terms), 2))))
+
+    def place_asked(self, panel: DevicePanel, row: int) -> int:
+        """Return the place of a row of a panel as a query."""
+        return len(self.rows) // 2 + panel.start + row
 
 
 Columns: TypeAlias = tuple[Float32Array, Float32Array]  # of a factor in addition to the coordinates, and the terms
@@ -259,11 +276,6 @@ def eight_bits_up(values: FloatArray) -> Float32Array:
     return np.asarray((single_up(values).view(np.uint32) + 0xFFFF & np.uint32(0xFFFF0000)).view(np.float32))
 
 
-def single_up(values: FloatArray) -> Float32Array:
-    """Convert to float32, rounded up."""
-    return np.nextafter(values.astype(np.float32), np.float32(np.inf))
-
-
 # Search by products on an accelerator, with the result of a float64 search.
 #
 # As `GemmSearch`, with larger panels and tiles. The device multiplies them, takes maxima of runs of rows, lowers the
@@ -309,7 +321,7 @@ class DeviceSearch(GemmSearch):
         return DevicePanels(self._X, self._distance, self._pointed, build, self._device, self._n_pieces)
 
     def _new_lists(self, n_queries: int, n_neighbors: int, *, exact: bool, room: Any = None) -> DeviceLists:
-        return DeviceLists(n_queries, n_neighbors, self._device, self._panels.rows)
+        return DeviceLists(n_queries, n_neighbors, self._device, self._panels.rows, self._panels.terms)
 
     def _queries_per_tile(self) -> int:
         """Return the most queries that are compared with a panel at once."""
@@ -332,7 +344,7 @@ class DeviceSearch(GemmSearch):
             scores = self._device.product(factor, operand.factor)
             if own is not None:
                 scores[own, np.arange(len(own))] = float(_PADDING)
-            lists.offer_scores(scores, panel.start, group, panel.terms, operand.terms, queries)
+            lists.offer_scores(scores, (panel.start, group, panel.terms), (queries, operand.terms, operand.shift))
         lists.relieve()
 
     def _compare_rows(self, member: QueryPanel, number: int, takes: BoolArray) -> None:
@@ -355,19 +367,19 @@ class DeviceSearch(GemmSearch):
 
     def _compare_alike(self, one: QueryPanel, other: QueryPanel) -> None:
         """Compare panels of one centre, tile by tile of the other: the scores, transposed, are those of its rows."""
-        factor, panels = self._device.send(one.panel.factor), (one.panel, other.panel)
-        groups = [group_length(panel.n_rows, one.lists.n_neighbors) for panel in panels]
-        per_tile = max(1, self._device.tile_queries // LONGEST_GROUP) * LONGEST_GROUP
-        for tile in row_blocks(len(other.panel.terms), 1, per_tile):
-            asked = self._panels.operand_of(other.panel, tile, one.panel.centre)
-            queries = slice(tile.start, min(tile.stop, other.panel.n_rows))
-            n_queries, n_rows = queries.stop - queries.start, one.panel.n_rows
+        device, first, second = self._device, one.panel, other.panel
+        factor, no_shift, n_rows = device.send(first.factor), device.put(np.zeros((first.n_rows, 2))), first.n_rows
+        groups = [group_length(panel.n_rows, one.lists.n_neighbors) for panel in (first, second)]
+        per_tile = max(1, device.tile_queries // LONGEST_GROUP) * LONGEST_GROUP
+        for tile in row_blocks(len(second.terms), 1, per_tile):
+            asked, n = self._panels.operand_of(second, tile, first.centre), min(tile.stop, second.n_rows) - tile.start
+            rows = first.start, groups[0], first.terms
+            queries = slice(tile.start, tile.start + n), asked.terms[:n], asked.shift[:n]
+            rows_back = self._panels.place_asked(second, tile.start), groups[1], asked.terms
             with self._turns:
-                scores = self._device.product(factor, asked.factor)
-                to_other = one.panel.start, groups[0], one.panel.terms, asked.terms[:n_queries], queries
-                other.lists.offer_scores(scores[:, :n_queries], *to_other)
-                to_one = other.panel.start + tile.start, groups[1], asked.terms, one.panel.terms[:n_rows], slice(None)
-                one.lists.offer_scores(scores[:n_rows].T, *to_one)
+                scores = device.product(factor, asked.factor)
+                other.lists.offer_scores(scores[:, :n], rows, queries)
+                one.lists.offer_scores(scores[:n_rows].T, rows_back, (slice(None), first.terms[:n_rows], no_shift))
             for member in (one, other):
                 member.lists.relieve()
 
