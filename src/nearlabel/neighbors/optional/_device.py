@@ -104,10 +104,8 @@ class DeviceQueries:
     terms: Any
     shift: Any
 
-    def select(self, which: IntArray) -> DeviceQueries:
-        """Return some of the queries, in ascending order; all of them without a copy."""
-        if len(which) == len(self.terms):
-            return self
+    def select(self, which: Any) -> DeviceQueries:
+        """Return some of the queries, by a slice or an array of the device."""
         return DeviceQueries(self.factor[which], self.terms[which], self.shift[which])
 
 
@@ -124,8 +122,8 @@ class DevicePanels(DensePanels):
         self._width = -(-(self._n_coordinates + _COLUMNS) // _WIDTH) * _WIDTH
         self._growth = growth(self._width)
         self._safety = 1 + 2 * self._growth + 2.0**-20
-        super().__init__(X, distance, rows, build)
         self._blur = float(X.shape[1] + 16) * 2.0**-52
+        super().__init__(X, distance, rows, build)
         panels = self._panels or []
         # By places, first those of all rows, then again as queries whose candidates are queries of one product.
         self.rows = np.tile(np.concatenate([_padded(panel.rows) for panel in panels]), 2)
@@ -331,28 +329,31 @@ class DeviceSearch(GemmSearch):
         """Return how many panels may have their candidates in memory."""
         return max(2, _CANDIDATES_OF_GROUP // (self._device.panel_rows * least_candidates(n_neighbors)))
 
-    def _compare(self, lists: Any, panel: Any, operand: Any, queries: IntArray, takes: BoolArray) -> None:
-        some = np.flatnonzero(takes)
-        self._compare_some(lists, panel, operand.select(some), queries[some])
+    def _compare_tile(self, tile: Any, number: int, takes: BoolArray) -> None:
+        panel = self._panels.panel(number)
+        some = slice(None) if takes.all() else self._device.put(np.flatnonzero(takes))
+        self._compare_some(tile.lists, panel, self._operand(tile, panel).select(some), some)
 
     def _compare_some(
-        self, lists: DeviceLists, panel: DevicePanel, operand: DeviceQueries, queries: IntArray, own: Any = None
+        self, lists: DeviceLists, panel: DevicePanel, operand: DeviceQueries, queries: Any, own: IntArray | None = None
     ) -> None:
         """Compare a panel with some queries, whose `own` places in the panel, if any, are no candidates."""
-        factor, group = self._device.send(panel.factor), group_length(panel.n_rows, lists.n_neighbors)
+        device, group = self._device, group_length(panel.n_rows, lists.n_neighbors)
+        factor = device.send(panel.factor)
         with self._turns:
-            scores = self._device.product(factor, operand.factor)
+            scores = device.product(factor, operand.factor)
             if own is not None:
-                scores[own, np.arange(len(own))] = float(_PADDING)
+                scores[device.put(own), device.put(np.arange(len(own)))] = float(_PADDING)
             lists.offer_scores(scores, (panel.start, group, panel.terms), (queries, operand.terms, operand.shift))
         lists.relieve()
 
     def _compare_rows(self, member: QueryPanel, number: int, takes: BoolArray) -> None:
         panel, alive = self._panels.panel(number), np.flatnonzero(takes)
         for tile in row_blocks(len(alive), 1, self._device.tile_queries):
-            some = alive[tile]
+            some = tile if takes.all() else alive[tile]
             operand = self._panels.operand_of(member.panel, some, panel.centre)
-            self._compare_some(member.lists, panel, operand, some, some if number == member.number else None)
+            own = alive[tile] if number == member.number else None
+            self._compare_some(member.lists, panel, operand, some, own)
         member.lists.fetch()
 
     def _compare_both(self, one: QueryPanel, other: QueryPanel) -> None:

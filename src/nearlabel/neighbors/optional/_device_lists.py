@@ -27,7 +27,7 @@ LONGEST_GROUP = 256  # rows of a panel that bound the k-th neighbour together; p
 _GROUPS_PER_NEIGHBOR = 8  # in a panel: the k-th greatest of few groups bounds the k-th neighbour badly
 _LONGEST_RUN = 32
 _RUNS_AT_LEAST, _RUNS_PER_NEIGHBOR = 256, 2  # of a panel, which a query may open before it is given up
-_OPENED_AT_MOST = 2**20  # runs that lists keep on the device: 150 MB
+_OPENED_AT_MOST = 2**20  # runs that lists keep on the device: 180 MB
 _SINGLE = 2.0**-20  # a few roundings to float32
 _GIVEN_UP = float(NONE_YET)  # a level above all scores
 
@@ -56,6 +56,7 @@ class DeviceLists(CandidateLists):
         """
         (start, group, of_rows), (which, of_queries, shift) = rows, queries
         device, run, n_queries = self._device, self._run, scores.shape[1]
+        which = which if isinstance(which, slice) else device.put(which)
         runs = scores.reshape(-1, run, n_queries)
         best = device.greatest(runs, 1)
         source, length = (best, group // run) if group >= run else (scores, group)

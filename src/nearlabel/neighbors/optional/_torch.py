@@ -55,8 +55,12 @@ class TorchDevice:
         return tensor.to(self._torch.bfloat16) if self._in_bf16 else tensor
 
     def put(self, array: Any) -> Any:
-        """Return a numpy array or a factor on the device; an array of the device is returned unchanged."""
-        return self._torch.as_tensor(array, device=self._device)
+        """Return a numpy array or a factor on the device; an array of the device is returned unchanged.
+
+        Nothing waits: what is computed later on the device comes after the copy, and CUDA returns as soon as it has
+        taken what is to be copied from ordinary memory.
+        """
+        return self._torch.as_tensor(array).to(self._device, non_blocking=True)
 
     def ready(self, factor: Any) -> Any:
         """Return a factor that stays in memory, of which a GPU can copy it while it multiplies."""
