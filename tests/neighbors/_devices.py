@@ -103,8 +103,9 @@ class TruncatingDevice(NumpyDevice):
 class HostileDevice(NumpyDevice):
     """Puts scores off by `share` of all that rounding and sums may cost, up or down by chance.
 
-    It claims to keep four bits of a coordinate, or eight of two pieces. `keep_points` gives it the points, so
-    that all errors are its own: |q| |xr| + |qr| (|x| + |xr|), and 2^-22 of all absolute values for each term.
+    It claims to keep four bits of a coordinate, or eight of two pieces, which it knows by their width: rows have five
+    features or more. `keep_points` gives it the points, so that all errors are its own: |q| |xr| + |qr| (|x| + |xr|),
+    and 2^-22 of all absolute values for each term.
     """
 
     def __init__(self, n_features, share=0.99, **options):

@@ -169,7 +169,7 @@ class DevicePanels(DensePanels):
     def _of_rows(self, measures: Iterable[FloatArray], hidden: BoolArray) -> Columns:
         """Return the columns of i, ones, A and B, and the terms; those that are `hidden` have no pair that counts.
 
-        Measures are squared norms, and norms of points and of what rounding drops.
+        Measures are squared norms, norms of points, and norms of the rests that rounding drops.
         """
         squares, norms, rests = measures
         both, growth, safety = norms + rests, self._growth, self._safety
