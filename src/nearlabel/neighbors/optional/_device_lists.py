@@ -51,8 +51,8 @@ class DeviceLists(CandidateLists):
     def offer_scores(self, scores: Any, rows: tuple[int, int, Any], queries: tuple[Any, Any, Any]) -> None:
         """Raise the levels of some queries by scores (n_rows, n_queries), and keep the runs that they do not exclude.
 
-        `rows` are their first place, the length of groups, and their terms; `queries` their numbers, terms, and bounds of
-        the shift.
+        `rows` are their first place, the length of groups, and their terms; `queries` their numbers, terms, and
+        bounds of the shift.
         """
         (start, group, of_rows), (which, of_queries, shift) = rows, queries
         device, run, n_queries = self._device, self._run, scores.shape[1]
