@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+from serve.tickets import tickets
+
 pytest.importorskip("fastapi")
 
 from nearlabel.datasets import from_frame
@@ -8,19 +10,6 @@ from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.persistence import save_model
 from nearlabel.preprocessing import MixedFeaturesEncoder
 from nearlabel.serve import LiveModel, make_app
-
-WORDS = {"login": "password reset locked", "billing": "invoice card refund", "bug": "crash error freeze"}
-
-
-def tickets(n=60):
-    """Return rows of a table of tickets, with their tags."""
-    rng, rows = np.random.default_rng(0), []
-    for number in range(n):
-        tags = rng.choice(list(WORDS), size=1 + (number % 3 == 0), replace=False)
-        text = " ".join(rng.permutation(" ".join(WORDS[tag] for tag in tags).split()))
-        rows.append({"id": f"T{number}", "text": text, "product": ["app", "web"][number % 2], "priority": number % 5})
-        rows[-1]["tags"] = sorted(tags.tolist())
-    return rows
 
 
 @pytest.fixture
