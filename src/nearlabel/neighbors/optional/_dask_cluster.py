@@ -12,6 +12,7 @@ import uuid
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,10 +24,10 @@ from sklearn.utils import check_array
 
 from nearlabel.files.row_files import RowFiles, map_under
 from nearlabel.files.store import open_store, write_store
-from nearlabel.utils.containers import checked_container
+from nearlabel.utils.containers import checked_container, is_dask_array
 from nearlabel.utils.naming import import_optional
 from nearlabel.utils.types import Matrix
-from nearlabel.utils.validation import bytes_per_row, is_dask_array, row_blocks
+from nearlabel.utils.validation import bytes_per_row, row_blocks
 
 _PURPOSE = "DaskNeighbors"
 
@@ -156,6 +157,15 @@ class _Session:
         folder = self._folder / uuid.uuid4().hex
         folder.mkdir(parents=True)
         return folder
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """Give a folder for files that are needed for a while."""
+        folder = self.new_folder()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def in_groups(self, merge: Callable[..., Any], results: Sequence[Any], **arguments: Any) -> Any:
         """Return the future of results merged group by group, until there is one."""
