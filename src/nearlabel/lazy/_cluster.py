@@ -18,7 +18,7 @@ from nearlabel.lazy._counts import count_few
 from nearlabel.models.out_of_sample import Needs
 from nearlabel.models.updates import copy_to_update
 from nearlabel.neighbors import DaskNeighbors, TrainingLists
-from nearlabel.neighbors.optional._dask_cluster import _Session, write_rows
+from nearlabel.neighbors.optional._dask_cluster import _Session, read_object, write_rows
 from nearlabel.neighbors.votes import Neighbors, occurrences, share_of_most_used, warn_if_useless
 from nearlabel.utils.containers import is_dask_array
 from nearlabel.utils.targets import CountedLabels, LabelContainer, Target, UnknownCellsError, as_label_matrix
@@ -26,7 +26,7 @@ from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import bytes_per_row, row_blocks
 
 _OF_TRAINING = ("search_", "_lists", "_counts", "likelihood_", "_training_distances", "_row_names")
-_SENT_AS_FILES = 2**20  # bytes of an array; smaller ones are sent with the classifier
+_LARGE = 2**20  # bytes of an array that workers map, so that those of a machine share it
 
 
 # Label sets.
@@ -85,19 +85,19 @@ def _check_labels(block: Any, path: str) -> _CheckedBlock | None:
 class _Sent:
     """A fitted classifier in a worker: without its search and lists, and with large arrays mapped from files."""
 
-    def __init__(self, rule: Any, arrays: dict[str, tuple[RowFiles, tuple[int, ...]]]) -> None:
-        self._recipe = rule, arrays
-        self.rule = copy_to_update(rule)
+    def __init__(self, path: str, arrays: dict[str, tuple[RowFiles, tuple[int, ...]]]) -> None:
+        self._recipe = path, arrays
+        self.rule = read_object(path)
         for name, (rows, shape) in arrays.items():
             mapped = rows.load()
-            setattr(self.rule, name, mapped.reshape(shape) if len(shape) != 2 else mapped)
+            setattr(self.rule, name, mapped if len(shape) == 2 else mapped.reshape(shape))
 
     def __reduce__(self) -> Any:
         return _Sent, self._recipe
 
 
 class _Sending:
-    """A classifier that is sent to the workers, once to each, and the files that it needs meanwhile."""
+    """A classifier for the workers, and the files with its parts, which are removed with this object."""
 
     def __init__(self, classifier: Any, session: _Session) -> None:
         rule, arrays, self._files = copy_to_update(classifier), {}, []
@@ -110,11 +110,13 @@ class _Sending:
                 arrays[name] = files.rows, value.shape
                 self._files.append(files)
                 delattr(rule, name)
-        self.future = session.client.submit(_Sent, rule, arrays, pure=False)
+        path, files = session.write_object(rule)
+        self._files.append(files)
+        self.future = session.client.submit(_Sent, path, arrays, pure=False)
 
 
 def _is_large(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.nbytes > _SENT_AS_FILES
+    return isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.nbytes > _LARGE
 
 
 # Neighbours of the training samples, and their counts.

@@ -123,6 +123,13 @@ class _Session:
         assert files is not None, "a store is made of memory maps"
         return _Files(files, folder, self)
 
+    def write_object(self, value: Any) -> tuple[str, _Files]:
+        """Write an object to a file for `read_object`; Dask would keep what it sends in logs of messages."""
+        folder = self.new_folder()
+        path = folder / "object"
+        path.write_bytes(_cloudpickle().dumps(value))
+        return str(path), _Files(RowFiles(()), folder, self)
+
     def from_blocks(self, X: Any, write: Callable[[Any, str], Any], folder: Path) -> list[Any]:
         """Return what workers return for `write(block, path)`, for each block of rows of a dask array or in files."""
         if is_dask_array(X):
@@ -204,6 +211,15 @@ class _LocalCluster:
         )
         self.client = distributed.Client(cluster, set_as_default=False)
         weakref.finalize(self, _close_both, self.client, cluster)
+
+
+def read_object(path: str) -> Any:
+    """Return an object that the session's process wrote, with its functions."""
+    return _cloudpickle().loads(Path(path).read_bytes())
+
+
+def _cloudpickle() -> Any:
+    return import_optional("cloudpickle", extra="dask", purpose=_PURPOSE)
 
 
 def _dask() -> Any:
