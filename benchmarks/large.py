@@ -12,6 +12,9 @@ one; queries are rows with noise of 0.1. One thread, CPU seconds, each in a fres
   they fit into a quarter of what is free), once packed again for each tile of queries.
 - "a cluster": two local workers of Dask, from their start to the answer, beside one process with two threads: wall
   seconds.
+- "votes on a cluster": ML-kNN, 100 labels, from stores: `fit`, and `predict_proba` of 20,000 queries in a dask array,
+  by two and by four local workers, beside one process with two threads; and the peak of memory in the process that asks
+  four workers, above what it used before.
 - "leaving out": `loo_predict` of ML-kNN, 100,000 rows with five of 3,000 labels by a power law, neighbours known.
 - "a file": saving and loading a fitted search; loading packs the rows again.
 
@@ -41,7 +44,7 @@ from nearlabel.neighbors.exact._kernel_search import KernelLists
 from nearlabel.persistence import load_model, save_model
 
 Figures = dict[str, float | None]
-K, N_SINGLE, N_OF_ALL = 10, 200, 4_000
+K, N_SINGLE, N_OF_ALL, N_QUERIES, N_LABELS = 10, 200, 4_000, 20_000, 100
 
 
 def rows_of(n: int, d: int, *, unit_length: bool = False, n_centres: int = 200, n_queries: int = 2_000) -> Any:
@@ -162,6 +165,61 @@ def of_cluster(n: int, d: int) -> Figures:
     return figures
 
 
+def of_votes(n: int, d: int) -> Figures:
+    """Time ML-kNN whose label sets, lists and scores stay in files of the workers, and the memory of this process."""
+    X, queries = rows_of(n, d, n_queries=min(n, N_QUERIES))
+    Y = X[:, [0]] + np.random.default_rng(1).standard_normal((n, N_LABELS), dtype=np.float32) > 1
+    figures: Figures = {}
+    start = time.perf_counter()
+    model = MLkNN(K, search=ExactNeighbors(n_jobs=2)).fit(X, Y)
+    figures["fit"] = time.perf_counter() - start
+    start = time.perf_counter()
+    scores = model.predict_proba(queries)
+    figures["predict"] = time.perf_counter() - start
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [write_store(Path(folder, name), rows) for name, rows in (("X", X), ("Y", Y), ("Q", queries))]
+        del X, Y
+        for n_workers in (2, 4):
+            figures |= _votes_by_workers(paths, scores, n_workers, folder)
+    return figures
+
+
+def _votes_by_workers(paths: Sequence[Path], scores: Any, n_workers: int, folder: str) -> Figures:
+    """Time a fit and the scores of queries, which must be those of one process."""
+    import dask
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    def block_of(start: int) -> Any:
+        size = min(4_096, len(scores) - start)
+        read = dask.delayed(lambda: open_store(paths[2])[start : start + size])()
+        return da.from_delayed(read, (size, open_store(paths[2]).shape[1]), np.float32)
+
+    figures: Figures = {}
+
+    def timed(name: str, call: Callable[[], Any]) -> Any:
+        start, answer = time.perf_counter(), []
+        peak = peak_of(lambda: answer.append(call()))
+        figures[f"{n_workers} workers: {name}"] = time.perf_counter() - start
+        figures[f"{name}, MiB"] = peak
+        return answer[0]
+
+    with (
+        LocalCluster(n_workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+        DaskNeighbors(shard_rows=-(-open_store(paths[0]).shape[0] // 4), client=client, folder=folder) as search,
+    ):
+        model = MLkNN(K, search=search)
+        model.fit(*(open_store(path)[:1_000] for path in paths[:2]))  # processes, imports, kernels
+        queries = da.concatenate([block_of(start) for start in range(0, len(scores), 4_096)])
+        model.predict_proba(queries[:100])
+        timed("fit", lambda: model.fit(*map(open_store, paths[:2])))
+        found = timed("predict", lambda: model.predict_proba(queries))
+        if found.compute().tobytes() != scores.tobytes():
+            raise ValueError("scores must have the bits of one process, got others.")
+    return figures
+
+
 def of_leaving_out(n: int, n_labels: int) -> Figures:
     """Time left-out label sets of sparse labels."""
     X, Y = rows_of(n, 4)[0], labels_of(n, n_labels)
@@ -200,6 +258,7 @@ TASKS: Mapping[str, tuple[Callable[..., Figures], Sequence[tuple[int, int]]]] = 
     "all rows, k = 11": (of_all_rows, [(20_000, 64), (120_000, 96), (300_000, 64), (500_000, 64)]),
     "a store, CPU s, and over memory": (of_store, [(60_000, 96)]),
     "a cluster, wall s": (of_cluster, [(40_000, 64)]),
+    "votes on a cluster, wall s": (of_votes, [(40_000, 64), (200_000, 64)]),
     "leaving out, rows x labels": (of_leaving_out, [(100_000, 3_000)]),
     "a search in a file, cosine, CPU s": (of_model, [(1_000_000, 384)]),
 }

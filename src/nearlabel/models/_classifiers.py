@@ -205,7 +205,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         require_room(what, shape, self._dense_in_fit, _HINT_OF_LABELS)
 
     def _received(self, y: MatrixLike) -> Any:
-        """Return y as it is to be checked; a subclass may let it be checked where it is."""
+        """Return y unchanged; a subclass may let others check it where it is stored."""
         return y
 
     @property

@@ -428,7 +428,7 @@ def check_problem(
 ) -> tuple[Matrix, Matrix, Matrix | None]:
     """Return X, label sets, dense or CSR, and the mask of unknown cells or None; set the classifier's attributes of y.
 
-    A dask array y is gathered, and `CountedLabels` are taken as they are; X is converted by `check_rows`, and y by
+    A dask array y is gathered, and `CountedLabels` stay unchanged; X is converted by `check_rows`, and y by
     `as_label_matrix`.
 
     Raises

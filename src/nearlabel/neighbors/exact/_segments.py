@@ -331,7 +331,7 @@ class TrainingLists:
 
     @staticmethod
     def type_for(n_samples: int) -> np.dtype[Any]:
-        """Return the type of the numbers of so many rows in lists."""
+        """Return the type of the row numbers in lists."""
         return np.result_type(np.int32, np.min_scalar_type(-n_samples))
 
     def with_added(self, search: Any) -> tuple[TrainingLists, IntArray]:
