@@ -206,6 +206,16 @@ def test_other_forms_of_labels(search):
     assert_same_bits(found.predict_proba(queries), BRkNN(4).fit(X, some).predict_proba(queries))
 
 
+def test_empty_blocks(search):
+    """Blocks without rows change nothing; no rows at all are refused as in one process."""
+    X, Y, queries = problem()
+    empty = da.from_array(Y[:0], (1, 3))
+    found = MLkNN(4, search=search).fit(X, da.concatenate([empty, in_blocks(Y)]))
+    assert_same_model(found, MLkNN(4).fit(X, Y), queries)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        MLkNN(4, search=search).fit(X, empty)
+
+
 def test_names_and_shares_of_right_answers(search):
     """`predict_labels` and `score` take dask arrays, whose predictions they gather."""
     X, Y, queries = problem()

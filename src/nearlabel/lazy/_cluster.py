@@ -45,38 +45,43 @@ def labels_in_files(classifier: Any, y: MatrixLike) -> Any:
         parts = session.from_blocks(y, _check_labels, folder)
         if any(part is None for part in parts):
             return y
-        labels = session.joined([part.rows for part in parts]).mapped()
-    container = parts[0].container if is_dask else LabelContainer.of(y)
+        files = session.joined([part.rows for part in parts])
+    labels, container = files.mapped(), parts[0].container if is_dask else LabelContainer.of(y)
+    cuts = row_blocks(len(files.rows), bytes_per_row(labels))
+    frequencies = session.client.map(_frequencies, [files.rows[cut] for cut in cuts], pure=False)
     target = Target(labels, container, np.arange(labels.shape[1]))
-    return CountedLabels(target, np.sum([part.frequencies for part in parts], axis=0))
+    return CountedLabels(target, session.in_groups(_added, frequencies).result())
 
 
 def _is_dask_matrix(y: Any) -> bool:
-    """Return whether a dask object is an array (n_samples, n_labels) that knows its shape."""
-    return hasattr(y, "chunks") and y.ndim == 2 and not any(n != n for n in y.shape)
+    """Return whether a dask object is an array (n_samples, n_labels) that knows its shape, and is not empty."""
+    return hasattr(y, "chunks") and y.ndim == 2 and all(n > 0 for n in y.shape)
 
 
 def _is_in_files(y: MatrixLike) -> bool:
-    """Return whether label sets are mapped from files."""
+    """Return whether label sets (n_samples, n_labels) are mapped from files."""
     is_matrix = y.format == "csr" if sparse.issparse(y) else getattr(y, "ndim", 0) == 2
-    return is_matrix and RowFiles.of(y) is not None
+    return is_matrix and 0 not in y.shape and RowFiles.of(y) is not None
 
 
 class _CheckedBlock(NamedTuple):
     rows: RowFiles
-    frequencies: IntArray
     container: LabelContainer
 
 
 def _check_labels(block: Any, path: str) -> _CheckedBlock | None:
-    """Write a block of label sets in bytes, and count them; None if there are unknown cells."""
+    """Write a block of label sets in bytes; return None if there are unknown cells."""
     block = block.load() if isinstance(block, RowFiles) else block
     try:
         labels = as_label_matrix(block, dtype=np.int8)
     except UnknownCellsError:
         return None
-    frequencies = np.asarray(labels.sum(axis=0, dtype=np.int64)).ravel()
-    return _CheckedBlock(write_rows(path, labels), frequencies, LabelContainer.of(block))
+    return _CheckedBlock(write_rows(path, labels), LabelContainer.of(block))
+
+
+def _frequencies(rows: RowFiles) -> IntArray:
+    """Return the number of label sets that have each label."""
+    return np.asarray(rows.load().sum(axis=0, dtype=np.int64)).ravel()
 
 
 # What workers need of a classifier.
