@@ -19,7 +19,8 @@ from nearlabel.datasets import open_store, write_store
 from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LazyClassifier, LPkNN, MLkNN
 from nearlabel.lazy import _counts as counts
 from nearlabel.neighbors import DaskNeighbors, ExactNeighbors, GaussianWeights, UselessNeighborsWarning
-from nearlabel.persistence import load_model, save_model
+from nearlabel.persistence import save_model
+from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV
 from nearlabel.utils.validation import as_dense
 
 da = pytest.importorskip("dask.array")
@@ -206,6 +207,17 @@ def test_other_forms_of_labels(search):
     assert_same_bits(found.predict_proba(queries), BRkNN(4).fit(X, some).predict_proba(queries))
 
 
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("around", [FixedThresholdsClassifier, TunedThresholdsClassifierCV])
+def test_thresholds_are_used_in_this_process(search, around, form):
+    """A model with thresholds takes dask arrays, and gathers the scores of the model in it."""
+    X, Y, queries = problem()
+    expected = around(MLkNN(4)).fit(X, form(Y))
+    found = around(MLkNN(4, search=search)).fit(in_blocks(X), in_blocks(Y, form))
+    assert_same_bits(found.predict(in_blocks(queries)), expected.predict(queries))
+    assert_same_bits(found.predict_proba(in_blocks(queries)), expected.predict_proba(queries))
+
+
 def test_empty_blocks(search):
     """Blocks without rows change nothing; no rows at all are refused as in one process."""
     X, Y, queries = problem()
@@ -333,15 +345,9 @@ def test_a_worker_killed_while_it_searches_changes_nothing(search, tmp_path):
     assert_same_bits(scores, expected.predict_proba(queries))
 
 
-def test_a_saved_model_has_its_label_sets(search, tmp_path):
-    """As one that was fitted to arrays; label sets of files are in the file of the model."""
-    X, Y, queries = problem()
-    fitted = [MLkNN(4, search=search).fit(*rows) for rows in ((in_blocks(X), in_blocks(Y)), (X, Y))]
-    said = []
-    for number, model in enumerate(fitted):
-        try:
-            save_model(model, tmp_path / f"{number}.skops")
-            said.append(load_model(tmp_path / f"{number}.skops").predict(queries).tolist())
-        except (TypeError, ValueError) as error:
-            said.append(str(error))
-    assert said[0] == said[1]
+def test_a_model_on_a_cluster_is_not_saved(search, tmp_path):
+    """As one that was fitted to arrays: the hint says which search to use."""
+    X, Y, _ = problem()
+    model = MLkNN(4, search=search).fit(in_blocks(X), in_blocks(Y))
+    with pytest.raises(ValueError, match="must not search on a cluster"):
+        save_model(model, tmp_path / "model.skops")

@@ -211,7 +211,7 @@ def as_label_scores(answer: Any, estimator: Any, n_labels: int, method: str) -> 
         got = f"a list of {len(answer)} and classes_ of {len(each)}"
         _check(len(answer) == len(each) == n_labels, estimator, method, n_labels, got)
         return np.column_stack([_of_class_1(*pair, estimator, method) for pair in zip(answer, each, strict=True)])
-    scores: NDArray[Any] = as_dense(checked_container(f"the result of {method}", answer))
+    scores: NDArray[Any] = as_dense(checked_container(f"the result of {method}", gathered(answer)))
     if n_labels == 1 and method == "predict_proba" and _is_one_class(classes):
         return np.full((scores.shape[0], 1), float(classes[0] == 1))
     if n_labels == 1 and scores.ndim == 1:
