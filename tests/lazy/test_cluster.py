@@ -21,6 +21,7 @@ from nearlabel.lazy import _counts as counts
 from nearlabel.neighbors import DaskNeighbors, ExactNeighbors, GaussianWeights, UselessNeighborsWarning
 from nearlabel.persistence import save_model
 from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV
+from nearlabel.utils import messages
 from nearlabel.utils.validation import as_dense
 
 da = pytest.importorskip("dask.array")
@@ -256,6 +257,23 @@ def test_bad_label_sets_are_refused(search):
         MLkNN(4, search=search).fit(in_blocks(X), in_blocks(Y[:50]))
     with pytest.raises(ValueError, match="n_neighbors must be smaller than n_samples=80, got 80"):
         MLkNN(80, search=search).fit(in_blocks(X), in_blocks(Y))
+
+
+def test_scores_that_do_not_fit_are_not_begun(search):
+    """The worker has too little memory for the scores of a tile, and the message says so."""
+    X, Y, queries = problem()
+    model = MLkNN(4, search=search).fit(in_blocks(X), in_blocks(Y))
+
+    def only(free, worth):
+        messages.free_bytes, messages._WORTH_ASKING = free, worth
+
+    search.client.run(only, lambda unknown: 100, 0)
+    try:
+        with pytest.raises(MemoryError, match=r"scores of 27 queries x 3 labels .*Hint: DaskNeighbors\(query_rows"):
+            model.predict_proba(in_blocks(queries))
+        assert_same_bits(model.predict(in_blocks(queries)).compute(), MLkNN(4).fit(X, Y).predict(queries))
+    finally:
+        search.client.run(only, messages.free_bytes, messages._WORTH_ASKING)
 
 
 def test_useless_neighbors_are_named(search):

@@ -21,12 +21,14 @@ from nearlabel.neighbors import DaskNeighbors, TrainingLists
 from nearlabel.neighbors.optional._dask_cluster import _Session, read_object, write_rows
 from nearlabel.neighbors.votes import Neighbors, occurrences, share_of_most_used, warn_if_useless
 from nearlabel.utils.containers import is_dask_array
+from nearlabel.utils.messages import require_room
 from nearlabel.utils.targets import CountedLabels, LabelContainer, Target, UnknownCellsError, as_label_matrix
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import bytes_per_row, row_blocks
 
 _OF_TRAINING = ("search_", "_lists", "_counts", "likelihood_", "_training_distances", "_row_names")
 _LARGE = 2**20  # bytes of an array that workers map, so that those of a machine share it
+_HINT_OF_TILES = "DaskNeighbors(query_rows=...) sets the queries of a tile; predict needs less than predict_proba"
 
 
 # Label sets.
@@ -232,5 +234,7 @@ def _write_answer(
 ) -> RowFiles:
     """Write the label sets or scores of a tile of queries."""
     needs = Needs(scores=False) if method == "predict" else Needs(labels=False)
+    if needs.scores:
+        require_room("scores", (len(indices), rule.rule._n_labels), ("queries", "labels"), _HINT_OF_TILES)
     labels, scores = rule.rule._answer(Neighbors(distances, indices), needs)
-    return write_rows(Path(folder, f"rows-{tile.start}"), scores if labels is None else labels.astype(np.int8))
+    return write_rows(Path(folder, f"rows-{tile.start}"), labels.astype(np.int8) if needs.labels else scores)

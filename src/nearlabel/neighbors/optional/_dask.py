@@ -86,6 +86,10 @@ class DaskNeighbors(BaseEstimator):
 
     Notes
     -----
+    The lazy methods leave label sets in a Dask array or a store to the workers, and return the predictions of a Dask
+    array of queries as a Dask array: its blocks are files in `folder` that the workers have written, one for each tile.
+    They are removed with the search or with that array, whichever is needed longer, or by `close`.
+
     A fitted search uses files and memory of the workers until `close`, until the end of a ``with`` block or until it is
     deleted. A pickle contains the samples, unless they come from a store of yours: then it contains the path. Samples
     may be appended to that store meanwhile; after samples of it were removed, fit again.
