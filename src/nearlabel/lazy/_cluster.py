@@ -7,6 +7,8 @@ does not depend on who adds them, or in which order.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -152,7 +154,7 @@ def learn_training(classifier: Any, n_neighbors: int, n_reserved: int) -> None:
     sending = _Sending(classifier, session)
     cuts = list(row_blocks(n_samples, 1, budget=search.shard_rows))
     near = [(indices.rows[cut], None if distances is None else distances.rows[cut], cut) for cut in cuts]
-    counts = session.client.map(_count, near, rule=sending.future, pure=False)
+    counts = session.client.map(_count, near, sent=sending.future, pure=False)
     classifier._take_counts(session.in_groups(_added, counts).result())
 
 
@@ -196,21 +198,23 @@ def _share_of_most_used(lists: RowFiles, n_needed: int, n_samples: int) -> float
     return share_of_most_used(occurs)
 
 
-def _count(near: tuple[RowFiles, RowFiles | None, slice], rule: _Sent) -> IntArray:
+def _count(near: tuple[RowFiles, RowFiles | None, slice], sent: _Sent) -> IntArray:
     """Count some training samples by label and by the votes of their neighbours."""
-    classifier, (lists, distances, rows) = rule.rule, near
-    labels, k, counts = classifier._labels, classifier.n_neighbors_, []
-    indices = lists.load()[:, :k]
-    far = np.broadcast_to(0.0, indices.shape) if distances is None else distances.load()[:, :k]
-    for block in row_blocks(len(indices), (k + 1) * bytes_per_row(labels)):
+    rule, (lists, distances, rows) = sent.rule, near
+    indices = lists.load()[:, : rule.n_neighbors_]
+    far = np.broadcast_to(0.0, indices.shape) if distances is None else distances.load()[:, : rule.n_neighbors_]
+
+    def counted(block: slice) -> IntArray:
         own = slice(rows.start + block.start, rows.start + block.stop)
-        counts.append(count_few(classifier._units_of, labels, Neighbors(far[block], indices[block]), own))
-    return _added(counts)
+        return count_few(rule._units_of, rule._labels, Neighbors(far[block], indices[block]), own)
+
+    size = (rule.n_neighbors_ + 1) * bytes_per_row(rule._labels)
+    return _added(map(counted, row_blocks(len(indices), size)))
 
 
-def _added(counts: list[IntArray]) -> IntArray:
+def _added(counts: Iterable[IntArray]) -> IntArray:
     """Return the sum of counts: whole numbers, so in any order."""
-    return np.asarray(np.sum(counts, axis=0))
+    return reduce(np.add, counts)
 
 
 # Predictions.
@@ -230,11 +234,11 @@ def predict(classifier: Any, queries: Any, method: str) -> Any:
 
 
 def _write_answer(
-    distances: FloatArray, indices: IntArray, tile: slice, rule: _Sent, method: str, folder: str
+    distances: FloatArray, indices: IntArray, tile: slice, sent: _Sent, method: str, folder: str
 ) -> RowFiles:
     """Write the label sets or scores of a tile of queries."""
     needs = Needs(scores=False) if method == "predict" else Needs(labels=False)
     if needs.scores:
-        require_room("scores", (len(indices), rule.rule._n_labels), ("queries", "labels"), _HINT_OF_TILES)
-    labels, scores = rule.rule._answer(Neighbors(distances, indices), needs)
+        require_room("scores", (len(indices), sent.rule._n_labels), ("queries", "labels"), _HINT_OF_TILES)
+    labels, scores = sent.rule._answer(Neighbors(distances, indices), needs)
     return write_rows(Path(folder, f"rows-{tile.start}"), labels.astype(np.int8) if needs.labels else scores)
