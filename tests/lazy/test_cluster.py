@@ -172,6 +172,7 @@ def test_models_go_on_as_those_of_one_process(search, tmp_path, method):
     assert_same_model(found, expected, queries)
 
 
+@pytest.mark.long
 def test_a_number_of_neighbors_is_chosen_as_in_one_process(search):
     """From the neighbours and label sets that this process reads for it."""
     X, Y, queries = problem()
@@ -179,6 +180,7 @@ def test_a_number_of_neighbors_is_chosen_as_in_one_process(search):
     assert_same_model(found, MLkNN("auto").fit(X, Y), queries)
 
 
+@pytest.mark.long
 def test_kernel_weights_learn_their_unit(search):
     """A mean of distances is no sum of whole numbers: this process computes it."""
     X, Y, queries = problem()
@@ -186,6 +188,7 @@ def test_kernel_weights_learn_their_unit(search):
     assert_same_model(found, MLkNN(4, weights=GaussianWeights()).fit(X, Y), queries)
 
 
+@pytest.mark.long
 def test_sample_weights_are_read_by_the_workers(search):
     """A sample of weight 0 is no neighbour."""
     X, Y, queries = problem()
@@ -194,6 +197,7 @@ def test_sample_weights_are_read_by_the_workers(search):
     assert_same_model(found, BRkNN(4).fit(X, Y, sample_weight=weights), queries)
 
 
+@pytest.mark.long
 def test_other_forms_of_labels(search):
     """One label of two classes, and unknown cells: this process has them, as without a cluster."""
     X, Y, queries = problem()
@@ -208,6 +212,7 @@ def test_other_forms_of_labels(search):
     assert_same_bits(found.predict_proba(queries), BRkNN(4).fit(X, some).predict_proba(queries))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("around", [FixedThresholdsClassifier, TunedThresholdsClassifierCV])
 def test_thresholds_are_used_in_this_process(search, around, form):
@@ -219,6 +224,7 @@ def test_thresholds_are_used_in_this_process(search, around, form):
     assert_same_bits(found.predict_proba(in_blocks(queries)), expected.predict_proba(queries))
 
 
+@pytest.mark.long
 def test_empty_blocks(search):
     """Blocks without rows change nothing; no rows at all are refused as in one process."""
     X, Y, queries = problem()
@@ -229,6 +235,7 @@ def test_empty_blocks(search):
         MLkNN(4, search=search).fit(X, empty)
 
 
+@pytest.mark.long
 def test_names_and_shares_of_right_answers(search):
     """`predict_labels` and `score` take dask arrays, whose predictions they gather."""
     X, Y, queries = problem()
@@ -259,6 +266,7 @@ def test_bad_label_sets_are_refused(search):
         MLkNN(80, search=search).fit(in_blocks(X), in_blocks(Y))
 
 
+@pytest.mark.long
 def test_scores_that_do_not_fit_are_not_begun(search):
     """The worker has too little memory for the scores of a tile, and the message says so."""
     X, Y, queries = problem()
@@ -276,6 +284,7 @@ def test_scores_that_do_not_fit_are_not_begun(search):
         search.client.run(only, messages.free_bytes, messages._WORTH_ASKING)
 
 
+@pytest.mark.long
 def test_useless_neighbors_are_named(search):
     """All equally far, and a few that are neighbours of nearly all: the warnings of one process."""
     Y = (np.arange(120)[:, np.newaxis] % [2, 3] == 0).astype(np.uint8)
