@@ -24,6 +24,7 @@ from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClass
 from nearlabel.utils import messages
 from nearlabel.utils.validation import as_dense
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
@@ -47,6 +48,8 @@ def client():
     """Two worker processes; each has a nanny, which replaces it if it dies."""
     plain = {"threads_per_worker": 1, "memory_limit": None, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
     with (
+        # A worker that is not back after 15 s is given up, by default: on a busy machine it needs longer.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "60s"}),
         distributed.LocalCluster(n_workers=2, **plain) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
@@ -332,11 +335,13 @@ def test_a_worker_killed_while_it_votes_changes_nothing(search, tmp_path, method
 
     expected = method(4, weights=weights).fit(X, form(Y))
     wanted = [expected.predict(queries), expected.predict_proba(queries)]
+    search.client.wait_for_workers(2)
     if method is MLkNN:
         armed.touch()
     found = method(4, weights=weights, search=search).fit(in_blocks(X), in_blocks(Y, form))
     assert len(list(deaths.iterdir())) == int(method is MLkNN)
     for answer, right in zip(("predict", "predict_proba"), wanted, strict=True):
+        search.client.wait_for_workers(2)  # one that dies while it starts is not replaced
         n_deaths = len(list(deaths.iterdir()))
         armed.touch()
         assert_same_bits(getattr(found, answer)(in_blocks(queries)).compute(), right)
@@ -365,6 +370,7 @@ def test_a_worker_killed_while_it_searches_changes_nothing(search, tmp_path):
     expected = MLkNN(4, search=ExactNeighbors(city_block)).fit(X, Y)
     armed.touch()
     found = MLkNN(4, search=clone(search).set_params(metric=deadly)).fit(in_blocks(X), in_blocks(Y))
+    search.client.wait_for_workers(2)
     armed.touch()
     scores = found.predict_proba(in_blocks(queries)).compute()
     assert len(list(deaths.iterdir())) == 2
