@@ -135,9 +135,12 @@ class SquaredEuclidean(Distance):
 
     def check(self, X: Matrix) -> None:
         """Raise ValueError if the squared norm of a row overflows."""
-        largest = 2 * largest_size(X)
-        if not X.shape[1] * largest * largest < _LARGEST_NORM:
+        if not self.fits(2 * largest_size(X), X.shape[1]):
             check_all(X, self)
+
+    def fits(self, largest: float, n_features: int) -> bool:
+        """Return whether no squared norm overflows where no value is larger."""
+        return n_features * largest * largest < _LARGEST_NORM
 
     def prepare(self, X: Matrix) -> Rows:
         """Centre the rows, take their squared norms rn, and append (1 - rounding) rn as a column."""
@@ -199,8 +202,12 @@ class Manhattan(Distance):
 
     def check(self, X: Matrix) -> None:
         """Raise ValueError if the sum of a row's absolute values overflows."""
-        if not X.shape[1] * largest_size(X) < _LARGEST_NORM:
+        if not self.fits(largest_size(X), X.shape[1]):
             check_all(X, self)
+
+    def fits(self, largest: float, n_features: int) -> bool:
+        """Return whether no sum of absolute values overflows where no value is larger."""
+        return n_features * largest < _LARGEST_NORM
 
     def prepare(self, X: Matrix) -> Rows:
         """Return the unchanged rows with their sums of absolute values."""
