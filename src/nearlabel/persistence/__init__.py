@@ -21,6 +21,7 @@ from nearlabel.persistence._model_file import (
 )
 from nearlabel.persistence._update_file import OpenFile as OpenFile
 from nearlabel.persistence._update_file import forget_rows, update_model
+from nearlabel.persistence._update_file import journal_of as journal_of
 from nearlabel.persistence._verify import Checked, Verification, verify
 
 __all__ = [

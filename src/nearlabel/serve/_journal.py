@@ -17,6 +17,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from nearlabel.files.atomic_file import check_own_file, whole_file
+from nearlabel.persistence import journal_of
 
 try:
     import fcntl
@@ -39,7 +40,7 @@ class Journal:
     """The journal next to a model file, which several processes read, and one at a time writes."""
 
     def __init__(self, model: Path) -> None:
-        self.path = model.with_name(f"{model.name}.journal")
+        self.path = journal_of(model)
         self._lock_path, self._threads = model.with_name(f".{model.name}.journal.lock"), Lock()
         self._end, self._begin = 0, b""  # how far the file was read, and its first line
         self._seen: tuple[int, ...] = ()  # the file as it was then
