@@ -343,8 +343,8 @@ def _check_journal(path: Path) -> None:
     journal = journal_of(path)
     if journal.exists() and journal.read_bytes().count(b"\n") > 1:
         raise ValueError(
-            f"{path} must have all changes to be changed, got some that a service left in {journal}. Hint: nearlabel serve"
-            " and end it with SIGTERM, which writes them into the file."
+            f"{path} must have all changes to be changed, got some that a service left in {journal}. Hint: run"
+            " nearlabel serve and end it with SIGTERM, which writes them into the file."
         )
 
 
