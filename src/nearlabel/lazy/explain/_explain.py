@@ -15,6 +15,7 @@ from nearlabel.lazy.explain._flips import FLIP, Account, Evidence, Trial, least_
 from nearlabel.models.decision import cut
 from nearlabel.models.explanation import Explanation
 from nearlabel.models.out_of_sample import Answer, Needs
+from nearlabel.neighbors.usual import usual_distances
 from nearlabel.neighbors.votes import Neighbors
 from nearlabel.utils.containers import require_dense
 from nearlabel.utils.tables import labelset_columns
@@ -76,8 +77,9 @@ def explain(
     votes would change the decision, and how far the query is from the training samples (`Explanation.novelty`).
 
     The novelty needs the neighbours of all training samples: `MLkNN`, `DMLkNN`, `CMLkNN` and `IBLR` know these
-    distances since `fit`; all others search for them in each call, so explain many queries in one call. Nothing is
-    stored.
+    distances since `fit`; all others search for them at the first call after `fit`, after an update, or after a model
+    is loaded, and keep them in memory, not in files. A service with many training samples can explain one query before
+    it answers any.
 
     Parameters
     ----------
@@ -218,12 +220,15 @@ def novelty_of(classifier: Any, neighbors: Neighbors) -> tuple[Sequence[float | 
     k = min(classifier.n_neighbors_, classifier._n_samples - 1)
     if k == 0:
         return [None] * len(neighbors.indices), "a single training sample has no neighbours."
-    usual = getattr(classifier, "_training_distances", None)
-    if usual is None:
-        try:
-            usual = classifier._ask_search(None, k).mean_distances()
-        except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
-            return [None] * len(neighbors.indices), f"no neighbours of the training samples: {error}"
+
+    def find() -> FloatArray:
+        known: FloatArray | None = getattr(classifier, "_training_distances", None)
+        return classifier._ask_search(None, k).mean_distances() if known is None else known
+
+    try:
+        usual = usual_distances(classifier.search_, k, find)
+    except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
+        return [None] * len(neighbors.indices), f"no neighbours of the training samples: {error}"
     return share_nearer(neighbors.nearest(k).mean_distances(), usual).tolist(), ""
 
 

@@ -184,5 +184,5 @@ class Account(NamedTuple):
 
 
 def share_nearer(distances: FloatArray, usual: FloatArray) -> FloatArray:
-    """Return, for each mean distance of a query, the share of usual ones (n_samples,) that are below it."""
-    return np.asarray(np.searchsorted(np.sort(usual), distances, side="left") / len(usual))
+    """Return, for each mean distance of a query, the share of usual ones (n_samples,), ascending, that are below it."""
+    return np.asarray(np.searchsorted(usual, distances, side="left") / len(usual))
