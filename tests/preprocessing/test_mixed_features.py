@@ -153,6 +153,12 @@ def test_range_and_scales(out_of_range, value):
         np.testing.assert_array_equal(encoder.transform(X), encoder.fit_transform(X))
 
 
+def test_a_constant_number_counts_nothing_in_queries():
+    """Not even where values outside the range are kept."""
+    encoder = MixedFeaturesEncoder(out_of_range="keep").fit([[3.0, 0.0], [3.0, 2.0]])
+    assert encoder.transform([[5.0, 1.0]]).tolist() == [[0.0, 0.5]]
+
+
 def test_weights_multiply_squared_distances():
     """Of each group; 0 leaves it out."""
     X = np.array([[0, "a", "2026-01-01", "oil"], [1, "b", "2026-01-03", "corn"]], dtype=object)
