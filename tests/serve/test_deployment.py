@@ -165,6 +165,8 @@ def test_the_steps_of_the_image(path, tmp_path):
     command = [here(word) for word in entry()]
     command[command.index("--port") + 1] = "0"
     command[0] = str(bin_folder / command[0])
+    home = tmp_path / "empty home"  # some compilers write into that of the build
+    home.mkdir()
     with serving(command, home, NEARLABEL_TOKEN=TOKEN) as address:
         port = address.rpartition(":")[2]
         check = here(of_image("HEALTHCHECK").partition("CMD ")[2]).replace("8000", port)
