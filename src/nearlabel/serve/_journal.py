@@ -44,7 +44,7 @@ class Journal:
         self._lock_path, self._threads = model.with_name(f".{model.name}.journal.lock"), Lock()
         self._end, self._begin = 0, b""  # how far the file was read, and its first line
         self._seen: tuple[int, ...] = ()  # the file as it was then
-        self.model = ""  # digest of the model file to which the changes were made
+        self.model, self.base = "", 0  # digest of the model file to which the changes were made, and its last change
 
     def has_more(self) -> bool:
         """Return whether another process has written since the last reading; fast."""
@@ -105,13 +105,18 @@ class Journal:
                 raise
         self._end += len(content)
 
-    def restart(self, model: str) -> None:
-        """Replace the journal by one without changes to a model file with this digest; under the lock."""
+    def restart(self, model: str, base: int) -> None:
+        """Replace the journal by one without changes to a model file, by its digest and last change; under the lock."""
         check_own_file(self.path, "a journal has one name")
         with whole_file(self.path) as partial:
-            partial.write_bytes(_line({"format": _FORMAT, "model": model}))
+            partial.write_bytes(_line({"format": _FORMAT, "model": model, "base": base}))
         for _ in self.new_changes():
             pass
+
+    def remove(self) -> None:
+        """Remove the journal, of which nothing is needed any more."""
+        for path in (self.path, self._lock_path):
+            path.unlink(missing_ok=True)
 
     @property
     def n_bytes(self) -> int:
@@ -123,7 +128,7 @@ class Journal:
         checksum, _, text = line.rstrip(b"\n").partition(b" ")
         values = json.loads(text) if checksum == _checksum(text) else None
         if self._end == 0 and isinstance(values, dict) and values.get("format") == _FORMAT:
-            self.model = values["model"]
+            self.model, self.base = values["model"], values["base"]
             return None
         if values is None or self._end == 0:
             raise ValueError(
