@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field, StrictInt, StrictStr
 
 from nearlabel.audit._exports import CONTROL, chosen
 from nearlabel.cli._tasks import Opinion, label_studio_prediction
 from nearlabel.models import explains
 from nearlabel.serve import _answers as answers
+from nearlabel.serve import _shapes as shapes
 from nearlabel.serve._live import Changed, LiveModel, State
-from nearlabel.serve._shapes import RowsRequest
 
 _MOST_CONFIG = 2**20  # characters of a labelling configuration
 _MOST_ORDERED = 4_000  # tasks that are compared with each other; more come last
@@ -30,47 +29,6 @@ _SAMPLE = re.compile(r"ls-(\d+)-(\d+)-(\d+)", re.ASCII)  # project, task, annota
 _SUBMITTED = ("ANNOTATION_CREATED", "ANNOTATIONS_CREATED", "ANNOTATION_UPDATED")
 # Of deletions: which part of a sample's id is the number, and the key of the body with the numbers.
 _DELETED = {"ANNOTATIONS_DELETED": (3, "annotations"), "TASKS_DELETED": (2, "tasks")}
-
-
-class _Task(BaseModel):
-    id: StrictInt
-    data: dict[str, Any]
-
-
-class _Predict(BaseModel):
-    tasks: list[_Task] = Field(min_length=1)
-    project: StrictStr | StrictInt
-    label_config: StrictStr
-
-
-class _Setup(BaseModel):
-    project: StrictStr | StrictInt
-    label_config: StrictStr = Field(alias="schema")
-
-
-class _Project(BaseModel):
-    id: StrictInt
-    label_config: StrictStr = ""
-
-
-class _Numbered(BaseModel):
-    id: StrictInt
-
-
-class _Annotation(_Numbered):
-    result: list[Any] | None = None
-    was_cancelled: bool = False
-    updated_at: StrictStr = ""
-    task: StrictInt | None = None
-
-
-class _Webhook(BaseModel):
-    action: StrictStr
-    project: _Project | None = None
-    annotation: _Annotation | list[_Annotation] = Field(default_factory=list)
-    task: _Task | list[_Task] = Field(default_factory=list)
-    annotations: list[_Numbered] = Field(default_factory=list)
-    tasks: list[_Numbered] = Field(default_factory=list)
 
 
 def routes(app: Any, name: str) -> APIRouter:
@@ -84,7 +42,7 @@ def routes(app: Any, name: str) -> APIRouter:
     @router.post("/setup")
     async def setup(request: Request) -> JSONResponse:
         """Check that the model fits the project; Label Studio predicts a task again if the version has changed."""
-        given, state = await app.body_of(request, _Setup), model.state
+        given, state = await app.body_of(request, shapes.SetupRequest), model.state
         Config.read(given.label_config)
         if model.is_updatable:
             _id_column(state)
@@ -92,10 +50,10 @@ def routes(app: Any, name: str) -> APIRouter:
 
     @router.post("/predict")
     async def predict(request: Request) -> JSONResponse:
-        given, state = await app.body_of(request, _Predict), model.state
+        given, state = await app.body_of(request, shapes.TasksRequest), model.state
         config = Config.read(given.label_config)
         rows = {"rows": [_cells(state, config, task.data) for task in given.tasks]}
-        X = answers.rows_of(state, RowsRequest.model_validate(rows))
+        X = answers.rows_of(state, shapes.RowsRequest.model_validate(rows))
         explain = explains(state.opened.model)
         found = await app.in_time(app.batches[name].ask(X, explain=explain))
         app.metrics.see_rows(name, X.shape[0])
@@ -106,7 +64,7 @@ def routes(app: Any, name: str) -> APIRouter:
     @router.post("/webhook")
     async def webhook(request: Request) -> JSONResponse:
         """Make the change that an event is; others change nothing."""
-        given = await app.body_of(request, _Webhook)
+        given = await app.body_of(request, shapes.Event)
         now = await app.changed(_changed, model, given)
         return JSONResponse({"model_version": f"{name} {now.version}"})
 
@@ -240,7 +198,7 @@ def _remarks(scores: Mapping[str, float | None], neighbors: Sequence[int | str],
 # Annotations
 
 
-def _changed(model: LiveModel, given: _Webhook) -> Changed:
+def _changed(model: LiveModel, given: shapes.Event) -> Changed:
     """Make the change of an event, on disk when this returns; one that is repeated changes nothing."""
     if given.action in _DELETED:
         place, numbered = _DELETED[given.action]
@@ -266,7 +224,7 @@ def _listed(given: Any) -> list[Any]:
     return given if isinstance(given, list) else [given]
 
 
-def _submitted(model: LiveModel, project: _Project, task: _Task, annotation: _Annotation) -> Changed:
+def _submitted(model: LiveModel, project: shapes.Project, task: shapes.Task, annotation: shapes.Annotation) -> Changed:
     """Add the sample of an annotation, in place of those of earlier annotations of the task."""
     state, config, of_task = model.state, Config.read(project.label_config), f"ls-{project.id}-{task.id}-"
     results = [one for one in annotation.result or [] if isinstance(one, dict)]
@@ -280,7 +238,7 @@ def _submitted(model: LiveModel, project: _Project, task: _Task, annotation: _An
     return model.update([row], "replace", key, labels_column=column, instead_of=of_task)
 
 
-def _forgotten(model: LiveModel, project: _Project | None, place: int, numbers: set[int]) -> Changed:
+def _forgotten(model: LiveModel, project: shapes.Project | None, place: int, numbers: set[int]) -> Changed:
     """Remove the samples of annotations, or of tasks, which may have none."""
     state, gone = model.state, []
     for name in state.file.kept[_id_column(state)]:

@@ -98,3 +98,59 @@ class Problem(BaseModel):
     title: str
     status: int
     detail: str
+
+
+# What Label Studio sends; of its many keys, those that are read.
+
+
+class Numbered(BaseModel):
+    """Anything with a number."""
+
+    id: StrictInt
+
+
+class Task(Numbered):
+    """A task with its data."""
+
+    data: dict[str, Any]
+
+
+class Project(Numbered):
+    """The project of an event."""
+
+    label_config: StrictStr = ""
+
+
+class Annotation(Numbered):
+    """The answer of an annotator."""
+
+    result: list[Any] | None = None
+    was_cancelled: bool = False
+    updated_at: StrictStr = ""
+    task: StrictInt | None = None
+
+
+class SetupRequest(BaseModel):
+    """A project that uses the model: its number, with a time after a point."""
+
+    project: StrictStr | StrictInt
+    label_config: StrictStr = Field(alias="schema")
+
+
+class TasksRequest(BaseModel):
+    """Tasks to predict."""
+
+    tasks: list[Task] = Field(min_length=1)
+    project: StrictStr | StrictInt
+    label_config: StrictStr
+
+
+class Event(BaseModel):
+    """An event: one or several annotations with their tasks, or the numbers of what is deleted."""
+
+    action: StrictStr
+    project: Project | None = None
+    annotation: Annotation | list[Annotation] = Field(default_factory=list)
+    task: Task | list[Task] = Field(default_factory=list)
+    annotations: list[Numbered] = Field(default_factory=list)
+    tasks: list[Numbered] = Field(default_factory=list)
