@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,7 +126,20 @@ def _cells(state: State, config: Config, data: Mapping[str, Any]) -> dict[str, A
     columns = answers.text_columns(state)
     if len(columns) == 1 and isinstance(shown, str):
         cells.setdefault(columns[0], shown)
+    kinds = state.opened.matching.kinds
+    for at, name in enumerate(state.opened.feature_names):
+        if isinstance(cells.get(name), str) and (not kinds or kinds[at] == "number"):
+            cells[name] = _number(cells[name])
     return cells
+
+
+def _number(text: str) -> float | str | None:
+    """Return a number that a table of the tool has as text, None for a blank; others stay, to be refused."""
+    try:
+        number = float(text) if text.strip() else None
+    except ValueError:
+        return text
+    return number if number is None or isfinite(number) else text
 
 
 # Predictions

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 VERSION = "1"
 
@@ -13,11 +13,19 @@ class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+def _listed(texts: Any) -> Any:
+    """Return a text as a list: the templates of doccano replace the values of objects only."""
+    return [texts] if isinstance(texts, str) else texts
+
+
+_Texts = Annotated[list[StrictStr] | None, BeforeValidator(_listed, json_schema_input_type=list[str] | str | None)]
+
+
 class RowsRequest(_Request):
     """Rows without labels: exactly one of the three."""
 
     rows: list[dict[str, Any]] | None = Field(None, description="an object for each row, with the table's columns")
-    texts: list[StrictStr] | None = Field(None, description="a text for each row, for a model with one text column")
+    texts: _Texts = Field(None, description="a text for each row, or one text, for a model with one text column")
     arrays: list[list[Any]] | None = Field(None, description="the features of each row, in the order of the model")
 
 
