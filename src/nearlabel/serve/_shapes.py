@@ -154,7 +154,7 @@ class TasksRequest(BaseModel):
 
 
 class Event(BaseModel):
-    """An event: one or several annotations with their tasks, or the numbers of what is deleted."""
+    """An event: one or several annotations with their tasks, or the numbers of those that were deleted."""
 
     action: StrictStr
     project: Project | None = None
