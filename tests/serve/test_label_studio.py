@@ -42,7 +42,17 @@ def predict(client, *data, config=CONFIG, first=7, project="3.1764000000"):
 
 
 def event(
-    client, number, labels, *, task=7, action="ANNOTATION_CREATED", at="10:00", cancelled=False, status=200, **changed
+    client,
+    number,
+    labels,
+    *,
+    task=7,
+    data=None,
+    action="ANNOTATION_CREATED",
+    at="10:00",
+    cancelled=False,
+    status=200,
+    **changed,
 ):
     """Send the annotation of a task, and return the answer."""
     result = [
@@ -52,9 +62,9 @@ def event(
     annotation = {"id": number, "task": task, "project": 3, "completed_by": 1, "result": result, "lead_time": 4.2}
     annotation |= {"was_cancelled": cancelled, "ground_truth": False, "updated_at": f"2026-03-02T{at}Z"}
     body = {
-        "action": action,
+        "action": "ANNOTATION_CREATED",
         "annotation": annotation,
-        "task": {"id": task, "data": ZEBRA, "is_labeled": True},
+        "task": {"id": task, "data": data, "is_labeled": True},
         "project": {"id": 3, "title": "Tickets", "label_config": CONFIG},
     }
     return post(client, "webhook", body | changed, status)
@@ -138,6 +148,16 @@ def test_each_annotation_is_in_the_next_prediction(path, client_of):
     assert samples(again)[0] == ["ls-3-7-42"]
     deleted(again, 42)
     assert samples(again)[0] == []
+
+
+@pytest.mark.parametrize("labels", [["1", "None"], ["0"], ["a|b", "c, d"], ["bug", "Bug"], ["null", "true"]], ids=str)
+def test_choices_are_labels_as_they_are_written(path, client_of, labels):
+    """Whatever else they could mean in a table; other columns of the task are no labels."""
+    client = client_of(path)
+    data = ZEBRA | {"labels": ["login"], "tags": "login", "predicted": ["bug"], "id": "T1", "row": 3, "none": None}
+    event(client, 41, labels, data=data)
+    assert samples(client) == (["ls-3-7-41"], labels)
+    assert {"T0", "T1", "T59"} <= set(read_kept(path)["id"])
 
 
 def test_a_deleted_annotation_is_found_after_the_changes_are_in_the_file(path, client_of):

@@ -247,7 +247,8 @@ def _submitted(model: LiveModel, project: shapes.Project, task: shapes.Task, ann
     while column in cells or column in state.opened.feature_names:
         column += "_"
     sample = f"{of_task}{annotation.id}"
-    row = cells | {_id_column(state): sample, column: sorted(labels)}
+    tags = dict.fromkeys(sorted(labels), True)  # in a list, 0, 1 and None could be answers to labels without names
+    row = cells | {_id_column(state): sample, column: tags}
     key = f"{sample} {annotation.updated_at}" if annotation.updated_at else ""
     return model.update([row], "replace", key, labels_column=column, instead_of=of_task)
 
