@@ -41,19 +41,7 @@ def predict(client, *data, config=CONFIG, first=7, project="3.1764000000"):
     return post(client, "predict", body)["results"]
 
 
-def event(
-    client,
-    number,
-    labels,
-    *,
-    task=7,
-    data=None,
-    action="ANNOTATION_CREATED",
-    at="10:00",
-    cancelled=False,
-    status=200,
-    **changed,
-):
+def event(client, number, labels, *, task=7, data=ZEBRA, at="10:00", cancelled=False, status=200, **changed):
     """Send the annotation of a task, and return the answer."""
     result = [
         {"from_name": "topic", "to_name": "body", "type": "choices", "value": {"choices": labels}, "id": "x1"},
