@@ -46,7 +46,7 @@ class Project:
     """A project of Label Studio with its tasks, one for each row outside the first samples, and their true labels."""
 
     def __init__(self, folder: Path, data: Dataset, seed: int) -> None:
-        rows = np.random.default_rng(seed).permutation(len(data.Y))
+        rows = np.random.default_rng(seed).permutation(data.Y.shape[0])
         n_test = round(0.3 * len(rows))
         self.test, first, self.tasks = rows[:n_test], rows[n_test : n_test + START], rows[n_test + START :]
         self.X, self.Y, self.label_names = as_dense(data.X), as_dense(data.Y), data.label_names

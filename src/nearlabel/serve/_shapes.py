@@ -114,7 +114,7 @@ class Problem(BaseModel):
 class Numbered(BaseModel):
     """Anything with a number."""
 
-    id: StrictInt
+    id: StrictInt = Field(ge=0)
 
 
 class Task(Numbered):
