@@ -3,6 +3,9 @@
 A line is a checksum and the JSON of a change. Changes are numbered; the card of the model file has the number of the
 last one that the file contains, so a crash between writing the file and clearing the journal repeats none. A last line
 that is not whole was never acknowledged: the next writer cuts it off.
+
+The corrections that people made in the workbench outlive the changes: the first line of a new journal has those that
+the old one and its changes had. So there is one file, which is replaced at once, and nothing to bring into agreement.
 """
 
 from __future__ import annotations
@@ -24,10 +27,11 @@ except ImportError:  # Windows, where one process serves
     fcntl = None  # type: ignore[assignment]
 
 _FORMAT = "nearlabel journal 1"
+BY_HAND = "wb-"  # begins the idempotency keys of the workbench's changes, and the ids of its rows
 
 
 class Change(NamedTuple):
-    """A change of the samples: "update" or "forget", what the request asked, and its idempotency key."""
+    """A change of the samples: "update", "relabel" or "forget", what the request asked, and its idempotency key."""
 
     number: int
     what: str
@@ -42,8 +46,10 @@ class Journal:
         self.path = model.with_name(f"{model.name}.journal")
         self._lock_path, self._threads = model.with_name(f".{model.name}.journal.lock"), Lock()
         self._file: BinaryIO | None = None
-        self._inode = self._end = 0  # of the file that was read, and how far
+        self._inode = self._end = self._begin = 0  # of the file that was read, how far, and where its changes begin
         self.model = ""  # digest of the model file to which the changes were made
+        self.id_column = ""
+        self.corrections: Mapping[str, Mapping[str, Any]] = {}  # by the id of the sample, the last one last
 
     def has_more(self) -> bool:
         """Return whether another process has written since the last reading; fast."""
@@ -71,7 +77,10 @@ class Journal:
             change = self._read(line)
             self._end += len(line)
             if change is not None:
+                self.corrections = corrected(self.corrections, change, self.id_column)
                 yield change
+            else:
+                self._begin = self._end
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -96,12 +105,13 @@ class Journal:
                     file.truncate(self._end)
                 raise
         self._end += len(content)
+        self.corrections = corrected(self.corrections, change, self.id_column)
 
     def restart(self, model: str) -> None:
         """Replace the journal by one without changes to a model file with this digest; under the lock."""
         check_own_file(self.path, "a journal has one name")
         with whole_file(self.path) as partial:
-            partial.write_bytes(_line({"format": _FORMAT, "model": model}))
+            partial.write_bytes(_line({"format": _FORMAT, "model": model, "corrections": self.corrections}))
         for _ in self.new_changes():
             pass
 
@@ -113,8 +123,8 @@ class Journal:
 
     @property
     def n_bytes(self) -> int:
-        """The number of bytes that were read or written."""
-        return self._end
+        """The number of bytes of changes that were read or written."""
+        return self._end - self._begin
 
     def _open(self) -> None:
         """Open the file that has the name now."""
@@ -130,7 +140,7 @@ class Journal:
         checksum, _, text = line.rstrip(b"\n").partition(b" ")
         values = json.loads(text) if checksum == _checksum(text) else None
         if self._end == 0 and isinstance(values, dict) and values.get("format") == _FORMAT:
-            self.model = values["model"]
+            self.model, self.corrections = values["model"], values.get("corrections", {})
             return None
         if values is None or self._end == 0:
             raise ValueError(
@@ -138,6 +148,36 @@ class Journal:
                 " it away to serve the model file without its changes."
             )
         return Change(**values)
+
+
+def corrected(
+    known: Mapping[str, Mapping[str, Any]], change: Change, id_column: str
+) -> Mapping[str, Mapping[str, Any]]:
+    """Return the corrections after a change: of each sample the last one, unless the sample was forgotten since.
+
+    A correction has the key of its change, and the row, or the cells that differ from those before all corrections.
+    """
+    if change.what == "forget":
+        gone = set(change.body["ids"])
+        return {name: one for name, one in known.items() if name not in gone}
+    by_hand, now = change.key.startswith(BY_HAND), dict(known)
+    if change.what == "update" and change.body["existing"] == "skip" and not by_hand:
+        return known
+    if change.what == "update":
+        for row in change.body["rows"]:
+            name = str(row.get(id_column, ""))
+            now.pop(name, None)
+            if by_hand:
+                now[name or change.key] = {"id": name, "key": change.key, "row": row}
+    elif by_hand:
+        name, cells = change.body["id"], change.body["labels"]
+        before = now.pop(name, {}).get("cells", {})
+        # A label has two values: one that changes again is as it was at first.
+        left = {label: applies for label, applies in before.items() if cells.get(label, applies) == applies}
+        left |= {label: applies for label, applies in cells.items() if label not in before}
+        if left:
+            now[name] = {"id": name, "key": change.key, "cells": left}
+    return now
 
 
 def _line(values: Mapping[str, Any]) -> bytes:
