@@ -1,7 +1,7 @@
 // The other views: rows to label next, suspects of the audit, and the history of corrections.
 
 import { app, ask, labelsOf, relabel, say, trying, undo } from "./service.js";
-import { button, chip, chips, counted, csvOf, cut, keyed, make, note, percent, rowsOf, save, timeOf } from "./parts.js";
+import { button, chip, chips, counted, csvOf, cut, fill, keyed, make, note, percent, rowsOf, save, timeOf } from "./parts.js";
 import { canChange, predict, repredict } from "./result.js";
 import { asRequest, fillRow, inShort } from "./row.js";
 
@@ -128,44 +128,49 @@ export async function loadSuspects() {
 
 function showSuspects() {
   const marked = [...handled].filter(([, what]) => what === "marked").length;
-  view("suspects").replaceChildren(
-    note("Labels of training rows that their neighbours contradict, the most suspicious first. Confirm those that are right."),
+  const byRow = Map.groupBy(suspects, (cell) => cell.row);
+  fill(view("suspects"),
+    note("Labels of training rows that their neighbours contradict, the most suspicious first."),
     make("p", { class: "steps" }, button("Look again", loadSuspects),
       marked ? button(`Save ${counted(marked, "correction")} for the table`, saveMarked) : null),
-    suspects.length ? make("ol", { class: "cards" }, ...suspects.map(suspectItem)) : note("No label looks wrong."));
+    suspects.length ? make("ol", { class: "cards" }, ...[...byRow.values()].map(suspectItem)) : note("No label looks wrong."));
 }
 
-function suspectItem(cell) {
+function suspectItem(cells) {
+  const [first] = cells;
+  const texts = Object.entries(first.kept).filter(([name]) => name !== app.form.id_column);
+  return make("li", {},
+    make("h3", {}, make("span", { class: "who" }, first.id || `row ${first.row}`),
+      make("span", {}, ...chips(first.row_labels.map(String)))),
+    ...texts.map(([name, text]) => make("p", { class: "cell-text" }, make("span", { class: "soft" }, `${name}: `), cut(text, 300))),
+    ...cells.map(cellLine));
+}
+
+function cellLine(cell) {
   const label = String(cell.label_name), known = cell.neighbors.filter((one) => one.value !== null);
   const n = known.filter((one) => one.value === 1).length;
-  const texts = Object.entries(cell.kept).filter(([name]) => name !== app.form.id_column);
-  const what = handled.get(nameOf(cell));
-  const has = cell.given === 1;
-  const labels = cell.row_labels.map(String);
-  return make("li", { class: what ? "handled" : "" },
-    make("h3", {}, make("span", { class: "who" }, cell.id || `row ${cell.row}`), chip(label, has ? "false" : "missed"),
-      make("span", {}, has ? "is given, and looks wrong" : "is not given, and looks right")),
-    ...texts.map(([name, text]) => make("p", { class: "cell-text" }, make("span", { class: "soft" }, `${name}: `), cut(text, 300))),
-    make("p", {}, "Labels: ", ...chips(labels)),
-    note(`${n} of ${known.length} neighbours have ${label}; from them, it applies with ${percent(cell.probability)}.`),
+  const has = cell.given === 1, what = handled.get(nameOf(cell));
+  return make("div", { class: what ? "cell handled" : "cell" },
+    make("p", {}, make("b", {}, label), has ? " is given, and looks wrong: " : " is not given, and looks right: ",
+      make("span", { class: "soft" }, `${n} of ${known.length} neighbours have it; its probability is ${percent(cell.probability)}.`)),
     what ? handledLine(cell, what) : make("p", { class: "steps" },
-      button(has ? `Confirm: it has ${label}` : `Confirm: no ${label}`, () => confirm(cell)),
-      button(has ? `Correct: no ${label}` : `Correct: it has ${label}`, () => correct(cell, true), { class: "main-button" })));
+      button(has ? `Remove ${label}` : `Add ${label}`, () => correct(cell, true), { class: "plain strong" }),
+      button("It is right as it is", () => confirm(cell), { "aria-label": `It is right as it is: ${has ? "" : "no "}${label}` })));
 }
 
 function handledLine(cell, what) {
   if (what === "confirmed") return make("p", { class: "steps" }, "Confirmed: nothing changes. ", button("Take back", () => unconfirm(cell)));
   if (what === "marked") return make("p", { class: "saved" }, "Marked for the table: the model cannot change this row here. ",
     button("Take back", () => settle(cell, null)));
-  return make("p", { class: "saved" }, `Corrected: the model has learned it. `, button("Undo", () => correct(cell, false)));
+  return make("p", { class: "saved" }, "Corrected: the model has learned it. ", button("Undo", () => correct(cell, false)));
 }
 
 function settle(cell, what) {
   if (what === null) handled.delete(nameOf(cell));
   else handled.set(nameOf(cell), what);
-  const at = suspects.indexOf(cell);
   showSuspects();
-  const items = view("suspects").querySelectorAll(".cards > li");
+  const inOrder = [...Map.groupBy(suspects, (one) => one.row).values()].flat();
+  const at = inOrder.indexOf(cell), items = view("suspects").querySelectorAll(".cell");
   const rest = [...items].slice(at).find((item) => !item.classList.contains("handled"));
   (what === null ? items[at] : rest || items[at])?.querySelector("button")?.focus();
 }
@@ -222,10 +227,10 @@ export function showHistory() {
     rows.length ? button("Save rows as CSV", () => saveRows(rows, "csv")) : null,
     rows.length ? button("Save rows as JSON lines", () => saveRows(rows, "jsonl")) : null,
     cells.length ? button("Save changed labels as CSV", () => saveCells(cells)) : null);
-  view("history").replaceChildren(
+  fill(view("history"),
     note(all.length ? `${counted(all.length, "correction")}, the last first. The service keeps them beside the model, until they are undone.`
       : "Nothing yet. Rows that you save, and suspects that you correct, are listed here."),
-    rows.length ? note("Rows: append them to the table, or nearlabel update. Changed labels: nearlabel audit TABLE --apply.") : "",
+    rows.length ? note("Rows: append them to the table, or nearlabel update. Changed labels: nearlabel audit TABLE --apply.") : null,
     exports, make("ol", { class: "cards", reversed: true }, ...[...all].reverse().map(historyItem)));
 }
 

@@ -33,7 +33,7 @@ function showView() {
 
 function showFacts() {
   const { samples, name } = app.form.model;
-  const parts = [name, `${samples.toLocaleString("en")} training rows`, `${app.form.labels.length} labels`];
+  const parts = [...(element("models").hidden ? [name] : []), `${samples.toLocaleString("en")} training rows`, `${app.form.labels.length} labels`];
   if (!app.form.changes) parts.push("cannot be changed here");
   element("facts").textContent = parts.join(" · ");
 }

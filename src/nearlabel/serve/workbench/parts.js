@@ -10,6 +10,11 @@ export function make(name, attributes = {}, ...children) {
   return node;
 }
 
+// Children that are not there are left out.
+export function fill(node, ...children) {
+  node.replaceChildren(...children.filter((child) => child !== null && child !== undefined && child !== false));
+}
+
 export function button(words, action, attributes = {}) {
   return make("button", { type: "button", class: "plain", onclick: action, ...attributes }, words);
 }

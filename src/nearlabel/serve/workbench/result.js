@@ -1,7 +1,7 @@
 // The prediction of a row: its labels, why, what a correction has changed.
 
 import { addRow, app, ask, correctionOf, say, trying, undo } from "./service.js";
-import { chip, chips, counted, cut, keyed, make, newName, note, percent, points, short, table } from "./parts.js";
+import { chip, chips, counted, cut, fill, keyed, make, newName, note, percent, points, short, table } from "./parts.js";
 import { asRequest, featuresOf, readRow, titlesOf } from "./row.js";
 
 const MOST_LABELS = 10; // that are listed, unless more are predicted
@@ -24,6 +24,7 @@ function place() {
 export function forgetResult() {
   now = null;
   place().hidden = true;
+  document.getElementById("hint").hidden = false;
 }
 
 function howMany() {
@@ -81,10 +82,11 @@ function figureOf(name) {
 function meterOf(name) {
   const score = now.found.scores[name], threshold = now.found.rows.get(name)?.threshold;
   if (!app.form.probabilities || typeof score !== "number") return make("span", { class: "no-meter" });
-  const bar = make("meter", { min: 0, max: 1, value: score, "aria-hidden": "true" });
-  const box = make("span", { class: "meter" }, bar);
+  const bar = make("i");
+  bar.style.width = `${100 * Math.min(1, Math.max(0, score))}%`;
+  const box = make("span", { class: "meter", "aria-hidden": "true" }, bar);
   if (typeof threshold === "number" && threshold > 0 && threshold < 1) {
-    const mark = make("i", { title: `predicted from ${percent(threshold)} on` });
+    const mark = make("b", { title: `predicted from ${percent(threshold)} on` });
     mark.style.left = `${100 * threshold}%`;
     box.append(mark);
   }
@@ -259,7 +261,7 @@ function neighborsBox() {
   const heads = [[why.kept.length ? why.kept.join(", ") : "training row"], ["labels"], ["distance", true]];
   if (weighed) heads.push(["share", true]);
   const far = typeof why.novelty === "number" && why.novelty >= 0.95
-    ? note(`This row is unlike the others: farther from its neighbours than ${percent(why.novelty)} of the training rows.`) : null;
+    ? note(`This row is unlike the others: farther from its neighbours than ${Math.floor(100 * why.novelty)} % of the training rows.`) : null;
   const all = why.neighbors.length;
   return make("div", {}, make("h3", {}, "Why: the nearest rows"), far, table("The nearest rows", heads, rows),
     note(`The first ${some.length} of ${counted(all, "neighbour")}; green labels are predicted.`
@@ -311,9 +313,10 @@ async function explainParts() {
   const shownOf = (value) => (app.form.probabilities ? points(value) : `${value > 0 ? "+" : ""}${short(value)}`);
   const rows = sized.map((one) => make("tr", {}, make("th", { scope: "row" }, cut(one.name, 60)),
     ...one.by.map((value) => make("td", { class: `n ${Math.abs(value) < least ? "" : value > 0 ? "yes" : "no"}` }, shownOf(value)))));
+  const what = app.form.columns.length > 1 ? "words and columns" : "words";
   const unit = app.form.probabilities ? "percentage points" : "units of the score";
-  parts.replaceChildren(make("h3", {}, "Why: words and columns"), sized.length
-    ? table("Words and columns", [["word or column"], ...labels.map((name) => [name, true])], rows)
+  parts.replaceChildren(make("h3", {}, `Why: ${what}`), sized.length
+    ? table(`Why: ${what}`, [[what], ...labels.map((name) => [name, true])], rows)
     : note("No single word or column matters: without any one of them the scores are the same."),
   ...(sized.length ? [note(`What each adds to the score, in ${unit}: the score of this row minus that without it.`)] : []));
 }
@@ -336,7 +339,8 @@ function show(focused = null) {
   const labels = listed();
   const heading = now.found.labels.length ? `Predicted: ${now.found.labels.join(", ")}` : "No label is predicted";
   place().hidden = false;
-  place().replaceChildren(
+  document.getElementById("hint").hidden = true;
+  fill(place(),
     make("h3", { tabindex: "-1", class: "answer" }, heading),
     savedLine(), changesBox(),
     make("ul", { class: now.editing ? "labels editing" : "labels", "aria-label": "Labels" }, ...labels.map(labelRow)),

@@ -1,7 +1,7 @@
 // The form of a row: a box for a text, fields for the other columns, or one line of a wide table.
 
 import { app } from "./service.js";
-import { make, note, rowsOf } from "./parts.js";
+import { button, make, note, rowsOf } from "./parts.js";
 
 const MOST_FIELDS = 40;
 let fields = [];
@@ -21,7 +21,7 @@ function fieldOf(column, place) {
   const example = exampleOf(column);
   const placeholder = example && `such as: ${example}`;
   let input;
-  if (column.kind === "text") input = make("textarea", { id, rows: app.form.columns.length > 1 ? 3 : 5, placeholder });
+  if (column.kind === "text") input = make("textarea", { id, rows: 3, placeholder });
   else if (column.kind === "number") input = make("input", { id, type: "number", step: "any", placeholder });
   else if (column.kind === "category" && column.values && column.values.every((one) => typeof one === "string")) {
     const list = make("datalist", { id: `${id}-values` }, ...column.values.map((value) => make("option", { value })));
@@ -52,9 +52,15 @@ export function buildRow(place, submit) {
       ...titles.map((one) => one.box)));
   }
   fields.push(...titles);
+  const hasExample = fields.some(({ column }) => column.kind === "text" && exampleOf(column));
+  const tryIt = () => {
+    fillRow(Object.fromEntries(fields.map(({ column }) => [column.name, exampleOf(column)])));
+    submit();
+  };
   place.replaceChildren(...boxes, make("p", { class: "whole steps" },
     make("button", { class: "main-button" }, "Predict ", make("kbd", { "aria-hidden": "true" }, "Ctrl Enter")),
-    note("Leave a field empty if its value is not known.")));
+    hasExample ? button("Try the example", tryIt) : null,
+    app.form.columns.length > 1 ? note("Leave a field empty if its value is not known.") : null));
   place.onsubmit = (event) => {
     event.preventDefault();
     submit();

@@ -38,8 +38,14 @@ export async function ask(path, body, key = "") {
   return content;
 }
 
+// What has happened, for a screen reader, and for a while on the screen.
+let fading = 0;
 export function say(words) {
-  document.getElementById("state").textContent = words;
+  const place = document.getElementById("state");
+  place.textContent = words;
+  place.classList.remove("faded");
+  clearTimeout(fading);
+  fading = setTimeout(() => place.classList.add("faded"), 6000);
 }
 
 export function complain(error) {
