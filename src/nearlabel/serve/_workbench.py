@@ -20,8 +20,9 @@ _FILES = ("page.css", "page.js", "service.js", "parts.js", "row.js", "result.js"
 PAGE = {"/": "page.html", **{f"/workbench/{file}": file for file in _FILES}}  # paths, and files
 # No text becomes markup by a script, and nothing comes from elsewhere, whatever names and rows contain.
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none';"
-    " form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
+    " require-trusted-types-for 'script'; trusted-types 'none'"
 )
 HEADERS = {"content-security-policy": _POLICY}
 _MOST_CATEGORIES = 500  # that a list offers
@@ -39,7 +40,11 @@ def form(state: State) -> dict[str, Any]:
     opened, card = state.opened, state.file.card
     kinds = opened.matching.kinds or ("number",) * len(opened.feature_names)
     named = not isinstance(opened.feature_names, tables.NumberedNames)
-    columns = [{"name": name, "kind": kind} for name, kind in zip(opened.feature_names, kinds, strict=True)]
+    needed = ("number", "date") if _needs_numbers(state, kinds) else ()
+    columns: list[dict[str, Any]] = [
+        {"name": name, "kind": kind, "required": kind in needed}
+        for name, kind in zip(opened.feature_names, kinds, strict=True)
+    ]
     for place, more in _known(state).items():
         columns[place] |= more
     return {
@@ -52,6 +57,19 @@ def form(state: State) -> dict[str, Any]:
         "probabilities": response_method_of(opened.model) == "predict_proba",
         "explains": models.explains(opened.model),
     }
+
+
+_MISSING = {"text": "", "category": None, "date": None, "number": np.nan}
+
+
+def _needs_numbers(state: State, kinds: Sequence[str]) -> bool:
+    """Return whether the model refuses a row without its numbers; imputation is not all, so it is asked."""
+    row = np.array([[_MISSING[kind] for kind in kinds]], dtype=object if set(kinds) != {"number"} else np.float64)
+    try:
+        state.file.model.predict(row)
+    except (ValueError, TypeError):
+        return True
+    return False
 
 
 def _known(state: State) -> Mapping[int, dict[str, Any]]:

@@ -3,7 +3,7 @@
 import { app, ask, labelsOf, relabel, say, trying, undo } from "./service.js";
 import { button, chip, chips, counted, csvOf, cut, fill, keyed, make, note, percent, rowsOf, save, timeOf } from "./parts.js";
 import { canChange, predict, repredict } from "./result.js";
-import { asRequest, fillRow, inShort } from "./row.js";
+import { asRequest, fillRow, inShort, lackingIn } from "./row.js";
 
 const BLOCK = 1000; // rows of a request
 const MOST_NEXT = 20;
@@ -42,6 +42,8 @@ async function take(text) {
   const lacking = rows.length ? app.form.columns.map((one) => one.name).filter((name) => !(name in rows[0])) : [];
   if (!rows.length) throw new Error("There must be at least one row below the header.");
   if (app.form.named && lacking.length) throw new Error(`The rows must have the column “${lacking[0]}” of the model, but do not.`);
+  const at = rows.findIndex((row) => lackingIn(row) !== null);
+  if (at >= 0) throw new Error(`Each row must have a value of “${lackingIn(rows[at])}”, which the model needs; row ${at + 1} has none.`);
   pool = rows;
   await suggest();
 }
@@ -202,8 +204,8 @@ async function correct(cell, wanted) {
       return;
     }
     settle(cell, wanted ? "corrected" : null);
-    say(wanted ? `Corrected: ${cell.id}, ${label}.` : "Undone.");
     await repredict();
+    say(wanted ? `Corrected: ${cell.id}, ${label}.` : "Undone.");
   });
 }
 
@@ -247,8 +249,8 @@ function historyItem(one) {
 async function takeBack(one) {
   await trying(async () => {
     await undo(one);
-    say(`Undone: ${one.id}.`);
     await repredict();
+    say(`Undone: ${one.id}.`);
     document.getElementById("history-title").focus();
   });
 }

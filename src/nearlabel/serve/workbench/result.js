@@ -274,7 +274,7 @@ function variantsOf(row) {
   const found = [];
   for (const column of app.form.columns) {
     const value = row[column.name];
-    if (value === null || value === undefined || value === "") continue;
+    if (value === null || value === undefined || value === "" || (column.required && column.kind !== "text")) continue;
     if (column.kind !== "text") {
       found.push({ name: `${column.name}: ${value}`, row: { ...row, [column.name]: null }, isWord: false });
       continue;

@@ -20,17 +20,30 @@ function fieldOf(column, place) {
   const id = `field-${place}`;
   const example = exampleOf(column);
   const placeholder = example && `such as: ${example}`;
+  const required = column.required;
   let input;
   if (column.kind === "text") input = make("textarea", { id, rows: 3, placeholder });
-  else if (column.kind === "number") input = make("input", { id, type: "number", step: "any", placeholder });
+  else if (column.kind === "number") input = make("input", { id, type: "number", step: "any", placeholder, required });
   else if (column.kind === "category" && column.values && column.values.every((one) => typeof one === "string")) {
     const list = make("datalist", { id: `${id}-values` }, ...column.values.map((value) => make("option", { value })));
     input = make("input", { id, list: list.id, placeholder, autocomplete: "off" });
     input.append(list);
-  } else input = make("input", { id, placeholder, autocomplete: "off" });
+  } else input = make("input", { id, placeholder, required, autocomplete: "off" });
   const box = make("p", { class: column.kind === "text" ? "field whole" : "field" }, make("label", { for: id }, column.name),
     input, ...[...input.children]);
   return { column, input, box };
+}
+
+function emptyNote() {
+  const needed = app.form.columns.filter((column) => column.required).map((column) => column.name);
+  const others = needed.length === app.form.columns.length ? "" : " Leave any other field empty if its value is not known.";
+  return needed.length ? `The model needs ${needed.join(", ")}.${others}` : "Leave a field empty if its value is not known.";
+}
+
+// What a row of a file lacks, in words; null if nothing.
+export function lackingIn(row) {
+  const features = featuresOf(row);
+  return app.form.columns.find((column) => column.required && features[column.name] === null)?.name ?? null;
 }
 
 export function buildRow(place, submit) {
@@ -60,7 +73,7 @@ export function buildRow(place, submit) {
   place.replaceChildren(...boxes, make("p", { class: "whole steps" },
     make("button", { class: "main-button" }, "Predict ", make("kbd", { "aria-hidden": "true" }, "Ctrl Enter")),
     hasExample ? button("Try the example", tryIt) : null,
-    app.form.columns.length > 1 ? note("Leave a field empty if its value is not known.") : null));
+    app.form.columns.length > 1 && !isWide() ? note(emptyNote()) : null));
   place.onsubmit = (event) => {
     event.preventDefault();
     submit();
@@ -68,7 +81,7 @@ export function buildRow(place, submit) {
   place.onkeydown = (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
-      submit();
+      place.requestSubmit();
     }
   };
 }
