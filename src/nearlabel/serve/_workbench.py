@@ -84,9 +84,9 @@ def _known(state: State) -> Mapping[int, dict[str, Any]]:
             for place, values in zip(places, steps["overlap"].encoder_.categories_, strict=True):
                 texts = [value for value in values.tolist() if value is not None]
                 known[place] = {"values": texts[:_MOST_CATEGORIES], "example": texts[0] if texts else ""}
-        elif group == "numbers" and hasattr(steps["impute"], "statistics_"):
-            for place, value in zip(places, steps["impute"].statistics_.tolist(), strict=True):
-                known[place] = {"example": value}
+        elif group == "numbers":  # the usual ones, or the least
+            usual = getattr(steps["impute"], "statistics_", getattr(steps["scale"], "data_min_", ()))
+            known |= {place: {"example": float(value)} for place, value in zip(places, usual, strict=False)}
         elif group == "text":
             known[places[0]] = {"example": _words(state, encoder)}
     for place, name in enumerate(state.opened.feature_names):

@@ -117,7 +117,7 @@ function confirmed() {
 }
 
 export async function loadSuspects() {
-  say("Looking for suspects …");
+  say("Looking …");
   await trying(async () => {
     const seen = confirmed();
     const { items } = await ask("/audit", { n: MOST_SUSPECTS + seen.size });
@@ -230,9 +230,9 @@ export function showHistory() {
     rows.length ? button("Save rows as JSON lines", () => saveRows(rows, "jsonl")) : null,
     cells.length ? button("Save changed labels as CSV", () => saveCells(cells)) : null);
   fill(view("history"),
-    note(all.length ? `${counted(all.length, "correction")}, the last first. The service keeps them beside the model, until they are undone.`
+    note(all.length ? `${counted(all.length, "correction")}${all.length > 1 ? ", the last first" : ""}. The service keeps them beside the model, until they are undone.`
       : "Nothing yet. Rows that you save, and suspects that you correct, are listed here."),
-    rows.length ? note("Rows: append them to the table, or nearlabel update. Changed labels: nearlabel audit TABLE --apply.") : null,
+    all.length ? note("Rows can be appended to the table. Changed labels are for: nearlabel audit TABLE --apply FILE.") : null,
     exports, make("ol", { class: "cards", reversed: true }, ...[...all].reverse().map(historyItem)));
 }
 

@@ -73,7 +73,7 @@ function listed() {
 function figureOf(name) {
   const score = now.found.scores[name], of = now.found.rows.get(name);
   const k = now.found.explanation?.settings.n_neighbors;
-  const votes = of && typeof of.votes === "number" && k ? `${of.votes} of ${of.known ?? k} neighbours` : "";
+  const votes = of && typeof of.votes === "number" && k ? `${of.votes} of ${counted(of.known ?? k, "neighbour")}` : "";
   const share = app.form.probabilities && typeof score === "number" ? percent(score) : "";
   if (share || votes) return [share, votes];
   return [score === undefined ? "not known yet" : short(score), ""];
@@ -262,10 +262,10 @@ function neighborsBox() {
   if (weighed) heads.push(["share", true]);
   const far = typeof why.novelty === "number" && why.novelty >= 0.95
     ? note(`This row is unlike the others: farther from its neighbours than ${Math.floor(100 * why.novelty)} % of the training rows.`) : null;
-  const all = why.neighbors.length;
+  const all = why.neighbors.length, text = app.form.columns.find((column) => column.kind === "text")?.name;
+  const hidden = text && !why.kept.includes(text) ? note(`To see the texts here, fit the model with --show ${text}.`) : null;
   return make("div", {}, make("h3", {}, "Why: the nearest rows"), far, table("The nearest rows", heads, rows),
-    note(`The first ${some.length} of ${counted(all, "neighbour")}; green labels are predicted.`
-      + (weighed ? "" : total || all < 2 ? "" : " All have the same vote.")));
+    note(`${some.length < all ? `The first ${some.length} of ` : ""}${counted(all, "neighbour")}; green labels are predicted.`), hidden);
 }
 
 // Words and columns: what the scores become without each.
@@ -317,7 +317,7 @@ async function explainParts() {
   const unit = app.form.probabilities ? "percentage points" : "units of the score";
   parts.replaceChildren(make("h3", {}, `Why: ${what}`), sized.length
     ? table(`Why: ${what}`, [[what], ...labels.map((name) => [name, true])], rows)
-    : note("No single word or column matters: without any one of them the scores are the same."),
+    : note(`Without any one of its ${what} this row has the same scores.`),
   ...(sized.length ? [note(`What each adds to the score, in ${unit}: the score of this row minus that without it.`)] : []));
 }
 

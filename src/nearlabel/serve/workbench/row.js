@@ -68,7 +68,7 @@ export function buildRow(place, submit) {
   const hasExample = fields.some(({ column }) => column.kind === "text" && exampleOf(column));
   const tryIt = () => {
     fillRow(Object.fromEntries(fields.map(({ column }) => [column.name, exampleOf(column)])));
-    submit();
+    place.requestSubmit();
   };
   place.replaceChildren(...boxes, make("p", { class: "whole steps" },
     make("button", { class: "main-button" }, "Predict ", make("kbd", { "aria-hidden": "true" }, "Ctrl Enter")),
