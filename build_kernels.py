@@ -29,6 +29,7 @@ IF_KNOWN = ("-fno-tree-pre",)  # of GCC, which else keeps sums in memory beside 
 _X86 = {
     "float32_avx2": ("FLOAT32_AVX2", ("-mavx2", "-mfma")),
     "float32_avx512": ("FLOAT32_AVX512", ("-mavx512f",)),
+    "sum_pairs_avx512": ("SUM_PAIRS_AVX512", ("-mavx512f", "-ffp-contract=off")),
     "int16_vnni": ("INT16", ("-mavx512f", "-mavx512vnni")),
     "bf16_amx": ("BF16", ("-mavx512f", "-mamx-tile", "-mamx-bf16")),
 }

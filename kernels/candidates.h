@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -16,20 +17,38 @@ constexpr double kRounding = 0x1p-22;  // more than what a few operations in flo
 // A float32 number that is not below a positive one, but for underflow.
 inline float round_up(double value) { return static_cast<float>(value * (1 + kRounding)); }
 
-// The k-th least of some values, whose order may change. Of few values, a count of lesser ones for each costs least:
-// there is nothing that a processor could guess wrongly.
-inline float kth_least(std::vector<float> &values, int32_t k) {
-  constexpr int32_t kFew = 64;
+// A float32 number as a whole one, in the same order, and back.
+inline int32_t as_whole(float value) {
+  int32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits ^ (bits >> 31 & 0x7fffffff);
+}
+inline float of_whole(int32_t whole) {
+  const int32_t bits = whole ^ (whole >> 31 & 0x7fffffff);
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+// The k-th least of some whole numbers. A range with the k least is halved until it has no others, or one value only:
+// each step counts several numbers at once, and there is little that a processor could guess wrongly.
+inline int32_t kth_least(const std::vector<int32_t> &values, int32_t k) {
   const int32_t n = values.size();
-  if (n > kFew) {
-    std::nth_element(values.begin(), values.begin() + (k - 1), values.end());
-    return values[k - 1];
+  int32_t least = values[0], most = least, kth = std::numeric_limits<int32_t>::min();
+  for (int32_t i = 0; i < n; ++i) least = std::min(least, values[i]);
+  for (int32_t i = 0; i < n; ++i) most = std::max(most, values[i]);
+  for (int32_t n_within = n; n_within != k && least < most;) {
+    const int32_t middle = (int64_t{least} + most) >> 1;
+    int32_t n_up_to = 0;
+    for (int32_t i = 0; i < n; ++i) n_up_to += values[i] <= middle;
+    if (n_up_to < k) {
+      least = middle + 1;
+    } else {
+      most = middle;
+      n_within = n_up_to;
+    }
   }
-  int32_t n_less[kFew] = {};
-  for (int32_t j = 0; j < n; ++j)
-    for (int32_t i = 0; i < n; ++i) n_less[i] += values[j] < values[i];
-  float kth = -kInfinity;
-  for (int32_t i = 0; i < n; ++i) kth = std::max(kth, n_less[i] < k ? values[i] : kth);
+  for (int32_t i = 0; i < n; ++i) kth = std::max(kth, values[i] <= most ? values[i] : kth);
   return kth;
 }
 
@@ -54,19 +73,19 @@ class Candidates {
   // Lower the limit, and drop what it excludes. The k-th least of upper bounds of different rows bounds the distance of
   // the k-th neighbour. Where nearly all candidates stay, the list grows; at its most, the bounds cannot order the rows of
   // this query: it becomes unresolved.
-  void sift(std::vector<float> &memory) {
+  void sift(std::vector<int32_t> &memory) {
     const int32_t k = lists_.n_neighbors;
     if (n_ < k) return;
     memory.resize(n_);
-    for (int32_t i = 0; i < n_; ++i) memory[i] = of_query_[i].upper;
-    const float limit = kth_least(memory, k);
+    for (int32_t i = 0; i < n_; ++i) memory[i] = as_whole(of_query_[i].upper);
+    const float limit = of_whole(kth_least(memory, k));
     lists_.limits[query_] = std::min(lists_.limits[query_], limit);
     n_ = lists_.n_sifted[query_] = lists_.exact != 0 ? keep_first(limit) : keep_near(limit);
     if (n_ > capacity() - capacity() / 8 && !grow()) lists_.unresolved[query_] = 1;
   }
 
   // Sift before the next panel, if enough came to make a difference.
-  void sift_some(std::vector<float> &memory) {
+  void sift_some(std::vector<int32_t> &memory) {
     if (n_new() > lists_.n_neighbors / 2) sift(memory);
   }
 

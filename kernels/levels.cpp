@@ -5,6 +5,7 @@
 #include "level.h"
 #include "offer.h"
 #include "points.h"
+#include "sum_pairs.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -94,6 +95,14 @@ const SparseLevel *sparse_level_of(int32_t number) {
 #endif
     default: return nullptr;
   }
+}
+
+// All levels but that for tests take the fastest sums.
+const SumsOfPairs &sums_of_pairs([[maybe_unused]] int32_t level) {
+#ifdef NEARLABEL_HAS_SUM_PAIRS_AVX512
+  if (level != HOSTILE && (nearlabel_levels() & 1u << FLOAT32_AVX512) != 0) return kSumPairsAvx512;
+#endif
+  return kSumPairs;
 }
 
 uint32_t find_levels() {
@@ -213,4 +222,12 @@ int32_t nearlabel_offer_sparse(int32_t level, const SparseRows *rows, const int3
   if (of == nullptr || (nearlabel_levels() & 1u << level) == 0) return -1;
   if (is_malformed(*rows) || is_malformed(*queries) || are_malformed(*lists, lists_of_rows, own)) return -1;
   return guarded([&] { offer(*of, *rows, numbers, *queries, places, own, *lists, lists_of_rows); });
+}
+
+int32_t nearlabel_sum_pairs(int32_t level, int32_t kind, int32_t is64, const void *left, const void *right,
+                            int64_t n_features, const int64_t *left_rows, const int64_t *right_rows, int64_t n_pairs,
+                            double *sums) {
+  if (kind < 0 || kind > 1) return -1;
+  sums_of_pairs(level)[kind][is64 != 0](left, right, n_features, left_rows, right_rows, n_pairs, sums);
+  return 0;
 }

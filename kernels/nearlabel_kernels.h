@@ -147,8 +147,9 @@ int32_t nearlabel_offer_sparse(int32_t level, const SparseRows *rows, const int3
 
 // Sums over the features, in their order, in float64: of squared differences (kind 0) or of products (kind 1), of pairs
 // of rows of two dense matrices of float32 (is64 = 0) or float64.
-int32_t nearlabel_sum_pairs(int32_t kind, int32_t is64, const void *left, const void *right, int64_t n_features,
-                            const int64_t *left_rows, const int64_t *right_rows, int64_t n_pairs, double *sums);
+int32_t nearlabel_sum_pairs(int32_t level, int32_t kind, int32_t is64, const void *left, const void *right,
+                            int64_t n_features, const int64_t *left_rows, const int64_t *right_rows, int64_t n_pairs,
+                            double *sums);
 
 // The same for sparse rows, of float32 (is64 = 0) or float64, with features and starts of 32 or 64 bits.
 int32_t nearlabel_sum_sparse_pairs(int32_t kind, int32_t is64, int32_t wide, const Csr *left, const Csr *right,
@@ -163,7 +164,7 @@ int32_t nearlabel_least_z(const StumpRuns *runs, const uint8_t *reached, const d
 }
 #pragma GCC visibility pop
 
-constexpr uint32_t kInterface = 6;
+constexpr uint32_t kInterface = 7;
 
 enum LevelNumber : int32_t {
   FLOAT32_AVX2 = 0,

@@ -192,7 +192,7 @@ class Offer {
   std::vector<char> packed_;
   std::vector<float> thresholds_, halves_, units_;  // by slot
   std::vector<float> of_rows_;
-  std::vector<float> memory_;
+  std::vector<int32_t> memory_;
   std::vector<Band> bands_;
   const double rounding_;
   const Bounds bounds_;

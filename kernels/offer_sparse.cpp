@@ -114,8 +114,8 @@ class OfferSparse {
       if (!is_new(group_[i])) continue;
       group_[i].columns.clear();
       uppers_.clear();
-      for (size_t run = 0; run < runs_.size(); ++run) uppers_.push_back(best_upper(run, group_[i]));
-      lists_.limits[group_[i].place] = kth_least(uppers_, k);
+      for (size_t run = 0; run < runs_.size(); ++run) uppers_.push_back(as_whole(best_upper(run, group_[i])));
+      lists_.limits[group_[i].place] = of_whole(kth_least(uppers_, k));
     }
   }
 
@@ -193,7 +193,7 @@ class OfferSparse {
   std::vector<Run> runs_;
   std::vector<float> initial_, of_rows_;  // scores and thresholds of rows
   std::vector<Current> group_;
-  std::vector<float> uppers_, memory_;
+  std::vector<int32_t> uppers_, memory_;  // bounds as whole numbers
   const double rounding_;
   const Bounds bounds_;
 };

@@ -1,10 +1,13 @@
 // Sums over the features in their order, in float64: the numbers that decide. Compiled with -ffp-contract=off, so that
 // nothing is fused and the bits are those of numpy's elementwise operations. Eight pairs at a time hide the time that an
-// addition takes; each is summed by itself.
+// addition takes; each is summed by itself. The next rows are fetched meanwhile: they lie anywhere in memory.
+#include "sum_pairs.h"
+
 #include <algorithm>
 
 #include "nearlabel_kernels.h"
 
+namespace nearlabel {
 namespace {
 
 constexpr int kPairs = 8;
@@ -17,28 +20,25 @@ struct Product {
 };
 
 template <class Term, class Number>
-void sum_pairs(const Number *left, const Number *right, int64_t n_features, const int64_t *left_rows,
+void sum_pairs(const void *left, const void *right, int64_t n_features, const int64_t *left_rows,
                const int64_t *right_rows, int64_t n_pairs, double *sums) {
+  constexpr int64_t kLine = 64 / sizeof(Number);
   for (int64_t first = 0; first < n_pairs; first += kPairs) {
-    const Number *a[kPairs], *b[kPairs];
+    const Number *a[kPairs], *b[kPairs], *next[kPairs];
     double total[kPairs] = {};
     for (int64_t p = 0; p < kPairs; ++p) {
-      const int64_t pair = std::min(first + p, n_pairs - 1);
-      a[p] = left + left_rows[pair] * n_features;
-      b[p] = right + right_rows[pair] * n_features;
+      const int64_t pair = std::min(first + p, n_pairs - 1), later = std::min(first + p + kPairs, n_pairs - 1);
+      a[p] = static_cast<const Number *>(left) + left_rows[pair] * n_features;
+      b[p] = static_cast<const Number *>(right) + right_rows[pair] * n_features;
+      next[p] = static_cast<const Number *>(right) + right_rows[later] * n_features;
     }
-    for (int64_t j = 0; j < n_features; ++j)
-      for (int p = 0; p < kPairs; ++p) total[p] += Term::of(a[p][j], b[p][j]);
+    for (int64_t block = 0; block < n_features; block += kLine) {
+      for (int p = 0; p < kPairs; ++p) __builtin_prefetch(next[p] + block);
+      for (int64_t j = block; j < std::min(block + kLine, n_features); ++j)
+        for (int p = 0; p < kPairs; ++p) total[p] += Term::of(a[p][j], b[p][j]);
+    }
     std::copy(total, total + std::min<int64_t>(kPairs, n_pairs - first), sums + first);
   }
-}
-
-template <class Number>
-void sum_pairs_of(int32_t kind, const void *left, const void *right, int64_t n_features, const int64_t *left_rows,
-                  const int64_t *right_rows, int64_t n_pairs, double *sums) {
-  const auto *a = static_cast<const Number *>(left), *b = static_cast<const Number *>(right);
-  if (kind == 0) sum_pairs<SquaredDifference>(a, b, n_features, left_rows, right_rows, n_pairs, sums);
-  if (kind == 1) sum_pairs<Product>(a, b, n_features, left_rows, right_rows, n_pairs, sums);
 }
 
 // Two ascending lists of features are merged without a branch that a processor could guess wrongly. What one row lacks is
@@ -79,15 +79,14 @@ void sum_sparse_pairs_of(int32_t kind, const Csr &left, const Csr &right, const 
 
 }  // namespace
 
-int32_t nearlabel_sum_pairs(int32_t kind, int32_t is64, const void *left, const void *right, int64_t n_features,
-                            const int64_t *left_rows, const int64_t *right_rows, int64_t n_pairs, double *sums) {
-  if (kind < 0 || kind > 1) return -1;
-  if (is64 != 0)
-    sum_pairs_of<double>(kind, left, right, n_features, left_rows, right_rows, n_pairs, sums);
-  else
-    sum_pairs_of<float>(kind, left, right, n_features, left_rows, right_rows, n_pairs, sums);
-  return 0;
-}
+const SumsOfPairs kSumPairs = {
+    {sum_pairs<SquaredDifference, float>, sum_pairs<SquaredDifference, double>},
+    {sum_pairs<Product, float>, sum_pairs<Product, double>},
+};
+
+}  // namespace nearlabel
+
+using namespace nearlabel;
 
 int32_t nearlabel_sum_sparse_pairs(int32_t kind, int32_t is64, int32_t wide, const Csr *left, const Csr *right,
                                    const int64_t *left_rows, const int64_t *right_rows, int64_t n_pairs, double *sums) {

@@ -56,7 +56,8 @@ def test_levels_and_flags_that_a_compiler_does_not_know_are_left_out(builder, co
     assert "bf16_amx does not compile:\nunknown: -mamx-tile" in capsys.readouterr().out
     (table,) = [call for call in calls() if call[-1].endswith("/levels.o")]
     defines = {argument for argument in table if argument.startswith("-D")}
-    assert defines == {f"-DNEARLABEL_HAS_{level}" for level in ("FLOAT32_AVX2", "FLOAT32_AVX512", "INT16")}
+    left = "FLOAT32_AVX2", "FLOAT32_AVX512", "SUM_PAIRS_AVX512", "INT16"
+    assert defines == {f"-DNEARLABEL_HAS_{level}" for level in left}
     assert "-fno-tree-pre" not in table
     assert "--some-option" in table
 
@@ -66,7 +67,7 @@ def test_what_needs_most_is_linked_last(builder, compile_with, tmp_path):
     calls = compile_with("nothing")
     builder.build(tmp_path / "lib")
     objects = [Path(argument).stem for argument in calls()[-1] if argument.endswith(".o")]
-    levels = ["float32_avx2", "float32_avx512", "int16_vnni", "bf16_amx"]
+    levels = ["float32_avx2", "float32_avx512", "sum_pairs_avx512", "int16_vnni", "bf16_amx"]
     assert objects[-len(levels) :] == levels
     assert {"levels", "points", "offer", "offer_sparse"} <= set(objects[: -len(levels)])
 

@@ -11,7 +11,11 @@ from nearlabel.neighbors import kernel_level, kernel_levels
 from nearlabel.neighbors.exact import kernels as _kernels
 from test_layers import OPTIONAL_HOME
 
-DISTRIBUTIONS = {"faiss": "faiss-cpu", "qdrant_client": "qdrant-client"}  # whose name is not that of the module
+DISTRIBUTIONS = {
+    "faiss": "faiss-cpu",
+    "prometheus_client": "prometheus-client",
+    "qdrant_client": "qdrant-client",
+}  # whose name is not that of the module
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from nearlabel import preprocessing as preprocessing
 from nearlabel import report as report
 from nearlabel import rivals as rivals
 from nearlabel import selection as selection
+from nearlabel import serve as serve
 from nearlabel import testing as testing
 from nearlabel import thresholds as thresholds
 from nearlabel.experiments import show_versions as show_versions

@@ -49,7 +49,7 @@ class Client:
         return found
 
     def update(self, rows: Sequence[Mapping[str, Any]], existing: str = "raise", key: str | None = None) -> Any:
-        """Add labelled rows, once, also if this has to be repeated with the same key; return the model's facts."""
+        """Add labelled samples, once, also if this has to be repeated with the same key; return the model's facts."""
         return self.ask("/update", {"rows": rows, "existing": existing}, key or uuid.uuid4().hex)["model"]
 
     def forget(self, ids: Sequence[str]) -> Any:

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from nearlabel.audit import audit
+from nearlabel.audit import _cells, audit
 from nearlabel.lazy import IBLR, MLMLM, BRkNN, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 from nearlabel.preprocessing import MLSMOTE, ResampledClassifier
@@ -369,6 +369,16 @@ def test_the_model_alone_where_others_cannot_add():
     known = BRkNN(3, search=PrecomputedNeighbors.from_search(ExactNeighbors(), X, n_neighbors=10))
     for model in (BRkNN(3).fit(X[:49], y[:49]), BRkNN(3).fit(*problem(n_samples=60, holes=True)), known.fit(X, y)):
         assert audit(model).evidence == ("model",)
+
+
+def test_other_models_are_asked_while_their_scores_are_few(monkeypatch):
+    """The scores of both are dense, and the nodes of a forest have shares of all labels."""
+    model = BRkNN(3).fit(*problem(n_samples=60))
+    n_cells = model.training_labels().size
+    monkeypatch.setattr(_cells, "_MOST_CELLS_OF_FOREST", n_cells - 1)
+    assert audit(model).evidence == ("model", "mlmlm")
+    monkeypatch.setattr(_cells, "_MOST_CELLS", n_cells - 1)
+    assert audit(model).evidence == ("model",)
 
 
 def test_a_mixture_is_audited_by_its_votes():

@@ -21,6 +21,7 @@ from nearlabel.audit._scores import (
     thresholds_of,
 )
 from nearlabel.lazy import BRkNN
+from nearlabel.utils import messages
 
 NAN = math.nan
 SEEDS = [0, 1, 2]
@@ -301,3 +302,13 @@ def test_malformed_parameters_are_refused(call, message):
     """So are parameters."""
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("score", [self_confidence, prior_odds, confident_issues, disagreement])
+def test_scores_of_too_many_cells_say_so(score, monkeypatch):
+    """Before the work; they are dense, whatever probabilities and labels are."""
+    monkeypatch.setattr(messages, "_WORTH_ASKING", 0)
+    monkeypatch.setattr(messages, "free_bytes", lambda unknown: 2**20)
+    some = sparse.csr_array((300, 700))
+    with pytest.raises(messages.TooLargeError, match=r"dense, of 300 samples x 700 labels \(1.6 MiB\) must fit into"):
+        score(some, some)

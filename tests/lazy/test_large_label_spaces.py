@@ -14,11 +14,24 @@ from sklearn.preprocessing import StandardScaler
 from _pairs import every_pair
 from _reference import brknn, mlknn, nearest
 from conftest import CONTAINERS, ROWS, long_after
-from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN, _counts
+from nearlabel.labels import coupled_similarity
+from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN, _counts
 from nearlabel.lazy._counts import Units, count_rows
 from nearlabel.lazy._engine import blocks
 from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
 from nearlabel.neighbors.votes import Neighbors
+from nearlabel.rivals import (
+    BPMLL,
+    AdaBoostMH,
+    ADTBoostMH,
+    ClassifierChain,
+    ConditionalBernoulliMixture,
+    EnsembleOfBinaryRelevance,
+    EnsembleOfClassifierChains,
+    PredictiveClusteringTree,
+    RandomForestPCT,
+    RankSVM,
+)
 from nearlabel.thresholds import (
     FBR,
     FixedThresholdsClassifier,
@@ -32,6 +45,18 @@ from nearlabel.utils.messages import TooLargeError
 
 BY_COUNTS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN]
 BY_VOTES = [*BY_COUNTS, CMLkNN]
+RIVALS = [
+    *(
+        BPMLL(n_epochs=1),
+        AdaBoostMH(1),
+        ADTBoostMH(1),
+        PredictiveClusteringTree(),
+        RandomForestPCT(2),
+        RankSVM(),
+    ),
+    *(ConditionalBernoulliMixture(2), ClassifierChain(), EnsembleOfClassifierChains(n_estimators=2)),
+    EnsembleOfBinaryRelevance(n_estimators=2),
+]
 METHODS = [*BY_VOTES, DMLkNN, IBLR]
 MODELS = [*(method(4) for method in BY_VOTES), BRkNN(4, weights="distance"), BRkNNb(4, weights="distance")]
 N_ROWS, N_LABELS = 3_000, 100_000
@@ -325,6 +350,7 @@ def test_dense_scores_say_so_before_the_search(no_memory, method):
         (IBLR(3), "700 labels x 700 labels (3.74 MiB)"),
         (CMLkNN(3), "700 labels x 700 labels (3.74 MiB)"),
         (NLDD(), "300 samples x 700 labels (1.6 MiB)"),
+        *((rival, "300 samples x 658 labels (1.51 MiB)") for rival in RIVALS),
     ],
     ids=name_of,
 )
@@ -332,8 +358,47 @@ def test_fits_that_need_a_dense_matrix_say_so(no_memory, model, sides):
     """Before the search; of few labels they do not."""
     name = type(model).__name__
     with pytest.raises(TooLargeError, match=re.escape(f"a dense matrix in {name} of {sides} must fit into memory")):
-        of_some(model if name == "NLDD" else clone(model).set_params(search=no_memory))
+        of_some(clone(model).set_params(search=no_memory) if name in ("IBLR", "CMLkNN") else model)
     assert of_some(clone(model), 60, 6).predict(np.zeros((2, 3))).shape == (2, 6)
+
+
+def test_labels_that_no_sample_varies_in_need_no_room(no_memory):
+    """A dense matrix is one of the labels that some samples have and others have not."""
+    rng = np.random.default_rng(0)
+    few = sparse.csr_array(rng.integers(0, 2, (300, 6)))
+    Y = sparse.hstack([few, sparse.csr_array((300, 694), dtype=np.int64)], format="csr")
+    assert AdaBoostMH(1).fit(rng.normal(size=(300, 3)), Y).predict(np.zeros((2, 3))).shape == (2, 700)
+
+
+def test_ml_mlm_says_what_is_too_large(no_memory):
+    """Its coefficients, before the equations; scores, before the first; label sets of many queries need no scores."""
+    with pytest.raises(TooLargeError, match=r"coefficients of ML-MLM of 600 landmarks x \d+ label sets \(\S+ MiB\)"):
+        of_some(MLMLM(), n_rows=600)
+    model = of_some(MLMLM(n_landmarks=20))
+    wanted = "leave-one-out scores of 300 samples x 700 labels (1.6 MiB) must fit into memory, got 1 MiB that are free"
+    with pytest.raises(TooLargeError, match=re.escape(wanted)):
+        model.loo_predict_proba()
+    assert model.predict(np.zeros((300, 3))).shape == (300, 700)
+
+
+def test_ml_mlm_decides_in_blocks():
+    """Sparse label sets of many queries and labels take no matrix of all scores, and are those of the scores."""
+    model = of_some(MLMLM(power=2.0), n_labels=2_000)
+    queries = np.random.default_rng(1).normal(size=(4_000, 3))
+    tracemalloc.start()
+    predicted = model.predict(queries)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 4_000 * 2_000  # the scores
+    some = slice(0, 40)
+    np.testing.assert_array_equal(predicted[some].toarray(), model.predict_proba(queries[some]) > model.threshold_)
+
+
+def test_similarities_of_labels_say_so(no_memory):
+    """They are those of all pairs of labels."""
+    wanted = "similarities of 700 labels x 700 labels (3.74 MiB) must fit into memory"
+    with pytest.raises(TooLargeError, match=re.escape(wanted)):
+        coupled_similarity(np.ones((3, 2)), sparse.csr_array((3, 700), dtype=np.int64))
 
 
 @pytest.mark.parametrize(("strategy", "cv"), [(GlobalCut(), "loo"), (MicroFOptimum(), 3)])

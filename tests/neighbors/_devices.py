@@ -24,6 +24,12 @@ class NumpyDevice:
         self.put_bytes.append(array.nbytes)
         return array.values
 
+    def ready(self, factor):
+        return factor
+
+    def send(self, factor):
+        return self.put(factor)
+
     def get(self, array):
         return np.asarray(array)
 
@@ -33,11 +39,35 @@ class NumpyDevice:
     def greatest(self, values, axis):
         return values.max(axis=axis)
 
-    def kth_greatest(self, values, k):
-        return np.partition(values, -k, axis=0)[-k]
+    def merged(self, kept, values):
+        return -np.sort(-np.hstack([kept, values.T]), axis=1)[:, : kept.shape[1]]
+
+    def joined(self, arrays, axis):
+        return np.concatenate(list(arrays), axis=axis)
 
     def nonzero(self, mask):
         return np.nonzero(mask)
+
+
+class CountingDevice(NumpyDevice):
+    """Counts what makes the processor wait for the device, and the pairs of rows that are multiplied."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.n_waits = self.n_products = self.n_pairs = 0
+
+    def get(self, array):
+        self.n_waits += 1
+        return super().get(array)
+
+    def nonzero(self, mask):
+        self.n_waits += 1  # how many there are
+        return super().nonzero(mask)
+
+    def product(self, left, right):
+        self.n_products += 1
+        self.n_pairs += len(left) * len(right)
+        return super().product(left, right)
 
 
 class OutsideArray:
@@ -47,6 +77,9 @@ class OutsideArray:
         rounded = _device.eight_bits(values)
         assert np.array_equal(rounded, values) or _device.parts is keep_points, "a factor has eight bits"
         self.values, self.nbytes = values, values.nbytes
+
+    def __getitem__(self, which):
+        return OutsideArray(self.values[which])
 
 
 class TruncatingDevice(NumpyDevice):
@@ -70,8 +103,9 @@ class TruncatingDevice(NumpyDevice):
 class HostileDevice(NumpyDevice):
     """Puts scores off by `share` of all that rounding and sums may cost, up or down by chance.
 
-    It claims to keep four bits of a coordinate, or eight of two pieces. `keep_points` gives it the points, so
-    that all errors are its own: |q| |xr| + |qr| (|x| + |xr|), and 2^-22 of all absolute values for each term.
+    It claims to keep four bits of a coordinate, or eight of two pieces, which it knows by their width: rows have five
+    features or more. `keep_points` gives it the points, so that all errors are its own: |q| |xr| + |qr| (|x| + |xr|),
+    and 2^-22 of all absolute values for each term.
     """
 
     def __init__(self, n_features, share=0.99, **options):
@@ -80,7 +114,7 @@ class HostileDevice(NumpyDevice):
 
     def product(self, left, right):
         left, right = left.astype(np.float64), right.astype(np.float64)
-        n_pieces = 1 if left.shape[1] <= -(-(self.n_features + 5) // 16) * 16 else 2
+        n_pieces = 1 if left.shape[1] <= -(-(self.n_features + 8) // 16) * 16 else 2
         (x, xr), (q, qr) = (self._lengths(of[:, : self.n_features], n_pieces) for of in (left, right))
         of_rests = np.outer(xr, q) + np.outer(x + xr, qr)
         of_sums = left.shape[1] * 2.0**-22 * (np.abs(left) @ np.abs(right).T)

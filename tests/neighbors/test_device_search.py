@@ -16,10 +16,17 @@ from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.exact._candidates import in_threads
 from nearlabel.neighbors.exact._panel_search import PanelSearch
 from nearlabel.neighbors.exact._search import distance_named
-from nearlabel.neighbors.optional import _device
-from nearlabel.neighbors.optional._device import DevicePanels, DeviceSearch, eight_bits, eight_bits_up, growth
+from nearlabel.neighbors.optional import _device, _device_lists
+from nearlabel.neighbors.optional._device import (
+    DevicePanels,
+    DeviceSearch,
+    eight_bits,
+    eight_bits_up,
+    growth,
+)
+from nearlabel.neighbors.optional._device_lists import slack_of, squares_of
 from nearlabel.persistence._searches import SavedSearch
-from neighbors._devices import HostileDevice, NumpyDevice, TruncatingDevice, keep_points
+from neighbors._devices import CountingDevice, HostileDevice, NumpyDevice, TruncatingDevice, keep_points
 from neighbors.test_kernels import KINDS, rows_of
 
 
@@ -117,7 +124,8 @@ def test_the_bound_where_it_is_tight(n_pieces, d):
     true = np.square(rows[panel.rows[row]] - queries[query]).sum(axis=1)
     of_sums = len(left.T) * 2.0**-22 * (np.abs(left) @ np.abs(right).T).ravel()
     assert (scores - (np.square(queries[query]).sum(axis=1) - true) / 2 >= of_sums).all()
-    squares, errors = asked.squares_of(query, row, scores.astype(np.float32), panel.slack)
+    slack, shift = slack_of(panel.terms[row], asked.terms[query]), asked.shift[query, 0]
+    squares, errors = squares_of(scores.astype(np.float32), slack, shift)
     assert (np.abs(squares - true) <= errors).all()
 
 
@@ -155,9 +163,9 @@ def test_errors_larger_than_the_bound(use, monkeypatch):
         assert_same_bits(*hostile("normal", 1.5, use, monkeypatch))
 
 
-def test_the_device_answers(use, monkeypatch):
-    """Of usual rows hardly any query is left to the search without a device."""
-    device = use(NumpyDevice(panel_rows=1024, tile_queries=128))
+@pytest.fixture
+def left(monkeypatch):
+    """Numbers of queries that eight bits do not resolve."""
     left, resolve = [], DeviceSearch._resolve
 
     def watched(self, X, numbers, *others, **options):
@@ -165,11 +173,25 @@ def test_the_device_answers(use, monkeypatch):
         resolve(self, X, numbers, *others, **options)
 
     monkeypatch.setattr(DeviceSearch, "_resolve", watched)
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 24)).astype(np.float32)
+    return left
+
+
+def test_the_device_answers(use, left):
+    """Of usual rows hardly any query is left to the search without a device."""
+    device = use(NumpyDevice(panel_rows=1024, tile_queries=128))
+    X = np.random.default_rng(0).normal(size=(3000, 24)).astype(np.float32)
     assert_same_bits(X, X[:300] + 0.1, 10)
     assert sum(left) <= 3
     assert device.put_bytes
+
+
+def test_the_device_answers_queries_far_from_all_rows(use, left):
+    """Their squared norms, a million times those of the rows, are not among what the device sums in float32."""
+    use(NumpyDevice(panel_rows=1024))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 24))
+    assert_same_bits(X, 1000 * rng.normal(size=(100, 24)), 10)
+    assert sum(left) <= 3
 
 
 @pytest.mark.long
@@ -195,6 +217,63 @@ def test_panels_that_do_not_fit(use):
     kept = [isinstance(panel.factor, np.ndarray) for panel in panels]
     assert kept == [True, True, False, False]
     assert len(device.put_bytes) > 10
+
+
+def rows_of_many_panels():
+    """Twelve panels of 1,024 rows, and a search by a device that counts."""
+    return np.random.default_rng(0).normal(size=(12 * 1024, 24)).astype(np.float32)
+
+
+def test_the_processor_seldom_waits(use):
+    """Once for each product, for how many runs are within the limits; candidates and limits leave the device seldom."""
+    X, device = rows_of_many_panels(), use(CountingDevice(panel_rows=1024, tile_queries=256))
+    search = ExactNeighbors(algorithm="brute", device="cpu").fit(X)
+    n_panels = search._segments[0].engine._panels.n_panels
+    search.kneighbors(X[:1024] + np.float32(0.1), 10)
+    assert device.n_products >= 4 * n_panels
+    assert device.n_waits <= 1.6 * device.n_products
+    n_waits, n_products, n_pairs = device.n_waits, device.n_products, n_panels * (n_panels - 1) // 2
+    search.kneighbors(n_neighbors=10)
+    assert device.n_products - n_products <= 4 * (n_panels + n_pairs)
+    for_limits = 7 * n_panels
+    assert device.n_waits - n_waits <= 2 * (device.n_products - n_products) + 8 * n_pairs + for_limits
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_products_serve_the_rows_of_both_panels(n_jobs, use):
+    """Little more than half of all pairs are multiplied, and the neighbours are the same."""
+    X, device = rows_of_many_panels(), use(CountingDevice(panel_rows=1024, tile_queries=512))
+    found = ExactNeighbors(algorithm="brute", device="cpu", n_jobs=n_jobs).fit(X).kneighbors(n_neighbors=5)
+    assert 0.5 <= device.n_pairs / len(X) ** 2 <= 0.55
+    np.testing.assert_array_equal(found, ExactNeighbors(algorithm="brute").fit(X).kneighbors(n_neighbors=5))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("erring", [False, True])
+def test_random_problems(seed, erring, use, monkeypatch):
+    """Ties, duplicates, clusters with centres of their own, little room on the device, small groups, full lists."""
+    rng = np.random.default_rng(seed)
+    n, d, k = int(rng.integers(300, 900)), int(rng.choice([5, 9, 20])), int(rng.choice([1, 4, 60]))
+    X = rows_of(KINDS[rng.integers(len(KINDS))], rng, n, d)
+    X[rng.integers(0, n, n // 8)] = X[rng.integers(0, n, n // 8)]
+    X += rng.choice([0, 1000 * np.abs(X).max()], (n, 1))
+    device = HostileDevice(d, **sizes(rng)) if erring else NumpyDevice(**sizes(rng))
+    use(device)
+    monkeypatch.setattr(_device_lists, "_OPENED_AT_MOST", [0, 2**20][seed % 2])
+    monkeypatch.setattr(_device, "_CANDIDATES_OF_GROUP", [0, 2**25][seed // 3])
+    if erring:
+        monkeypatch.setattr(_device, "check_sums", lambda device: None)
+        monkeypatch.setattr(_device, "parts", keep_points)
+    assert_same_bits(X, queries_near(X, rng), k, ["euclidean", "cosine"][seed % 2], n_jobs=2)
+
+
+def sizes(rng):
+    """Of panels, tiles and memory."""
+    return {
+        "panel_rows": int(rng.choice([64, 256])),
+        "tile_queries": int(rng.choice([37, 300])),
+        "room": int(rng.choice([0, 2**14, 2**40])),
+    }
 
 
 def test_mapped_rows(use, tmp_path):

@@ -226,18 +226,19 @@ def test_a_library_of_another_version_is_not_called(monkeypatch):
         _kernels.library.cache_clear()
 
 
-@built
+@every_level
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_sums_of_pairs(dtype):
+@pytest.mark.parametrize("n_features", [2, 16, 21])
+def test_sums_of_pairs(level, dtype, n_features):
     """The bits of numpy's sums, feature after feature; what the kernel does not take it leaves to numpy."""
     rng = np.random.default_rng(0)
-    left, right = rng.normal(size=(30, 21)).astype(dtype), rng.normal(size=(17, 21)).astype(dtype)
+    left, right = (rng.normal(size=(n, n_features)).astype(dtype) for n in (30, 17))
     pairs = rng.integers(0, 30, 101), rng.integers(0, 17, 101)
     for kind, (combine, term) in enumerate([(np.subtract, np.square), (np.multiply, np.positive)]):
         with kernel_level("off"):
             assert sum_pairs(kind, left, right, pairs) is None
             expected = sum_over_features(left, right, pairs, combine, term)
-        with kernel_level("auto"):
+        with kernel_level(level):
             np.testing.assert_array_equal(sum_pairs(kind, left, right, pairs), expected)
             assert sum_pairs(kind, left, right[:, ::-1], pairs) is None
             assert sum_pairs(kind, np.asfortranarray(left), right, pairs) is None

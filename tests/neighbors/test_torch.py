@@ -57,6 +57,13 @@ def test_panels_of_the_usual_size(device):
         np.testing.assert_array_equal(found, expected)
 
 
+def test_panels_that_do_not_fit(device, small, monkeypatch):
+    """Are copied while others are multiplied, if the device can."""
+    monkeypatch.setattr(_torch.TorchDevice, "room", lambda self: 10_000)
+    X = np.random.default_rng(0).normal(size=(2000, 8)).astype(np.float32)
+    assert_same_bits(X, X[:300] + np.float32(0.1), 3, device=device, n_jobs=2)
+
+
 def test_sums_of_a_device(device):
     """Are within the bound."""
     check_sums(device_named(device))

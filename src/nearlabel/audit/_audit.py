@@ -48,10 +48,10 @@ def audit(
     scores : {"auto", "model"} or array-like of shape (n_samples, n_labels), default="auto"
         The probabilities. "model": those of the model, by leaving one out. "auto": the mean of these, of ML-MLM by
         leaving one out, and of a random forest out of bag, both fitted to the features that the model searches; "model"
-        with fewer than 50 or more than 5,000 samples, unknown cells, or neighbours from a search that cannot return its
-        samples; without the forest if samples have more than 2^24 values. An array: out-of-sample probabilities by any
-        model, such as the result of `cross_val_scores`. The neighbours, and the effects of correcting a cell, are those
-        of `model`.
+        with fewer than 50 or more than 5,000 samples, more than 2^24 cells, unknown cells, or neighbours from a search
+        that cannot return its samples; without the forest if samples have more than 2^24 values, or 2^22 cells. An
+        array: out-of-sample probabilities by any model, such as the result of `cross_val_scores`. The neighbours, and
+        the effects of correcting a cell, are those of `model`.
     order : {"odds", "self_confidence"}, default="odds"
         The score that orders cells, the lowest first. "self_confidence": the probability of the given value. "odds":
         that probability divided by a prior of the value, which is halfway in log-odds between its share in the label

@@ -160,6 +160,8 @@ def _no_votes(model: Any, part: Any) -> TypeError:
 # Evidence besides the model's own: out-of-sample scores by unlike models of the same features.
 
 _FEWEST_SAMPLES, _MOST_SAMPLES = 50, 5_000  # of more samples, these models cost far more than the search
+_MOST_CELLS = 2**24  # of labels: the scores are dense
+_MOST_CELLS_OF_FOREST = 2**22  # its nodes have a share of every label, so 100 trees have gigabytes
 _MOST_VALUES = 2**24  # of samples of a forest: it is slow with sparse ones
 _METRICS = {"euclidean", "cosine", "manhattan"}  # of features without missing values
 
@@ -167,17 +169,19 @@ _METRICS = {"euclidean", "cosine", "manhattan"}  # of features without missing v
 def others_of(lazy: LazyClassifier, given: PartialLabels) -> dict[str, FloatArray]:
     """Return the scores of the training samples by ML-MLM (left out) and by a random forest (out of bag); or none.
 
-    There are none if samples are few, or many, if cells are unknown, or the search has no usual metric or no samples;
-    and no forest for a very large number of features.
+    There are none if samples are few, or many, if cells are very many, or some unknown, or the search has no usual
+    metric or no samples; and no forest for a very large number of features or of cells.
     """
     search, n_samples = lazy.search_, given.labels.shape[0]
     has_features = hasattr(search, "take") and getattr(search, "metric", None) in _METRICS
-    if not (_FEWEST_SAMPLES <= n_samples <= _MOST_SAMPLES) or given.unknown is not None or not has_features:
+    n_cells = n_samples * given.labels.shape[1]
+    affordable = _FEWEST_SAMPLES <= n_samples <= _MOST_SAMPLES and n_cells <= _MOST_CELLS
+    if not affordable or given.unknown is not None or not has_features:
         return {}
     X, labels = search.take(np.arange(n_samples)), given.labels
     with without_advice():
         found = {"mlmlm": as_dense(MLMLM(metric=search.metric, scale="none").fit(X, labels).loo_predict_proba())}
-        if n_samples * X.shape[1] <= _MOST_VALUES:
+        if n_samples * X.shape[1] <= _MOST_VALUES and n_cells <= _MOST_CELLS_OF_FOREST:
             found["rfpct"] = RandomForestPCT(100, random_state=0)._fit_out_of_bag(as_dense(X), labels)
     return found
 
@@ -203,11 +207,13 @@ def effects_of(
         listed = columns if model.is_by_label else None
         places = np.arange(len(columns)) if model.is_by_label else columns
         corrected = _corrected(labels if listed is None else labels[:, listed], rows, places)
-        is_wrong = _is_wrong(model.answers(left_out.relabelled(corrected), listed), corrected)
+        answered = model.answers(left_out.relabelled(corrected), listed)
+        chosen = ((rows, predicted[:, places], None) for rows, predicted, _ in answered)
+        is_wrong = _is_wrong(chosen, corrected[:, places])
         before = wrong[:, np.searchsorted(touched, columns)]
         for at, cell in enumerate(together.tolist()):
             others = np.arange(labels.shape[0]) != rows[at]
-            now, then = before[others, at], is_wrong[others, places[at]]
+            now, then = before[others, at], is_wrong[others, at]
             effects[cell] = int((now & ~then).sum()), int((then & ~now).sum())
     return [effects[cell] for cell in range(len(cells.rows))]
 

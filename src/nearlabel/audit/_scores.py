@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nearlabel.utils.containers import matched, require_dense
+from nearlabel.utils.messages import require_room
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
@@ -271,6 +272,7 @@ def checked_evidence(
         raise ValueError(f"{name} must be of the shape of labels, {given.labels.shape}, got {scores.shape}.")
     if scores.shape[0] == 0:
         raise ValueError(f"labels must have at least one sample, got shape {scores.shape}.")
+    require_room(f"{name}, dense,", scores.shape, ("samples", "labels"), "fewer labels, or `audit`, which needs blocks")
     values = scores.data if sparse.issparse(scores) else scores
     if values.size and not (values.min() >= -_ROUNDING and values.max() <= 1 + _ROUNDING):
         raise ValueError(f"{name} must be from 0 to 1, got values from {values.min()} to {values.max()}.")

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import nearlabel
 from nearlabel.cli import _arguments, _model
-from nearlabel.utils.naming import import_optional
 
 SUMMARY = "serve models over HTTP, with corrections"
 EXAMPLES = ("nearlabel serve tickets.skops --port 8000", "nearlabel serve tickets.skops --workers 4 --read-only")
 LOADS = ("audit", "datasets", "experiments", "models", "persistence")
 
 TOKEN = "NEARLABEL_TOKEN"  # of the environment
-_MIB = 2**20
+_MIB, _LAST_PORT = 2**20, 2**16 - 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,13 +49,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         number = _arguments.whole_number(1, "a whole number of at least 1")
         parser.add_argument(option, type=number, default=default, metavar=unit, help=f"{what}; default: {default}")
+    parser.set_defaults(check=_check)
     parser.add_argument("--log-rows", action="store_true", help="also log the contents of requests")
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse a port that no machine has, and two models of one name."""
+    if arguments.port > _LAST_PORT:
+        raise ValueError(f"--port must be at most {_LAST_PORT}, got {arguments.port}.")
+    twice = [name for name, number in Counter(path.name for path in arguments.models).items() if number > 1]
+    if twice:
+        raise ValueError(f"MODEL must have names that differ, got {twice[0]} twice.")
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Check the options, and serve until a signal."""
-    for library in ("fastapi", "uvicorn", "prometheus_client"):
-        import_optional(library, extra="serve", purpose="nearlabel serve")
     from nearlabel.serve._guard import LOOPBACK, Limits
     from nearlabel.serve._process import Settings, serve
 
@@ -66,9 +73,6 @@ def main(arguments: argparse.Namespace) -> int:
             f"--token-file or {TOKEN} must be given to serve other machines, got --host {arguments.host} without one."
         )
     files = {path.name.removesuffix(".skops"): path for path in arguments.models}
-    twice = [name for name, number in Counter(path.name for path in arguments.models).items() if number > 1]
-    if twice:
-        raise ValueError(f"MODEL must have names that differ, got {twice[0]} twice.")
     for path in arguments.models:
         nearlabel.persistence.read_card(path)  # before the libraries of the service are loaded
     limits = Limits(arguments.max_body * _MIB, arguments.max_rows, arguments.timeout)

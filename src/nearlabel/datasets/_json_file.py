@@ -207,7 +207,7 @@ def decoded(content: bytes) -> Any:
     """Return the value of a text of JSON, with the checks of a file; raise ValueError that describes the problem."""
     try:
         text = content.decode("utf-8")
-        values = _FINITE.decode(text)
+        values = _STRICT.decode(text)
         _check_characters(values, text)
     except (ValueError, RecursionError) as error:
         raise ValueError(_problem("the text", error)) from error
@@ -448,5 +448,12 @@ def _finite(text: str) -> float:
     return value
 
 
+def _refuse_constant(text: str) -> None:
+    raise _RefusedError(f"a number must be finite, got {text}. Hint: null is a missing value.")
+
+
 _DECODER = json.JSONDecoder(object_pairs_hook=_distinct, parse_int=_integer)
 _FINITE = json.JSONDecoder(parse_float=_finite, parse_int=_integer)
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=_distinct, parse_float=_finite, parse_int=_integer, parse_constant=_refuse_constant
+)

@@ -220,6 +220,7 @@ _OTHERS = (
     *("dask", "distributed", "faiss-cpu", "torch", "usearch"),
     *("lancedb", "qdrant-client", "psycopg", "pgvector"),
     *("pandas", "polars", "pyarrow", "openpyxl"),
+    *("fastapi", "prometheus-client", "pydantic", "uvicorn"),
     *("matplotlib", "pooch", "rich", "shtab", "skops", "snowballstemmer"),
 )
 _HINT = "Hint: install a C++ compiler, then nearlabel again."

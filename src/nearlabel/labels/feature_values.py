@@ -12,6 +12,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
 from nearlabel.utils.containers import check_row_names, checked_samples
+from nearlabel.utils.messages import require_room
 from nearlabel.utils.targets import as_label_matrix
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
@@ -189,6 +190,7 @@ def coupled_similarity(
     X = check_array(checked_samples("X", X), accept_sparse="csc", dtype="numeric")
     labels = as_label_matrix(y, dtype=None)
     check_consistent_length(X, labels)
+    require_room("similarities", (labels.shape[1],) * 2, ("labels", "labels"), "fewer labels")
     similarity = _coupling(X, sparse.csr_array(labels).astype(np.int64), values, n_bins, adjusted)
     if feature_weights == "mean":
         similarity /= X.shape[1]

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.spatial.distance import squareform
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import Tags, check_random_state
@@ -26,6 +27,7 @@ from nearlabel.models.selector import Criterion
 from nearlabel.neighbors import ExactNeighbors, NoveltyDetector
 from nearlabel.neighbors.exact.all_pairs import AllDistances, equal_rows, takes_missing_values
 from nearlabel.solvers.feature_scaling import FeatureScaling
+from nearlabel.utils.messages import require_room
 from nearlabel.utils.naming import registered
 from nearlabel.utils.tables import labelset_columns
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
@@ -37,6 +39,7 @@ from nearlabel.utils.validation import (
     check_positive,
     row_blocks,
     row_names,
+    stacked,
     uneven_blocks,
 )
 
@@ -212,6 +215,8 @@ class MLMLM(WithProbabilities):
         number = np.full(len(equal.first), -1)
         number[groups] = np.arange(len(groups))
         self._landmark_of = number[equal.group_of]  # the landmark that a row is equal to, or -1
+        shape = len(groups), n_labelsets
+        require_room("the coefficients of ML-MLM", shape, ("landmarks", "label sets"), "a smaller n_landmarks")
 
     def _measure_landmarks(self) -> None:
         """Find α, and the usual distance of each landmark to the nearest other one."""
@@ -249,7 +254,7 @@ class MLMLM(WithProbabilities):
     def _choose_power(self, labels: Matrix, random: np.random.RandomState, without: LeftOut) -> FloatArray | None:
         """Choose power and threshold by the scores of rows that are left out; return them if they are of all rows."""
         self.power_stale_ = self._told = False
-        n_samples, n_judged = labels.shape[0], max(1, _MOST_CELLS // len(self._frequency))
+        n_samples, n_judged = labels.shape[0], max(1, _MOST_CELLS // max(self.labelsets_.shape))
         if n_samples == 1:
             self.power_, self.threshold_, self.cv_results_ = POWERS[0], 0.5, {}
             return None
@@ -288,7 +293,8 @@ class MLMLM(WithProbabilities):
 
     def _decide(self, X: Matrix) -> Matrix:
         warn_if_stale(self)
-        return cut(self._score(X), self.threshold_, strict=True)
+        stored = sparse.csr_array if sparse.issparse(self.labelsets_) else np.asarray
+        return stacked([stored(cut(scores, self.threshold_, strict=True)) for _, _, scores in self._answers(X)])
 
     def _shares(self, candidates: Candidates, power: float) -> FloatArray:
         """Return the scores: the share of each label in the weights of the candidates."""
@@ -314,7 +320,7 @@ class MLMLM(WithProbabilities):
 
     @property
     def _bytes_per_row(self) -> int:
-        return 32 * (len(self.landmarks_) + len(self._frequency))
+        return 32 * (len(self.landmarks_) + int(sum(self.labelsets_.shape)))
 
     def _left_out(self, groups: Sequence[IntArray], without: LeftOut) -> Iterator[tuple[IntArray, Candidates]]:
         """Yield blocks of rows, whole groups of them, and their candidates without their own groups."""
@@ -394,7 +400,9 @@ class MLMLM(WithProbabilities):
             raise ValueError(f"X must have several samples or groups to leave one out, got one of {n_samples}.")
         if self.left_out == "press" and len(members) < n_samples:
             raise ValueError("left_out must be 'exact' to leave out groups of several rows, got 'press'.")
-        scores = np.empty((n_samples, self._n_labels))
+        shape = n_samples, self._n_labels
+        require_room("leave-one-out scores", shape, ("samples", "labels"), "fewer samples, or a method by votes")
+        scores = np.empty(shape)
         for rows, candidates in self._left_out(members, self._regression.left_out(self._equations())):
             scores[rows] = self._shares(candidates, self.power_)
         return scores

@@ -135,13 +135,13 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             if params:
                 X, labels, params = without_zero_weights(X, labels, params)
             self._check_sizes(X)
-            self._check_room(*labels.shape)
             frequencies, n_known = _column_sums(labels), labels.shape[0]
             if unknown is not None:
                 n_known = n_known - _column_sums(params["unknown"])
             constant = (frequencies == 0) | (frequencies == n_known)
             self._varying = np.flatnonzero(~constant | self._takes_constant_labels)
             self._carried_by_all = ((frequencies > 0) & (frequencies == n_known)).astype(np.int64)
+            self._check_room(labels.shape[0], len(self._varying))
             if len(self._varying):
                 self._learn(X, labels if self._all_vary else labels[:, self._varying], **params)
         return self
@@ -194,7 +194,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     _dense_in_fit: ClassVar[tuple[str, ...]] = ()
 
     def _check_room(self, n_samples: int, n_labels: int) -> None:
-        """Raise an error before the search takes its time."""
+        """Raise an error before the work begins."""
         sides = {"samples": n_samples, "labels": n_labels}
         shape, what = [sides[name] for name in self._dense_in_fit], f"a dense matrix in {type(self).__name__}"
         require_room(what, shape, self._dense_in_fit, _HINT_OF_LABELS)

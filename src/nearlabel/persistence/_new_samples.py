@@ -25,6 +25,7 @@ from nearlabel.utils.types import IntArray, MatrixLike
 
 EXISTING = RAISE, SKIP, REPLACE, ADD = "raise", "skip", "replace", "add"
 _SHOWN = 3  # ids in a message
+_FEW = 4  # ids, for which known ones need not all be compared
 _MOST_BATCHES = 1000  # that a file has: the last ones
 # Settings in messages, as both Python and the command line (`cli._console`) name them.
 _OPTIONS = {"existing='skip'": None, "existing='replace'": None, "existing='add'": None}
@@ -187,6 +188,10 @@ def check_written_alike(new: Sequence[str], known: Sequence[str], column: str) -
 
     Where known ids differ in this way, they are different ids.
     """
+    if len(new) <= _FEW:  # an id that is written otherwise contains the same number or text
+        parts = [_number_or_text(text) for text in new]
+        if not any(part == _number_or_text(text) for part in parts for text in [one for one in known if part in one]):
+            return
     written = {_number_or_text(text): text for text in known}
     if len(written) < len(set(known)):
         return

@@ -243,6 +243,8 @@ class ResampledEnsemble(AroundClassifier, WithProbabilities):
     A subclass defines the kind of model in `_model`.
     """
 
+    _dense_in_fit = ("samples", "labels")
+
     def __init__(
         self,
         estimator: Any = None,

@@ -91,6 +91,8 @@ class AdaBoostMH(WeightedClassifier, WithDecisions):
     array([2.5, 4.5])
     """
 
+    _dense_in_fit = ("samples", "labels")
+
     def __init__(self, n_estimators: int = 500) -> None:
         self.n_estimators = n_estimators
 
@@ -227,6 +229,8 @@ class ADTBoostMH(WeightedClassifier, WithDecisions):
     >>> tree.preconditions_[:3]
     array([0, 1, 2])
     """
+
+    _dense_in_fit = ("samples", "labels")
 
     def __init__(self, n_estimators: int = 50) -> None:
         self.n_estimators = n_estimators

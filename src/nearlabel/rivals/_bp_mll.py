@@ -114,6 +114,8 @@ class BPMLL(WithDecisions):
            [0, 1, 1]])
     """
 
+    _dense_in_fit = ("samples", "labels")
+
     def __init__(
         self,
         n_hidden: float = 0.2,

@@ -136,6 +136,8 @@ class ConditionalBernoulliMixture(WithProbabilities):
     array([[0.6, 0.4]])
     """
 
+    _dense_in_fit = ("samples", "labels")
+
     def __init__(
         self,
         n_components: int = 10,

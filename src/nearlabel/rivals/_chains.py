@@ -85,6 +85,8 @@ class ClassifierChain(AroundClassifier, WithOptionalProbabilities):
     [1, 0]
     """
 
+    _dense_in_fit = ("samples", "labels")
+
     def __init__(
         self,
         estimator: Any = None,

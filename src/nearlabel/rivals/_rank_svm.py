@@ -125,6 +125,8 @@ class RankSVM(WithDecisions):
            [0, 1, 1]])
     """
 
+    _dense_in_fit = ("samples", "labels")
+
     def __init__(
         self,
         C: float = 1.0,

@@ -24,6 +24,8 @@ from nearlabel.utils.validation import as_dense, check_flag, check_integer
 class ClusteringTrees(WeightedClassifier, WithProbabilities):
     """A classifier with scikit-learn's trees for a label matrix; a subclass defines and stores the trees."""
 
+    _dense_in_fit = ("samples", "labels")
+
     _attribute: ClassVar[str]  # with the trees
     shift_: FloatArray
     scale_: FloatArray

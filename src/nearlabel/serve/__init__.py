@@ -4,8 +4,14 @@
 journal on disk before it is acknowledged, and in every later answer.
 """
 
-from nearlabel.serve._app import make_app
-from nearlabel.serve._guard import Limits
-from nearlabel.serve._live import LiveModel
+from nearlabel.utils.naming import import_optional
 
-__all__ = ["Limits", "LiveModel", "make_app"]
+import_optional("fastapi", extra="serve", purpose="Serving models")
+import_optional("prometheus_client", extra="serve", purpose="Serving models")
+import_optional("uvicorn", extra="serve", purpose="Serving models")
+
+from nearlabel.serve._app import make_app  # noqa: E402 - after these checks
+from nearlabel.serve._guard import Limits  # noqa: E402
+from nearlabel.serve._live import LiveModel  # noqa: E402
+
+__all__ = ["Limits", "LiveModel", "import_optional", "make_app"]

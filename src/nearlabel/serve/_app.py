@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -58,7 +57,7 @@ class _App:
         return now
 
     async def computed(self, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Compute something long beside the searches."""
+        """Compute something long while searches continue."""
         return await self.in_time(asyncio.get_running_loop().run_in_executor(None, work, *arguments))
 
     async def body_of(self, request: Request, shape: type[Shape]) -> Shape:
@@ -76,6 +75,11 @@ class _App:
                 raise HTTPException(413, f"{name} must be at most {self._limits.rows} at once, got {n_rows}.")
         return given
 
+    def seen(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Log and count a request."""
+        self.metrics.see(route, status, seconds)
+        _LOG.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
+
     async def compact_when_needed(self) -> None:
         """Write long journals, and those with forgotten samples, into the model files."""
         while True:
@@ -84,7 +88,7 @@ class _App:
                 if model.is_updatable and model.needs_compaction:
                     try:
                         await asyncio.get_running_loop().run_in_executor(self.changing, model.compact)
-                    except Exception:  # noqa: BLE001 - of the disk, or of another program: the service goes on
+                    except Exception:  # noqa: BLE001 - of the disk, or of another program: the service continues
                         _LOG.exception("the changes of %s stay in its journal", name)
 
 
@@ -111,8 +115,7 @@ def make_app(
     _add_common(made, app)
     _add_page(made)
     _add_problems(made)
-    made.middleware("http")(_logged(app))
-    made.add_middleware(Guard, token=token, limits=limits)
+    made.add_middleware(Guard, token=token, limits=limits, seen=app.seen)
     return made
 
 
@@ -319,19 +322,6 @@ def _first_of(error: ValidationError) -> str:
     place = ".".join(map(str, first["loc"])) or "the body"
     more = f" ({n_others} more)" if n_others else ""
     return f"{place}: {first['msg']}, got {tables.shortened(first['input'])}{more}."
-
-
-def _logged(app: _App) -> Callable[[Request, Callable[[Request], Awaitable[Response]]], Awaitable[Response]]:
-    async def log(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-        begin = time.perf_counter()
-        response = await call(request)
-        seconds = time.perf_counter() - begin
-        route = getattr(request.scope.get("route"), "path", "none")
-        app.metrics.see(route, response.status_code, seconds)
-        _LOG.info("%s %s %d %.1f ms", request.method, route, response.status_code, 1000 * seconds)
-        return response
-
-    return log
 
 
 # Which status an error becomes; the first kind that fits.

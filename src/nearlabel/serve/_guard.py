@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -17,13 +18,22 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_OPEN = ("/health", "/ready", *PAGE)  # without a token: they tell nothing of the model
+_OPEN = ("/health", "/ready", *PAGE)  # without a token: they have nothing of the model
 _BODIES = {"application/json", "text/csv"}
 _POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 
 class Limits(NamedTuple):
-    """Limits of a request: bytes of its body, rows, and seconds until its answer."""
+    """Limits of a request; a larger one is refused with a reason.
+
+    Parameters
+    ----------
+    body : int, default=16 MiB
+        Bytes of the body.
+    rows : int, default=10000
+    seconds : float, default=60
+        Until the answer.
+    """
 
     body: int = 2**24
     rows: int = 10_000
@@ -40,11 +50,11 @@ class Guard:
     """Answers requests that no model may see, and passes the others on, their bodies bounded.
 
     Without a token only the names of this machine are served, so that a page of another site can neither send requests
-    (its content type needs a permission that nobody gives) nor reach the service under a name of its own.
+    (their content type needs a permission, which is not given) nor reach the service under a name of its own.
     """
 
-    def __init__(self, app: App, *, token: str, limits: Limits) -> None:
-        self._app, self._token, self._limits = app, token, limits
+    def __init__(self, app: App, *, token: str, limits: Limits, seen: Callable[[str, str, int, float], None]) -> None:
+        self._app, self._token, self._limits, self._seen = app, token, limits, seen
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check and pass on."""
@@ -56,7 +66,7 @@ class Guard:
         if refused is not None:
             await _send(send, *refused)
             return
-        left = self._limits.body
+        left, status, begin = self._limits.body, 500, time.perf_counter()
 
         async def bounded() -> MutableMapping[str, Any]:
             nonlocal left
@@ -67,11 +77,17 @@ class Guard:
             return message
 
         async def marked(message: MutableMapping[str, Any]) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
+                status = message["status"]
                 message["headers"] = [*message["headers"], *_HEADERS]
             await send(message)
 
-        await self._app(scope, bounded, marked)
+        try:
+            await self._app(scope, bounded, marked)
+        finally:
+            route = getattr(scope.get("route"), "path", "none")
+            self._seen(scope["method"], route, status, time.perf_counter() - begin)
 
     def _refused(self, scope: Scope, headers: Mapping[str, str]) -> tuple[int, bytes] | None:
         if self._token:
@@ -91,7 +107,7 @@ class Guard:
 
 
 class BodyTooLargeError(ValueError):
-    """The body is longer than allowed, whatever its header says."""
+    """The body is longer than allowed, whatever its header declares."""
 
 
 _HEADERS = [

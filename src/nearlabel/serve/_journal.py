@@ -46,7 +46,7 @@ class Journal:
         self.path = model.with_name(f"{model.name}.journal")
         self._lock_path, self._threads = model.with_name(f".{model.name}.journal.lock"), Lock()
         self._file: BinaryIO | None = None
-        self._inode = self._end = self._begin = 0  # of the file that was read, how far, and where its changes begin
+        self._inode = self._end = self._head = 0  # of the file that was read, how far, and where its changes begin
         self.model = ""  # digest of the model file to which the changes were made
         self.id_column = ""
         self.corrections: Mapping[str, Mapping[str, Any]] = {}  # by the id of the sample, the last one last
@@ -73,14 +73,14 @@ class Journal:
         self._file.seek(self._end)
         for line in self._file:
             if not line.endswith(b"\n"):
-                return  # it is being written, or its writer died: nobody was told that it is there
+                return  # it is being written, or its writer died: it was not acknowledged
             change = self._read(line)
             self._end += len(line)
             if change is not None:
                 self.corrections = corrected(self.corrections, change, self.id_column)
                 yield change
             else:
-                self._begin = self._end
+                self._head = self._end
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -124,7 +124,7 @@ class Journal:
     @property
     def n_bytes(self) -> int:
         """The number of bytes of changes that were read or written."""
-        return self._end - self._begin
+        return self._end - self._head
 
     def _open(self) -> None:
         """Open the file that has the name now."""

@@ -43,7 +43,9 @@ class State(NamedTuple):
 
     file: OpenFile
     version: int
-    keys: Mapping[str, tuple[str, Changed]]  # digests of the requests that had an idempotency key, and their answers
+    keys: Mapping[
+        str, tuple[str, Changed]
+    ]  # digests of the requests that had an idempotency key, and the states after them
 
     @property
     def opened(self) -> _model.OpenModel:
@@ -63,6 +65,15 @@ class LiveModel:
     """The model of a file, which several threads and processes read, and one at a time changes.
 
     `state` is the present one: a reader that takes it once never sees half of a change.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        A file that `save_model` wrote. Its samples are mapped from it, its journal is next to it.
+    trusted : sequence of str, default=()
+        As in `nearlabel.persistence.load_model`.
+    read_only : bool, default=False
+        Whether to refuse changes; then no journal is made.
     """
 
     def __init__(self, path: Path, *, trusted: Sequence[str] = (), read_only: bool = False) -> None:
@@ -78,7 +89,7 @@ class LiveModel:
 
     @property
     def state(self) -> State:
-        """The state after all changes that any process was told of."""
+        """The state after all changes that were acknowledged by any process."""
         if self.journal.has_more():
             with self._catching_up:
                 self._catch_up()

@@ -70,7 +70,7 @@ def _opened(settings: Settings) -> dict[str, LiveModel]:
 def _socket(host: str, port: int) -> socket.socket:
     """Return a socket that listens; raise OSError that names the address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family)
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio sends at once if it knows TCP
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
@@ -138,7 +138,7 @@ def _supervise(settings: Settings, listening: socket.socket, n_workers: int, say
         running, n_restarts = [start() for _ in range(n_workers)], 0
         while not ended.is_set() and not all(is_ready.wait(0.1) for _, is_ready in running):
             if any(worker.exitcode for worker, _ in running):
-                ended.set()  # it has said why
+                ended.set()  # it has printed why
                 n_restarts = _MOST_RESTARTS
         if not ended.is_set():
             say()

@@ -37,6 +37,7 @@ OFFERED = {
     "selection": (
         "IterativeStratifiedKFold", "MixtureClassifierCV", "NeighborsClassifierCV", "NeighborsPerLabel",
     ),
+    "serve": (),
     "testing": (),
     "thresholds": ("CalibratedLabels", "FixedThresholdsClassifier", "TunedThresholdsClassifierCV"),
 }

@@ -62,14 +62,15 @@ class GemmSearch(PanelSearch):
         if len(some) > _WHOLE_TILE_FROM * len(takes):
             some = np.arange(len(takes))
         panel = self._panels.panel(number)
+        operand = self._operand(tile, panel).select(some)
+        with self._squares(panel, operand) as squares:
+            self._offer(tile.lists, squares, panel, operand.norms, some, takes[some])
+
+    def _operand(self, tile: _Tile, panel: Any) -> Any:
+        """Return the queries of a tile as a factor for a panel: mostly that for the panel before."""
         if tile.operand is None or panel.centre is not tile.centre:
             tile.operand, tile.centre = self._panels.operand(tile.rows, panel.centre), panel.centre
-        self._compare(tile.lists, panel, tile.operand.select(some), some, takes[some])
-
-    def _compare(self, lists: CandidateLists, panel: Any, operand: Any, queries: IntArray, takes: BoolArray) -> None:
-        """Compare a panel with those of some queries that `takes` marks."""
-        with self._squares(panel, operand) as squares:
-            self._offer(lists, squares, panel, operand.norms, queries, takes)
+        return tile.operand
 
     def _compare_rows(self, member: QueryPanel, number: int, takes: BoolArray) -> None:
         panel = member.panel if number == member.number else self._panels.panel(number)

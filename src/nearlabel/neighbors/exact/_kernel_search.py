@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -31,7 +30,14 @@ from nearlabel.neighbors.exact._kernel_points import (
     SparseColumns,
     SparseQueries,
 )
-from nearlabel.neighbors.exact._panel_search import PanelSearch, Parts, QueryPanel, least_candidates, most_candidates
+from nearlabel.neighbors.exact._panel_search import (
+    PanelSearch,
+    Parts,
+    QueryPanel,
+    both_locked,
+    least_candidates,
+    most_candidates,
+)
 from nearlabel.neighbors.exact._panels import (
     LARGEST_QUERY,
     PANEL_ROWS,
@@ -392,9 +398,7 @@ class KernelSearch(PanelSearch):
         self._compare_tile(self._queries(member), number, takes)
 
     def _compare_both(self, one: QueryPanel, other: QueryPanel) -> None:
-        with ExitStack() as locks:
-            for member in sorted((one, other), key=lambda member: member.number):  # always in this order: no deadlock
-                locks.enter_context(member.lock)
+        with both_locked(one, other):
             everyone = np.ones(other.panel.n_rows, dtype=bool)
             self._compare_tile(self._queries(other), one.number, everyone, one.lists)
 

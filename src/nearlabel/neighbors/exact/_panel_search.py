@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
@@ -383,6 +384,14 @@ def most_candidates(k: int) -> int:
 def least_candidates(k: int) -> int:
     """Return for how many candidates a list has place at first: k, those that come before it is sifted, and some."""
     return max(_LEAST_AT_LEAST, _LEAST_PER_NEIGHBOR * k)
+
+
+@contextmanager
+def both_locked(one: QueryPanel, other: QueryPanel) -> Iterator[None]:
+    """Take the locks of two panels, always in the order of their numbers: no two threads wait for each other."""
+    first, second = sorted((one, other), key=lambda member: member.number)
+    with first.lock, second.lock:
+        yield
 
 
 def _is_complete(member: QueryPanel) -> bool:

@@ -25,7 +25,7 @@ OFF, _AUTO = "off", "auto"
 # Names of levels, and what there may be for each, the best first; as in kernels/nearlabel_kernels.h.
 _NUMBERS = {"bf16": (3,), "int16": (2,), "float32": (1, 0, 4), "hostile": (5,)}
 _FOR_TESTS = "hostile"
-INTERFACE = 6  # of the functions, and of packed points, which files of models contain
+INTERFACE = 7  # of the functions, and of packed points, which files of models contain
 _NO_MEMORY = -2
 
 _chosen: ContextVar[str | None] = ContextVar("kernel_level", default=None)
@@ -145,7 +145,7 @@ def library() -> Any:
     )
     library.nearlabel_offer_sparse.argtypes = (_int32, sparse_rows, _pointer, sparse_queries, *rest_of_offer)
     library.nearlabel_sum_sparse_pairs.argtypes = (_int32, _int32, _int32, csr, csr, *two_rows)
-    library.nearlabel_sum_pairs.argtypes = (_int32, _int32, _pointer, _pointer, _int64, *two_rows)
+    library.nearlabel_sum_pairs.argtypes = (_int32, _int32, _int32, _pointer, _pointer, _int64, *two_rows)
     library.nearlabel_least_z.argtypes = (runs, _pointer, _pointer, _pointer, _int32, _pointer)
     return library
 
@@ -232,7 +232,8 @@ def sum_pairs(
 
     None if there is no kernel, or it does not take these arrays.
     """
-    if kernel_in_use() == OFF or left.dtype != right.dtype or left.dtype not in (np.float32, np.float64):
+    level = kernel_in_use()
+    if level == OFF or left.dtype != right.dtype or left.dtype not in (np.float32, np.float64):
         return None
     regular = all(of.flags.c_contiguous and of.flags.aligned for of in (left, right))
     if not (regular and left.shape[1] == right.shape[1]):
@@ -243,7 +244,8 @@ def sum_pairs(
     sums = np.empty(len(rows[0]))
     check_code(
         library().nearlabel_sum_pairs(
-            *(kind, left.dtype == np.float64, left.ctypes.data, right.ctypes.data, left.shape[1]),
+            *(level_numbers()[level], kind, left.dtype == np.float64),
+            *(left.ctypes.data, right.ctypes.data, left.shape[1]),
             *(rows[0].ctypes.data, rows[1].ctypes.data, len(sums), sums.ctypes.data),
         )
     )

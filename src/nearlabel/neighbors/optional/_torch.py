@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from nearlabel.utils.types import Float32Array
 
 _GPU_PANEL, _GPU_TILE = 65_536, 4096
 _CPU_PANEL, _CPU_TILE = 4096, 1024
-_BYTES_PER_PAIR = 4 * 8  # of a panel and a tile: a score, and about as much again for everything else
+_BYTES_PER_PAIR = 4 * 12  # of a panel and a tile: scores of two tiles, and about as much as one for everything else
 _FEWEST_QUERIES = 64
 
 
@@ -34,6 +36,7 @@ class TorchDevice:
             )
         self.name, self._device = name, torch.device(name)
         self._in_bf16 = name != "cpu" and torch.cuda.is_bf16_supported(including_emulation=False)
+        self._copies: Any = None if name == "cpu" else local()  # of each thread the stream that copies
         self.panel_rows, self.tile_queries = _CPU_PANEL, _CPU_TILE
         if name != "cpu":
             self.panel_rows = _GPU_PANEL
@@ -52,8 +55,27 @@ class TorchDevice:
         return tensor.to(self._torch.bfloat16) if self._in_bf16 else tensor
 
     def put(self, array: Any) -> Any:
-        """Return a numpy array or a factor on the device; an array of the device is returned unchanged."""
-        return self._torch.as_tensor(array, device=self._device)
+        """Return a numpy array or a factor on the device; an array of the device is returned unchanged.
+
+        Nothing waits: what is computed later on the device comes after the copy, and CUDA returns as soon as it has
+        taken what is to be copied from ordinary memory.
+        """
+        return self._torch.as_tensor(array).to(self._device, non_blocking=True)
+
+    def ready(self, factor: Any) -> Any:
+        """Return a factor that stays in memory, of which a GPU can copy it while it multiplies."""
+        return factor if self._copies is None else factor.pin_memory()
+
+    def send(self, factor: Any) -> Any:
+        """Put a factor on the device, for the next product of this thread; a GPU may multiply others meanwhile."""
+        if self._copies is None or factor.is_cuda:
+            return self.put(factor)
+        if not hasattr(self._copies, "stream"):
+            self._copies.stream = self._torch.cuda.Stream(self._device)
+        with self._torch.cuda.stream(self._copies.stream):
+            sent = factor.to(self._device, non_blocking=True)
+        sent.record_stream(self._torch.cuda.current_stream(self._device))  # not to be overwritten before it is used
+        return sent
 
     def get(self, array: Any) -> NDArray[Any]:
         """Return a tensor as an array of numpy."""
@@ -66,6 +88,8 @@ class TorchDevice:
         of torch's `allow_bf16_reduced_precision_reduction`. Where float32 is multiplied as TF32, its factors lose
         nothing.
         """
+        if hasattr(self._copies, "stream"):
+            self._torch.cuda.current_stream(self._device).wait_stream(self._copies.stream)
         if not self._in_bf16:
             return left @ right.T
         return self._torch.mm(left, right.T, out_dtype=self._torch.float32)
@@ -74,9 +98,13 @@ class TorchDevice:
         """Return the greatest values along an axis."""
         return values.amax(axis)
 
-    def kth_greatest(self, values: Any, k: int) -> Any:
-        """Return the k-th greatest value of each column."""
-        return values.T.contiguous().topk(k, dim=1).values[:, -1]
+    def merged(self, kept: Any, values: Any) -> Any:
+        """Return the greatest of each row of `kept` (n, k) and of the column of `values` (m, n) with it, in order."""
+        return self._torch.cat([kept, values.T], dim=1).topk(kept.shape[1], dim=1).values
+
+    def joined(self, arrays: Iterable[Any], axis: int) -> Any:
+        """Return arrays as one."""
+        return self._torch.cat(tuple(arrays), dim=axis)
 
     def nonzero(self, mask: Any) -> tuple[Any, Any]:
         """Return rows and columns of the true values."""

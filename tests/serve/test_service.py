@@ -1,0 +1,354 @@
+"""The service in this process: its answers, its errors, and what it refuses."""
+
+import json
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from nearlabel.persistence import load_model, read_card, read_kept, update_model
+from nearlabel.serve import Limits, LiveModel
+from serve import kills
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+ROW = {"text": "password locked reset", "product": "app", "priority": 3}
+NEW = {"id": "N1", "text": "zebra stripes", "product": "web", "priority": 1, "tags": ["zoo"]}
+
+
+def post(client, where, body, status=200, **headers):
+    """Return the answer, which has this status."""
+    answer = client.post(where, json=body, headers=headers)
+    assert answer.status_code == status, answer.text
+    if status >= 400:
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert set(answer.json()) == {"type", "title", "status", "detail"}
+        assert "Traceback" not in answer.text
+        return answer.json()["detail"]
+    return answer.json()
+
+
+def test_rows_texts_arrays_and_csv_get_the_predictions_of_the_model(path, client_of):
+    """To the bit, with the facts of the model."""
+    model, client = load_model(path), client_of(path)
+    rows = [ROW, ROW | {"text": "card refund", "product": None}, ROW | {"text": "freeze card crash", "priority": 4.5}]
+    X = np.array([[row["text"], row["product"], float(row["priority"])] for row in rows], dtype=object)
+    names = read_card(path).data.label_names
+    scores, labels = model.predict_proba(X), model.predict(X)
+    answer = post(client, "/predict", {"rows": rows, "proba": True})
+    assert answer["model"] == {"name": "tickets", "version": 0, "samples": 60}
+    for row, found in enumerate(answer["predictions"]):
+        assert found["labels"] == [name for name, is_on in zip(names, labels[row], strict=True) if is_on]
+        assert found["scores"] == {names[i]: scores[row, i] for i in np.argsort(-scores[row], kind="stable")}
+    arrays = [[row["text"], row["product"], row["priority"]] for row in rows]
+    assert post(client, "/predict", {"arrays": arrays, "proba": True}) == answer
+    csv = "priority,text,product\n" + "".join(f"{r['priority']},{r['text']},{r['product'] or ''}\n" for r in rows)
+    of_csv = client.post("/predict?proba=true", content=csv, headers={"content-type": "text/csv"})
+    assert of_csv.json() == answer
+    best = post(client, "/models/tickets/predict", {"rows": rows, "top": 1})["predictions"]
+    assert [list(one["scores"]) for one in best] == [[next(iter(one["scores"]))] for one in answer["predictions"]]
+
+
+def test_an_explanation_names_the_neighbours(path, client_of):
+    """By the saved ids."""
+    found = post(client_of(path), "/explain", {"rows": [ROW]})["predictions"][0]
+    ids = set(read_kept(path)["id"])
+    assert len(found["explanation"]["neighbors"]) == 5
+    assert {one["id"] for one in found["explanation"]["neighbors"]} <= ids
+    assert found == post(client_of(path), "/predict", {"rows": [ROW], "explain": True})["predictions"][0]
+
+
+def test_texts_need_one_text_column_alone(path, client_of):
+    """Other columns are missing, as in a table without them."""
+    assert "'product'" in post(client_of(path), "/predict", {"texts": ["password"]}, 422)
+
+
+def test_arrays_for_a_model_without_names(numeric, client_of):
+    """Its features and labels are numbered."""
+    client, model = client_of(numeric), load_model(numeric)
+    X = np.random.default_rng(1).standard_normal((5, 4))
+    found = post(client, "/predict", {"arrays": X.tolist(), "proba": True})["predictions"]
+    assert [[one["scores"][str(label)] for label in range(3)] for one in found] == model.predict_proba(X).tolist()
+    assert "arrays" in post(client, "/predict", {"rows": [{"a": 1}]}, 422)
+    assert "4 features" in post(client, "/predict", {"arrays": [[1, 2]]}, 422)
+    assert "numbers" in post(client, "/predict", {"arrays": [[1, 2, 3, "x"]]}, 422)
+    assert "numbers" in post(client, "/predict", {"arrays": [[1, 2, 3, True]]}, 422)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"{", "must be JSON"),
+        (b"[]", "the body"),
+        (b"\xff\xfe", "must be JSON"),
+        (b'{"rows": []}', "at least one row"),
+        (b"{}", "exactly one of rows, texts and arrays"),
+        (b'{"rows": [{}], "texts": ["a"]}', "exactly one"),
+        (b'{"rows": [1]}', "rows.0"),
+        (b'{"rows": [{"text": "a", "text": "b"}]}', "a name must occur once"),
+        (b'{"rows": [{"text": "a", "product": "app", "priority": "many"}]}', "'priority' of rows must contain numbers"),
+        (b'{"rows": [{"text": "a", "product": "app", "priority": 1e999}]}', "must fit in float64"),
+        (b'{"rows": [{"text": "a", "product": "app", "priority": 9007199254740993}]}', "priority"),
+        (b'{"rows": [{"text": "a", "product": "app"}]}', "'priority'"),
+        (b'{"rows": [{"text": "\\ud800", "product": "app", "priority": 1}]}', "half a character"),
+        (b'{"texts": [1]}', "texts.0"),
+        (b'{"rows": [{"text": "a"}], "bogus": 1}', "bogus"),
+        (b'{"rows": [{"text": "a"}], "top": 0}', "top"),
+        (b'{"rows": [{"text": "a"}], "top": "3"}', "top"),
+        (b"[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_what_is_wrong_with_a_body_is_told(path, client_of, body, words):
+    """With the words of the command line, and the place."""
+    answer = client_of(path).post("/predict", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 422
+    assert words in answer.json()["detail"]
+
+
+def test_a_correction_is_in_the_next_answer_and_in_the_file(path, client_of):
+    """As `update` makes it; a new label, too."""
+    client = client_of(path)
+    copy = shutil.copy(path, path.with_name("copy.skops"))
+    row = {name: NEW[name] for name in ROW}
+    assert post(client, "/update", {"rows": [NEW]})["model"] == {"name": "tickets", "version": 1, "samples": 61}
+    found = post(client, "/explain", {"rows": [row]})["predictions"][0]
+    assert found["explanation"]["neighbors"][0]["id"] == "N1"
+    assert "zoo" in post(client, "/predict", {"rows": [row], "proba": True})["predictions"][0]["scores"]
+    X = np.array([[row["text"], row["product"], float(row["priority"])]], dtype=object)
+    names = (*read_card(copy).data.label_names, "zoo")
+    update_model(copy, X, np.eye(4, dtype=int)[[3]], label_names=names, keep={"id": ["N1"]})
+    wanted = load_model(copy).predict_proba(X)[0]
+    again = LiveModel(path)
+    assert again.state.answer == (1, 61)
+    assert again.compact()
+    assert not again.compact()
+    assert (load_model(path).predict_proba(X)[0] == wanted).all()
+    assert read_card(path).data.label_names == names
+    assert read_kept(path)["id"][-1] == "N1"
+
+
+def test_known_ids_are_refused_skipped_or_replaced(path, client_of):
+    """As the options of `update`."""
+    client = client_of(path)
+    known = NEW | {"id": "T3"}
+    assert "ids of new samples must not be in the model" in post(client, "/update", {"rows": [known]}, 422)
+    skipped = post(client, "/update", {"rows": [known, NEW], "existing": "skip"})
+    assert skipped["model"] == {"name": "tickets", "version": 1, "samples": 61}
+    assert post(client, "/update", {"rows": [known], "existing": "replace"})["model"]["samples"] == 61
+    assert "existing" in post(client, "/update", {"rows": [NEW], "existing": "maybe"}, 422)
+
+
+def test_forgotten_is_forgotten(path, client_of):
+    """In answers at once, in journal and file after the compaction."""
+    client = client_of(path)
+    post(client, "/update", {"rows": [NEW | {"text": "unforgettable"}]})
+    assert post(client, "/forget", {"ids": ["N1", "T1"]})["model"] == {"name": "tickets", "version": 2, "samples": 59}
+    model = LiveModel(path)
+    assert model.needs_compaction
+    model.compact()
+    for file in path.parent.iterdir():
+        assert b"unforgettable" not in file.read_bytes()
+    assert "T1" not in read_kept(path)["id"]
+    assert post(client, "/forget", {"ids": []}, 422)
+
+
+def test_a_repeated_request_changes_nothing(path, client_of):
+    """By its key, also after a restart; a key with another body is refused."""
+    client, key = client_of(path), {"Idempotency-Key": "k1"}
+    first = post(client, "/update", {"rows": [NEW]}, **key)
+    assert post(client, "/update", {"rows": [NEW]}, **key) == first
+    assert post(client_of(path), "/update", {"rows": [NEW]}, **key) == first
+    assert "another body" in post(client, "/update", {"rows": [NEW | {"id": "N2"}]}, 409, **key)
+    assert first["model"]["samples"] == LiveModel(path).state.answer.samples == 61
+
+
+def test_refused_changes_leave_nothing(path, client_of):
+    """Neither in the model nor in the journal."""
+    client = client_of(path)
+    journal = path.with_name("tickets.skops.journal").read_bytes()
+    for rows in ([NEW, NEW], [NEW | {"priority": "x"}], [{"id": "a"}]):
+        post(client, "/update", {"rows": rows}, 422)
+    post(client, "/update", {"rows": []}, 422)
+    assert path.with_name("tickets.skops.journal").read_bytes() == journal
+    assert post(client, "/predict", {"rows": [ROW]})["model"]["version"] == 0
+
+
+def test_read_only(path, client_of):
+    """No journal is made."""
+    client = client_of(path, read_only=True)
+    assert "--read-only" in post(client, "/update", {"rows": [NEW]}, 403)
+    assert not path.with_name("tickets.skops.journal").exists()
+    assert post(client, "/predict", {"rows": [ROW]})["predictions"]
+
+
+def test_several_models_by_name(path, numeric, client_of):
+    """The first also without its name."""
+    client = client_of(path, numeric)
+    found = post(client, "/models/numbers/predict", {"arrays": [[0, 0, 0, 0]]})
+    assert found["model"]["name"] == "numbers"
+    assert client.get("/ready").json()["models"][1] == {"name": "numbers", "version": 0, "samples": 80}
+    assert post(client, "/models/nothing/predict", {"rows": [ROW]}, 404)
+
+
+def test_suggestions_and_suspects(path, client_of):
+    """The same as those of the command line's functions; with ids."""
+    client = client_of(path)
+    rows = [ROW, ROW | {"text": "zebra"}, ROW | {"text": "zebra zoo"}]
+    items = post(client, "/suggest", {"rows": rows, "n": 2})["items"]
+    assert sorted(one["row"] for one in items) != [0, 0]
+    assert all(one["reason"] for one in items)
+    assert len(post(client, "/suggest", {"rows": rows, "purpose": "review"})["items"]) == 3
+    suspects = post(client, "/audit", {"n": 3})["items"]
+    assert len(suspects) == 3
+    assert suspects[0]["name"].startswith("id T")
+
+
+def test_a_token(path, client_of):
+    """Everything but /health and /ready needs it, under any name of the machine."""
+    with_token, without = client_of(path, token="secret-secret-secret"), client_of(path, token="secret-secret-secret")
+    without.headers.pop("authorization")
+    assert post(with_token, "/predict", {"rows": [ROW]}, Host="service.example")
+    refused = without.post("/predict", json={"rows": [ROW]})
+    assert refused.status_code == 401
+    assert refused.headers["www-authenticate"] == "Bearer"
+    assert without.get("/health").status_code == without.get("/ready").status_code == 200
+    assert without.get("/metrics").status_code == without.get("/card").status_code == 401
+
+
+def test_pages_of_other_sites_reach_nothing(path, client_of):
+    """A request that a form can send has no content type that is served, and another name is no name of ours."""
+    client = client_of(path)
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        assert client.post("/update", content=b"{}", headers={"content-type": kind}).status_code == 415
+    assert "Host" in post(client, "/predict", {"rows": [ROW]}, 403, Host="evil.example:8000")
+    assert post(client, "/predict", {"rows": [ROW]}, Host="127.0.0.1:8000")
+    assert post(client, "/predict", {"rows": [ROW]}, Host="[::1]:8000")
+
+
+def test_limits(path, client_of):
+    """Of bytes, also without a length, of rows, and of seconds."""
+    client = client_of(path, limits=Limits(body=2000, rows=3, seconds=60))
+    assert "at most 2000 bytes" in post(client, "/predict", {"rows": [ROW | {"text": "a" * 3000}]}, 413)
+    assert "at most 3" in post(client, "/predict", {"rows": [ROW] * 4}, 413)
+
+    def parts():
+        for _ in range(30):
+            yield b" " * 100
+
+    answer = client.post("/predict", content=parts(), headers={"content-type": "application/json"})
+    assert answer.status_code == 413
+    slow = client_of(path, limits=Limits(seconds=0.0))
+    assert "at most 0 seconds" in post(slow, "/predict", {"rows": [ROW]}, 503)
+
+
+def test_errors_of_the_service_have_no_traceback(path, client_of, monkeypatch, caplog):
+    """The log has it, under the number of the answer."""
+    monkeypatch.setattr("nearlabel.serve._answers.predictions", lambda *_, **__: 1 / 0)
+    detail = post(client_of(path), "/predict", {"rows": [ROW]}, 500)
+    number = detail.split()[2].rstrip(";")
+    assert number in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_contents_are_not_logged(path, client_of, caplog):
+    """Unless asked for."""
+    caplog.set_level("INFO", "nearlabel.serve")
+    post(client_of(path), "/predict", {"rows": [ROW]})
+    assert "POST /predict 200" in caplog.text
+    assert "password" not in caplog.text
+    post(client_of(path, log_rows=True), "/predict", {"rows": [ROW]})
+    assert "password" in caplog.text
+
+
+def test_metrics_and_openapi(path, client_of):
+    """Requests by route and status, the version; every route with the shape of its request."""
+    client = client_of(path)
+    post(client, "/update", {"rows": [NEW]})
+    post(client, "/predict", {"rows": [{}]}, 422)
+    text = client.get("/metrics").text
+    assert 'nearlabel_requests_total{route="/update",status="200"} 1.0' in text
+    assert 'nearlabel_requests_total{route="/predict",status="422"} 1.0' in text
+    assert 'nearlabel_model_version{model="tickets"} 1.0' in text
+    routes = client.get("/openapi.json").json()["paths"]
+    assert {"/predict", "/explain", "/update", "/forget", "/suggest", "/audit", "/card", "/health"} <= set(routes)
+    shape = routes["/predict"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert set(shape["properties"]) == {"rows", "texts", "arrays", "top", "proba", "explain"}
+
+
+def test_rows_that_wait_are_answered_as_alone(path, client_of):
+    """Many clients at once, one of them with a bad row, while samples come: no answer is another's."""
+    client = client_of(path)
+    rows = [ROW | {"text": f"{a} {b}"} for a in ("password", "card", "crash") for b in ("refund", "freeze", "locked")]
+    with client:
+        alone = [post(client, "/predict", {"rows": [row], "proba": True})["predictions"] for row in rows]
+
+        def ask(number):
+            if number % 10 == 9:
+                return client.post("/predict", json={"rows": [ROW | {"priority": "x"}]}).status_code == 422
+            place = number % len(rows)
+            found = client.post("/predict", json={"rows": [rows[place]], "proba": True}).json()["predictions"]
+            return found == alone[place]
+
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(ask, range(200)))
+
+
+def test_a_damaged_journal_is_named(path):
+    """And a last line that is not whole is not, as its change was never acknowledged."""
+    model = LiveModel(path)
+    model.update([NEW])
+    journal = path.with_name("tickets.skops.journal")
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[:-5])
+    assert LiveModel(path).state.answer == (0, 60)
+    journal.write_bytes(whole[:-5])
+    again = LiveModel(path)
+    assert again.update([NEW | {"id": "N7"}]) == (1, 61)
+    assert LiveModel(path).state.answer == (1, 61)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(lines[0] + lines[1].replace(b"zebra", b"zebrb"))
+    with pytest.raises(
+        ValueError, match=r"tickets\.skops\.journal must be the journal of a served model, got a damaged"
+    ):
+        LiveModel(path)
+
+
+def test_a_journal_of_another_model_is_refused(path):
+    """Such as of the model that the file had before."""
+    LiveModel(path).update([NEW])
+    update_model(path, np.array([["a", "app", 1.0]], dtype=object), [[0, 1, 0]])
+    with pytest.raises(ValueError, match="got changes to another one"):
+        LiveModel(path)
+
+
+def test_a_crash_between_file_and_journal_repeats_nothing(path):
+    """The file has the number of its last change."""
+    model = LiveModel(path)
+    model.update([NEW])
+    journal = path.with_name("tickets.skops.journal")
+    before = journal.read_bytes()
+    model.compact()
+    journal.write_bytes(before)
+    assert LiveModel(path).state.answer == (1, 61)
+    assert json.loads(journal.read_bytes().splitlines()[-1].partition(b" ")[2])["format"] == "nearlabel journal 1"
+
+
+def test_processes_see_the_changes_of_each_other(path):
+    """Two states of one file, as of two workers; also over a compaction."""
+    one, other = LiveModel(path), LiveModel(path)
+    one.update([NEW])
+    assert other.state.answer == (1, 61)
+    other.update([NEW | {"id": "N2"}])
+    one.compact()
+    assert other.update([NEW | {"id": "N3"}]) == (3, 63)
+    assert one.state.answer == (3, 63)
+    other.compact()
+    one.forget(["N3"])
+    assert LiveModel(path).state.answer == other.state.answer == (4, 62)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_kills_lose_nothing_and_repeat_nothing(path):
+    """A few of those that `kills.py` makes."""
+    assert kills.main(str(path), 5) == 5
