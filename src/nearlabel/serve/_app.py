@@ -216,7 +216,7 @@ def _router(app: _App, name: str) -> APIRouter:
         responses=_PROBLEMS,
     )
     async def relabel(request: Request) -> Response:
-        """Change labels of a sample, and leave its features as they are."""
+        """Change labels of a sample, and leave its features unchanged."""
         given = await app.body_of(request, shapes.RelabelRequest)
         key = request.headers.get("idempotency-key", "")
         now = await app.changed(model.relabel, given.id, given.labels, key)

@@ -112,7 +112,7 @@ class LiveModel:
         return self._change("forget", {"ids": list(ids)}, key)
 
     def relabel(self, sample_id: str, labels: Mapping[str, bool], key: str = "") -> Changed:
-        """Change labels of the sample with this id, and leave its features as they are; on disk when this returns."""
+        """Change labels of the sample with this id, and leave its features unchanged; on disk when this returns."""
         return self._change("relabel", {"id": sample_id, "labels": dict(labels)}, key)
 
     @property

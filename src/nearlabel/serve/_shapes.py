@@ -43,7 +43,7 @@ class ForgetRequest(_Request):
 
 
 class RelabelRequest(_Request):
-    """Labels of a sample of the model to change; its features stay as they are."""
+    """Labels of a sample of the model to change; its features stay unchanged."""
 
     id: StrictStr
     labels: dict[str, StrictBool] = Field(min_length=1, description="whether each applies; the others stay")

@@ -28,6 +28,7 @@ HEADERS = {"content-security-policy": _POLICY}
 _MOST_CATEGORIES = 500  # that a list offers
 _MOST_WORDS = 6  # of an example
 _LONGEST = 80  # letters of an example
+_MOST_COLUMNS = 5000  # that a person can paste
 
 
 def content(file: str) -> tuple[bytes, str]:
@@ -47,6 +48,8 @@ def form(state: State) -> dict[str, Any]:
     ]
     for place, more in _known(state).items():
         columns[place] |= more
+    if len(columns) > _MOST_COLUMNS:
+        columns = []
     return {
         "columns": columns,
         "named": named,
@@ -64,6 +67,8 @@ _MISSING = {"text": "", "category": None, "date": None, "number": np.nan}
 
 def _needs_numbers(state: State, kinds: Sequence[str]) -> bool:
     """Return whether the model refuses a row without its numbers; imputation is not all, so it is asked."""
+    if set(kinds) <= {"text", "category"}:
+        return False
     row = np.array([[_MISSING[kind] for kind in kinds]], dtype=object if set(kinds) != {"number"} else np.float64)
     try:
         state.file.model.predict(row)
@@ -73,7 +78,7 @@ def _needs_numbers(state: State, kinds: Sequence[str]) -> bool:
 
 
 def _known(state: State) -> Mapping[int, dict[str, Any]]:
-    """Return categories and examples of columns, by their places; none where the encoder does not tell."""
+    """Return categories and examples of columns, by their places; none where the encoder has none."""
     encoder = _data.encoder_of(state.file.model)
     known: dict[int, dict[str, Any]] = {}
     if encoder is None:
@@ -82,8 +87,8 @@ def _known(state: State) -> Mapping[int, dict[str, Any]]:
         steps = encoder.transformer_.named_transformers_[group].named_steps
         if group == "categories":
             for place, values in zip(places, steps["overlap"].encoder_.categories_, strict=True):
-                texts = [value for value in values.tolist() if value is not None]
-                known[place] = {"values": texts[:_MOST_CATEGORIES], "example": texts[0] if texts else ""}
+                there = [value for value in values.tolist() if value is not None]
+                known[place] = {"values": there[:_MOST_CATEGORIES], "example": there[0] if there else ""}
         elif group == "numbers":  # the usual ones, or the least
             usual = getattr(steps["impute"], "statistics_", getattr(steps["scale"], "data_min_", ()))
             known |= {place: {"example": float(value)} for place, value in zip(places, usual, strict=False)}
@@ -100,7 +105,7 @@ def _words(state: State, encoder: Any) -> str:
     """Return words of the first training sample, in no order; nothing where features are no words."""
     if models.way_to_update(state.file.model) == "no":
         return ""
-    search = getattr(models.parts_with_samples(state.file.model)[1], "search_", None)
+    search: Any = getattr(models.parts_with_samples(state.file.model)[1], "search_", None)
     names: Sequence[str] = encoder.get_feature_names_out()
     row = sparse.csr_array(search.take([0])) if hasattr(search, "take") else sparse.csr_array((1, 0))
     if row.shape[1] != len(names):

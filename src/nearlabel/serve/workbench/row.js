@@ -47,6 +47,10 @@ export function lackingIn(row) {
 }
 
 export function buildRow(place, submit) {
+  if (!app.form.columns.length) {
+    place.replaceChildren(note("The model has too many columns for a form. Programs can ask it: see /docs."));
+    return;
+  }
   fields = app.form.columns.slice(0, isWide() ? 0 : undefined).map(fieldOf);
   const shown = app.form.kept.filter((name) => name !== app.form.id_column
     && !app.form.columns.some((column) => column.name === name));
