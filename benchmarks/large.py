@@ -12,6 +12,9 @@ one; queries are rows with noise of 0.1. One thread, CPU seconds, each in a fres
   they fit into a quarter of what is free), once packed again for each tile of queries.
 - "a cluster": two local workers of Dask, from their start to the answer, beside one process with two threads: wall
   seconds.
+- "votes on a cluster": ML-kNN, 64 features, 100 labels, from stores: `fit`, and `predict_proba` of 20,000 queries in a
+  dask array, by local workers; 0 workers: one process with two threads, from memory. Seconds, CPU of all processes, and
+  the peak of memory in the process that asks, above what it used before; pages of X that it checks count.
 - "leaving out": `loo_predict` of ML-kNN, 100,000 rows with five of 3,000 labels by a power law, neighbours known.
 - "a file": saving and loading a fitted search, "load" with `mmap_mode="r"`, "read" into memory.
 
@@ -41,7 +44,7 @@ from nearlabel.neighbors.exact._kernel_search import KernelLists
 from nearlabel.persistence import load_model, save_model
 
 Figures = dict[str, float | None]
-K, N_SINGLE, N_OF_ALL = 10, 200, 4_000
+K, N_SINGLE, N_OF_ALL, N_QUERIES, N_LABELS = 10, 200, 4_000, 20_000, 100
 
 
 def rows_of(n: int, d: int, *, unit_length: bool = False, n_centres: int = 200, n_queries: int = 2_000) -> Any:
@@ -162,6 +165,57 @@ def of_cluster(n: int, d: int) -> Figures:
     return figures
 
 
+def of_votes(n: int, n_workers: int) -> Figures:
+    """Time ML-kNN whose label sets, lists and scores stay in files of workers; 0 workers: in one process."""
+    X, queries = rows_of(n, 64, n_queries=min(n, N_QUERIES))
+    Y = X[:, [0]] + np.random.default_rng(1).standard_normal((n, N_LABELS), dtype=np.float32) > 1
+    if not n_workers:
+        model = MLkNN(K, search=ExactNeighbors(n_jobs=2))
+        return _votes(model, (X, Y), queries, time.process_time)
+    from distributed import Client, LocalCluster
+
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        paths = [write_store(Path(folder, name), rows) for name, rows in (("X", X), ("Y", Y), ("Q", queries))]
+        n_queries, size = len(queries), N_QUERIES // 5
+        del X, Y, queries
+        cluster = stack.enter_context(LocalCluster(n_workers, threads_per_worker=1, dashboard_address=None))
+        client = stack.enter_context(Client(cluster))
+        model = MLkNN(K, search=DaskNeighbors(shard_rows=-(-n // 4), client=client, folder=folder))
+        model.fit(*(open_store(path)[:1_000] for path in paths[:2]))  # processes, imports, kernels
+        in_blocks = _read_by_workers(paths[2], n_queries, size)
+        model.predict_proba(in_blocks[:100])
+        return _votes(
+            model,
+            [open_store(path) for path in paths[:2]],
+            in_blocks,
+            lambda: time.process_time() + sum(client.run(time.process_time).values()),
+        )
+
+
+def _votes(model: MLkNN, data: Sequence[Any], queries: Any, cpu: Callable[[], float]) -> Figures:
+    figures: Figures = {}
+    for name, call in (("fit", lambda: model.fit(*data)), ("predict", lambda: model.predict_proba(queries))):
+        start, cpu_before = time.perf_counter(), cpu()
+        peak = peak_of(call)
+        figures |= {f"{name}, wall": time.perf_counter() - start, f"{name}, CPU": cpu() - cpu_before}
+        figures[f"{name}, MiB"] = peak
+    return figures
+
+
+def _read_by_workers(path: Path, n_rows: int, size: int) -> Any:
+    """Return a dask array whose blocks are rows of a store, which does not pass through this process."""
+    import dask
+    import dask.array as da
+
+    def block_of(start: int) -> Any:
+        stop = min(start + size, n_rows)
+        read = dask.delayed(lambda: open_store(path)[start:stop])()
+        return da.from_delayed(read, (stop - start, 64), np.float32)
+
+    return da.concatenate([block_of(start) for start in range(0, n_rows, size)])
+
+
 def of_leaving_out(n: int, n_labels: int) -> Figures:
     """Time left-out label sets of sparse labels."""
     X, Y = rows_of(n, 4)[0], labels_of(n, n_labels)
@@ -201,6 +255,7 @@ TASKS: Mapping[str, tuple[Callable[..., Figures], Sequence[tuple[int, int]]]] = 
     "all rows, k = 11": (of_all_rows, [(20_000, 64), (120_000, 96), (300_000, 64), (500_000, 64)]),
     "a store, CPU s, and over memory": (of_store, [(60_000, 96)]),
     "a cluster, wall s": (of_cluster, [(40_000, 64)]),
+    "votes on a cluster, rows x workers": (of_votes, [(n, w) for n in (40_000, 200_000) for w in (0, 2, 4)]),
     "leaving out, rows x labels": (of_leaving_out, [(100_000, 3_000)]),
     "a search in a file, cosine, CPU s": (of_model, [(1_000_000, 384)]),
 }

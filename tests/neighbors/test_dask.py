@@ -147,7 +147,7 @@ def test_classifiers_take_dask_arrays(client, method, storage):
     expected = clone(method).fit(X, Y)
     found = clone(method).set_params(search=search_on(client)).fit(dask_X, dask_Y)
     for answer in ("predict", "predict_proba"):
-        got, want = getattr(found, answer)(dask_Q), getattr(expected, answer)(queries)
+        got, want = getattr(found, answer)(dask_Q).compute(), getattr(expected, answer)(queries)
         assert got.dtype == want.dtype
         assert got.tobytes() == want.tobytes()
     if hasattr(method, "loo_predict_proba"):

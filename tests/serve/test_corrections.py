@@ -37,23 +37,9 @@ def path(tmp_path):
 
 
 @pytest.fixture
-def live(path):
-    """Open the model, as often as wanted; its journals are closed at the end."""
-    opened = []
-
-    def _live():
-        opened.append(LiveModel(path))
-        return opened[-1]
-
-    yield _live
-    for one in opened:
-        one.journal.close()
-
-
-@pytest.fixture
-def client(live):
+def client(path):
     """A client of the model's service."""
-    with testclient.TestClient(make_app({"songs": live()}), base_url="http://localhost") as one:
+    with testclient.TestClient(make_app({"songs": LiveModel(path)}), base_url="http://localhost") as one:
         yield one
 
 
@@ -65,9 +51,9 @@ def posted(client, path, body, key=""):
 SONG = {"id": "wb-1", "title": "New", "tempo": 100, "mode": "minor", "tags": ["calm"]}
 
 
-def test_the_page_needs_no_token_but_the_data_do(live):
+def test_the_page_needs_no_token_but_the_data_do(path):
     """Its files load nothing from elsewhere, and allow no program but their own."""
-    app = make_app({"songs": live()}, token=TOKEN)
+    app = make_app({"songs": LiveModel(path)}, token=TOKEN)
     with testclient.TestClient(app, base_url="http://example.org") as client:
         page = client.get("/")
         assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
@@ -99,7 +85,7 @@ def test_the_form(client):
     assert [form[name] for name in ("probabilities", "explains", "named", "changes", "rows")] == [True] * 4 + [10_000]
 
 
-def test_corrections_are_kept(client, live):
+def test_corrections_are_kept(client, path):
     """By hand only; the last of each row; through the model's file and a new start; until they are undone."""
     assert posted(client, "/update", {"rows": [SONG | {"id": "x"}], "existing": "raise"}, "other").status_code == 200
     for number, tags in enumerate((["calm"], ["sad", "new"])):
@@ -113,15 +99,15 @@ def test_corrections_are_kept(client, live):
     assert client.get("/corrections").json()["items"] == expected
     client.app.state.app.served["songs"].compact()
     assert client.get("/corrections").json()["items"] == expected
-    again = live()
+    again = LiveModel(path)
     assert [*again.corrections] == expected
     again.relabel("s3", {"calm": False}, "wb-k3")
     again.forget(["wb-1"], "wb-k4")
     left = [{"id": "s3", "key": "wb-k3", "cells": {"sad": False}}]
-    assert ([*again.corrections], [*live().corrections]) == (left, left)
+    assert ([*again.corrections], [*LiveModel(path).corrections]) == (left, left)
     again.compact()
     assert b"New" not in again.journal.path.read_bytes()
-    assert [*live().corrections] == left
+    assert [*LiveModel(path).corrections] == left
 
 
 def test_a_changed_label_leaves_the_row_as_it_is(client, path):

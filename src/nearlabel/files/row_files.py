@@ -48,7 +48,7 @@ class ArrayFile(NamedTuple):
     @classmethod
     def of(cls, array: AnyArray) -> Self | None:
         """Return the location of a view of a read-only memory map; None if in memory or not contiguous."""
-        mapped = _map_under(array)
+        mapped = map_under(array)
         if mapped is None or mapped.mode != "r" or mapped.filename is None or not array.flags.c_contiguous:
             return None
         path = str(Path(mapped.filename).resolve())
@@ -72,7 +72,7 @@ class ArrayFile(NamedTuple):
         return np.memmap(self.path, dtype=self.dtype, mode="r", offset=self.offset, shape=self.shape)
 
 
-def _map_under(array: Any) -> Any:
+def map_under(array: Any) -> Any:
     """Return the memory map that an array is a view of, the one that maps the file itself."""
     found = None
     while isinstance(array, np.ndarray):
@@ -125,7 +125,7 @@ class _Piece:
         ends = indptr[self.start : self.stop + 1]
         some = slice(ends[0], ends[-1])
         shape = (self.stop - self.start, self.n_columns)
-        starts = ends - ends[0]
+        starts = ends - ends[0] if ends[0] else ends  # those of a whole file stay there
         check_structure(indices[some], starts, shape, self.arrays[1].path)  # the file may have changed since
         rows = sparse.csr_array((data[some], indices[some], starts), shape=shape)
         rows.sum_duplicates()

@@ -11,14 +11,14 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from nearlabel.files.growing_files import StoreFacts
-from nearlabel.utils.containers import checked_container
+from nearlabel.utils.containers import checked_container, is_dask_array
 from nearlabel.utils.types import Matrix, MatrixLike
 from nearlabel.utils.validation import canonical
 
 
 def blocks_of(X: MatrixLike) -> Iterator[Matrix]:
     """Yield X, or the blocks of X, as arrays of numbers or canonical CSR arrays."""
-    if hasattr(X, "__dask_graph__"):
+    if is_dask_array(X):
         blocks = X.rechunk({1: -1}).blocks
         parts: Iterable[Any] = (blocks[i].compute() for i in range(X.numblocks[0]))
     else:

@@ -13,8 +13,9 @@ from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from nearlabel.files.row_files import RowFiles
 from nearlabel.labels import distinct_labelsets
-from nearlabel.lazy import _engine, _predictions, _shares
+from nearlabel.lazy import _cluster, _engine, _predictions, _shares
 from nearlabel.lazy._counts import LeavingOut, Units, count_rows
 from nearlabel.lazy._engine import Groups, NeighborLabelSets, Votes, count_votes, exact_weights
 from nearlabel.lazy._sweep import AUTO, NeighborsSweep
@@ -136,7 +137,7 @@ class LazyClassifier(WithProbabilities):
     ) -> None:
         self._n_samples, self._sample_weight = labels.shape[0], sample_weight
         n_neighbors = self._checked_n_neighbors()  # before the search takes its time
-        labels = labels if sparse.issparse(labels) else _kept(labels)
+        labels = labels if sparse.issparse(labels) or self._are_in_files(labels) else _kept(labels)
         self._remember_labels(labels)
         self.search_ = fitted_search(self.search, X)
         self.weights_ = self._learnt_weights()
@@ -217,6 +218,20 @@ class LazyClassifier(WithProbabilities):
     @property
     def _takes_dask(self) -> bool:
         return not self._learns_from_rows and getattr(self.search, "takes_dask_arrays", False)
+
+    def _received(self, y: MatrixLike) -> Any:
+        return _cluster.labels_in_files(self, y) if self._takes_dask else y
+
+    def _are_in_files(self, labels: Matrix) -> bool:
+        """Whether workers of the search read label sets from files, which this process need not store."""
+        return self._takes_dask and RowFiles.of(labels) is not None
+
+    @property
+    def _answers_in_tiles(self) -> bool:
+        return self._takes_dask and self._cells is None
+
+    def _answer_in_tiles(self, queries: Matrix, method: str) -> Any:
+        return _cluster.predict(self, queries, method)
 
     def __sklearn_tags__(self) -> Tags:
         """Declare that X may contain NaN if only the search reads it, and the search allows it."""
@@ -370,7 +385,7 @@ class CountingClassifier(LazyClassifier):
         (n_samples, n_known), k = training.indices.shape, self.n_neighbors_
         self._lists = TrainingLists(
             needed=k + 1,  # one takes the place of a row that is left out
-            indices=training.indices.astype(np.result_type(np.int32, np.min_scalar_type(-n_samples))),
+            indices=training.indices.astype(TrainingLists.type_for(n_samples)),
             lengths=np.full(n_samples, n_known),
             distances=None if self.weights == "uniform" else training.distances,
         )
@@ -381,8 +396,20 @@ class CountingClassifier(LazyClassifier):
         self._counts = counts
         self._learn_counts(counts, counts.sum(axis=2, keepdims=True))
 
+    def _use_neighbors(
+        self, n_neighbors: int, X: Matrix, training: Neighbors | None = None, counts: IntArray | None = None
+    ) -> None:
+        if training is None and self.counts_follow_rows and self._are_in_files(self._labels):
+            self.n_neighbors_ = n_neighbors
+            _cluster.learn_training(self, *self._n_asked(n_neighbors))
+        else:
+            super()._use_neighbors(n_neighbors, X, training, counts)
+
     def _training_neighbors(self, n_neighbors: int) -> Neighbors:
-        """Search for the neighbours of the training samples, each without itself.
+        return self._ask_search(None, *self._n_asked(n_neighbors))
+
+    def _n_asked(self, n_neighbors: int) -> tuple[int, int]:
+        """Return how many neighbours of each training sample `fit` searches for, and how many of them are a reserve.
 
         One more, where it is known, takes the place of a row that is left out. Some more are in reserve, where rows may
         be removed.
@@ -390,7 +417,7 @@ class CountingClassifier(LazyClassifier):
         most = min(getattr(self.search_, "n_neighbors_known", self._n_samples - 1), self._n_samples - 1)
         needed = max(n_neighbors, min(n_neighbors + 1, most))
         asked = max(needed, min(needed + RESERVE, most)) if hasattr(self.search_, "remove") else needed
-        return self._ask_search(None, asked, n_reserved=asked - needed)
+        return asked, asked - needed
 
     def _training_lists(self) -> Neighbors:
         """Return the neighbours of the training samples that `fit` found.

@@ -6,7 +6,7 @@ membership in CML-kNN. Units are added as whole numbers, so a row can be taken o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from scipy import sparse
 from nearlabel.lazy._engine import Groups, count_votes, exact_weights, whole_votes
 from nearlabel.neighbors.votes import Neighbors, Weights, counted_votes
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
-from nearlabel.utils.validation import BLOCK_BYTES, as_dense, cells_of, entries, row_blocks, uneven_blocks
+from nearlabel.utils.validation import BLOCK_BYTES, as_dense, cells_of, entries, row_blocks, stacked, uneven_blocks
 
 
 class Units:
@@ -95,6 +95,16 @@ def count_rows(units: Units, neighbors: Neighbors, rows: IntArray | None = None)
         own = units.of_rows(block if rows is None else rows[block])
         total += _count_block(units, own, units.votes(units.sums(neighbors[block]), k), k)
     return total
+
+
+def count_few(
+    units_of: Callable[[Matrix], Units], labels: Matrix, neighbors: Neighbors, rows: IntArray | slice
+) -> IntArray:
+    """Count some training samples, given their neighbours, with the label sets of these rows and neighbours only."""
+    near, place = np.unique(neighbors.indices, return_inverse=True)
+    own, place = labels[rows], place.reshape(neighbors.indices.shape)
+    moved = Neighbors(neighbors.distances, place + own.shape[0])
+    return count_rows(units_of(stacked([own, labels[near]])), moved)
 
 
 def _count_block(units: Units, own: Matrix, votes: Matrix, n_neighbors: int) -> IntArray:

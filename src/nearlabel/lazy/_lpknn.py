@@ -89,6 +89,10 @@ class LPkNN(LabelSetClassifier):
         self.random_state = random_state
         self.search = search
 
+    @property
+    def _answers_in_tiles(self) -> bool:
+        return super()._answers_in_tiles and self.ties != "random"  # which one generator breaks, query after query
+
     def _decide_labels(self, scores: Any, votes: Votes) -> Any:
         return self.labelsets_[most_frequent(votes.labelsets, self._tie_break)]
 

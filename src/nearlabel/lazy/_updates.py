@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
-from nearlabel.lazy._counts import count_rows
+from nearlabel.lazy._counts import count_few, count_rows
 from nearlabel.lazy._unknown import KnownCells
 from nearlabel.models.updates import Labelled, copy_to_update
 from nearlabel.neighbors import TrainingLists
@@ -27,7 +27,7 @@ from nearlabel.utils.containers import check_row_names, require_dense
 from nearlabel.utils.estimators import without_zero_weights
 from nearlabel.utils.targets import Target, refusal_of_unknown, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_row_numbers, check_rows, row_names, stacked
+from nearlabel.utils.validation import check_row_numbers, check_rows, row_names
 
 _OF_COUNTS = ("_lists", "_counts", "_training_distances")
 _COUNTED_ANEW = 4  # if the lists of one row in this many changed, all rows are counted again
@@ -342,12 +342,9 @@ def _count_all(updated: Any) -> None:
 
 
 def _count(classifier: Any, rows: IntArray) -> IntArray:
-    """Count some training samples as `count_rows` does all, for their own and their neighbours' labels only."""
-    lists = classifier._training_lists().nearest(classifier.n_neighbors_)[rows]
-    near, place = np.unique(lists.indices, return_inverse=True)
-    labels = stacked([classifier._labels[rows], classifier._labels[near]])
-    neighbors = Neighbors(lists.distances, place.reshape(lists.indices.shape) + len(rows))
-    return count_rows(classifier._units_of(labels), neighbors)
+    """Count some training samples as `count_rows` does all."""
+    lists = classifier._training_lists().nearest(classifier.n_neighbors_)
+    return count_few(classifier._units_of, classifier._labels, lists[rows], rows)
 
 
 def _with_new_labels(counts: IntArray, n_labels: int, n_rows: int) -> IntArray:

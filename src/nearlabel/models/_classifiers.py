@@ -23,7 +23,7 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.decision import cut
-from nearlabel.utils.containers import check_row_names
+from nearlabel.utils.containers import check_row_names, is_dask_array
 from nearlabel.utils.estimators import (
     Method,
     available_if,
@@ -34,7 +34,7 @@ from nearlabel.utils.estimators import (
 )
 from nearlabel.utils.messages import require_room, room_for, sized
 from nearlabel.utils.tags import predict_labels
-from nearlabel.utils.targets import LabelContainer, check_problem, with_multilabel_target
+from nearlabel.utils.targets import CountedLabels, LabelContainer, check_problem, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_feature_sizes, check_flag, check_rows
 
@@ -122,10 +122,11 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._check_parameters()
         check_row_names(X=X, y=y, **params)
         with self._afresh(), room_for(lambda: f"a fit to {_described(X, y)}", _HINT_OF_FIT):
+            received = self._received(y)
             X, labels, unknown = check_problem(
                 self,
                 X,
-                y,
+                received,
                 takes_unknown=self._takes_unknown,
                 takes_dask=self._takes_dask,
                 label_dtype=self._label_dtype,
@@ -135,7 +136,8 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             if params:
                 X, labels, params = without_zero_weights(X, labels, params)
             self._check_sizes(X)
-            frequencies, n_known = _column_sums(labels), labels.shape[0]
+            is_counted = isinstance(received, CountedLabels) and received.target.labels is labels
+            frequencies, n_known = received.frequencies if is_counted else _column_sums(labels), labels.shape[0]
             if unknown is not None:
                 n_known = n_known - _column_sums(params["unknown"])
             constant = (frequencies == 0) | (frequencies == n_known)
@@ -158,9 +160,12 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         labels : ndarray or CSR of shape (n_queries, n_labels) or (n_queries,)
             Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame,
-            CSR if its columns were sparse. For a one-dimensional y, the predicted classes.
+            CSR if its columns were sparse. For a one-dimensional y, the predicted classes. For a dask array X of
+            queries, a dask array of such blocks, see `nearlabel.neighbors.DaskNeighbors`.
         """
         queries = self._queries(X)
+        if is_dask_array(queries) and self._answers_in_tiles:
+            return self._answer_in_tiles(queries, "predict")
         with self._room_for("label sets", queries):
             if self._all_vary:
                 return self._container.wrap(self._decide(queries))
@@ -198,6 +203,19 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         sides = {"samples": n_samples, "labels": n_labels}
         shape, what = [sides[name] for name in self._dense_in_fit], f"a dense matrix in {type(self).__name__}"
         require_room(what, shape, self._dense_in_fit, _HINT_OF_LABELS)
+
+    def _received(self, y: MatrixLike) -> Any:
+        """Return y unchanged; a subclass may let others check it where it is stored."""
+        return y
+
+    @property
+    def _answers_in_tiles(self) -> bool:
+        """Whether workers predict queries that are a dask array, tile by tile, by `_answer_in_tiles`."""
+        return False
+
+    def _answer_in_tiles(self, queries: Matrix, method: str) -> Any:
+        """Return the result of "predict" or "predict_proba" as a dask array."""
+        raise NotImplementedError
 
     @contextmanager
     def _afresh(self) -> Iterator[None]:
@@ -382,9 +400,13 @@ class WithProbabilities(MultilabelClassifier):
         -------
         scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
             One array, never a list; column l is the score that label l applies, 0 or 1 for a label with one class. For
-            a one-dimensional y, one column per class.
+            a one-dimensional y, one column per class. For a dask array X of queries, a dask array, see
+            `nearlabel.neighbors.DaskNeighbors`.
         """
         queries = self._queries(X)
+        if is_dask_array(queries) and self._answers_in_tiles:
+            of_files: FloatArray = self._answer_in_tiles(queries, "predict_proba")
+            return of_files
         with self._room_for("scores", queries):
             if self._all_vary:
                 return self._container.probabilities(self._score(queries))

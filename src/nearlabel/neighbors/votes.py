@@ -274,20 +274,26 @@ def warn_of_useless(found: Neighbors, n_neighbors: int) -> None:
     samples.
     """
     distances, indices, n_rows = found.distances[:, :n_neighbors], found.indices[:, :n_neighbors], len(found.indices)
-    if n_neighbors > 1 and n_neighbors < n_rows - 1 and (distances == distances[0, 0]).all():
+    same = float(distances[0, 0]) if (distances == distances[0, 0]).all() else None
+    warn_if_useless(n_neighbors, n_rows, same, lambda: share_of_most_used(occurrences(indices, n_rows)))
+
+
+def warn_if_useless(n_neighbors: int, n_rows: int, same: float | None, share: Callable[[], float]) -> None:
+    """Warn as `warn_of_useless` does, given the distance of all neighbours if it is one, and the share."""
+    if same is not None and 1 < n_neighbors < n_rows - 1:
         warnings.warn(
-            f"All neighbours of each training sample are at the distance {distances[0, 0]:g}, so the order of the"
+            f"All neighbours of each training sample are at the distance {same:g}, so the order of the"
             " samples decides which are its neighbours. Use features or a metric that distinguish samples.",
             UselessNeighborsWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    elif n_rows >= LEAST_ROWS and share_of_most_used(occurrences(indices, n_rows)) > MOST_OF_ALL:
+    elif n_rows >= LEAST_ROWS and share() > MOST_OF_ALL:
         warnings.warn(
             "1 % of the training samples take more than half of all places among the neighbours, so a few samples"
             " decide nearly everything. Scale the features, or use the metric 'cosine' for texts;"
             " nearlabel.datasets.examine reports more.",
             UselessNeighborsWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
 
 

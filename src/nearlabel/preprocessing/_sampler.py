@@ -13,11 +13,18 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from nearlabel.models.out_of_sample import rows_of
-from nearlabel.utils.containers import check_row_names, checked_container, columns_of, is_frame, is_sparse_frame
+from nearlabel.utils.containers import (
+    check_row_names,
+    checked_container,
+    columns_of,
+    is_dask_array,
+    is_frame,
+    is_sparse_frame,
+)
 from nearlabel.utils.tags import names_of_labels, tags_of
 from nearlabel.utils.targets import Target, check_partial_target, refusal_of_unknown, require_labels
 from nearlabel.utils.types import CSR, AnyArray, FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, check_rows, is_dask_array
+from nearlabel.utils.validation import as_dense, check_rows
 
 
 class Resampled(NamedTuple):

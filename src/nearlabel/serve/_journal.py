@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from nearlabel.files.atomic_file import check_own_file, whole_file
 
@@ -45,8 +45,8 @@ class Journal:
     def __init__(self, model: Path) -> None:
         self.path = model.with_name(f"{model.name}.journal")
         self._lock_path, self._threads = model.with_name(f".{model.name}.journal.lock"), Lock()
-        self._file: BinaryIO | None = None
-        self._inode = self._end = self._head = 0  # of the file that was read, how far, and where its changes begin
+        self._end, self._begin = 0, b""  # how far the file was read, and its first line
+        self._seen: tuple[int, ...] = ()  # the file as it was then
         self.model = ""  # digest of the model file to which the changes were made
         self.id_column = ""
         self.corrections: Mapping[str, Mapping[str, Any]] = {}  # by the id of the sample, the last one last
@@ -57,7 +57,7 @@ class Journal:
             status = self.path.stat()
         except FileNotFoundError:
             return False
-        return (status.st_ino, status.st_size) != (self._inode, self._end)
+        return _facts_of(status) != self._seen
 
     def new_changes(self) -> Iterator[Change]:
         """Yield the changes after those that were read, from the beginning if the file is another one.
@@ -67,20 +67,24 @@ class Journal:
         ValueError
             If a line before the last is damaged.
         """
-        self._open()
-        if self._file is None:
+        try:
+            file = self.path.open("rb")
+        except FileNotFoundError:
             return
-        self._file.seek(self._end)
-        for line in self._file:
-            if not line.endswith(b"\n"):
-                return  # it is being written, or its writer died: it was not acknowledged
-            change = self._read(line)
-            self._end += len(line)
-            if change is not None:
-                self.corrections = corrected(self.corrections, change, self.id_column)
-                yield change
-            else:
-                self._head = self._end
+        with file:
+            seen, begin = _facts_of(os.fstat(file.fileno())), file.readline()
+            if begin != self._begin:
+                self._end, self._begin = 0, begin
+            file.seek(self._end)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return  # it is being written, or its writer died: it was not acknowledged
+                change = self._read(line)
+                self._end += len(line)
+                if change is not None:
+                    self.corrections = corrected(self.corrections, change, self.id_column)
+                    yield change
+            self._seen = seen
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -100,6 +104,7 @@ class Journal:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
+                self._seen = _facts_of(os.fstat(file.fileno()))
             except BaseException:
                 with suppress(OSError):
                     file.truncate(self._end)
@@ -115,25 +120,10 @@ class Journal:
         for _ in self.new_changes():
             pass
 
-    def close(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
     @property
     def n_bytes(self) -> int:
         """The number of bytes of changes that were read or written."""
-        return self._end - self._head
-
-    def _open(self) -> None:
-        """Open the file that has the name now."""
-        with suppress(FileNotFoundError):
-            if self._file is not None and self.path.stat().st_ino == self._inode:
-                return
-            file = self.path.open("rb")
-            self.close()
-            self._file, self._inode, self._end = file, os.fstat(file.fileno()).st_ino, 0
+        return self._end - len(self._begin)
 
     def _read(self, line: bytes) -> Change | None:
         """Return the change of a line, None for the first line of the file."""
@@ -178,6 +168,10 @@ def corrected(
         if left:
             now[name] = {"id": name, "key": change.key, "cells": left}
     return now
+
+
+def _facts_of(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _line(values: Mapping[str, Any]) -> bytes:

@@ -183,6 +183,8 @@ class LiveModel:
         for change in self.journal.new_changes():
             if change.number > self._state.version + 1:  # the file has the changes between
                 self._state = self._read()
+            if change.number > self._state.version + 1:
+                raise ValueError(f"{self.journal.path} must have each change, got {change.number} after a gap.")
             if change.number > self._state.version:
                 self._take(self._after(change), change)
 

@@ -358,3 +358,13 @@ def _names_of_columns(frame: Any) -> list[str] | None:
     """Return the names of columns as texts; None if there are none, or they are only numbered."""
     columns = getattr(frame, "column_names", getattr(frame, "columns", None)) if is_frame(frame) else None
     return None if columns is None or _is_default(columns) else list(map(str, columns))
+
+
+def is_dask_array(X: object) -> bool:
+    """Return whether X is a dask array, whose blocks may be on other machines."""
+    return hasattr(X, "__dask_graph__")
+
+
+def gathered(X: Any) -> Any:
+    """Return a dask array as an array in memory; anything else unchanged."""
+    return X.compute() if is_dask_array(X) else X

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from nearlabel.utils.codes import cells_hint, refuse_codes, warn_of_cells
-from nearlabel.utils.containers import refuse_sparse_rows
+from nearlabel.utils.containers import gathered, refuse_sparse_rows
 from nearlabel.utils.types import LabelType, Matrix, MatrixLike
 
 SETS = (list, tuple, set, frozenset, np.ndarray)
@@ -90,7 +90,7 @@ def predict_labels(self: Any, X: MatrixLike) -> list[tuple[Any, ...]]:
         Names from `label_names_`, in their order: tags, column names of a data frame, or column numbers. For a
         one-dimensional y, the predicted class.
     """
-    predicted = self.predict(X)
+    predicted = gathered(self.predict(X))
     if self._container.classes is not None:
         return [(one,) for one in predicted.tolist()]
     return names_of_labels(predicted, self.label_names_)

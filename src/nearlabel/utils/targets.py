@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_consistent_length
 
 from nearlabel.utils.characters import check_whole
 from nearlabel.utils.codes import CELLS_HINT, SETS_HINT, refusal_of_numbers, refusal_of_objects
-from nearlabel.utils.containers import checked_container, is_frame, missing, without_sparse_frame
+from nearlabel.utils.containers import checked_container, gathered, is_frame, missing, without_sparse_frame
 from nearlabel.utils.tags import SETS, UNKNOWN_HINT, as_column, classes_of, column_name, objects_of, tag_matrix, tags_of
-from nearlabel.utils.types import CSR, FloatArray, LabelSets, LabelType, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, check_rows, is_dask_array
+from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense, check_rows
 
 
 class UnknownCellsError(ValueError):
@@ -188,6 +188,13 @@ class Target(NamedTuple):
     names: NDArray[Any]  # (n_labels,)
 
 
+class CountedLabels(NamedTuple):
+    """A y that was checked elsewhere, and the number of samples that have each label."""
+
+    target: Target
+    frequencies: IntArray
+
+
 def check_target(estimator: object, y: MatrixLike, *, dtype: LabelType = np.int64) -> Target:
     """Return the checked target: an indicator matrix, tags, or a 1-D y of two classes as one label.
 
@@ -199,8 +206,7 @@ def check_target(estimator: object, y: MatrixLike, *, dtype: LabelType = np.int6
         If y is missing or none of these.
     """
     require_labels(estimator, y)
-    if is_dask_array(y):
-        y = y.compute()
+    y = gathered(y)
     tags = tags_of(y)
     if tags is not None:
         labels, names = tag_matrix(tags, dtype)
@@ -422,7 +428,8 @@ def check_problem(
 ) -> tuple[Matrix, Matrix, Matrix | None]:
     """Return X, label sets, dense or CSR, and the mask of unknown cells or None; set the classifier's attributes of y.
 
-    A dask array y is gathered; X is converted by `check_rows`, and y by `as_label_matrix`.
+    A dask array y is gathered, and `CountedLabels` stay unchanged; X is converted by `check_rows`, and y by
+    `as_label_matrix`.
 
     Raises
     ------
@@ -431,7 +438,10 @@ def check_problem(
     """
     require_labels(estimator, y)
     X = check_rows(estimator, X, takes_dask=takes_dask)
-    target, unknown = check_partial_target(estimator, y, dtype=label_dtype)
+    if isinstance(y, CountedLabels):
+        target, unknown = y.target, None
+    else:
+        target, unknown = check_partial_target(estimator, y, dtype=label_dtype)
     if unknown is not None and not takes_unknown:
         raise refusal_of_unknown(estimator, int(unknown.sum()))
     check_consistent_length(X, target.labels)
@@ -455,8 +465,7 @@ def check_partial_target(
     if type(y) is np.ndarray and y.ndim == 2 and y.dtype.kind in "bui":  # the usual y: nothing to look for
         names = np.arange(y.shape[1])
         return Target(as_label_matrix(y, dtype=dtype), LabelContainer(None, y.dtype), names), None
-    if is_dask_array(y):
-        y = y.compute()
+    y = gathered(y)
     if hasattr(y, "__array__") and not isinstance(y, Iterable) and not is_frame(y):
         y = np.asarray(y)
     values = objects_of(y)

@@ -23,6 +23,7 @@ from nearlabel.utils.containers import (
     checked_container,
     checked_samples,
     columns_of,
+    is_dask_array,
     is_frame,
     kind_of,
     missing,
@@ -248,11 +249,6 @@ def check_groups(groups: ArrayLike, n_samples: int) -> IntArray:
         return np.unique(names, return_inverse=True)[1]
     except TypeError as error:
         raise ValueError(f"groups must have names of one type, got several: {error}.") from error
-
-
-def is_dask_array(X: object) -> bool:
-    """Return whether X is a dask array, whose blocks may be on other machines."""
-    return hasattr(X, "__dask_graph__")
 
 
 def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask: bool = False) -> Matrix:

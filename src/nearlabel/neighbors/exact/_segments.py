@@ -329,6 +329,11 @@ class TrainingLists:
         """Return the number of rows."""
         return len(self.indices)
 
+    @staticmethod
+    def type_for(n_samples: int) -> np.dtype[Any]:
+        """Return the type of the row numbers in lists."""
+        return np.result_type(np.int32, np.min_scalar_type(-n_samples))
+
     def with_added(self, search: Any) -> tuple[TrainingLists, IntArray]:
         """Return the lists after rows were added to the search, and the rows whose lists are new or changed."""
         n_old, n = len(self), search.n_samples_fit_
@@ -375,10 +380,7 @@ class TrainingLists:
         distances, indices = search.kneighbors(None, width)
         lengths = np.full(len(indices), width)
         kept = None if self.distances is None else distances
-        return TrainingLists(self.needed, indices.astype(self._type_for(len(indices))), lengths, kept)
-
-    def _type_for(self, n_samples: int) -> np.dtype[Any]:
-        return np.result_type(self.indices.dtype, np.min_scalar_type(-n_samples))
+        return TrainingLists(self.needed, indices.astype(self.type_for(len(indices))), lengths, kept)
 
     def _known_reach(self, search: Any) -> FloatArray:
         """Return how far each list is complete: to its last entry; beyond all rows if it has all others."""
@@ -398,7 +400,7 @@ class TrainingLists:
         """Return a copy with empty lists for rows that were added, and room for the reserve."""
         n_old, width = self.indices.shape
         shape = n_samples, max(width, self.needed + RESERVE)
-        indices, distances = np.full(shape, NONE, dtype=self._type_for(n_samples)), None
+        indices, distances = np.full(shape, NONE, dtype=self.type_for(n_samples)), None
         indices[:n_old, :width] = self.indices
         if self.distances is not None:
             distances = np.full(shape, np.inf)

@@ -15,9 +15,9 @@ scatters of equal data share a key, so that releasing one removes the other.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, groupby
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,11 +32,9 @@ from nearlabel.neighbors.exact._search import ExactNeighbors
 from nearlabel.neighbors.exact._segments import KeptRows, RankedPairs, as_rows, merged, ranks_of, take_of_all
 from nearlabel.neighbors.exact.all_pairs import Distance, check_not_too_small, distance_named, stored_alike
 from nearlabel.neighbors.optional._dask_cluster import _Files, _Session
+from nearlabel.neighbors.optional._dask_shards import JOINED_UP_TO, _near, _nearest, _Shard, _ShardSearch, _use
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import asked_n_neighbors, check_integer, check_row_numbers, check_rows, row_blocks
-
-_RESULTS_A_MERGE = 32  # so that no task has the results of all shards in memory
-_JOINED_UP_TO = 8  # times as many rows as are added, or were removed: as in `ExactNeighbors`
 
 
 class DaskNeighbors(BaseEstimator):
@@ -88,6 +86,10 @@ class DaskNeighbors(BaseEstimator):
 
     Notes
     -----
+    The lazy methods leave label sets in a Dask array or a store to the workers, and return the predictions of a Dask
+    array of queries as a Dask array: its blocks are files in `folder` that the workers have written, one for each tile.
+    They are removed with the search or with that array, whichever is needed longer, or by `close`.
+
     A fitted search uses files and memory of the workers until `close`, until the end of a ``with`` block or until it is
     deleted. A pickle contains the samples, unless they come from a store of yours: then it contains the path. Samples
     may be appended to that store meanwhile; after samples of it were removed, fit again.
@@ -307,12 +309,11 @@ class DaskNeighbors(BaseEstimator):
             If `n_neighbors` exceeds the number of (other) training samples.
         """
         k = asked_n_neighbors(self, X, n_neighbors)
-        self._open_again()
-        if X is None:
-            ranks, indices = self._search(self._rows, k, drop_self=True)
-        else:
-            queries = self._session.in_files(self._check(X, reset=False))
-            ranks, indices = self._search(queries.rows, k)
+        queries = self._queries_in_files(X)
+        n_queries = self.n_samples_fit_ if queries is None else len(queries.rows)
+        ranks, indices = np.empty((n_queries, k)), np.empty((n_queries, k), dtype=np.intp)
+        for tile, result in self._in_tiles(queries, k):
+            ranks[tile], indices[tile] = result
         return (self.distance.to_distance(ranks), indices) if return_distance else indices
 
     def close(self) -> None:
@@ -365,7 +366,7 @@ class DaskNeighbors(BaseEstimator):
 
     def _is_joined(self, shard: _Shard, n_added: int) -> bool:
         n_rows = len(shard.rows)
-        return shard.files.written and n_rows <= _JOINED_UP_TO * n_added and n_rows + n_added <= self.shard_rows
+        return shard.files.written and n_rows <= JOINED_UP_TO * n_added and n_rows + n_added <= self.shard_rows
 
     @property
     def _rows(self) -> RowFiles:
@@ -385,25 +386,31 @@ class DaskNeighbors(BaseEstimator):
             kept.append(KeptRows(whole.load(), kept=np.delete(np.arange(len(whole)), gone) if len(gone) else None))
         return kept
 
-    def _search(self, queries: RowFiles, k: int, *, drop_self: bool = False) -> tuple[FloatArray, IntArray]:
-        """Merge the results of all shards, tile by tile of queries."""
-        ranks, indices = np.empty((len(queries), k)), np.empty((len(queries), k), dtype=np.intp)
-        client, firsts = self._session.client, self._firsts()
-        searches = [shard.search for shard in self._shards]
+    def _queries_in_files(self, X: MatrixLike | None) -> _Files | None:
+        """Return the files of queries; None for the training samples."""
+        self._open_again()
+        return None if X is None else self._session.in_files(self._check(X, reset=False))
+
+    def _in_tiles(
+        self, files: _Files | None, k: int, function: Callable[..., Any] | None = None, *arguments: Any
+    ) -> Iterator[tuple[slice, Any]]:
+        """Yield tiles of queries with rank and index of their neighbours, the results of all shards merged.
+
+        With a function, workers call ``function(distances, indices, tile, *arguments)``, and its results are yielded.
+        """
+        queries = self._rows if files is None else files.rows
+        client, firsts, searches = self._session.client, self._firsts(), [shard.search for shard in self._shards]
 
         def ask(tile: slice) -> Any:
-            own = tile.start if drop_self else None
+            own = tile.start if files is None else None
             results = client.map(_nearest, searches, firsts, queries=queries[tile], k=k, own=own, pure=False)
-            while True:
-                groups = [results[i : i + _RESULTS_A_MERGE] for i in range(0, len(results), _RESULTS_A_MERGE)]
-                results = client.map(merged, groups, k=k, pure=False)
-                if len(results) == 1:
-                    return results[0]
+            result = self._session.in_groups(merged, results, k=k)
+            if function is None:
+                return result
+            return client.submit(_use, result, function, tile, self.distance, arguments, pure=False)
 
         tiles = row_blocks(len(queries), 1, budget=self.query_rows)
-        for tile, result in self._session.in_turn(ask, tiles, n_tasks=len(self._shards)):
-            ranks[tile], indices[tile] = result
-        return ranks, indices
+        yield from self._session.in_turn(ask, tiles, n_tasks=len(self._shards))
 
     def _open_again(self) -> None:
         """Start the shards of a search that was unpickled."""
@@ -438,49 +445,3 @@ class DaskNeighbors(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-class _Shard(NamedTuple):
-    """Some of the training samples, and the search of a worker in them."""
-
-    rows: RowFiles
-    files: _Files
-    search: Any  # the future of a `_ShardSearch`; None: not started yet
-
-
-class _ShardSearch:
-    """A search fitted to the rows of a shard; pickled as file names, and fitted again on arrival."""
-
-    def __init__(self, rows: RowFiles, engine: ExactNeighbors) -> None:
-        self._recipe = rows, engine
-        self.n_rows = len(rows)
-        whole, gone = rows.whole()
-        few = len(gone) * _JOINED_UP_TO <= len(rows)  # then the rows stay in the file, and these are left out
-        self.exact = clone(engine).fit_to_part((whole if few else rows).load())
-        if few and len(gone):
-            self.exact.remove(gone)
-
-    def __reduce__(self) -> Any:
-        return _ShardSearch, self._recipe
-
-
-def _nearest(
-    shard: _ShardSearch, first: int, queries: RowFiles, k: int, own: int | None
-) -> tuple[FloatArray, IntArray]:
-    """Return rank and index of a shard's nearest rows, (n_queries, k or all of them).
-
-    With `own`, query i is training sample own + i: the shard returns one neighbour more, and the row itself gets an
-    infinite rank, so that the merge drops it.
-    """
-    wanted = min(k if own is None else k + 1, shard.n_rows)
-    ranks, indices = shard.exact._search(queries.load(), wanted)
-    indices = indices + first
-    if own is not None:
-        ranks = np.where(indices == own + np.arange(len(indices))[:, np.newaxis], np.inf, ranks)
-    return ranks, indices
-
-
-def _near(shard: _ShardSearch, reach: RowFiles, first: int, rows: RowFiles, number: int) -> RankedPairs:
-    """Return the pairs of a shard's row and another within its reach; the others are numbered from `number` on."""
-    near = shard.exact.pairs_with(rows.load(), reach.load()[:, 0])
-    return RankedPairs(near.row + first, near.other + number, near.rank)
