@@ -305,8 +305,10 @@ def test_the_next_rows_to_label(serve, visit, tmp_path):
     page.keyboard.press("r")
     said(page, "Saved with")
     page.keyboard.press("l")
+    page.locator("#queue").wait_for()
     assert page.locator("#queue li .who").all_inner_texts() == [third]
     page.keyboard.press("h")
+    page.locator("#history li .who").nth(1).wait_for()
     assert page.locator("#history li .who").all_inner_texts() == [second, first]
     page.get_by_role("link", name="Label next").click()
     page.locator("#next-view summary").click()
@@ -420,6 +422,7 @@ def test_what_cannot_be_done_is_said(serve, visit):
     page.keyboard.press("r")
     said(page, "Saved")
     page.keyboard.press("h")
+    page.locator("#history li").wait_for()
     assert page.locator("#history li").count() == 1
     assert page.locator("#history").get_by_role("button", name="Undo").count() == 0
 
