@@ -255,6 +255,11 @@ def test_keys(serve, visit):
     page.keyboard.press("Escape")
     page.keyboard.press("h")
     assert page.locator("#predict").is_visible()
+    page.keyboard.press("?")
+    page.get_by_label("Single keys").check()
+    page.keyboard.press("Escape")
+    page.keyboard.press("h")
+    assert page.evaluate("document.activeElement.id") == "history-title"
 
 
 def test_suspects(serve, visit):

@@ -114,6 +114,7 @@ document.addEventListener("keydown", (event) => {
   } else if (GO[event.key] && app.form !== null) {
     event.preventDefault();
     location.hash = `#${GO[event.key]}`;
+    showView(); // not when the event comes: the heading gets the focus
     element(`${GO[event.key]}-title`).focus();
   }
 });
