@@ -190,3 +190,15 @@ def test_thresholds_point_to_the_function():
     assert "Hint: nearlabel.models.explain(model, X)" in str(raised.value.__cause__)
     nested = FixedThresholdsClassifier(FixedThresholdsClassifier(BRkNN(4), 0.9), 0.3).fit(X, Y)
     assert [one.predicted for one in nested.explain(X[:3])] == [list(one) for one in nested.predict_labels(X[:3])]
+
+
+def test_names_of_features_are_asked_for_by_those_who_show_them(monkeypatch):
+    """Texts have many words: an explanation by neighbours names none, IBLR+ names those of its terms."""
+    X, y = [[0.0, 1.0], [1.0, 3.0], [2.0, 0.0], [9.0, 2.0]], [[1, 0], [1, 1], [0, 1], [0, 0]]
+    asked, names_of = [], MinMaxScaler.get_feature_names_out
+    monkeypatch.setattr(MinMaxScaler, "get_feature_names_out", lambda *given: asked.append(1) or names_of(*given))
+    explain(make_pipeline(MinMaxScaler(), MLkNN(2)).fit(X, y), [[1, 1]])
+    assert not asked
+    (one,) = explain(make_pipeline(MinMaxScaler(), IBLR(2, plus=True, ridge=0.1)).fit(X, y), [[1, 1]])
+    assert asked
+    assert {"feature x0", "feature x1"} <= set(one.terms["of"].tolist())

@@ -19,6 +19,7 @@ from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.persistence import load_model, save_model
 from nearlabel.preprocessing import MixedFeaturesEncoder
+from nearlabel.preprocessing._columns import _tfidf
 from nearlabel.utils.validation import as_dense
 
 NAMES = ["size", "age", "colour", "shape"]
@@ -150,6 +151,12 @@ def test_range_and_scales(out_of_range, value):
         encoder = MixedFeaturesEncoder(scale=scale, out_of_range=out_of_range)
         assert encoder.fit(X).transform(query) == expected
         np.testing.assert_array_equal(encoder.transform(X), encoder.fit_transform(X))
+
+
+def test_a_constant_number_counts_nothing_in_queries():
+    """Not even where values outside the range are kept."""
+    encoder = MixedFeaturesEncoder(out_of_range="keep").fit([[3.0, 0.0], [3.0, 2.0]])
+    assert encoder.transform([[5.0, 1.0]]).tolist() == [[0.0, 0.5]]
 
 
 def test_weights_multiply_squared_distances():
@@ -441,3 +448,60 @@ def test_words_are_one_entry_of_a_file(tmp_path):
     (parts,) = [part for _, part, _ in model[0].transformer_.transformers_ if hasattr(part[-1], "encoder_")]
     assert "vocabulary_" not in vars(parts[-1].__getstate__()["encoder_"])
     assert parts[-1].encoder_.vocabulary_, "a copy lacks it, the encoder does not"
+
+
+@pytest.mark.parametrize("sparse_output", [True, False])
+@pytest.mark.parametrize("scale", ["minmax", "standard", "robust", "none"])
+@pytest.mark.parametrize("missing_numbers", ["median", "distance"])
+@pytest.mark.parametrize(
+    "text_encoder", [None, CountVectorizer(), lambda texts: [[len(t), t.count("o")] for t in texts]]
+)
+def test_queries_are_encoded_as_by_the_parts(problem, sparse_output, scale, missing_numbers, text_encoder):
+    """`transform` skips the checks of the fitted parts, not a bit of what they make, however many rows it gets."""
+    X, _ = problem
+    X["day"] = [None if at % 7 == 0 else dt.datetime(2026, 1, 1 + at % 30) for at in range(len(X))]
+    encoder = MixedFeaturesEncoder(
+        text=["title"], dates=["day"], scale=scale, missing_numbers=missing_numbers, sparse_output=sparse_output,
+        text_encoder=text_encoder, weights={"categories": 3.0, "text": 0.5}, out_of_range=0.1,
+    ).fit(X[:50])  # fmt: skip
+    queries = X.assign(size=2 * X["size"], shape=X["shape"].replace("x", "new"))
+    for rows in (queries, queries[:1], queries[7:8]):
+        expected, encoded = encoder.transformer_.transform(rows), encoder.transform(rows)
+        assert sparse.issparse(encoded) == sparse_output
+        np.testing.assert_array_equal(dense(encoded), dense(expected))
+        if sparse_output:
+            np.testing.assert_array_equal(encoded.indices, sparse.csr_array(expected).indices)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", None])
+@pytest.mark.parametrize("parameters", [{}, {"use_idf": False}, {"sublinear_tf": True, "dtype": np.float32}])
+def test_words_are_weighed_as_by_scikit_learn(norm, parameters):
+    """To the bit, with every norm, idf and type."""
+    words = np.random.default_rng(0).choice([f"w{i}" for i in range(40)], (30, 25))
+    texts = [*map(" ".join, words), "", "unknown"]
+    vectorizer = TfidfVectorizer(norm=norm, **parameters).fit(texts[:20])
+    expected, rows = vectorizer.transform(texts), _tfidf(vectorizer, texts)
+    assert rows.data.dtype == expected.data.dtype
+    np.testing.assert_array_equal(rows.toarray(), expected.toarray())
+
+
+def test_places_of_categories_are_in_no_file(problem):
+    """They follow from the categories: a pickle has them not, and another fit forgets them."""
+    X, _ = problem
+    encoder = MixedFeaturesEncoder(sparse_output=False).fit(X[NAMES])
+    overlap = encoder.transformer_.named_transformers_["categories"]["overlap"]
+    assert len(overlap._places) == 2
+    assert "_places" not in overlap.__getstate__()
+    expected = clone(overlap).fit(np.array([["b"], ["z"]], dtype=object)).transform(np.array([["z"]], dtype=object))
+    again = overlap.fit(np.array([["b"], ["z"]], dtype=object)).transform(np.array([["z"]], dtype=object))
+    np.testing.assert_array_equal(again.toarray(), expected.toarray())
+
+
+@pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame])
+def test_frames_without_a_row(container):
+    """Are refused for what they lack, in training and as queries."""
+    frame = container({"a": [1.0, 2.0], "c": ["x", "y"]})
+    encoder = MixedFeaturesEncoder().fit(frame)
+    for call in (encoder.transform, encoder.is_out_of_range, encoder.fit):
+        with pytest.raises(ValueError, match=r"X must have at least one row, got a DataFrame of shape \(0, 2\)"):
+            call(frame[:0])

@@ -14,6 +14,7 @@ from nearlabel.persistence import load_model, read_kept
 from nearlabel.rivals import BinaryRelevance
 from nearlabel.serve import LiveModel, make_app
 from nearlabel.serve._journal import Change, corrected
+from nearlabel.serve._live import end
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 
 testclient = pytest.importorskip("fastapi.testclient")
@@ -108,6 +109,22 @@ def test_corrections_are_kept(client, path):
     again.compact()
     assert b"New" not in again.journal.path.read_bytes()
     assert [*LiveModel(path).corrections] == left
+    end(path)
+    file = path.with_name("songs.skops.corrections.jsonl")
+    assert [json.loads(line) for line in file.read_text().splitlines()] == left
+    assert not again.journal.path.exists()
+    assert [*LiveModel(path, read_only=True).corrections] == left
+    assert [*LiveModel(path).corrections] == left
+    assert not file.exists()  # it is in the journal: what is forgotten next must not stay in it
+
+
+def test_a_damaged_file_of_corrections_is_refused(path):
+    """With its name, and what to do."""
+    file = path.with_name("songs.skops.corrections.jsonl")
+    for content in ("{", "[]\n", '{"id": 1}\n'):
+        file.write_text(content)
+        with pytest.raises(ValueError, match=r"songs\.skops\.corrections\.jsonl must be .* Hint: move it away"):
+            LiveModel(path)
 
 
 def test_a_changed_label_leaves_the_row_as_it_is(client, path):

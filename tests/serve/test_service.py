@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from nearlabel.persistence import load_model, read_card, read_kept, update_model
+from nearlabel.persistence import forget_rows, load_model, read_card, read_kept, update_model
 from nearlabel.serve import Limits, LiveModel
 from serve import kills
 
@@ -317,7 +317,15 @@ def test_a_damaged_journal_is_named(path):
 def test_a_journal_of_another_model_is_refused(path):
     """Such as of the model that the file had before."""
     LiveModel(path).update([NEW])
-    update_model(path, np.array([["a", "app", 1.0]], dtype=object), [[0, 1, 0]])
+    journal, row = path.with_name("tickets.skops.journal"), np.array([["a", "app", 1.0]], dtype=object)
+    with pytest.raises(ValueError, match="got some that a service left in"):
+        update_model(path, row, [[0, 1, 0]])
+    with pytest.raises(ValueError, match="got some that a service left in"):
+        forget_rows(path, [1])
+    content = journal.read_bytes()
+    journal.unlink()
+    update_model(path, row, [[0, 1, 0]])
+    journal.write_bytes(content)
     with pytest.raises(ValueError, match="got changes to another one"):
         LiveModel(path)
 
@@ -345,7 +353,9 @@ def test_processes_see_the_changes_of_each_other(path):
     assert one.state.answer == (3, 63)
     other.compact()
     one.forget(["N3"])
+    one.compact()  # before the other looks: the journal has nothing of it
     assert LiveModel(path).state.answer == other.state.answer == (4, 62)
+    assert "N3" not in other.state.file.kept["id"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

@@ -79,8 +79,7 @@ def test_the_walk(tmp_path):
             time.sleep(0.2)
     assert not {"W3", "T5"} & set(read_kept(tmp_path / "tickets.skops")["id"])
     assert read_card(tmp_path / "tickets.skops").data.rows == 128
-    journal = (tmp_path / "tickets.skops.journal").read_bytes()
-    assert b"W3" not in journal
+    assert not [file.name for file in tmp_path.iterdir() if "journal" in file.name]  # all is in the file
     assert b"zebra" not in (tmp_path / "log").read_bytes()
 
 

@@ -59,6 +59,14 @@ class Votes:
         total = np.repeat(np.ravel(self.total), np.diff(self.count.indptr))
         return Votes(self.count.data, total, self.count.indices)
 
+    def of_query(self, row: int) -> Votes:
+        """Return the votes of one query."""
+        one = slice(row, row + 1)
+        labelsets = None if self.labelsets is None else self.labelsets.of_query(row)
+        return Votes(
+            self.count[one], self.total[one], self.label, None if self.rows is None else self.rows[one], labelsets
+        )
+
     def share(self) -> Matrix:
         """Return the share of the votes: the float nearest to the quotient, stored as `count` is."""
         if not sparse.issparse(self.count):
@@ -243,6 +251,10 @@ class NeighborLabelSets(NamedTuple):
     number: IntArray  # (n_queries, n_neighbors)
     frequency: IntArray  # (n_queries, n_neighbors)
     random: np.random.RandomState
+
+    def of_query(self, row: int) -> NeighborLabelSets:
+        """Return those of one query."""
+        return self._replace(number=self.number[row : row + 1], frequency=self.frequency[row : row + 1])
 
 
 def count_votes(neighbors: Neighbors, labels: Matrix, weights: FloatArray | None = None) -> tuple[Matrix, Any]:

@@ -199,7 +199,8 @@ class IBLR(RowClassifier):
         """Return each pair of a label and a column of the regression that is not 0, in the order of their addition."""
         row = sparse.csr_array(design)
         columns, n_labels = row.indices, self._n_labels
-        features = getattr(self, "feature_names_in_", getattr(self, "_feature_names", None))
+        features = getattr(self, "feature_names_in_", None)
+        features = getattr(self, "_feature_names", lambda: None)() if features is None else features
         features = np.arange(self.n_features_in_) if features is None else features
         names = [*self.label_names_.tolist(), *(f"feature {name}" for name in features)]
         of = column_of([names[column] for column in columns])

@@ -428,7 +428,7 @@ class MLMLM(WithProbabilities):
     def _explanations(self, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
         for rows, candidates, scores in self._answers(self._queries(X)):
             chosen = as_dense(cut(scores, self.threshold_, strict=True) if other is None else other(scores)) == 1
-            novelty = share_nearer(self._to_landmarks(rows).min(axis=1), self._usual)
+            novelty = share_nearer(self._to_landmarks(rows).min(axis=1), np.sort(self._usual))
             for query in range(len(scores)):
                 account = self._account(rows[[query]], candidates.of_query(query), scores[query])
                 if other is not None:

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from nearlabel.labels import distinct_labelsets
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.exact import all_pairs
+from nearlabel.neighbors.usual import usual_distances
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import BLOCK_BYTES, as_dense, row_blocks, uneven_blocks
 
@@ -109,7 +110,7 @@ class DoubleDistances(ABC):
 
     @abstractmethod
     def nearest_others(self) -> FloatArray | None:
-        """Return the distance in the features of each training sample to the nearest other, in any order.
+        """Return the distance in the features of each training sample to the nearest other, ascending.
 
         None if it is unknown, because rows of different label sets are in different searches.
         """
@@ -171,9 +172,9 @@ class CertifiedPairs(DoubleDistances):
         return Pairs.joined(parts).in_order_of_rows()
 
     def nearest_others(self) -> FloatArray | None:
-        """Search all rows."""
+        """Search all rows, once."""
         search = ExactNeighbors(metric=self._metric, metric_params=self._metric_params, n_jobs=self._n_jobs)
-        return np.ravel(search.fit(self._rows.values).kneighbors(n_neighbors=1)[0])
+        return usual_distances(self, 1, lambda: search.fit(self._rows.values).kneighbors(n_neighbors=1)[0].ravel())
 
     def _panels(self) -> Iterator[_Panel]:
         bytes_per_row = 32 * (_QUERIES_PER_TILE + self.labelsets.shape[1]) + self._filled_bytes_per_row()

@@ -237,7 +237,7 @@ class Unwrapped(NamedTuple):
     def named(self, label_names: Sequence[Any] | None) -> Any:
         """Return a copy of the classifier with its wrappers, for transformed samples, with the names set."""
         decides = copy(self.classifier)
-        decides._feature_names = self._feature_names()
+        decides._feature_names = self.feature_names  # called by methods that show features: texts have many
         for outer in map(copy, reversed(self.around)):
             outer.estimator = outer.estimator_ = decides
             decides = outer
@@ -253,7 +253,8 @@ class Unwrapped(NamedTuple):
             X = steps.transform(X)
         return X
 
-    def _feature_names(self) -> NDArray[Any] | None:
+    def feature_names(self) -> NDArray[Any] | None:
+        """Return the names of the features after the transformations; None if a step has none."""
         names = None
         for steps in self.before:
             try:

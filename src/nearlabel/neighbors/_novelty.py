@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from nearlabel.neighbors.usual import usual_distances
 from nearlabel.neighbors.votes import Neighbors, fitted_search, takes_missing_values
 from nearlabel.utils.containers import require_dense
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
@@ -210,8 +211,11 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(fitted, name):
                 setattr(detector, name, getattr(fitted, name))
-        usual = detector._distances(fitted.search_, None) if distances is None else distances
-        detector.training_distances_ = np.sort(usual)
+        detector.training_distances_ = usual_distances(
+            fitted.search_,
+            fitted.n_neighbors_,
+            lambda: detector._distances(fitted.search_, None) if distances is None else distances,
+        )
         return detector
 
     def _distances(self, search: Any, X: Any) -> FloatArray:

@@ -231,6 +231,11 @@ def load_model(
     return model
 
 
+def load_pyfunc(path: str) -> Any:
+    """Load a model as mlflow asks the `loader_module` of a ``pyfunc`` model to: the file that was its `data_path`."""
+    return load_model(path)
+
+
 def read_card(path: str | os.PathLike[str]) -> ModelCard:
     """Read the card of a model without building the model: safe for any file, and without skops.
 

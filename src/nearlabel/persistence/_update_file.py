@@ -276,6 +276,7 @@ def update_model(
     check_choice("existing", existing, EXISTING)
     X, y = checked_samples("X", X), checked_container("y", y)
     with locked(path, "adding rows"):
+        _check_journal(Path(path))
         file = OpenFile.read(path, trusted, expected)
         parts_with_samples(file.model)  # raises an error if samples cannot be added and removed
         now = file.with_added(X, y, keep, label_names, existing=existing, retune=retune)
@@ -353,10 +354,26 @@ def forget_rows(
     if isinstance(ids, str):
         raise TypeError(f"ids must be a list of texts, got {ids!r}. Hint: [{ids!r}].")
     with locked(path, "forgetting rows"):
+        _check_journal(Path(path))
         file = OpenFile.read(path, trusted, expected)
         parts_with_samples(file.model)
         now = file.without(rows, list(ids), column, retune=retune)
         return file.card if now is file else now.written()
+
+
+def _check_journal(path: Path) -> None:
+    """Raise ValueError if a service has acknowledged changes that are not in the file yet."""
+    journal = journal_of(path)
+    if journal.exists() and journal.read_bytes().count(b"\n") > 1:
+        raise ValueError(
+            f"{path} must have all changes to be changed, got some that a service left in {journal}. Hint: run"
+            " nearlabel serve and end it with SIGTERM, which writes them into the file."
+        )
+
+
+def journal_of(path: Path) -> Path:
+    """Return the journal of a model's file, in which ``nearlabel serve`` notes changes."""
+    return path.with_name(f"{path.name}.journal")
 
 
 def _n_rows(model: Any) -> int:

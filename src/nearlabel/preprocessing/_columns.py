@@ -6,18 +6,20 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from copy import copy
+from itertools import count
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.preprocessing import OneHotEncoder, normalize
 from sklearn.utils import check_array
+from sklearn.utils.sparsefuncs_fast import inplace_csr_row_normalize_l1, inplace_csr_row_normalize_l2
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearlabel.utils.containers import NONE, as_array, check_exact, checked_container, columns_of, is_number, missing
-from nearlabel.utils.types import CSR, AnyArray, BoolArray, FloatArray, Matrix, MatrixLike
+from nearlabel.utils.types import CSR, AnyArray, BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 
 _MICROSECONDS_A_DAY = 86_400_000_000
 
@@ -136,6 +138,32 @@ _READERS: dict[str, tuple[Callable[[AnyArray], AnyArray], str]] = {  # and what 
 }
 
 
+def _places_of(categories: Sequence[AnyArray]) -> list[dict[Any, int]]:
+    """Return the column of each category, one dictionary for each column that is encoded."""
+    starts = np.cumsum([0, *map(len, categories)]).tolist()
+    return [dict(zip(known.tolist(), count(start))) for known, start in zip(categories, starts, strict=False)]
+
+
+def _csr(values: FloatArray, places: IntArray, lengths: IntArray, n_columns: int) -> CSR:
+    """Return rows of these numbers of entries, with 32-bit indices if possible."""
+    kind = np.int32 if max(len(values), n_columns) <= np.iinfo(np.int32).max else np.int64
+    ends = np.append(0, np.cumsum(lengths)).astype(kind)
+    return sparse.csr_array((values, places.astype(kind, copy=False), ends), shape=(len(lengths), n_columns))
+
+
+def _tfidf(vectorizer: TfidfVectorizer, texts: list[str]) -> CSR:
+    """Return the rows of `vectorizer.transform`, to the bit, without the checks that take most of its time of a row."""
+    rows = CountVectorizer.transform(vectorizer, texts)
+    rows.data = rows.data.astype(np.result_type(rows.data, np.float32), copy=False)
+    if vectorizer.sublinear_tf:
+        rows.data = np.log(rows.data) + 1.0
+    if vectorizer.use_idf:
+        rows.data *= vectorizer.idf_[rows.indices]
+    if vectorizer.norm is not None:
+        (inplace_csr_row_normalize_l1 if vectorizer.norm == "l1" else inplace_csr_row_normalize_l2)(rows)
+    return rows
+
+
 # Encoders of values without an order: unequal or missing values are at distance 1.
 #
 # Each value is a direction of its own, of squared length 1/2, so that two unequal values are at the squared distance
@@ -154,30 +182,35 @@ class Apart(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: object = None) -> CSR:
         """Encode training samples: each missing cell is at distance 1 from all others."""
-        encoded, lacking = self._learn(X)
-        rows, self._column_of_missing = np.nonzero(lacking)
-        self.n_missing_ = len(rows)
-        own = sparse.csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(len(lacking), len(rows)))
-        return self._halves(encoded, sparse.csr_array(lacking.shape), own)
+        known, lacking = self._learn(X)
+        self._column_of_missing = np.nonzero(lacking)[1]
+        self.n_missing_ = len(self._column_of_missing)
+        return self._halves(known, lacking, lacking.shape[1] + np.arange(self.n_missing_))
 
     def transform(self, X: Any) -> CSR:
         """Encode queries: a missing or unseen value is at distance 1 from all training samples."""
         check_is_fitted(self)
-        encoded, lacking = self._encode(X)
-        own = sparse.csr_array((len(lacking), self.n_missing_))
-        return self._halves(encoded, sparse.csr_array(lacking, dtype=np.float64), own)
+        return self.encode(X)
+
+    def encode(self, X: Any) -> CSR:
+        """Encode queries, without a check."""
+        known, lacking = self._encode(X)
+        return self._halves(known, lacking, np.nonzero(lacking)[1])
 
     @abstractmethod
-    def _learn(self, X: Any) -> tuple[Matrix, BoolArray]:
-        """Learn from training samples and encode them: directions of length 1, and which cells have none."""
+    def _learn(self, X: Any) -> tuple[Any, BoolArray]:
+        """Learn from training samples and encode them: directions of known values, and which cells have none."""
 
     @abstractmethod
-    def _encode(self, X: Any) -> tuple[Matrix, BoolArray]:
+    def _encode(self, X: Any) -> tuple[Any, BoolArray]:
         """Encode queries in the same way."""
 
     @abstractmethod
-    def _halves(self, *parts: Matrix) -> CSR:
-        """Return the columns of all parts, with half of their squared length."""
+    def _halves(self, known: Any, lacking: BoolArray, own: IntArray) -> CSR:
+        """Return all columns with half of their squared length.
+
+        Takes the column, after the known ones, of each cell that lacks a direction.
+        """
 
 
 class OverlapEncoder(Apart):
@@ -195,24 +228,34 @@ class OverlapEncoder(Apart):
     def __init__(self, missing: str = "different") -> None:
         self.missing = missing
 
-    def _learn(self, X: AnyArray) -> tuple[CSR, BoolArray]:
+    def _learn(self, X: AnyArray) -> tuple[IntArray, BoolArray]:
         encoder = OneHotEncoder(handle_unknown="ignore").fit(X)
         if self.missing == "different" and any(None in known for known in encoder.categories_):
             known = [np.array([value for value in one if value is not None], object) for one in encoder.categories_]
             encoder = OneHotEncoder(categories=known, handle_unknown="ignore").fit(X)
         self.encoder_ = encoder
+        self.__dict__.pop("_places", None)
         return self._encode(X)
 
-    def _encode(self, X: AnyArray) -> tuple[CSR, BoolArray]:
-        encoded = sparse.csr_array(self.encoder_.transform(X))
-        ends = np.cumsum([len(known) for known in self.encoder_.categories_])
-        lacking = np.ones(X.shape, dtype=bool)
-        lacking[encoded.nonzero()[0], np.searchsorted(ends, encoded.indices, side="right")] = False
-        return encoded, lacking
+    def _encode(self, X: AnyArray) -> tuple[IntArray, BoolArray]:
+        """Return the column of each cell's category; `OneHotEncoder` would check each value."""
+        if "_places" not in vars(self):
+            self._places = _places_of(self.encoder_.categories_)
+        columns = zip(self._places, X.T.tolist(), strict=True)
+        known = np.array([[places.get(value, -1) for value in cells] for places, cells in columns], dtype=np.intp).T
+        return known, known < 0
 
-    def _halves(self, *parts: Matrix) -> CSR:
-        columns = sparse.hstack(parts, format="csr")
-        return sparse.csr_array(sparse.hstack([columns, columns], format="csr") * 0.5)
+    def _halves(self, known: IntArray, lacking: BoolArray, own: IntArray) -> CSR:
+        (n_rows, n_columns), n_known = known.shape, sum(map(len, self.encoder_.categories_))
+        known[lacking] = n_known + own
+        known.sort(axis=1)
+        n_half = n_known + n_columns + self.n_missing_
+        places = np.hstack([known, known + n_half]).ravel()
+        return _csr(np.full(len(places), 0.5), places, np.full(n_rows, 2 * n_columns), 2 * n_half)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the places, which follow from the categories."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_places"}
 
     def get_feature_names_out(self, input_features: Any) -> AnyArray:
         """Return the names of the columns."""
@@ -246,19 +289,36 @@ class TextEncoder(Apart):
 
     def _encode(self, X: list[str]) -> tuple[Matrix, BoolArray]:
         self._restore()
+        if type(self.encoder_) is TfidfVectorizer:
+            return self._directions(X, _tfidf(self.encoder_, X))
         return self._directions(X, getattr(self.encoder_, "transform", self.encoder_)(X))
 
-    def _directions(self, X: list[str], rows: Any) -> tuple[Matrix, BoolArray]:
+    def _directions(self, X: list[str], rows: Any) -> tuple[CSR, BoolArray]:
+        if type(self.encoder_) is TfidfVectorizer:  # its rows are new and need no check
+            rows = sparse.csr_array(rows)
+            inplace_csr_row_normalize_l2(rows)
+        else:
+            rows = sparse.csr_array(normalize(self._checked(X, rows)))
+        self.n_columns_ = rows.shape[1]
+        return rows, np.diff(rows.indptr).reshape(-1, 1) == 0
+
+    def _checked(self, X: list[str], rows: Any) -> Matrix:
         of = "the result of text_encoder"
         rows = check_array(checked_container(of, rows), accept_sparse="csr", input_name=of)
         if rows.shape[0] != len(X):
             raise ValueError(f"text_encoder must return a row for each of {len(X)} texts, got shape {rows.shape}.")
-        self.n_columns_ = rows.shape[1]
-        rows = sparse.csr_array(normalize(rows))
-        return rows, np.diff(rows.indptr).reshape(-1, 1) == 0
+        return rows
 
-    def _halves(self, *parts: Matrix) -> CSR:
-        return sparse.csr_array(sparse.hstack(parts, format="csr") * np.sqrt(0.5))
+    def _halves(self, known: CSR, lacking: BoolArray, own: IntArray) -> CSR:
+        values, places, at = (
+            known.data.astype(np.float64, copy=False),
+            known.indices,
+            known.indptr[:-1][lacking.ravel()],
+        )
+        if len(own):
+            values, places = np.insert(values, at, 1.0), np.insert(places, at, self.n_columns_ + own)
+        n_columns = self.n_columns_ + 1 + self.n_missing_
+        return _csr(values * np.sqrt(0.5), places, np.diff(known.indptr) + lacking.ravel(), n_columns)
 
     def __getstate__(self) -> dict[str, Any]:
         """Store the words of tf-idf as one text: a model file takes an entry, and time, for each item of a dict."""

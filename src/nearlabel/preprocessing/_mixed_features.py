@@ -25,7 +25,7 @@ from nearlabel.utils.characters import check_whole
 from nearlabel.utils.containers import checked_container, columns_of, is_frame, kind_of
 from nearlabel.utils.messages import shortened
 from nearlabel.utils.types import AnyArray, BoolArray, FloatArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_choice, check_flag
+from nearlabel.utils.validation import as_dense, check_choice, check_flag
 
 _SCALES = {"minmax", "standard", "robust", "none"}
 _MISSING_NUMBERS = {"median", "mean", "most_frequent", "distance"}
@@ -242,8 +242,11 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
             If the columns are others, or have values of another kind.
         """
         check_is_fitted(self)
-        with config_context(transform_output="default"):
-            return self._as_wanted(self.transformer_.transform(self._table(X, reset=False)))
+        columns = columns_of(self._table(X, reset=False))
+        parts = [self._encoded(group, [columns[at] for at in places]) for group, places in self.groups_.items()]
+        if self.transformer_.sparse_output_:
+            return sparse.hstack(list(map(sparse.csr_array, parts)), format="csr")
+        return self._as_wanted(np.hstack(list(map(as_dense, parts))))
 
     def is_out_of_range(self, X: MatrixLike) -> BoolArray:
         """Return which numbers and dates are outside the range of the training samples.
@@ -327,6 +330,8 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
             if len(set(names)) < len(names):
                 again = next(name for name in names if names.count(name) > 1)
                 raise ValueError(f"X must have columns of distinct names, got {again!r} {names.count(again)} times.")
+            if not X.shape[0]:
+                raise ValueError(f"X must have at least one row, got a {type(X).__name__} of shape {X.shape}.")
             return validate_data(self, X, skip_check_array=True, reset=reset)
         X = np.array(X, dtype=object) if isinstance(X, list | tuple) else X
         return validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
@@ -400,6 +405,21 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         bound = (_RANGE, TrainingRange(self.out_of_range))
         return Pipeline([read, bound, ("impute", impute), ("scale", scalers.get(self.scale, "passthrough"))])
 
+    def _encoded(self, group: str, columns: Sequence[Any]) -> Matrix:
+        """Encode the columns of a group for queries.
+
+        The parts of `transformer_` would check the values again at each step, which takes most of the time of one row.
+        """
+        steps = self.transformer_.named_transformers_[group].named_steps
+        values = steps["read"].read(columns)
+        if group in ("numbers", "dates"):
+            values = steps[_RANGE].moved(values) if _RANGE in steps else values  # saved before there were ranges
+            values = _scaled(_imputed(values, steps["impute"]), steps["scale"])
+        else:
+            values = steps["overlap" if group == "categories" else "encode"].encode(values)
+        weights = self.transformer_.transformer_weights or {}
+        return values * weights[group] if group in weights else values
+
     def _as_wanted(self, encoded: Matrix) -> Matrix:
         return sparse.csr_array(encoded) if sparse.issparse(encoded) or self.sparse_output is True else encoded
 
@@ -425,7 +445,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-# Numbers divided by their range.
+# Numbers without missing values, divided by their range.
 
 
 class RangeScaler(MinMaxScaler):
@@ -439,6 +459,20 @@ class RangeScaler(MinMaxScaler):
     def transform(self, X: MatrixLike) -> FloatArray:
         """Return (X - least) / range; NaN stays."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
-        scaled: FloatArray = (X - self.data_min_) / np.where(self.data_range_ > 0, self.data_range_, np.inf)
-        return scaled
+        return _scaled(validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False), self)
+
+
+def _imputed(values: FloatArray, imputer: Any) -> FloatArray:
+    """Return numbers in which missing ones are replaced by a fitted `SimpleImputer`; "passthrough" keeps them."""
+    return values if imputer == "passthrough" else np.where(np.isnan(values), imputer.statistics_, values)
+
+
+def _scaled(values: FloatArray, scaler: Any) -> FloatArray:
+    """Return the numbers that `scaler.transform` makes, to the bit; "passthrough" keeps them."""
+    if isinstance(scaler, RangeScaler):
+        values = (values - scaler.data_min_) / np.where(scaler.data_range_ > 0, scaler.data_range_, np.inf)
+    elif isinstance(scaler, StandardScaler):
+        values = (values - scaler.mean_) / scaler.scale_
+    elif isinstance(scaler, RobustScaler):
+        values = (values - scaler.center_) / scaler.scale_
+    return values

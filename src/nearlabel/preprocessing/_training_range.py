@@ -55,7 +55,10 @@ class TrainingRange(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: MatrixLike) -> AnyArray:
         """Return X itself if there is nothing to move, as in training, else a copy."""
         check_is_fitted(self)
-        values = _floats(X)
+        return self.moved(_floats(X))
+
+    def moved(self, values: AnyArray) -> AnyArray:
+        """Return floats moved into the range, without a check."""
         if self.out_of_range == KEEP or not self.is_outside(values).any():
             return values
         return np.clip(values, *self._ends())

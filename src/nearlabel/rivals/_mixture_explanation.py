@@ -186,7 +186,7 @@ def explain_linear(
     values = self._probabilities.decision_values(rows)
     other = None if thresholds is None and decide is None else OtherRule(thresholds, decide, values.shape[1])
     chosen = as_dense(self._decide(rows) if other is None else other(values)) == 1
-    linear = _Linear(rows, self.estimators_, getattr(self, "_feature_names", None))
+    linear = _Linear(rows, self.estimators_, getattr(self, "_feature_names", lambda: None)())
     limits = np.zeros(values.shape[1]) if other is None else other.thresholds
     if other is not None:
         values = np.where([isinstance(one, float) for one in self.estimators_], values * np.inf, values)
@@ -240,7 +240,7 @@ def _part(mixture: Any, place: int, X: MatrixLike) -> _Part:
     elif hasattr(inner, "_training_shares"):
         shares = training_shares(fitted, X)
     elif is_linear(inner):
-        linear = _Linear(rows, inner.estimators_, unwrapped(fitted)._feature_names())
+        linear = _Linear(rows, inner.estimators_, unwrapped(fitted).feature_names())
     if shares is not None:
         votes = as_dense(shares @ mixture._training_labels)
     return _Part(name, float(np.mean(mixture.weights_[..., place])), terms, shares, votes, linear)

@@ -5,7 +5,8 @@ last one that the file contains, so a crash between writing the file and clearin
 that is not whole was never acknowledged: the next writer cuts it off.
 
 The corrections that people made in the workbench outlive the changes: the first line of a new journal has those that
-the old one and its changes had. So there is one file, which is replaced at once, and nothing to bring into agreement.
+the old one and its changes had, so that both are replaced at once. A service that ends regularly removes its journal
+and leaves them in a file of their own, which the next one takes into its journal.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from nearlabel.files.atomic_file import check_own_file, whole_file
+from nearlabel.persistence import journal_of
 
 try:
     import fcntl
@@ -43,13 +45,14 @@ class Journal:
     """The journal next to a model file, which several processes read, and one at a time writes."""
 
     def __init__(self, model: Path) -> None:
-        self.path = model.with_name(f"{model.name}.journal")
+        self.path = journal_of(model)
         self._lock_path, self._threads = model.with_name(f".{model.name}.journal.lock"), Lock()
         self._end, self._begin = 0, b""  # how far the file was read, and its first line
         self._seen: tuple[int, ...] = ()  # the file as it was then
-        self.model = ""  # digest of the model file to which the changes were made
+        self.model, self.base = "", 0  # digest of the model file to which the changes were made, and its last change
         self.id_column = ""
-        self.corrections: Mapping[str, Mapping[str, Any]] = {}  # by the id of the sample, the last one last
+        self._corrections_path = model.with_name(f"{model.name}.corrections.jsonl")
+        self.corrections = self._read_corrections()  # by the id of the sample, the last one last
 
     def has_more(self) -> bool:
         """Return whether another process has written since the last reading; fast."""
@@ -112,25 +115,50 @@ class Journal:
         self._end += len(content)
         self.corrections = corrected(self.corrections, change, self.id_column)
 
-    def restart(self, model: str) -> None:
-        """Replace the journal by one without changes to a model file with this digest; under the lock."""
+    def restart(self, model: str, base: int) -> None:
+        """Replace the journal by one without changes to a model file, by its digest and last change; under the lock."""
         check_own_file(self.path, "a journal has one name")
         with whole_file(self.path) as partial:
-            partial.write_bytes(_line({"format": _FORMAT, "model": model, "corrections": self.corrections}))
+            header = {"format": _FORMAT, "model": model, "base": base, "corrections": self.corrections}
+            partial.write_bytes(_line(header))
+        self._corrections_path.unlink(missing_ok=True)
         for _ in self.new_changes():
             pass
+
+    def remove(self) -> None:
+        """Remove the journal, of which only the corrections are needed any more: they get a file of their own."""
+        if self.corrections:
+            with whole_file(self._corrections_path) as partial:
+                lines = [f"{json.dumps(one, ensure_ascii=False)}\n" for one in self.corrections.values()]
+                partial.write_text("".join(lines), encoding="utf-8")
+        for path in (self.path, self._lock_path):
+            path.unlink(missing_ok=True)
 
     @property
     def n_bytes(self) -> int:
         """The number of bytes of changes that were read or written."""
         return self._end - len(self._begin)
 
+    def _read_corrections(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the corrections of an earlier service that ended regularly; a journal has its own."""
+        try:
+            lines = self._corrections_path.read_text(encoding="utf-8").split("\n")
+            found = [json.loads(line) for line in lines if line]
+            return {one["id"] or one["key"]: one for one in found if one["key"]}
+        except FileNotFoundError:
+            return {}
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(
+                f"{self._corrections_path} must have the corrections of the workbench, got {error}. Hint: move it away."
+            ) from error
+
     def _read(self, line: bytes) -> Change | None:
         """Return the change of a line, None for the first line of the file."""
         checksum, _, text = line.rstrip(b"\n").partition(b" ")
         values = json.loads(text) if checksum == _checksum(text) else None
         if self._end == 0 and isinstance(values, dict) and values.get("format") == _FORMAT:
-            self.model, self.corrections = values["model"], values.get("corrections", {})
+            self.model, self.base = values["model"], values["base"]
+            self.corrections = values.get("corrections", {})
             return None
         if values is None or self._end == 0:
             raise ValueError(

@@ -133,7 +133,7 @@ class LiveModel:
             card = self._state.file._replace(card=card).written()
             self._state = self._state._replace(file=self._state.file._replace(card=card))
             self._has_forgotten = False
-            self.journal.restart(_digest_of(card))
+            self.journal.restart(_digest_of(card), card.journal)
         return True
 
     @property
@@ -164,13 +164,13 @@ class LiveModel:
         if self.journal.model == digest:
             for change in changes:
                 self._take(self._after(change), change)
-        elif changes and changes[-1].number > self._state.version:
+        elif max(self.journal.base, *(change.number for change in changes), 0) > self._state.version:
             raise ValueError(
                 f"{self.journal.path} must have changes to {self.path} unchanged, got changes to another one. Hint: put"
                 " that model back, or move the journal away."
             )
         elif self.is_updatable:
-            self.journal.restart(digest)
+            self.journal.restart(digest, self._state.version)
 
     def _read(self) -> State:
         file = OpenFile.read(self.path, self._trusted, mmap_mode="r")
@@ -187,6 +187,8 @@ class LiveModel:
                 raise ValueError(f"{self.journal.path} must have each change, got {change.number} after a gap.")
             if change.number > self._state.version:
                 self._take(self._after(change), change)
+        if self.journal.base > self._state.version:
+            self._state = self._read()
 
     def _take(self, state: State, change: Change) -> None:
         self._has_forgotten |= change.what == "forget"
@@ -207,6 +209,13 @@ class LiveModel:
             keys[change.key] = _digest(change.what, change.body), new.answer
             new = new._replace(keys=keys)
         return new
+
+
+def end(path: Path) -> None:
+    """Remove the journal of a file that is served no more, if the file has all its changes."""
+    journal = Journal(path)
+    if not any(True for _ in journal.new_changes()):
+        journal.remove()
 
 
 def _with_rows(state: State, rows: Sequence[Any], existing: str) -> OpenFile:

@@ -20,7 +20,7 @@ import uvicorn
 from nearlabel.files.atomic_file import locked
 from nearlabel.serve._app import make_app
 from nearlabel.serve._guard import Limits
-from nearlabel.serve._live import LiveModel
+from nearlabel.serve._live import LiveModel, end
 
 _GRACE = 10  # seconds for requests that are being answered when the service ends
 _MOST_RESTARTS = 5  # of workers, in a row
@@ -53,11 +53,15 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> int:
         listening = held.enter_context(_socket(host, port))
         names = ", ".join(path.name for path in settings.files.values())
         if workers == 1:
-            served = _opened(settings)
+            served, code = _opened(settings), 0
             _say_where(names, listening, host)
             _run(settings, served, listening)
-            return 0
-        return _supervise(settings, listening, workers, lambda: _say_where(names, listening, host))
+        else:
+            code = _supervise(settings, listening, workers, lambda: _say_where(names, listening, host))
+        if not (settings.read_only or code):
+            for path in settings.files.values():
+                end(path)
+        return code
 
 
 def _opened(settings: Settings) -> dict[str, LiveModel]:

@@ -39,7 +39,7 @@ def are_words(X: Matrix) -> bool:
 def columns_of(X: MatrixLike) -> list[Any]:
     """Return the columns of a data frame, a table or a two-dimensional array, unconverted."""
     if hasattr(X, "iloc"):
-        return [X.iloc[:, place] for place in range(X.shape[1])]
+        return [column for _, column in X.items()]
     if hasattr(X, "get_columns"):
         return list(X.get_columns())
     return list(X.columns) if hasattr(X, "column_names") else list(np.asarray(without_mask(X)).T)

@@ -34,9 +34,13 @@ def column_of(values: list[Any]) -> NDArray[Any]:
     return column
 
 
-def labelset_columns(labelsets: Matrix, names: NDArray[Any]) -> Table:
-    """Return the columns `labels` and `names` of label sets (n_sets, n_labels): tuples of indices, and of names."""
-    columns = (names_of_labels(labelsets, of) for of in (np.arange(len(names)), names))
+def labelset_columns(labelsets: Matrix, names: NDArray[Any], numbers: IntArray | None = None) -> Table:
+    """Return the columns `labels` and `names` of label sets (n_sets, n_labels): tuples of indices, and of names.
+
+    `numbers` are the indices of the labels if the columns are only some.
+    """
+    numbers = np.arange(len(names)) if numbers is None else numbers
+    columns = (names_of_labels(labelsets, of) for of in (numbers, names))
     return dict(zip(OF_LABELSETS, map(column_of, columns), strict=True))
 
 

@@ -6,6 +6,7 @@ import numbers
 import unicodedata
 import warnings
 from collections.abc import Collection, Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -70,10 +71,15 @@ def _warn_of_look_alikes(names: list[str]) -> None:
 
 def names_of_labels(labels: Matrix, names: NDArray[Any]) -> list[tuple[Any, ...]]:
     """Return the label names of each sample, in the order of the columns of an indicator matrix."""
-    rows = sparse.csr_array(labels)
-    rows.sort_indices()
-    ends = zip(rows.indptr.tolist(), rows.indptr[1:].tolist(), strict=False)
-    return [tuple(names[rows.indices[start:end]].tolist()) for start, end in ends]
+    if sparse.issparse(labels):
+        rows = sparse.csr_array(labels)
+        rows.sort_indices()
+        columns, ends = rows.indices, rows.indptr
+    else:
+        of_entries, columns = np.nonzero(labels)
+        ends = np.searchsorted(of_entries, np.arange(len(labels) + 1))
+    each = names[columns].tolist()
+    return [tuple(each[start:end]) for start, end in pairwise(ends.tolist())]
 
 
 def predict_labels(self: Any, X: MatrixLike) -> list[tuple[Any, ...]]:

@@ -15,12 +15,13 @@ from nearlabel.lazy.explain._flips import FLIP, Account, Evidence, Trial, least_
 from nearlabel.models.decision import cut
 from nearlabel.models.explanation import Explanation
 from nearlabel.models.out_of_sample import Answer, Needs
+from nearlabel.neighbors.usual import usual_distances
 from nearlabel.neighbors.votes import Neighbors
 from nearlabel.utils.containers import require_dense
 from nearlabel.utils.tables import labelset_columns
 from nearlabel.utils.targets import as_label_matrix
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, Table
-from nearlabel.utils.validation import as_dense, row_blocks
+from nearlabel.utils.validation import as_dense, entry_rows, row_blocks
 
 
 class OtherRule:
@@ -76,8 +77,9 @@ def explain(
     votes would change the decision, and how far the query is from the training samples (`Explanation.novelty`).
 
     The novelty needs the neighbours of all training samples: `MLkNN`, `DMLkNN`, `CMLkNN` and `IBLR` know these
-    distances since `fit`; all others search for them in each call, so explain many queries in one call. Nothing is
-    stored.
+    distances since `fit`; all others search for them at the first call after `fit`, after an update, or after a model
+    is loaded, and keep them in memory, not in files. A service with many training samples can explain one query before
+    it answers any.
 
     Parameters
     ----------
@@ -139,25 +141,47 @@ def _explain_votes(classifier: Any, X: MatrixLike, other: OtherRule | None) -> I
     novelty, reason = novelty_of(classifier, neighbors)
     for block, votes, scores in _engine.answers(classifier, neighbors):
         dense: Any = None if other is None else _engine.dense_scores(scores)
-        labels = sparse.csr_array(_engine.decide(classifier, scores, votes) if other is None else other(dense))
+        labels = _engine.decide(classifier, scores, votes) if other is None else other(dense)
         for row, query in enumerate(range(block.start, block.stop)):
-            evidence = evidence_of(classifier, neighbors[query : query + 1], labels[[row]].indices)
+            evidence = evidence_of(
+                classifier, neighbors[query : query + 1], votes.of_query(row), _chosen_in(labels, row)
+            )
             account = account_of(classifier, evidence, other, None if dense is None else dense[row])
             yield make_explanation(classifier, account, evidence.votes.label, evidence.chosen, (novelty[query], reason))
 
 
-def evidence_of(classifier: Any, query: Neighbors, chosen: IntArray) -> Evidence:
+def _chosen_in(labels: Matrix, row: int) -> IntArray:
+    """Return the columns of the labels in one row of label sets."""
+    if not sparse.issparse(labels):
+        return np.flatnonzero(labels[row])
+    chosen: IntArray = labels.indices[labels.indptr[row] : labels.indptr[row + 1]]
+    return chosen
+
+
+def evidence_of(classifier: Any, query: Neighbors, whole: _engine.Votes, chosen: IntArray) -> Evidence:
     """List the labels of one query: all, or, with sparse votes, those with a vote and the predicted ones."""
-    carried = sparse.csr_array(classifier._labels[query.indices[0]])
-    whole = _engine.votes_of(classifier, query)
-    listed = np.union1d(carried.indices, chosen) if sparse.issparse(whole.count) else np.arange(whole.count.shape[1])
-    count = as_dense(whole.count[:, listed])[0]
-    carriers = carried[:, listed].toarray().astype(np.intp)
+    carried = classifier._labels[query.indices[0]]
+    is_short = sparse.issparse(whole.count)
+    listed = np.union1d(carried.indices, chosen).astype(np.intp) if is_short else np.arange(whole.count.shape[1])
+    count = _columns_among(whole.count, listed)[0]
+    carriers = _columns_among(carried, listed).astype(np.intp)
     weights = classifier._vote_weights(query)
     n_votes = count.astype(np.intp) if weights is None else carriers.sum(axis=0)
-    total = np.ravel(whole.total)[0]
-    votes = _engine.Votes(count, total, listed, whole.rows, whole.labelsets)
-    return Evidence(query, votes, None if weights is None else weights[0], carriers, n_votes, np.isin(listed, chosen))
+    votes = _engine.Votes(count, np.ravel(whole.total)[0], listed, whole.rows, whole.labelsets)
+    is_chosen = np.zeros(len(listed), dtype=np.bool_)
+    is_chosen[np.searchsorted(listed, chosen)] = True
+    return Evidence(query, votes, None if weights is None else weights[0], carriers, n_votes, is_chosen)
+
+
+def _columns_among(matrix: Matrix, columns: IntArray) -> NDArray[Any]:
+    """Return some columns, ascending, as a dense array; scipy's own selection looks at all columns."""
+    if not sparse.issparse(matrix):
+        return np.asarray(matrix[:, columns])
+    places = np.searchsorted(columns, matrix.indices)
+    is_among = np.append(columns, -1)[places] == matrix.indices
+    dense = np.zeros((matrix.shape[0], len(columns)), dtype=matrix.dtype)
+    dense[entry_rows(matrix)[is_among], places[is_among]] = matrix.data[is_among]
+    return dense
 
 
 def account_of(classifier: Any, evidence: Evidence, other: OtherRule | None, scores_of_query: Any) -> Account:
@@ -171,7 +195,7 @@ def account_of(classifier: Any, evidence: Evidence, other: OtherRule | None, sco
     settings = {"n_neighbors": classifier.n_neighbors_}
     if "weights" in vars(classifier):  # as a parameter
         votes["weight"], settings["total_weight"] = trial.counts_at[now], evidence.votes.total
-    sets = labelset_columns(classifier._labels[query.indices[0]], classifier.label_names_)
+    sets = labelset_columns(evidence.carriers, classifier.label_names_[listed], listed)
     neighbors = {"row": query.indices[0], "distance": query.distances[0], **sets}
     before = ["votes"] if evidence.weights is None else ["votes", "weight"]
     after = ["score", "threshold"] if other else ["score"]
@@ -206,7 +230,7 @@ def _counts_at(classifier: Any, evidence: Evidence) -> FloatArray:
     k, carriers = classifier.n_neighbors_, evidence.carriers
     if evidence.weights is None:
         n_counts = classifier._units().n_counts(k) if classifier.counts_rows else k + 1
-        return np.tile(np.arange(n_counts), (carriers.shape[1], 1))
+        return np.broadcast_to(np.arange(n_counts), (carriers.shape[1], n_counts))
     weighed = np.broadcast_to(evidence.weights[:, np.newaxis], carriers.shape)
     order = np.lexsort((np.where(carriers, weighed, -weighed), 1 - carriers), axis=0)
     sums = np.cumsum(np.take_along_axis(weighed, order, axis=0), axis=0)
@@ -218,12 +242,15 @@ def novelty_of(classifier: Any, neighbors: Neighbors) -> tuple[Sequence[float | 
     k = min(classifier.n_neighbors_, classifier._n_samples - 1)
     if k == 0:
         return [None] * len(neighbors.indices), "a single training sample has no neighbours."
-    usual = getattr(classifier, "_training_distances", None)
-    if usual is None:
-        try:
-            usual = classifier._ask_search(None, k).mean_distances()
-        except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
-            return [None] * len(neighbors.indices), f"no neighbours of the training samples: {error}"
+
+    def find() -> FloatArray:
+        known: FloatArray | None = getattr(classifier, "_training_distances", None)
+        return classifier._ask_search(None, k).mean_distances() if known is None else known
+
+    try:
+        usual = usual_distances(classifier.search_, k, find)
+    except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
+        return [None] * len(neighbors.indices), f"no neighbours of the training samples: {error}"
     return share_nearer(neighbors.nearest(k).mean_distances(), usual).tolist(), ""
 
 
@@ -300,7 +327,7 @@ def _account_of_group(
 ) -> tuple[IntArray, Account]:
     """Return the listed labels of a group, and its account; `known` is how many neighbours vote, all know the label."""
     thresholds = OtherRule(other.thresholds[labels], None, len(labels)) if other and other.decide is None else None
-    evidence = evidence_of(rule, among, np.flatnonzero(chosen[labels]))
+    evidence = evidence_of(rule, among, _engine.votes_of(rule, among), np.flatnonzero(chosen[labels]))
     account = account_of(rule, evidence, thresholds, None)
     listed = evidence.votes.label
     extra: dict[str, Any] = {"known": np.full(len(listed), rule.n_neighbors_)}

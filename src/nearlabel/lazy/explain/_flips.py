@@ -126,12 +126,12 @@ def least_changes(decided: BoolArray, votes: IntArray) -> NDArray[Any]:
     Takes the decision at every number of votes (n_labels, n_counts), and the votes (n_labels,). If a gain and a loss of
     as many votes both flip it, the gain is returned for a label that is not predicted, the loss for one that is.
     """
-    now = decided[np.arange(len(votes)), votes][:, np.newaxis]
+    each = np.arange(len(votes))
+    now = decided[each, votes][:, np.newaxis]
     change = np.arange(decided.shape[1]) - votes[:, np.newaxis]
     cost = 2 * np.abs(change) + (np.where(now, -change, change) < 0)
     cost[decided == now] = np.iinfo(cost.dtype).max
-    best = cost.argmin(axis=1)[:, np.newaxis]
-    return _where((decided != now).any(axis=1), np.take_along_axis(change, best, axis=1).ravel().tolist())
+    return _where((decided != now).any(axis=1), change[each, cost.argmin(axis=1)].tolist())
 
 
 def _flips_by_label_set(listed: IntArray, candidates: Table) -> dict[str, NDArray[Any]]:
@@ -184,5 +184,5 @@ class Account(NamedTuple):
 
 
 def share_nearer(distances: FloatArray, usual: FloatArray) -> FloatArray:
-    """Return, for each mean distance of a query, the share of usual ones (n_samples,) that are below it."""
-    return np.asarray(np.searchsorted(np.sort(usual), distances, side="left") / len(usual))
+    """Return, for each mean distance of a query, the share of usual ones (n_samples,), ascending, that are below it."""
+    return np.asarray(np.searchsorted(usual, distances, side="left") / len(usual))

@@ -135,9 +135,12 @@ class SquaredEuclidean(Distance):
 
     def check(self, X: Matrix) -> None:
         """Raise ValueError if the squared norm of a row overflows."""
-        largest = 2 * largest_size(X)
-        if not X.shape[1] * largest * largest < _LARGEST_NORM:
+        if not self.fits(2 * largest_size(X), X.shape[1]):
             check_all(X, self)
+
+    def fits(self, largest: float, n_features: int) -> bool:
+        """Return whether no squared norm overflows where no value is larger."""
+        return n_features * largest * largest < _LARGEST_NORM
 
     def prepare(self, X: Matrix) -> Rows:
         """Centre the rows, take their squared norms rn, and append (1 - rounding) rn as a column."""
@@ -199,8 +202,12 @@ class Manhattan(Distance):
 
     def check(self, X: Matrix) -> None:
         """Raise ValueError if the sum of a row's absolute values overflows."""
-        if not X.shape[1] * largest_size(X) < _LARGEST_NORM:
+        if not self.fits(largest_size(X), X.shape[1]):
             check_all(X, self)
+
+    def fits(self, largest: float, n_features: int) -> bool:
+        """Return whether no sum of absolute values overflows where no value is larger."""
+        return n_features * largest < _LARGEST_NORM
 
     def prepare(self, X: Matrix) -> Rows:
         """Return the unchanged rows with their sums of absolute values."""
@@ -390,12 +397,20 @@ def _squared_norms(X: Matrix) -> FloatArray:
 
 
 def _scaled_by_powers_of_two(X: Matrix) -> Matrix:
-    largest = np.abs(X).max(axis=1)
-    largest = largest.toarray().ravel() if sparse.issparse(largest) else np.asarray(largest)
-    exponents = np.frexp(largest)[1]
+    exponents = np.frexp(_largest_sizes(X))[1]
     if sparse.issparse(X):
         return _with_data(X, np.ldexp(X.data, -np.repeat(exponents, np.diff(X.indptr))))
     return np.ldexp(X, -exponents[:, np.newaxis])
+
+
+def _largest_sizes(X: Matrix) -> FloatArray:
+    """Return the largest absolute value of each row; `max` of scipy takes longer than the search among few rows."""
+    if not sparse.issparse(X):
+        return np.asarray(np.abs(X).max(axis=1))
+    largest, has_any = np.zeros(X.shape[0], X.dtype), np.diff(X.indptr) > 0
+    if has_any.any():
+        largest[has_any] = np.maximum.reduceat(np.abs(X.data), X.indptr[:-1][has_any])
+    return largest
 
 
 def _divide_rows(X: Matrix, divisors: FloatArray) -> Matrix:

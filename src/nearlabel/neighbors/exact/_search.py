@@ -32,6 +32,7 @@ from nearlabel.utils.validation import (
     check_row_numbers,
     check_width,
     is_mapped,
+    largest_size,
     stacked,
 )
 
@@ -443,6 +444,9 @@ class ExactNeighbors(BaseEstimator):
         if queries is None:
             return self._joined().leave_one_out(k, self.n_jobs, self.distance)
         queries = _segments.stored_alike(_segments.as_rows(queries), as_sparse=self._as_sparse)
+        distance, of_sums = self._distance, _distances.SquaredEuclidean | _distances.Manhattan
+        if isinstance(distance, of_sums) and not distance.fits(2 * largest_size(queries), queries.shape[1]):
+            self._check_beside(queries)
         return _segments.nearest_of_all(self._segments, queries, k, self.n_jobs)
 
     def __getstate__(self) -> dict[str, Any]:
