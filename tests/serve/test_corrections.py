@@ -123,7 +123,7 @@ def test_a_damaged_file_of_corrections_is_refused(path):
     file = path.with_name("songs.skops.corrections.jsonl")
     for content in ("{", "[]\n", '{"id": 1}\n'):
         file.write_text(content)
-        with pytest.raises(ValueError, match=r"songs\.skops\.corrections\.jsonl must be .* Hint: move it away"):
+        with pytest.raises(ValueError, match=r"songs\.skops\.corrections\.jsonl must have .* Hint: move it away"):
             LiveModel(path)
 
 

@@ -168,6 +168,12 @@ def said(page: Any, *any_of: str) -> str:
     return words
 
 
+def go(page: Any, view: str) -> None:
+    """Go to a view by its link, and wait for it."""
+    page.locator(f'nav a[href="#{view}"]').click()
+    page.locator(f"#{view}").wait_for()
+
+
 def chosen(page: Any) -> list[str]:
     """The labels that are on."""
     return page.locator('.labels [aria-pressed="true"] .name').all_inner_texts()
@@ -193,14 +199,14 @@ def test_a_correction_changes_the_next_prediction(serve, visit):
     page.reload()
     page.locator("#row textarea").wait_for()
     assert predict(page, "The calendar crashes") == ["login"]
-    page.get_by_role("link", name="History").click()
+    go(page, "history")
     items = page.locator("#history .cards > li")
     assert items.count() == 1
     assert "The calendar crashes" in items.inner_text()
     items.get_by_role("button", name="Undo").click()
     said(page, "Undone")
     assert items.count() == 0
-    page.get_by_role("link", name="Predict").click()
+    go(page, "predict")
     assert chosen(page) == ["bug"]
 
 
@@ -266,20 +272,20 @@ def test_suspects(serve, visit):
     """What is confirmed stays away, what is corrected changes the model, and undo brings it back."""
     page = visit(serve("tickets"))
     assert predict(page, "The refund of the payment is late") == ["shipping"]
-    page.get_by_role("link", name="Suspects").click()
+    go(page, "suspects")
     said(page, "suspect")
     card = page.locator(".cards > li", has_text="T15")
     assert TICKETS[15][0] in card.inner_text()
     card.get_by_role("button", name="Remove shipping").click()
     said(page, "Corrected: T15, shipping.")
-    page.get_by_role("link", name="Predict").click()
+    go(page, "predict")
     assert chosen(page) == []
-    page.get_by_role("link", name="Suspects").click()
+    go(page, "suspects")
     card.get_by_role("button", name="Undo").click()
     said(page, "Undone")
-    page.get_by_role("link", name="Predict").click()
+    go(page, "predict")
     assert chosen(page) == ["shipping"]
-    page.get_by_role("link", name="Suspects").click()
+    go(page, "suspects")
     card.get_by_role("button", name="It is right as it is: shipping").click()
     said(page, "Confirmed")
     page.reload()
@@ -315,7 +321,7 @@ def test_the_next_rows_to_label(serve, visit, tmp_path):
     page.keyboard.press("h")
     page.locator("#history li .who").nth(1).wait_for()
     assert page.locator("#history li .who").all_inner_texts() == [second, first]
-    page.get_by_role("link", name="Label next").click()
+    go(page, "next")
     page.locator("#next-view summary").click()
     for text, problem in (
         (
@@ -345,12 +351,12 @@ def test_exports_are_read_by_the_commands(serve, visit, models, tmp_path):
     labels = chosen(page)
     page.get_by_role("button", name="Save these labels").click()
     said(page, "Saved")
-    page.get_by_role("link", name="Suspects").click()
+    go(page, "suspects")
     said(page, "suspect")
     of_table = page.locator(".cards > li", has=page.locator(".who", has_text=re.compile(r"^T\d")))
     of_table.first.locator("button.strong").first.click()
     said(page, "Corrected")
-    page.get_by_role("link", name="History").click()
+    go(page, "history")
     saved = {}
     for name in ("Save rows as CSV", "Save rows as JSON lines", "Save changed labels as CSV"):
         with page.expect_download() as download:
@@ -490,10 +496,9 @@ def test_all_views_fit_the_screen(serve, visit, tmp_path, viewport, scheme):
     said(page, "Saved")
     page.locator("summary", has_text="The numbers").click()
     for view in VIEWS:
-        page.locator(f'nav a[href="#{view}"]').click()
+        go(page, view)
         if view == "suspects":
             said(page, "suspect")
-        page.locator(f"#{view}").wait_for()
         page.screenshot(path=tmp_path / f"{view}.png", full_page=True)
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), view
         if scheme == "light":
