@@ -1,4 +1,4 @@
-"""Which pictures do the saved results make? Those of the pages of benchmarks, other libraries and approximate searches.
+"""Which pictures do the saved results make? Those of the pages that they are about.
 
 Run: ``python benchmarks/charts.py``.
 """
@@ -114,6 +114,19 @@ def approximate(results: Results) -> Chart:
     return Chart("Approximate searches", names, tuple(rows), axis, ticks, (1,), logarithmic=True)
 
 
+def annotators(results: Results) -> Chart:
+    """Micro F1 by the number of annotations, in the order of the service and by chance."""
+    rows = tuple(
+        (f"{name}: {10 * place} annotations", tuple(float(np.mean(one, axis=0)[place]) for one in of_set.values()))
+        for name, of_set in results["results"].items()
+        for place in (0, 2, 5, 10, 15, 20)
+    )
+    axis = "micro F1 of the test part, mean of the seeds; more is better"
+    return Chart(
+        "Labels from the loop", tuple(next(iter(results["results"].values()))), rows, axis, (0, 0.2, 0.4, 0.6, 0.8)
+    )
+
+
 # The file of a picture, the results that it is made of, and how.
 CHARTS: dict[str, tuple[str, Callable[[Results], Chart]]] = {
     "search_faiss": ("search", faster_than_faiss),
@@ -122,6 +135,7 @@ CHARTS: dict[str, tuple[str, Callable[[Results], Chart]]] = {
     "growth": ("growth", growth),
     "approximate": ("approximate_models", approximate),
     "field": ("field", field),
+    "annotators": ("annotators", annotators),
 }
 
 

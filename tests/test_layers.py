@@ -32,7 +32,7 @@ OPTIONAL_HOME = {
     "pyarrow": ("datasets/_parquet_file.py", "datasets/_table_file.py", "neighbors/optional/_lance_table.py"),
     "rich": "cli/_console.py",
     "shtab": "cli/_completion.py",
-    "fastapi": ("serve/__init__.py", "serve/_app.py"),
+    "fastapi": ("serve/__init__.py", "serve/_app.py", "serve/_label_studio.py"),
     "prometheus_client": ("serve/__init__.py", "serve/_metrics.py"),
     "pydantic": ("serve/_app.py", "serve/_shapes.py"),
     "skops": "persistence/_archive.py",

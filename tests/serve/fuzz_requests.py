@@ -31,6 +31,9 @@ PATHS = (
     "/forget",
     "/suggest",
     "/audit",
+    "/label-studio/setup",
+    *["/label-studio/predict"] * 2,
+    *["/label-studio/webhook"] * 3,
     "/card",
     "/metrics",
     "/no",
@@ -63,6 +66,32 @@ def row(r: random.Random) -> Any:
     return made if r.random() < 0.98 else value(r)
 
 
+CONFIG = (
+    '<View><Text name="body" value="$text"/><Choices name="tags" toName="body" choice="multiple">'
+    '<Choice value="login"/></Choices></View>'
+)
+CONFIGS = (*[CONFIG] * 20, CONFIG.replace("multiple", "single"), "<View/>", "<!DOCTYPE a><View/>", "<", *TEXTS)
+EVENTS = ("ANNOTATION_UPDATED", "ANNOTATIONS_CREATED", "ANNOTATIONS_DELETED", "TASKS_DELETED", "TASKS_CREATED")
+
+
+def of_label_studio(r: random.Random, rows: list[Any]) -> dict[str, Any]:
+    """Return what the tool sends, for each of its paths; it has keys that no path needs."""
+    config, numbers = r.choice(CONFIGS), [r.randrange(9) for _ in rows]
+    tasks = [{"id": number, "data": one} for number, one in zip(numbers, rows, strict=True)]
+    choices = {"choices": r.sample(["login", "bug", "zoo", ""], r.randrange(3))}
+    results = [{"from_name": "tags", "to_name": "body", "type": "choices", "value": choices}]
+    annotations = [
+        {"id": r.randrange(20), "task": number, "result": results, "updated_at": str(r.randrange(99))}
+        for number in numbers
+    ]
+    made = {"action": r.choice(EVENTS), "annotation": annotations, "annotations": annotations, "task": tasks}
+    made |= {"tasks": tasks, "project": {"id": 1, "label_config": config}, "schema": config, "label_config": config}
+    within = r.choice((made, tasks[0], annotations[0], results[0]))
+    if r.random() < 0.2:
+        within[r.choice(list(within))] = value(r)
+    return made
+
+
 def body(r: random.Random, path: str) -> bytes:
     """Return a body that is mostly right for a path."""
     rows = [row(r) for _ in range(r.randrange(1, 4))]
@@ -71,6 +100,10 @@ def body(r: random.Random, path: str) -> bytes:
         made = {"ids": [f"F{r.randrange(40)}" for _ in range(r.randrange(3))]}
     elif path == "/audit":
         made = {"n": r.choice((1, 5, 0, -1, "x", 10**12))}
+    elif path.startswith("/label-studio"):
+        made = of_label_studio(r, rows)
+        if path != "/label-studio/webhook":
+            made["project"] = r.choice(("1.17", 1, value(r)))
     elif path == "/update":
         made["existing"] = r.choice(("raise", "skip", "replace", "replace", "add", "maybe"))
     elif r.random() < 0.3:

@@ -30,8 +30,8 @@ from nearlabel.utils.messages import ParameterWarning
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import CSR
 
-_CONTROL = "tags"  # the name of the choices in Label Studio, if there are several controls
-_OF_CSV = (_CONTROL, "annotation_id", "row", "row_id", "given")
+CONTROL = "tags"  # the name of the choices in Label Studio, if there are several controls
+_OF_CSV = (CONTROL, "annotation_id", "row", "row_id", "given")
 _BESIDE_CHOICES = frozenset({"textarea", "rating", "number", "datetime"})  # results that are no labels
 _BLANKS = re.compile(r"[ \t\r\n]*+")
 _JSON = (".json", ".jsonl", ".ndjson")
@@ -238,13 +238,13 @@ def _answers_in(path: Path, id_column: str | None) -> tuple[list[_Answer], int]:
     n_without, of_choices = 0, False
     is_csv = path.suffix.lower() not in _JSON
     for where, record in _lines(path, id_column) if is_csv else _records(path):
-        of_choices = of_choices or "annotation_id" not in record or _CONTROL in record
+        of_choices = of_choices or "annotation_id" not in record or CONTROL in record
         found = list(_of_record(where, record))
         answers += found
         n_without += not found
     if answers and not of_choices:
         raise ValueError(
-            f"{path} must have choices named {_CONTROL!r}, got none. Hint: export from Label Studio as JSON."
+            f"{path} must have choices named {CONTROL!r}, got none. Hint: export from Label Studio as JSON."
         )
     return answers, n_without
 
@@ -256,8 +256,8 @@ def _lines(path: Path, id_column: str | None) -> Iterator[tuple[str, Mapping[str
     for number, cells in enumerate(zip(*columns.values(), strict=True), start=1):
         record = {name: cell for name, cell in zip(columns, cells, strict=True) if cell not in (None, "")}
         record.setdefault("annotation_id", None)
-        if _CONTROL in columns:
-            record[_CONTROL] = _written(record.get(_CONTROL))
+        if CONTROL in columns:
+            record[CONTROL] = _written(record.get(CONTROL))
         yield f"{path}, row {number}", record
 
 
@@ -279,7 +279,7 @@ def _of_record(where: str, record: Mapping[str, Any]) -> Iterator[_Answer]:
         yield from _of_annotations(where, record["data"], annotations)
     elif "annotation_id" in record:
         if record["annotation_id"] not in (None, ""):
-            yield _Answer(where, record, _choices(where, record.get(_CONTROL, [])))
+            yield _Answer(where, record, _choices(where, record.get(CONTROL, [])))
     elif "answer" in record and isinstance(record.get("options"), list):
         if record["answer"] == "accept":
             yield _Answer(where, record, _choices(where, record.get("accept", [])), _option_ids(where, record))
@@ -304,10 +304,10 @@ def _of_annotations(where: str, data: Mapping[str, Any], annotations: Sequence[A
         raise ValueError(f"{where}: annotations must be objects with a result, got {shortened(annotations)}.")
     counting = [one for one in annotations if not (one.get("was_cancelled") or one.get("skipped"))]
     for one in [one for one in counting if one.get("ground_truth")] or counting:
-        yield _Answer(where, data, _chosen(where, one.get("result") or []))
+        yield _Answer(where, data, chosen(where, one.get("result") or []))
 
 
-def _chosen(where: str, results: Sequence[Any]) -> frozenset[str]:
+def chosen(where: str, results: Sequence[Any]) -> frozenset[str]:
     """Return the choices in the results of an annotation: of the one control, or of that named as in our tasks."""
     of_control: dict[str, set[str]] = {}
     for result in results:
@@ -316,10 +316,10 @@ def _chosen(where: str, results: Sequence[Any]) -> frozenset[str]:
             of_control.setdefault(str(result.get("from_name")), set()).update(_choices(where, result.get("value")))
         elif not isinstance(kind, str) or kind not in _BESIDE_CHOICES:
             raise ValueError(f"{where}: results must be choices of labels, got {shortened(kind)}.")
-    if len(of_control) > 1 and _CONTROL not in of_control:
+    if len(of_control) > 1 and CONTROL not in of_control:
         got = " and ".join(map(shortened, of_control))
-        raise ValueError(f"{where}: choices must be those of one control, or of {_CONTROL!r}, got {got}.")
-    return frozenset(of_control.get(_CONTROL) or next(iter(of_control.values()), ()))
+        raise ValueError(f"{where}: choices must be those of one control, or of {CONTROL!r}, got {got}.")
+    return frozenset(of_control.get(CONTROL) or next(iter(of_control.values()), ()))
 
 
 def _choices(where: str, value: Any) -> frozenset[str]:

@@ -51,24 +51,19 @@ class Task(NamedTuple):
 
 
 def _label_studio(task: Task, _: Sequence[str]) -> dict[str, Any]:
-    predictions = [
-        {
-            "model_version": opinion.by,
-            **({} if opinion.score is None else {"score": round(opinion.score, _DIGITS)}),
-            "result": [
-                {
-                    "from_name": _CONTROL,
-                    "to_name": _OBJECT,
-                    "type": "choices",
-                    "value": {"choices": [*opinion.labels]},
-                }
-            ]
-            if opinion.labels
-            else [],
-        }
-        for opinion in task.opinions
-    ]
+    predictions = [label_studio_prediction(opinion, _CONTROL, _OBJECT) for opinion in task.opinions]
     return {"data": {_OBJECT: task.text, **task.keys, **task.shown}, "predictions": predictions}
+
+
+def label_studio_prediction(opinion: Opinion, control: str, of: str) -> dict[str, Any]:
+    """Return a prediction of Label Studio: choices of a control for an object."""
+    return {
+        "model_version": opinion.by,
+        **({} if opinion.score is None else {"score": round(opinion.score, _DIGITS)}),
+        "result": [{"from_name": control, "to_name": of, "type": "choices", "value": {"choices": [*opinion.labels]}}]
+        if opinion.labels
+        else [],
+    }
 
 
 def _doccano(task: Task, _: Sequence[str]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def rows_of(state: State, given: Any) -> Any:
     if not objects:
         raise ValueError(f"{ways[0]} must have at least one row, got none.")
     if ways[0] == "texts":
-        columns = [name for name, kind in zip(names, kinds, strict=False) if kind == "text"]
+        columns = text_columns(state)
         if len(columns) != 1:
             raise ValueError(f"texts must go with a model of one text column, got one of {len(columns)}. Hint: rows.")
         objects = [{columns[0]: text} for text in objects]
@@ -48,6 +48,12 @@ def rows_of(state: State, given: Any) -> Any:
     elif isinstance(names, tables.NumberedNames):
         raise ValueError("rows must go with a model whose features have names, got one without. Hint: arrays.")
     return next(iter(tables.rows_of_objects(objects, names, kinds))).X
+
+
+def text_columns(state: State) -> list[str]:
+    """Return the names of the features that are texts."""
+    opened = state.opened
+    return [name for name, kind in zip(opened.feature_names, opened.matching.kinds, strict=False) if kind == "text"]
 
 
 def rows_of_csv(state: State, content: bytes) -> Any:

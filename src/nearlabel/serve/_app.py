@@ -20,6 +20,7 @@ from nearlabel import __version__
 from nearlabel.audit import audit
 from nearlabel.datasets import tables
 from nearlabel.serve import _answers as answers
+from nearlabel.serve import _label_studio as label_studio
 from nearlabel.serve import _shapes as shapes
 from nearlabel.serve import _workbench as workbench
 from nearlabel.serve._guard import BodyTooLargeError, Guard, Limits, problem
@@ -69,7 +70,7 @@ class _App:
             given = shape.model_validate(tables.decoded(content))
         except ValidationError as error:
             raise ValueError(_first_of(error)) from error
-        for name in ("rows", "texts", "arrays"):
+        for name in ("rows", "texts", "arrays", "tasks"):
             n_rows = len(getattr(given, name, None) or ())
             if n_rows > self._limits.rows:
                 raise HTTPException(413, f"{name} must be at most {self._limits.rows} at once, got {n_rows}.")
@@ -278,6 +279,7 @@ def _router(app: _App, name: str) -> APIRouter:
         state = model.state
         return {"card": _finite(asdict(state.file.card)), "model": _facts(name, state.answer)}
 
+    router.include_router(label_studio.routes(app, name))
     return router
 
 

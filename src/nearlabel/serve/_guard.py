@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import time
+from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -91,9 +92,11 @@ class Guard:
 
     def _refused(self, scope: Scope, headers: Mapping[str, str]) -> tuple[int, bytes] | None:
         if self._token:
-            given = headers.get("authorization", "").partition("Bearer ")[2]
+            given = _token_in(headers.get("authorization", ""))
             if scope["path"] not in _OPEN and not hmac.compare_digest(given.encode(), self._token.encode()):
-                return problem(401, "Authorization must be 'Bearer' and the token of the service.")
+                return problem(
+                    401, "Authorization must be 'Bearer' and the token of the service, or 'Basic' with it as password."
+                )
         elif _name_of(headers.get("host", "")) not in LOOPBACK:
             return problem(403, f"Host must be a name of this machine without a token, one of {', '.join(LOOPBACK)}.")
         if scope["method"] in ("POST", "PUT", "PATCH"):
@@ -116,6 +119,17 @@ _HEADERS = [
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
 ]
+
+
+def _token_in(authorization: str) -> str:
+    """Return the token of a header: after 'Bearer', or the password of 'Basic', which annotation tools send."""
+    scheme, _, given = authorization.partition(" ")
+    if scheme != "Basic":
+        return given if scheme == "Bearer" else ""
+    try:
+        return b64decode(given, validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
 
 
 def _name_of(host: str) -> str:

@@ -95,8 +95,11 @@ class LiveModel:
                 self._catch_up()
         return self._state
 
-    def update(self, rows: Sequence[Any], existing: str = "raise", key: str = "") -> Changed:
+    def update(self, rows: Sequence[Any], existing: str = "raise", key: str = "", **more: str) -> Changed:
         """Add samples, given as objects with the columns of the table; on disk when this returns.
+
+        `more` may name the column of a list of labels (`labels_column`), and a prefix of ids whose other samples the
+        rows replace (`instead_of`).
 
         Raises
         ------
@@ -105,7 +108,7 @@ class LiveModel:
         KeyUsedError, ReadOnlyError
             If the key came with another request, or the model cannot be changed here.
         """
-        return self._change("update", {"rows": list(rows), "existing": existing}, key)
+        return self._change("update", {"rows": list(rows), "existing": existing, **more}, key)
 
     def forget(self, ids: Sequence[str], key: str = "") -> Changed:
         """Remove samples by their ids; on disk when this returns, in the journal, and soon in the file."""
@@ -202,7 +205,7 @@ class LiveModel:
         elif change.what == "relabel":
             file = state.file.with_labels(change.body["id"], change.body["labels"])
         else:
-            file = _with_rows(state, change.body["rows"], change.body["existing"])
+            file = _with_rows(state, **change.body)
         new = State(file, change.number, state.keys)
         if change.key:
             keys = dict([*state.keys.items()][-_MOST_KEYS + 1 :])
@@ -218,15 +221,23 @@ def end(path: Path) -> None:
         journal.remove()
 
 
-def _with_rows(state: State, rows: Sequence[Any], existing: str) -> OpenFile:
+def _with_rows(
+    state: State, rows: Sequence[Any], existing: str, labels_column: str | None = None, instead_of: str = ""
+) -> OpenFile:
     """Return the contents with samples, read as ``nearlabel update`` reads a file of JSON lines."""
     opened = state.opened
     content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
     with rows_in_file(content, ".jsonl") as arguments:
+        arguments.labels_column = labels_column
         data, label_names = opened.matching.open_with_new_labels(arguments)
         keep = _model.kept_in(arguments, opened.card.kept) or {}
     with _model.asking(opened, "rows", data.X, first=0):
-        return state.file.with_added(data.X, data.Y, keep, label_names, existing=existing)
+        file = state.file.with_added(data.X, data.Y, keep, label_names, existing=existing)
+    if not instead_of:
+        return file
+    column = opened.card.id_column
+    others = {name for name in file.kept[column] if name.startswith(instead_of)}.difference(keep[column])
+    return file.without((), sorted(others), column)
 
 
 @contextmanager

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 VERSION = "1"
 
@@ -13,11 +13,19 @@ class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+def _listed(texts: Any) -> Any:
+    """Return a text as a list: the templates of doccano replace the values of objects only."""
+    return [texts] if isinstance(texts, str) else texts
+
+
+_Texts = Annotated[list[StrictStr] | None, BeforeValidator(_listed, json_schema_input_type=list[str] | str | None)]
+
+
 class RowsRequest(_Request):
     """Rows without labels: exactly one of the three."""
 
     rows: list[dict[str, Any]] | None = Field(None, description="an object for each row, with the table's columns")
-    texts: list[StrictStr] | None = Field(None, description="a text for each row, for a model with one text column")
+    texts: _Texts = Field(None, description="a text for each row, or one text, for a model with one text column")
     arrays: list[list[Any]] | None = Field(None, description="the features of each row, in the order of the model")
 
 
@@ -105,3 +113,59 @@ class Problem(BaseModel):
     title: str
     status: int
     detail: str
+
+
+# What Label Studio sends; of its many keys, those that are read.
+
+
+class Numbered(BaseModel):
+    """Anything with a number."""
+
+    id: StrictInt = Field(ge=0)
+
+
+class Task(Numbered):
+    """A task with its data."""
+
+    data: dict[str, Any]
+
+
+class Project(Numbered):
+    """The project of an event."""
+
+    label_config: StrictStr = ""
+
+
+class Annotation(Numbered):
+    """The answer of an annotator."""
+
+    result: list[Any] | None = None
+    was_cancelled: bool = False
+    updated_at: StrictStr = ""
+    task: StrictInt | None = None
+
+
+class SetupRequest(BaseModel):
+    """A project that uses the model: its number, with a time after a point."""
+
+    project: StrictStr | StrictInt
+    label_config: StrictStr = Field(alias="schema")
+
+
+class TasksRequest(BaseModel):
+    """Tasks to predict."""
+
+    tasks: list[Task] = Field(min_length=1)
+    project: StrictStr | StrictInt
+    label_config: StrictStr
+
+
+class Event(BaseModel):
+    """An event: one or several annotations with their tasks, or the numbers of those that were deleted."""
+
+    action: StrictStr
+    project: Project | None = None
+    annotation: Annotation | list[Annotation] = Field(default_factory=list)
+    task: Task | list[Task] = Field(default_factory=list)
+    annotations: list[Numbered] = Field(default_factory=list)
+    tasks: list[Numbered] = Field(default_factory=list)
