@@ -15,6 +15,7 @@ from joblib._parallel_backends import LokyBackend
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from _browser import launched
 from _pairs import each_value
 from nearlabel.testing import MULTILABEL_CHECKS, check_scikit_learn_tools
 
@@ -177,3 +178,10 @@ def pytest_collection_modifyitems(items):
         for mark in item.iter_markers("xfail"):
             item.add_marker(pytest.mark.xfail(run=False, reason=mark.kwargs["reason"]), append=False)
             break
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """One browser for all tests of a file."""
+    with launched() as one:
+        yield one

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from _browser import serious_findings
+
 pytestmark = pytest.mark.long
 
-BROWSER = os.environ.get("NEARLABEL_BROWSER")
-ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 DOCS = Path(__file__).parents[1] / "docs"
 # Without the gallery, pages of objects, and decisions, which take minutes.
 SETTINGS = {
@@ -38,9 +31,6 @@ SIDEWAYS = """() => {
     boxes.forEach(box => box.style.whiteSpace = "");
     return wide;
 }"""
-FINDINGS = """() => axe.run({resultTypes: ["violations"]}).then(found => found.violations
-    .filter(one => ["serious", "critical"].includes(one.impact))
-    .map(one => `${one.id}: ${one.nodes[0].html.slice(0, 200)}`))"""
 
 
 @pytest.fixture(scope="module")
@@ -52,22 +42,6 @@ def site(tmp_path_factory) -> Path:
     command = [sys.executable, "-m", "sphinx", "--quiet", "-d", str(folder / "read"), *settings, str(DOCS), str(folder)]
     subprocess.run(command, check=True, capture_output=True)
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """One browser for all tests; without any they are skipped, or fail where NEARLABEL_BROWSER names one."""
-    path = BROWSER or shutil.which("chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        sync_playwright = None
-    if path is None or not os.access(path, os.X_OK) or sync_playwright is None:
-        pytest.fail("NEARLABEL_BROWSER is set, but it cannot be run") if BROWSER else pytest.skip("no browser")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield launched
-        launched.close()
 
 
 def test_pages_fit_the_screen(browser, site):
@@ -92,13 +66,8 @@ def test_pages_fit_the_screen(browser, site):
 @pytest.mark.parametrize("name", SAMPLE)
 def test_no_serious_finding_of_accessibility(browser, site, name):
     """By axe, in both schemes."""
-    package = pytest.importorskip("axe_playwright_python")
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.goto((site / f"{name}.html").as_uri())
-    page.evaluate((Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
-    found = {}
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        found[scheme] = page.evaluate(FINDINGS)
+    found = serious_findings(page)
     page.close()
     assert found == {"light": [], "dark": []}

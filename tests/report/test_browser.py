@@ -2,47 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from _browser import PAYLOADS
 from nearlabel.audit import read_corrections
 from nearlabel.report import write_report
 
 pytestmark = pytest.mark.long
 
-BROWSER = os.environ.get("NEARLABEL_BROWSER")
-ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 PHONE, DESK = {"width": 360, "height": 640}, {"width": 1200, "height": 800}
 PAPER = {"width": 718, "height": 1047}  # A4 with margins of one centimetre
 PAGES = {
     "digits": "digits_facts", "evil": "evil_facts", "nldd": "nldd_facts",
     "run": "run_of_one", "many": "run_of_many", "wide": "wide_run", "audit": "audited_facts",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """One browser for all tests; without any they are skipped, or fail where NEARLABEL_BROWSER names one."""
-    path = BROWSER or shutil.which("chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        sync_playwright = None
-    if path is None or not os.access(path, os.X_OK) or sync_playwright is None:
-        lacking = "playwright" if sync_playwright is None else f"a browser at {path}"
-        pytest.fail(f"NEARLABEL_BROWSER is set, but there is no {lacking}") if BROWSER else pytest.skip(f"no {lacking}")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")
@@ -192,23 +169,6 @@ def test_names_are_harmless(visit):
     assert column(page, LABELS, 1) == ["<script>window.harmed = 1</script>"]
     assert page.evaluate("window.harmed") is None
     assert page.locator("#explorer-view .chip", has_text="<script>").count() > 0
-
-
-HARM = "window.harmed = 1"
-PAYLOADS = {
-    "script": f"<script>{HARM}</script>",
-    "module": f"<script type=module>{HARM}</script>",
-    "source": f"<script src='data:text/javascript,{HARM}'></script>",
-    "handler": f"<img src=x onerror='{HARM}'>",
-    "svg": f"<svg onload='{HARM}'></svg>",
-    "toggle": f"<details open ontoggle='{HARM}'>a</details>",
-    "link": f"<a class=bait href='javascript:{HARM}'>a</a>",
-    "frame": "<iframe srcdoc='<script>parent.harmed = 1</script>'></iframe>",
-    "form": f"<form action='javascript:{HARM}'><input type=submit class=bait></form>",
-    "base": "<base href='https://example.org/'><script src=a.js></script>",
-    "style": "<p style='position: fixed; top: 0'>a</p>",
-    "sheet": "<style>main { display: none }</style>",
-}
 
 
 @pytest.mark.parametrize("guarded", [True, False])

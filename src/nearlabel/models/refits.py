@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -18,7 +20,7 @@ from nearlabel.utils.targets import PartialLabels, Target, remember_target
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_row_numbers, check_rows, stacked
 
-__all__ = ["BY_REFIT", "NO", "WAYS", "YES", "parts_with_samples", "refit", "way_to_update"]
+__all__ = ["BY_REFIT", "NO", "WAYS", "YES", "parts_with_samples", "refit", "relabel", "way_to_update"]
 
 WAYS = YES, BY_REFIT, NO = "yes", "by refit", "no"
 
@@ -89,6 +91,44 @@ def refit(model: Any, X: MatrixLike | None = None, y: MatrixLike | None = None, 
         if hasattr(old, "feature_names_in_"):  # the samples are arrays now
             part.feature_names_in_ = old.feature_names_in_
     last.__dict__ = vars(fresh)
+    return model
+
+
+def relabel(model: Any, row: int, cells: Mapping[int, bool]) -> Any:
+    """Change labels of a training sample, which becomes the last one; its features stay as they were encoded.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A model whose `way_to_update` is "yes". It is changed.
+    row : int
+        Number of the training sample.
+    cells : mapping of int to bool
+        Whether labels apply, by their column numbers; the others stay.
+
+    Returns
+    -------
+    model
+        The same object, equal to one that forgot the sample and then got it again with these labels.
+
+    Raises
+    ------
+    TypeError
+        If the model does not have its samples in the form in which it gets them.
+    """
+    part, method = parts_with_samples(model)
+    has_them = hasattr(part, "forget") and hasattr(getattr(method, "search_", None), "take")
+    if not has_them or any(isinstance(one, Pipeline) for one in _inside(part)):
+        raise TypeError(
+            f"model must contain its samples as it gets them to change their labels, got {type(part).__name__}. Hint:"
+            " correct the table, and fit the model again."
+        )
+    labels = method.training_labels()[[row]]
+    labels = labels.toarray() if sparse.issparse(labels) else labels.copy()
+    for label, applies in cells.items():
+        labels[0, label] = applies
+    part.partial_fit(method.search_.take([row]), labels)
+    part.forget([row])
     return model
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples, check_consistent_length
 
 from nearlabel.files.atomic_file import locked
 from nearlabel.models import parts_with_samples, refit, updates, way_to_update
-from nearlabel.models.refits import BY_REFIT
+from nearlabel.models.refits import BY_REFIT, relabel
 from nearlabel.persistence import _archive as archive
 from nearlabel.persistence._card import ModelCard
 from nearlabel.persistence._data_summary import DataSummary
@@ -94,6 +94,29 @@ class OpenFile(NamedTuple):
             return self
         model = self._changed(None, None, gone, retune=retune)
         return self._now(model, _without(self.kept, gone), batches_without(self.batches, gone), None)
+
+    def with_labels(self, sample_id: str, cells: Mapping[str, bool]) -> OpenFile:
+        """Return the contents with labels of a sample changed: whether each applies, by name; the others stay.
+
+        Raises
+        ------
+        ValueError
+            If not exactly one sample has the id, or there is no such label.
+        TypeError
+            If the model does not have its samples in the form in which it gets them.
+        """
+        ids, names = self.kept.get(self.card.id_column, ()), _label_names(self.model, self.card.data.label_names, None)
+        rows = [row for row, text in enumerate(ids) if text == sample_id]
+        if len(rows) != 1:
+            raise ValueError(f"id must be that of one sample of the model, got {sample_id!r}, of {len(rows)}.")
+        unknown = [name for name in cells if name not in names]
+        if unknown:
+            raise ValueError(f"labels must be labels of the model, got {unknown[0]!r}.")
+        places = {names.index(name): applies for name, applies in cells.items()}
+        model = relabel(updates.copy_to_update(self.model), rows[0], places)
+        same = NewSamples(None, None, {name: [texts[rows[0]]] for name, texts in self.kept.items()}, 1)
+        gone = np.asarray(rows, dtype=np.intp)
+        return self._now(model, _appended(_without(self.kept, gone), same), batches_without(self.batches, gone), None)
 
     def written(self) -> ModelCard:
         """Write the contents; scores stay on the card, marked as from before the change."""

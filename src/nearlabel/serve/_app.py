@@ -22,6 +22,7 @@ from nearlabel.datasets import tables
 from nearlabel.serve import _answers as answers
 from nearlabel.serve import _label_studio as label_studio
 from nearlabel.serve import _shapes as shapes
+from nearlabel.serve import _workbench as workbench
 from nearlabel.serve._guard import BodyTooLargeError, Guard, Limits, problem
 from nearlabel.serve._live import Changed, KeyUsedError, LiveModel, ReadOnlyError, State
 from nearlabel.serve._metrics import Metrics
@@ -40,6 +41,7 @@ class _App:
         self.searching, self.changing = ThreadPoolExecutor(1, "search"), ThreadPoolExecutor(1, "change")
         self.batches = {name: answers.Batches(model, self.searching) for name, model in served.items()}
         self.metrics = Metrics(served)
+        self.most_rows = limits.rows
 
     async def in_time(self, work: Awaitable[Any]) -> Any:
         """Wait for an answer, but not for ever."""
@@ -112,6 +114,7 @@ def make_app(
             made.include_router(router)
         made.include_router(router, prefix=f"/models/{name}", include_in_schema=number > 0)
     _add_common(made, app)
+    _add_page(made)
     _add_problems(made)
     made.add_middleware(Guard, token=token, limits=limits, seen=app.seen)
     return made
@@ -129,6 +132,20 @@ def _add_common(made: FastAPI, app: _App) -> None:
     @made.get("/metrics")
     async def metrics() -> Response:
         return Response(*app.metrics.text())
+
+
+def _add_page(made: FastAPI) -> None:
+    """Serve the files of the workbench, which contain no data."""
+
+    def answering(file: str) -> Callable[[], Awaitable[Response]]:
+        async def answer() -> Response:
+            content, kind = workbench.content(file)
+            return Response(content, media_type=kind, headers=workbench.HEADERS)
+
+        return answer
+
+    for path, file in workbench.PAGE.items():
+        made.add_api_route(path, answering(file), include_in_schema=False)
 
 
 def _body(shape: type[BaseModel], *, csv: bool = False) -> dict[str, Any]:
@@ -194,6 +211,19 @@ def _router(app: _App, name: str) -> APIRouter:
         return JSONResponse({"model": _facts(name, now)})
 
     @router.post(
+        "/relabel",
+        response_model=shapes.ChangeAnswer,
+        openapi_extra=_body(shapes.RelabelRequest),
+        responses=_PROBLEMS,
+    )
+    async def relabel(request: Request) -> Response:
+        """Change labels of a sample, and leave its features unchanged."""
+        given = await app.body_of(request, shapes.RelabelRequest)
+        key = request.headers.get("idempotency-key", "")
+        now = await app.changed(model.relabel, given.id, given.labels, key)
+        return JSONResponse({"model": _facts(name, now)})
+
+    @router.post(
         "/forget",
         response_model=shapes.ChangeAnswer,
         openapi_extra=_body(shapes.ForgetRequest),
@@ -230,6 +260,19 @@ def _router(app: _App, name: str) -> APIRouter:
         items = await app.computed(_suspects, state, given.n)
         return JSONResponse({"items": items, "model": _facts(name, state.answer)})
 
+    @router.get("/corrections", response_model=shapes.ListAnswer)
+    async def corrections() -> dict[str, Any]:
+        """Return what people corrected in the workbench, the last correction of each sample."""
+        return {"items": model.corrections, "model": _facts(name, model.state.answer)}
+
+    @router.get("/form")
+    async def form() -> JSONResponse:
+        """Return what the workbench asks people for: columns, with examples, and labels."""
+        state = model.state
+        found = await app.computed(workbench.form, state)
+        limits = {"rows": app.most_rows, "changes": model.is_updatable}
+        return JSONResponse({**_finite(found), **limits, "model": _facts(name, state.answer)})
+
     @router.get("/card")
     async def card() -> dict[str, Any]:
         """Return the card of the model."""
@@ -244,7 +287,11 @@ def _suspects(state: State, n: int) -> list[dict[str, Any]]:
     opened, kept = state.opened, state.file.kept
     found = audit(opened.model, n_cells=n, label_names=opened.label_names)
     found = found.named(names_of_rows(kept)) if kept else found
-    return [_finite(asdict(cell)) for cell in found.cells]
+    texts = [{name: column[cell.row] for name, column in kept.items()} for cell in found.cells]
+    return [
+        {**_finite(asdict(cell)), "id": own.get(opened.card.id_column, ""), "kept": own}
+        for cell, own in zip(found.cells, texts, strict=True)
+    ]
 
 
 def _flags(options: Mapping[str, str]) -> Mapping[str, Any]:

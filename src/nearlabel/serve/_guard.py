@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from nearlabel.serve._shapes import VERSION
+from nearlabel.serve._workbench import PAGE
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -18,7 +19,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_OPEN = ("/health", "/ready")  # without a token: they have nothing of the model
+_OPEN = ("/health", "/ready", *PAGE)  # without a token: they have nothing of the model
 _BODIES = {"application/json", "text/csv"}
 _POLICY = "default-src 'none'; frame-ancestors 'none'"
 

@@ -83,6 +83,7 @@ class LiveModel:
         self._has_forgotten = False
         self._state = self._read()
         self.is_updatable = not read_only and can_be_updated(self._state.file.model)
+        self.journal.id_column = self._state.file.card.id_column
         with self.journal.locked() if self.is_updatable else nullcontext():
             self._begin()
 
@@ -112,6 +113,16 @@ class LiveModel:
     def forget(self, ids: Sequence[str], key: str = "") -> Changed:
         """Remove samples by their ids; on disk when this returns, in the journal, and soon in the file."""
         return self._change("forget", {"ids": list(ids)}, key)
+
+    def relabel(self, sample_id: str, labels: Mapping[str, bool], key: str = "") -> Changed:
+        """Change labels of the sample with this id, and leave its features unchanged; on disk when this returns."""
+        return self._change("relabel", {"id": sample_id, "labels": dict(labels)}, key)
+
+    @property
+    def corrections(self) -> Sequence[Mapping[str, Any]]:
+        """The corrections that people made in the workbench, the last one of each sample, in their order."""
+        self.state  # noqa: B018 - after the changes of all processes
+        return [*self.journal.corrections.values()]
 
     def compact(self) -> bool:
         """Write the changes into the model file, and clear the journal; return whether there were any."""
@@ -191,6 +202,8 @@ class LiveModel:
         state = self._state
         if change.what == "forget":
             file = state.file.without((), change.body["ids"], None)
+        elif change.what == "relabel":
+            file = state.file.with_labels(change.body["id"], change.body["labels"])
         else:
             file = _with_rows(state, **change.body)
         new = State(file, change.number, state.keys)

@@ -50,6 +50,13 @@ class ForgetRequest(_Request):
     ids: list[StrictStr] = Field(min_length=1)
 
 
+class RelabelRequest(_Request):
+    """Labels of a sample of the model to change; its features stay unchanged."""
+
+    id: StrictStr
+    labels: dict[str, StrictBool] = Field(min_length=1, description="whether each applies; the others stay")
+
+
 class SuggestRequest(RowsRequest):
     """Rows without labels, of which the best to label next are wanted."""
 
@@ -87,13 +94,13 @@ class PredictAnswer(BaseModel):
 
 
 class ChangeAnswer(BaseModel):
-    """The answer of /update and /forget: the change is on disk."""
+    """The answer of /update, /relabel and /forget: the change is on disk."""
 
     model: ModelFacts
 
 
 class ListAnswer(BaseModel):
-    """The answer of /suggest and /audit."""
+    """The answer of /suggest, /audit and /corrections."""
 
     items: list[dict[str, Any]]
     model: ModelFacts
