@@ -26,7 +26,8 @@ OF_PAGES = [
 ]
 OF_PAGES.sort(key=lambda one: one.page != "docs/command_line.md")
 EXAMPLES = dict.fromkeys(
-    [example for command in _COMMANDS.values() for example in command.EXAMPLES] + [one.command for one in OF_PAGES]
+    [one for command in _COMMANDS.values() for one in command.EXAMPLES if one not in LISTED["not_run"]]
+    + [one.command for one in OF_PAGES]
 )
 # The first example of each command runs with the ordinary tests, the others with the long ones.
 FIRST = {example.split()[1]: example for example in reversed(EXAMPLES)}

@@ -60,7 +60,10 @@ def test_sparse_and_named(tmp_path):
     from scipy import sparse
 
     rng = np.random.default_rng(0)
-    X, Y = sparse.random_array((80, 30), density=0.2, random_state=rng).tocsr(), sparse.csr_array(rng.random((80, 5)) < 0.3)
+    X, Y = (
+        sparse.random_array((80, 30), density=0.2, random_state=rng).tocsr(),
+        sparse.csr_array(rng.random((80, 5)) < 0.3),
+    )
     model = BRkNNb(5).fit(X.astype(np.float32), Y.astype(int))
     arrays = assert_reads(model, X[:40].toarray(), tmp_path / "model.npz")
     assert arrays["samples"].dtype == np.float32
