@@ -170,6 +170,8 @@ def test_refused_changes_leave_nothing(path, client_of):
     for rows in ([NEW, NEW], [NEW | {"priority": "x"}], [{"id": "a"}]):
         post(client, "/update", {"rows": rows}, 422)
     post(client, "/update", {"rows": []}, 422)
+    unlabelled = {name: NEW[name] for name in NEW if name != "tags"} | {"pruct": "login"}
+    assert "rows must have their labels in 'tags'" in post(client, "/update", {"rows": [unlabelled]}, 422)
     assert path.with_name("tickets.skops.journal").read_bytes() == journal
     assert post(client, "/predict", {"rows": [ROW]})["model"]["version"] == 0
 

@@ -226,6 +226,9 @@ def _with_rows(
 ) -> OpenFile:
     """Return the contents with samples, read as ``nearlabel update`` reads a file of JSON lines."""
     opened = state.opened
+    known = opened.card.labels_column
+    if known and labels_column is None and not any(tables.is_among(name, known) for row in rows for name in row):
+        raise ValueError(f"rows must have their labels in {' or '.join(map(repr, known))}, as in the fit, got none.")
     content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
     with rows_in_file(content, ".jsonl") as arguments:
         arguments.labels_column = labels_column
