@@ -106,3 +106,10 @@ def table(tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]) -> tuple[Dataset,
         for row, (x, y) in enumerate(zip(X.tolist(), Y.tolist(), strict=True)):
             writer.writerow([f"f{row}", *x, ";".join(name for name, there in zip(names, y, strict=True) if there)])
     return Dataset(X, Y.astype(np.int64), ("x0", "x1", "x2"), names, "fruit"), file
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """A slow machine prints no progress where a test compares standard error."""
+    if request.node.module.__name__.rpartition(".")[2] != "test_progress":
+        monkeypatch.setattr("nearlabel.cli._console.PATIENCE", float("inf"))

@@ -205,3 +205,21 @@ experiments = ["main"]
 printed = [["multidigits", "mlknn", 3, "hamming_loss", 0.1]]
 """)
     return path
+
+
+def test_lines_where_there_is_no_terminal(monkeypatch, capsys):
+    """The first after ten seconds, then ever more rarely; none for short work, at the end, and for the quiet."""
+    now = iter([0.0, 1.0, 9.9, 10.0, 15.0, 19.9, 20.0, 30.0, 41.0, 60.0])
+    monkeypatch.setattr("nearlabel.cli._console.time.monotonic", lambda: next(now))
+    with _console.progress_bar("rows") as tell:
+        for done in range(1, 10):
+            tell(done, 9)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "nearlabel: rows: 33 % after 10 s, about 0:00:20 left.",
+        "nearlabel: rows: 67 % after 20 s, about 0:00:10 left.",
+        "nearlabel: rows: 89 % after 41 s, about 0:00:06 left.",
+    ]
+    with _console.quietly(True), _console.progress_bar("rows") as tell:
+        tell(1, 2)
+    assert not capsys.readouterr().err

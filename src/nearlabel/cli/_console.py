@@ -33,6 +33,7 @@ from nearlabel.utils.naming import import_optional
 
 FORMATS = ("table", "json", "csv")
 PAGE_FORMATS = (*FORMATS, "markdown")  # of commands whose output is a page of documentation
+PATIENCE = 10.0  # seconds without a word where there is no terminal
 _OF_RICH = ("table", "text")
 _RICH = {"extra": "cli", "purpose": "The command line"}
 _QUIET = ContextVar("_QUIET", default=False)
@@ -191,13 +192,18 @@ def warnings_in_one_line(arguments: argparse.Namespace) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress]:
-    """Show progress and the time left on standard error, if it is a terminal and not `quietly`.
+    """Show progress and the time left on standard error, unless `quietly`: a bar in a terminal, elsewhere a few lines.
 
     Within another bar it is not shown: there is one bar at a time.
     """
-    if _QUIET.get() or not sys.stderr.isatty():
+    if _QUIET.get():
         with listening(None):  # the outer bar must not show the end of an inner part
             yield lambda done, total: None
+        return
+    if not sys.stderr.isatty():
+        lines = _Lines(what)
+        with listening((parts := _Bar(lines.show)).hear):
+            yield parts.tell
         return
     progress_module = import_optional("rich.progress", **_RICH)
     escape = import_optional("rich.markup", **_RICH).escape
@@ -229,6 +235,22 @@ def _time_left_column(progress_module: Any) -> Any:
             return text(f"{left} left", style="progress.remaining")
 
     return TimeLeft()
+
+
+class _Lines:
+    """Progress where there is no terminal: a line after ten seconds, and ever more rarely in long work."""
+
+    def __init__(self, what: str) -> None:
+        self._what, self._begin, self._next = what, time.monotonic(), PATIENCE
+
+    def show(self, completed: float, total: float) -> None:
+        """Print how much is finished, if it is time to."""
+        seconds = time.monotonic() - self._begin
+        if seconds < self._next or not 0 < completed < total:
+            return
+        self._next = 2 * seconds
+        left = dt.timedelta(seconds=math.ceil(seconds * (total - completed) / completed))
+        print_notes([f"{self._what}: {100 * completed / total:.0f} % after {seconds:.0f} s, about {left} left."])
 
 
 class _Bar:
