@@ -263,6 +263,22 @@ def test_contents_are_not_logged(path, client_of, caplog):
     assert "password" in caplog.text
 
 
+def test_rows_of_csv_are_limited_too(path, client_of):
+    """And its options are checked as those of JSON."""
+    client, csv = client_of(path, limits=Limits(rows=2)), "text,product,priority\n" + "a,app,1\n" * 3
+    answer = client.post("/predict", content=csv, headers={"content-type": "text/csv"})
+    assert (answer.status_code, answer.json()["detail"]) == (413, "rows must be at most 2 at once, got more.")
+    answer = client.post("/predict?top=x", content=csv, headers={"content-type": "text/csv"})
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("top: ")
+
+
+def test_a_deep_body_is_refused(path, client_of):
+    """It could not be read back from the journal."""
+    deep = NEW | {"x": json.loads("[" * 60 + "]" * 60)}
+    assert "levels deep" in post(client_of(path), "/update", {"rows": [deep]}, 422)
+
+
 def test_metrics_and_openapi(path, client_of):
     """Requests by route and status, the version; every route with the shape of its request."""
     client = client_of(path)
@@ -340,8 +356,90 @@ def test_a_crash_between_file_and_journal_repeats_nothing(path):
     before = journal.read_bytes()
     model.compact()
     journal.write_bytes(before)
+    again = LiveModel(path)
+    assert again.state.answer == (1, 61)
+    assert again.update([NEW | {"id": "N2"}]) == (2, 62)
+    assert LiveModel(path).state.answer == (2, 62)
+
+
+def test_a_journal_that_cannot_be_replaced_loses_nothing(path, monkeypatch):
+    """The model is written, the journal stays: later changes and starts go on from there."""
+    model = LiveModel(path)
+    model.update([NEW])
+    model.forget(["T1"])
+    with monkeypatch.context() as full:
+        full.setattr("nearlabel.serve._journal.whole_file", raising(OSError(28, "No space left on device")))
+        with pytest.raises(OSError, match="No space"):
+            model.compact()
+    assert model.needs_compaction
+    assert model.update([NEW | {"id": "N2"}]) == (3, 61)
+    assert LiveModel(path).state.answer == (3, 61)
+    assert model.compact()
+    assert LiveModel(path).state.answer == (3, 61)
+
+
+def raising(error):
+    """Return a function that raises an error."""
+
+    def fail(*_, **__):
+        raise error
+
+    return fail
+
+
+def test_a_change_that_one_process_could_not_make_is_made_later(path, monkeypatch):
+    """And none after it is skipped."""
+    one, other = LiveModel(path), LiveModel(path)
+    one.update([NEW])
+    with monkeypatch.context() as full:
+        full.setattr("nearlabel.serve._live.rows_in_file", raising(OSError(28, "No space left on device")))
+        with pytest.raises(OSError, match="No space"):
+            _ = other.state
+    one.update([NEW | {"id": "N2"}])
+    assert other.update([NEW | {"id": "N3"}]) == (3, 63)
+    assert one.state.answer == LiveModel(path).state.answer == (3, 63)
+
+
+def test_a_line_that_was_taken_back_is_in_no_answer(path, monkeypatch):
+    """The disk failed before the change was acknowledged."""
+    one, other = LiveModel(path), LiveModel(path)
+    with monkeypatch.context() as broken:
+        broken.setattr("nearlabel.serve._journal.os.fsync", raising(OSError(5, "Input/output error")))
+        with pytest.raises(OSError, match="Input/output"):
+            one.update([NEW])
+    assert other.state.answer == one.state.answer == (0, 60)
+    assert other.update([NEW | {"id": "N2"}]) == (1, 61)
+    assert one.state.answer == LiveModel(path).state.answer == (1, 61)
+
+
+def test_keys_are_known_after_the_file_was_written(path):
+    """In every process, and after a restart; an equal correction is not made twice."""
+    one, other = LiveModel(path), LiveModel(path)
+    one.update([NEW], key="k")
+    one.compact()
+    for model in (other, LiveModel(path)):
+        assert model.update([NEW], key="k") == (1, 61)
+        with pytest.raises(ValueError, match="another body"):
+            model.update([NEW | {"id": "N2"}], key="k")
+
+
+def test_only_one_process_writes_the_file_again(path):
+    """The others see that it was."""
+    one, other = LiveModel(path), LiveModel(path)
+    one.forget(["T1"])
+    assert other.state.answer == (1, 59)
+    assert one.compact()
+    assert other.state.answer == (1, 59)
+    assert not other.needs_compaction
+    assert not other.compact()
+
+
+def test_a_link_has_the_journal_of_its_target(path):
+    """So a change through one name is there under the other."""
+    link = path.with_name("link.skops")
+    link.symlink_to(path.name)
+    LiveModel(link).update([NEW])
     assert LiveModel(path).state.answer == (1, 61)
-    assert json.loads(journal.read_bytes().splitlines()[-1].partition(b" ")[2])["format"] == "nearlabel journal 1"
 
 
 def test_processes_see_the_changes_of_each_other(path):

@@ -57,7 +57,11 @@ def _check(arguments: argparse.Namespace) -> None:
     """Refuse a port that no machine has, and two models of one name."""
     if arguments.port > _LAST_PORT:
         raise ValueError(f"--port must be at most {_LAST_PORT}, got {arguments.port}.")
-    twice = [name for name, number in Counter(path.name for path in arguments.models).items() if number > 1]
+    twice = [
+        name
+        for name, number in Counter(path.name.removesuffix(".skops") for path in arguments.models).items()
+        if number > 1
+    ]
     if twice:
         raise ValueError(f"MODEL must have names that differ, got {twice[0]} twice.")
 
@@ -84,11 +88,13 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _token(arguments: argparse.Namespace) -> str:
     """Return the token; never an argument, which other users of the machine could read."""
-    if arguments.token_file is None:
-        return os.environ.get(TOKEN, "")
-    from nearlabel.files.untrusted import read_regular
+    token, source = os.environ.get(TOKEN, ""), TOKEN
+    if arguments.token_file is not None:
+        from nearlabel.files.untrusted import read_regular
 
-    token = read_regular(arguments.token_file).decode("utf-8", "replace").strip()
+        token, source = read_regular(arguments.token_file).decode("utf-8", "replace").strip(), "--token-file"
+    elif not token:
+        return ""
     if len(token) < 16 or not token.isascii() or not token.isprintable():
-        raise ValueError(f"--token-file must have at least 16 printable ASCII characters, got {arguments.token_file}.")
+        raise ValueError(f"{source} must have at least 16 printable ASCII characters, got another token.")
     return token

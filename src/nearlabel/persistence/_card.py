@@ -69,6 +69,8 @@ class ModelCard:
         The columns of the table whose tags are the labels, as ``--labels-column`` names them; empty if unknown.
     journal : int, default=0
         The number of the last change of ``nearlabel serve`` that the file contains.
+    lineage : str, default=""
+        Names the files that ``nearlabel serve`` has written one after the other, and their journal.
 
     Examples
     --------
@@ -99,6 +101,7 @@ class ModelCard:
     fit_options: str = ""
     labels_column: tuple[str, ...] = ()
     journal: int = 0
+    lineage: str = ""
 
     @classmethod
     def of(
@@ -366,6 +369,7 @@ _OPTIONAL: Mapping[type, Mapping[str, Any]] = {  # fields that are left out if e
         "fit_options": "",
         "labels_column": [],
         "journal": 0,
+        "lineage": "",
     },
     DataSummary: {"label_counts": None, "unknown_cells": None},
     ModelChanges: {"power_stale": False},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _num_samples, check_consistent_length
 
-from nearlabel.files.atomic_file import locked
+from nearlabel.files.atomic_file import locked, whole_file
 from nearlabel.models import parts_with_samples, refit, updates, way_to_update
 from nearlabel.models.refits import BY_REFIT, relabel
 from nearlabel.persistence import _archive as archive
@@ -132,6 +133,7 @@ class OpenFile(NamedTuple):
             fit_options=known.fit_options,
             labels_column=known.labels_column,
             journal=known.journal,
+            lineage=known.lineage,
         )
         compress = archive.is_compressed(self.path)
         return archive.write(self.path, self.model, card, kept=self.kept, batches=self.batches, compress=compress)
@@ -358,7 +360,9 @@ def forget_rows(
         file = OpenFile.read(path, trusted, expected)
         parts_with_samples(file.model)
         now = file.without(rows, list(ids), column, retune=retune)
-        return file.card if now is file else now.written()
+        card = file.card if now is file else now.written()
+        _forget_corrections(Path(path), now)
+        return card
 
 
 def _check_journal(path: Path) -> None:
@@ -371,9 +375,20 @@ def _check_journal(path: Path) -> None:
         )
 
 
+def _forget_corrections(path: Path, file: OpenFile) -> None:
+    """Remove what people corrected in samples that are not in a model's file any more."""
+    corrections = journal_of(path).with_suffix(".corrections.jsonl")
+    if corrections.exists() and file.card.id_column:
+        known = set(file.kept[file.card.id_column])
+        lines = corrections.read_text(encoding="utf-8").splitlines(keepends=True)
+        with whole_file(corrections) as partial:
+            partial.write_text("".join(line for line in lines if json.loads(line)["id"] in known), encoding="utf-8")
+
+
 def journal_of(path: Path) -> Path:
-    """Return the journal of a model's file, in which ``nearlabel serve`` notes changes."""
-    return path.with_name(f"{path.name}.journal")
+    """Return the journal of a model's file, in which ``nearlabel serve`` notes changes; a link has its target's."""
+    place = Path(os.path.realpath(path))
+    return place.with_name(f"{place.name}.journal")
 
 
 def _n_rows(model: Any) -> int:

@@ -56,12 +56,22 @@ def text_columns(state: State) -> list[str]:
     return [name for name, kind in zip(opened.feature_names, opened.matching.kinds, strict=False) if kind == "text"]
 
 
-def rows_of_csv(state: State, content: bytes) -> Any:
-    """Return the features of the rows of a CSV file."""
+class TooManyRowsError(Exception):
+    """There are more rows than a request may have."""
+
+
+def rows_of_csv(state: State, content: bytes, most: int) -> Any:
+    """Return the features of the rows of a CSV file; raise TooManyRowsError if there are more than `most`."""
     opened = state.opened
     with rows_in_file(content, ".csv") as arguments:
-        blocks = open_rows(arguments.data, opened.feature_names, feature_kinds=opened.matching.kinds)
-        return joined([block.X for block in blocks])
+        blocks, n_rows = open_rows(arguments.data, opened.feature_names, feature_kinds=opened.matching.kinds), 0
+        parts = []
+        for block in blocks:
+            n_rows += block.X.shape[0]
+            if n_rows > most:
+                raise TooManyRowsError(f"rows must be at most {most} at once, got more.")
+            parts.append(block.X)
+        return joined(parts)
 
 
 def _numbers(rows: Sequence[Sequence[Any]]) -> Any:
@@ -147,8 +157,7 @@ class Batches:
 
     async def _run(self) -> None:
         try:
-            while self._waiting:
-                some = self._next()
+            while some := self._next():
                 found = await asyncio.get_running_loop().run_in_executor(self._threads, self._asked, some)
                 for one, answer in zip(some, found, strict=True):
                     if one.future.done():  # its client has gone
@@ -162,9 +171,9 @@ class Batches:
 
     def _next(self) -> list[_Waiting]:
         """Take requests that are asked together: the first, and others of its kind as long as there are few rows."""
+        self._waiting = [one for one in self._waiting if not one.future.done()]  # without clients that have gone
         ends = accumulate(one.X.shape[0] for one in self._waiting)
-        n_some = max(1, sum(end <= _MOST_ROWS_AT_ONCE for end in ends))
-        some = self._waiting[:n_some]
+        some = self._waiting[: max(1, sum(end <= _MOST_ROWS_AT_ONCE for end in ends))]
         some = [one for one in some if one.explain == some[0].explain]
         taken = set(map(id, some))
         self._waiting = [one for one in self._waiting if id(one) not in taken]

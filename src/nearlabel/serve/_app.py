@@ -30,14 +30,15 @@ from nearlabel.utils.tables import names_of_rows
 
 Shape = TypeVar("Shape", bound=BaseModel)
 _LOG = logging.getLogger("nearlabel.serve")
-_COMPACTION = 2.0  # seconds between looks at whether a journal is long
+_COMPACTION, _AFTER_FAILURE = 2.0, 60.0  # seconds between looks at whether a journal is long
+_MOST_LEVELS = 40  # of lists and objects in a body
 
 
 class _App:
     """One process of the service."""
 
     def __init__(self, served: Mapping[str, LiveModel], limits: Limits, *, log_rows: bool) -> None:
-        self.served, self._limits, self._log_rows = served, limits, log_rows
+        self.served, self.limits, self._log_rows = served, limits, log_rows
         self.searching, self.changing = ThreadPoolExecutor(1, "search"), ThreadPoolExecutor(1, "change")
         self.batches = {name: answers.Batches(model, self.searching) for name, model in served.items()}
         self.metrics = Metrics(served)
@@ -46,9 +47,9 @@ class _App:
     async def in_time(self, work: Awaitable[Any]) -> Any:
         """Wait for an answer, but not for ever."""
         try:
-            return await asyncio.wait_for(work, self._limits.seconds)
+            return await asyncio.wait_for(work, self.limits.seconds)
         except TimeoutError:
-            detail = f"the answer must take at most {self._limits.seconds:g} seconds. Hint: fewer rows at once."
+            detail = f"the answer must take at most {self.limits.seconds:g} seconds. Hint: fewer rows at once."
             raise HTTPException(503, detail) from None
 
     async def changed(self, work: Callable[..., Changed], *arguments: Any) -> Changed:
@@ -66,14 +67,11 @@ class _App:
         content = await request.body()
         if self._log_rows:
             _LOG.info("%s", content.decode(errors="replace"))
-        try:
-            given = shape.model_validate(tables.decoded(content))
-        except ValidationError as error:
-            raise ValueError(_first_of(error)) from error
+        given = _checked(shape, _not_too_deep(tables.decoded(content)))
         for name in ("rows", "texts", "arrays", "tasks"):
             n_rows = len(getattr(given, name, None) or ())
-            if n_rows > self._limits.rows:
-                raise HTTPException(413, f"{name} must be at most {self._limits.rows} at once, got {n_rows}.")
+            if n_rows > self.limits.rows:
+                raise HTTPException(413, f"{name} must be at most {self.limits.rows} at once, got {n_rows}.")
         return given
 
     def seen(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -91,6 +89,7 @@ class _App:
                         await asyncio.get_running_loop().run_in_executor(self.changing, model.compact)
                     except Exception:  # noqa: BLE001 - of the disk, or of another program: the service continues
                         _LOG.exception("the changes of %s stay in its journal", name)
+                        await asyncio.sleep(_AFTER_FAILURE)
 
 
 def make_app(
@@ -168,8 +167,8 @@ def _router(app: _App, name: str) -> APIRouter:
     async def predicted(request: Request, *, explain: bool) -> JSONResponse:
         options: Mapping[str, Any] = request.query_params
         if request.headers.get("content-type", "").startswith("text/csv"):
-            given = shapes.PredictRequest.model_validate(dict(_flags(options)))
-            X = await app.computed(answers.rows_of_csv, model.state, await request.body())
+            given = _checked(shapes.PredictRequest, dict(_flags(options)))
+            X = await app.computed(answers.rows_of_csv, model.state, await request.body(), app.limits.rows)
         else:
             given = await app.body_of(request, shapes.PredictRequest)
             X = answers.rows_of(model.state, given)
@@ -318,6 +317,24 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not abs(value) < float("inf") else value
 
 
+def _checked(shape: type[Shape], values: Any) -> Shape:
+    """Return a body in its shape; raise ValueError that describes what is wrong."""
+    try:
+        return shape.model_validate(values)
+    except ValidationError as error:
+        raise ValueError(_first_of(error)) from error
+
+
+def _not_too_deep(value: Any, levels: int = _MOST_LEVELS) -> Any:
+    """Return a value; raise ValueError if it is nested too deeply to be written and read again."""
+    if levels == 0:
+        raise ValueError(f"the body must be nested at most {_MOST_LEVELS} levels deep, got more.")
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        if isinstance(one, dict | list):
+            _not_too_deep(one, levels - 1)
+    return value
+
+
 def _first_of(error: ValidationError) -> str:
     """Return what is wrong with the first wrong value of a body."""
     first, n_others = error.errors(include_url=False)[0], error.error_count() - 1
@@ -329,6 +346,7 @@ def _first_of(error: ValidationError) -> str:
 # Which status an error becomes; the first kind that fits.
 _STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (BodyTooLargeError, 413),
+    (answers.TooManyRowsError, 413),
     (KeyUsedError, 409),
     (ReadOnlyError, 403),
     (MemoryError, 413),

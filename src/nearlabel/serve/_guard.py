@@ -66,6 +66,7 @@ class Guard:
         refused = self._refused(scope, headers)
         if refused is not None:
             await _send(send, *refused)
+            self._seen(scope["method"], "refused", refused[0], 0.0)
             return
         left, status, begin = self._limits.body, 500, time.perf_counter()
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -47,9 +48,11 @@ class Journal:
     def __init__(self, model: Path) -> None:
         self.path = journal_of(model)
         self._lock_path, self._threads = model.with_name(f".{model.name}.journal.lock"), Lock()
-        self._end, self._begin = 0, b""  # how far the file was read, and its first line
+        self._model = model
+        self._end, self._begin, self.last = 0, b"", 0  # how far it was taken, its first line, and the last change
         self._seen: tuple[int, ...] = ()  # the file as it was then
-        self.model, self.base = "", 0  # digest of the model file to which the changes were made, and its last change
+        self.lineage, self.model, self.base = "", "", 0  # as `restart` has them
+        self.keys: Mapping[str, Any] = {}  # idempotency keys of changes before `base`
         self.id_column = ""
         self._corrections_path = model.with_name(f"{model.name}.corrections.jsonl")
         self.corrections = self._read_corrections()  # by the id of the sample, the last one last
@@ -63,12 +66,14 @@ class Journal:
         return _facts_of(status) != self._seen
 
     def new_changes(self) -> Iterator[Change]:
-        """Yield the changes after those that were read, from the beginning if the file is another one.
+        """Yield the changes after those that were taken; each counts as taken once the next one is asked for.
+
+        So a change that cannot be made is met again at the next reading. The caller has the lock, unless it only reads.
 
         Raises
         ------
         ValueError
-            If a line before the last is damaged.
+            If a line is damaged, or has another number than the next one.
         """
         try:
             file = self.path.open("rb")
@@ -77,17 +82,26 @@ class Journal:
         with file:
             seen, begin = _facts_of(os.fstat(file.fileno())), file.readline()
             if begin != self._begin:
-                self._end, self._begin = 0, begin
+                self._take_header(begin)
             file.seek(self._end)
             for line in file:
                 if not line.endswith(b"\n"):
-                    return  # it is being written, or its writer died: it was not acknowledged
-                change = self._read(line)
-                self._end += len(line)
-                if change is not None:
-                    self.corrections = corrected(self.corrections, change, self.id_column)
-                    yield change
+                    break  # its writer died: it was not acknowledged, and the next writer cuts it off
+                change = self._change_of(line)
+                yield change
+                self._took(change, len(line))
             self._seen = seen
+
+    def take_header(self) -> None:
+        """Read the first line, if there is a journal."""
+        with suppress(FileNotFoundError), self.path.open("rb") as file:
+            self._take_header(file.readline())
+
+    def has_changes(self) -> bool:
+        """Return whether there is a change, whatever model it belongs to."""
+        with suppress(FileNotFoundError):
+            return self.path.read_bytes().count(b"\n") > 1
+        return False
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -98,32 +112,44 @@ class Journal:
             yield
 
     def append(self, change: Change) -> None:
-        """Write a change, under the lock and after all others were read; it is on disk when this returns."""
+        """Write a change, under the lock and after all others were taken; it is on disk when this returns."""
         content = _line(change._asdict())
+        if change.number != self.last + 1 or self._change_of(content) != change:
+            raise ValueError(f"changes must follow each other and be read back, got number {change.number}.")
         with self.path.open("r+b") as file:
+            if os.fstat(file.fileno()).st_size < self._end:
+                raise ValueError(f"{self.path} must not get shorter while it is served. Hint: end the service.")
             file.truncate(self._end)  # a last line that is not whole
             file.seek(self._end)
             try:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-                self._seen = _facts_of(os.fstat(file.fileno()))
             except BaseException:
-                with suppress(OSError):
-                    file.truncate(self._end)
+                file.truncate(self._end)
                 raise
-        self._end += len(content)
-        self.corrections = corrected(self.corrections, change, self.id_column)
+            seen = _facts_of(os.fstat(file.fileno()))
+        self._took(change, len(content))
+        self._seen = seen
 
-    def restart(self, model: str, base: int) -> None:
-        """Replace the journal by one without changes to a model file, by its digest and last change; under the lock."""
+    def check(self) -> None:
+        """Raise ValueError where the journal cannot be replaced: before a model is written."""
         check_own_file(self.path, "a journal has one name")
+
+    def restart(self, *, lineage: str, model: str, base: int, keys: Mapping[str, Any]) -> None:
+        """Replace the journal by one without changes, after the change `base`; under the lock.
+
+        `lineage` is on the cards of all files that continue each other; `model` is a digest of the first one's card.
+        """
+        self.check()
+        header = {"format": _FORMAT, "lineage": lineage, "model": model, "base": base}
+        content = _line(header | {"keys": keys, "corrections": self.corrections})
         with whole_file(self.path) as partial:
-            header = {"format": _FORMAT, "model": model, "base": base, "corrections": self.corrections}
-            partial.write_bytes(_line(header))
+            partial.write_bytes(content)
+            partial.chmod(stat.S_IMODE(self._model.stat().st_mode))
         self._corrections_path.unlink(missing_ok=True)
-        for _ in self.new_changes():
-            pass
+        self._take_header(content)
+        self._seen = _facts_of(self.path.stat())
 
     def remove(self) -> None:
         """Remove the journal, of which only the corrections are needed any more: they get a file of their own."""
@@ -152,20 +178,38 @@ class Journal:
                 f"{self._corrections_path} must have the corrections of the workbench, got {error}. Hint: move it away."
             ) from error
 
-    def _read(self, line: bytes) -> Change | None:
-        """Return the change of a line, None for the first line of the file."""
-        checksum, _, text = line.rstrip(b"\n").partition(b" ")
-        values = json.loads(text) if checksum == _checksum(text) else None
-        if self._end == 0 and isinstance(values, dict) and values.get("format") == _FORMAT:
-            self.model, self.base = values["model"], values["base"]
-            self.corrections = values.get("corrections", {})
-            return None
-        if values is None or self._end == 0:
-            raise ValueError(
-                f"{self.path} must be the journal of a served model, got a damaged one at byte {self._end}. Hint: move"
-                " it away to serve the model file without its changes."
-            )
+    def _take_header(self, line: bytes) -> None:
+        values = _values_of(line)
+        if not isinstance(values, dict) or values.get("format") != _FORMAT:
+            raise self._damaged(0)
+        self.lineage, self.model, self.base = values["lineage"], values["model"], values["base"]
+        self.keys, self.corrections = values["keys"], values["corrections"]
+        self._begin, self._end, self.last = line, len(line), self.base
+
+    def _change_of(self, line: bytes) -> Change:
+        values = _values_of(line)
+        if not isinstance(values, dict) or values.keys() != set(Change._fields) or values["number"] != self.last + 1:
+            raise self._damaged(self._end)
         return Change(**values)
+
+    def _took(self, change: Change, n_bytes: int) -> None:
+        self._end, self.last = self._end + n_bytes, change.number
+        self.corrections = corrected(self.corrections, change, self.id_column)
+
+    def _damaged(self, place: int) -> ValueError:
+        return ValueError(
+            f"{self.path} must be the journal of a served model, got a damaged one at byte {place}. Hint: move it away"
+            " to serve the model file without its changes."
+        )
+
+
+def _values_of(line: bytes) -> Any:
+    """Return the JSON of a line, None if it is damaged."""
+    checksum, _, text = line.removesuffix(b"\n").partition(b" ")
+    try:
+        return json.loads(text) if line.endswith(b"\n") and checksum == _checksum(text) else None
+    except RecursionError:
+        return None
 
 
 def corrected(

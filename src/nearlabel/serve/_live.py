@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -12,6 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from nearlabel.cli import _console, _data, _model
 from nearlabel.datasets import tables
@@ -20,6 +22,7 @@ from nearlabel.persistence import ModelCard, OpenFile, read_card
 from nearlabel.serve._journal import Change, Journal
 
 _MOST_KEYS = 10_000  # idempotency keys that are known: the last ones
+_KEYS_KEPT = 1000  # of them, in the journal of a file that was written since
 _MOST_JOURNAL = 2**26  # bytes, after which the model file is written again
 
 
@@ -77,23 +80,31 @@ class LiveModel:
     """
 
     def __init__(self, path: Path, *, trusted: Sequence[str] = (), read_only: bool = False) -> None:
-        self.path, self._trusted, self._read_only = path, trusted, read_only
+        self.path = path = Path(os.path.realpath(path))  # a link has the journal of its target
+        self._trusted, self._read_only = trusted, read_only
         self.journal = Journal(path)
         self._catching_up = Lock()
         self._has_forgotten = False
-        self._state = self._read()
-        self.is_updatable = not read_only and can_be_updated(self._state.file.model)
-        self.journal.id_column = self._state.file.card.id_column
-        with self.journal.locked() if self.is_updatable else nullcontext():
+        with self._locked():
+            self.journal.take_header()
+            self._state = self._read()
+            self.is_updatable = not read_only and can_be_updated(self._state.file.model)
+            self.journal.id_column = self._state.file.card.id_column
             self._begin()
 
     @property
     def state(self) -> State:
         """The state after all changes that were acknowledged by any process."""
         if self.journal.has_more():
-            with self._catching_up:
+            with self._locked():
                 self._catch_up()
         return self._state
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keep other threads out, and other processes that write, unless this one may not write here."""
+        with nullcontext() if self._read_only else self.journal.locked(), self._catching_up:
+            yield
 
     def update(self, rows: Sequence[Any], existing: str = "raise", key: str = "", **more: str) -> Changed:
         """Add samples, given as objects with the columns of the table; on disk when this returns.
@@ -126,17 +137,16 @@ class LiveModel:
 
     def compact(self) -> bool:
         """Write the changes into the model file, and clear the journal; return whether there were any."""
-        with self.journal.locked(), self._catching_up:
+        with self._locked():
             self._catch_up()
             if self._state.version == self._state.file.card.journal:
                 return False
-            if _digest_of(read_card(self.path)) != self.journal.model:
+            self.journal.check()
+            if not self._belongs(read_card(self.path)):
                 raise ValueError(f"{self.path} must not change while it is served. Hint: stop the service first.")
-            card = replace(self._state.file.card, journal=self._state.version)
+            card = replace(self._state.file.card, journal=self._state.version, lineage=self.journal.lineage)
             card = self._state.file._replace(card=card).written()
-            self._state = self._state._replace(file=self._state.file._replace(card=card))
-            self._has_forgotten = False
-            self.journal.restart(_digest_of(card), card.journal)
+            self._restart(card)
         return True
 
     @property
@@ -147,7 +157,7 @@ class LiveModel:
     def _change(self, what: str, body: Mapping[str, Any], key: str) -> Changed:
         if not self.is_updatable:
             raise ReadOnlyError("the model must be served without --read-only, and be one that can be updated.")
-        with self.journal.locked(), self._catching_up:
+        with self._locked():
             self._catch_up()
             known = self._state.keys.get(key) if key else None
             if known is not None:
@@ -156,42 +166,65 @@ class LiveModel:
                 return known[1]
             change = Change(self._state.version + 1, what, body, key)
             state = self._after(change)
-            if state.file is not self._state.file or key:
+            is_corrected = what == "forget" and not self.journal.corrections.keys().isdisjoint(body["ids"])
+            if state.file is not self._state.file or key or is_corrected:
                 self.journal.append(change)
                 self._take(state, change)
             return self._state.answer
 
     def _begin(self) -> None:
-        """Make the changes that a crash has left in the journal; begin a journal for a file that contains them."""
-        changes, digest = list(self.journal.new_changes()), _digest_of(read_card(self.path))
-        if self.journal.model == digest:
-            for change in changes:
-                self._take(self._after(change), change)
-        elif max(self.journal.base, *(change.number for change in changes), 0) > self._state.version:
-            raise ValueError(
-                f"{self.journal.path} must have changes to {self.path} unchanged, got changes to another one. Hint: put"
-                " that model back, or move the journal away."
-            )
+        """Make the changes that a crash has left in the journal; begin a journal for a file that has none."""
+        card = read_card(self.path)
+        if self._belongs(card):
+            if card.journal < self.journal.base:
+                raise self._of_another()
+            self._catch_up()
+        elif self.journal.has_changes():
+            raise self._of_another()
         elif self.is_updatable:
-            self.journal.restart(digest, self._state.version)
+            self._state = self._state._replace(keys={})
+            self.journal.restart(lineage=uuid4().hex, model=_digest_of(card), base=card.journal, keys={})
+
+    def _belongs(self, card: ModelCard) -> bool:
+        """Return whether the journal continues a file with this card: its first one, or one that was written since."""
+        return card.lineage == self.journal.lineage if card.lineage else _digest_of(card) == self.journal.model
+
+    def _of_another(self) -> ValueError:
+        return ValueError(
+            f"{self.journal.path} must have changes to {self.path} unchanged, got changes to another one. Hint: put"
+            " that model back, or move the journal away."
+        )
+
+    def _restart(self, card: ModelCard) -> None:
+        """Begin a journal after a model was written; only then is it the state's file."""
+        keys = {key: [digest, list(answer)] for key, (digest, answer) in [*self._state.keys.items()][-_KEYS_KEPT:]}
+        self.journal.restart(lineage=card.lineage, model=self.journal.model, base=card.journal, keys=keys)
+        self._state = self._state._replace(file=self._state.file._replace(card=card))
+        self._has_forgotten = False
 
     def _read(self) -> State:
         file = OpenFile.read(self.path, self._trusted, mmap_mode="r")
+        while _digest_of(read_card(self.path)) != _digest_of(file.card):  # it was replaced between its parts
+            file = OpenFile.read(self.path, self._trusted, mmap_mode="r")
         names = _model.open_names(str(self.path), file.model, file.card).label_names
-        card = replace(file.card, data=replace(file.card.data, label_names=names))
-        return State(file._replace(card=card), card.journal, {})
+        keys = {key: (digest, Changed(*answer)) for key, (digest, answer) in self.journal.keys.items()}
+        named = replace(file.card, data=replace(file.card.data, label_names=names))
+        return State(file._replace(card=named), file.card.journal, keys)
 
     def _catch_up(self) -> None:
         """Make the changes of other processes."""
         for change in self.journal.new_changes():
             if change.number > self._state.version + 1:  # the file has the changes between
                 self._state = self._read()
-            if change.number > self._state.version + 1:
-                raise ValueError(f"{self.journal.path} must have each change, got {change.number} after a gap.")
-            if change.number > self._state.version:
+            if change.number == self._state.version + 1:
                 self._take(self._after(change), change)
-        if self.journal.base > self._state.version:
+        base = self.journal.base
+        if base > self._state.version:
             self._state = self._read()
+        if self._state.file.card.journal < base:  # another process has written the file
+            card = replace(self._state.file.card, journal=base, lineage=self.journal.lineage)
+            self._state = self._state._replace(file=self._state.file._replace(card=card))
+            self._has_forgotten = False
 
     def _take(self, state: State, change: Change) -> None:
         self._has_forgotten |= change.what == "forget"

@@ -10,6 +10,7 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ from nearlabel.serve._guard import Limits
 from nearlabel.serve._live import LiveModel, end
 
 _GRACE = 10  # seconds for requests that are being answered when the service ends
-_MOST_RESTARTS = 5  # of workers, in a row
+_MOST_RESTARTS, _HEALTHY = 5, 60  # of workers in a row, and seconds without one after which they count anew
 
 
 class Settings(NamedTuple):
@@ -139,6 +140,7 @@ def _supervise(settings: Settings, listening: socket.socket, n_workers: int, say
             worker.start()
             return worker, is_ready
 
+        begin = time.monotonic()
         running, n_restarts = [start() for _ in range(n_workers)], 0
         while not ended.is_set() and not all(is_ready.wait(0.1) for _, is_ready in running):
             if any(worker.exitcode for worker, _ in running):
@@ -149,7 +151,9 @@ def _supervise(settings: Settings, listening: socket.socket, n_workers: int, say
         while not ended.wait(0.2):
             for place, (worker, _) in enumerate(running):
                 if worker.exitcode is not None:
-                    n_restarts += 1
+                    if time.monotonic() - begin > _HEALTHY:
+                        n_restarts = 0
+                    n_restarts, begin = n_restarts + 1, time.monotonic()
                     logging.getLogger("nearlabel.serve").error("a worker ended with code %s", worker.exitcode)
                     if n_restarts >= _MOST_RESTARTS:
                         ended.set()
@@ -163,7 +167,8 @@ def _supervise(settings: Settings, listening: socket.socket, n_workers: int, say
 
 
 def _worker(settings: Settings, listening: socket.socket, is_ready: Any) -> None:
-    """Serve in a process of its own."""
+    """Serve in a process of its own, as long as its parent lives, which keeps other commands out."""
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     set_up_log(settings)
     try:
@@ -173,3 +178,10 @@ def _worker(settings: Settings, listening: socket.socket, is_ready: Any) -> None
         raise SystemExit(2) from None
     is_ready.set()
     _run(settings, served, listening)
+
+
+def _end_with(parent: int) -> None:
+    """End this process once its parent has ended, however that happened: the journal has all changes."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
