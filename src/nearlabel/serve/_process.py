@@ -24,7 +24,7 @@ from nearlabel.serve._guard import Limits
 from nearlabel.serve._live import LiveModel, end
 
 _GRACE = 10  # seconds for requests that are being answered when the service ends
-_MOST_RESTARTS, _HEALTHY = 5, 60  # of workers in a row, and seconds without one after which they count anew
+_MOST_RESTARTS, _HEALTHY = 5, 60  # of workers in a row, and seconds without one after which they count again
 
 
 class Settings(NamedTuple):
