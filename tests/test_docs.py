@@ -32,7 +32,10 @@ from nearlabel.datasets import write_store
 blocks_of_rows, blocks_of_labels, new_rows, new_labels = digits.X[:60], digits.Y[:60], digits.X[60:], digits.Y[60:]
 write_store("queries", digits.X[:5])""",
 }
-NEEDS_MORE = {'device="cuda"': "a GPU"}  # a text in the program, and what this machine may lack
+NEEDS_MORE = {
+    'device="cuda"': "a GPU",
+    "http://127.0.0.1:8000": "a service, as in tests/serve",
+}  # a text in the program, and what this machine may lack
 INDEX = (DOCS / "index.md").read_text()
 EXAMPLES = sorted((DOCS.parent / "examples").glob("*.py"))
 
