@@ -5,8 +5,8 @@ import json
 
 import numpy as np
 import pytest
-from tests._pages import blocks
 
+from _pages import blocks
 from nearlabel.audit import suggest
 from nearlabel.persistence import load_model, read_kept
 from nearlabel.serve import LiveModel, make_app
