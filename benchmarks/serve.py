@@ -318,7 +318,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     results["memory"] = grow(30.0 if options.quick else LONG)
     tables = [table_of(int(n), found) for n, found in results.items() if n != "memory"]
     memory = results["memory"]
-    tables.append(Table("10 clients and updates", tuple(memory), [tuple(memory.values())]))
+    tables.append(
+        Table(
+            "10 clients and updates",
+            tuple(memory),
+            [(f"{memory['seconds']:.0f}", memory["MiB early"], memory["MiB at the end"])],
+        )
+    )
     goals = goals_of(results)
     print_facts()
     show(tables, goals)

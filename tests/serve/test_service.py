@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from nearlabel.neighbors import ExactNeighbors
 from nearlabel.persistence import forget_rows, load_model, read_card, read_kept, update_model
 from nearlabel.serve import Limits, LiveModel
 from serve import kills
@@ -57,6 +58,21 @@ def test_an_explanation_names_the_neighbours(path, client_of):
     assert len(found["explanation"]["neighbors"]) == 5
     assert {one["id"] for one in found["explanation"]["neighbors"]} <= ids
     assert found == post(client_of(path), "/predict", {"rows": [ROW], "explain": True})["predictions"][0]
+
+
+def test_the_training_distances_are_found_once(path, client_of, monkeypatch):
+    """And not for each explanation: this takes a search of all samples."""
+    client, found = client_of(path), []
+    original = ExactNeighbors.kneighbors
+
+    def counted(self, X=None, *arguments, **options):
+        found.append(X is None)
+        return original(self, X, *arguments, **options)
+
+    monkeypatch.setattr(ExactNeighbors, "kneighbors", counted)
+    for _ in range(3):
+        post(client, "/explain", {"rows": [ROW]})
+    assert sum(found) == 1
 
 
 def test_texts_need_one_text_column_alone(path, client_of):

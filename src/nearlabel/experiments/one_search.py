@@ -41,6 +41,11 @@ class _LastAnswer:
         self._asked: tuple[Matrix, int] | None = None
         self._answer: tuple[FloatArray, IntArray] | None = None
 
+    @property
+    def searched(self) -> Any:
+        """The search itself, for what is kept with it."""
+        return self._search
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._search, name)
 

@@ -46,7 +46,7 @@ def usual_distances(search: Any, n_neighbors: int, find: Callable[[], FloatArray
         It cannot be written to, because it is shared.
     """
     try:
-        kept = _KEPT.setdefault(search, _Kept())
+        kept = _KEPT.setdefault(getattr(search, "searched", search), _Kept())  # not of a wrapper around it
     except TypeError:  # a user's own search that has no hash, or no weak references
         return np.sort(find())
     with kept.lock:
