@@ -43,7 +43,7 @@ class _LastAnswer:
 
     @property
     def searched(self) -> Any:
-        """The search itself, for what is kept with it."""
+        """The fitted search."""
         return self._search
 
     def __getattr__(self, name: str) -> Any:
