@@ -2,6 +2,8 @@
 
 from nearlabel.audit._audit import audit
 from nearlabel.audit._corrections import Correction, apply_corrections, read_corrections
+from nearlabel.audit._exports import CONTROL as CONTROL
+from nearlabel.audit._exports import chosen as chosen
 from nearlabel.audit._findings import Audit, Conflict, Hub, LabelPair, Neighbor, SuspectCell, SuspectRow
 from nearlabel.audit._review import LOSSES, DoubtfulRow, LabelDoubt, expected_loss, review
 from nearlabel.audit._scores import (

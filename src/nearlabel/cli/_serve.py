@@ -68,8 +68,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Check the options, and serve until a signal."""
-    from nearlabel.serve._guard import LOOPBACK, Limits
-    from nearlabel.serve._process import Settings, serve
+    from nearlabel.serve import LOOPBACK, Limits, Settings, serve
 
     token = _token(arguments)
     if not token and arguments.host not in LOOPBACK:

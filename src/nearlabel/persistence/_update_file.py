@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _num_samples, check_consistent_length
 
-from nearlabel.files.atomic_file import locked, whole_file
+from nearlabel.files.atomic_file import locked
 from nearlabel.models import parts_with_samples, refit, updates, way_to_update
 from nearlabel.models.refits import BY_REFIT, relabel
 from nearlabel.persistence import _archive as archive
@@ -31,6 +30,7 @@ from nearlabel.persistence._new_samples import (
     check_written_alike,
     first_of,
 )
+from nearlabel.persistence._service_files import check_journal, forget_corrections
 from nearlabel.utils.characters import check_whole
 from nearlabel.utils.containers import checked_container, checked_samples
 from nearlabel.utils.messages import ParameterWarning
@@ -278,7 +278,7 @@ def update_model(
     check_choice("existing", existing, EXISTING)
     X, y = checked_samples("X", X), checked_container("y", y)
     with locked(path, "adding rows"):
-        _check_journal(Path(path))
+        check_journal(Path(path))
         file = OpenFile.read(path, trusted, expected)
         parts_with_samples(file.model)  # raises an error if samples cannot be added and removed
         now = file.with_added(X, y, keep, label_names, existing=existing, retune=retune)
@@ -356,39 +356,14 @@ def forget_rows(
     if isinstance(ids, str):
         raise TypeError(f"ids must be a list of texts, got {ids!r}. Hint: [{ids!r}].")
     with locked(path, "forgetting rows"):
-        _check_journal(Path(path))
+        check_journal(Path(path))
         file = OpenFile.read(path, trusted, expected)
         parts_with_samples(file.model)
         now = file.without(rows, list(ids), column, retune=retune)
         card = file.card if now is file else now.written()
-        _forget_corrections(Path(path), now)
+        if now.card.id_column:
+            forget_corrections(Path(path), now.kept[now.card.id_column])
         return card
-
-
-def _check_journal(path: Path) -> None:
-    """Raise ValueError if a service has acknowledged changes that are not in the file yet."""
-    journal = journal_of(path)
-    if journal.exists() and journal.read_bytes().count(b"\n") > 1:
-        raise ValueError(
-            f"{path} must have all changes to be changed, got some that a service left in {journal}. Hint: run"
-            " nearlabel serve and end it with SIGTERM, which writes them into the file."
-        )
-
-
-def _forget_corrections(path: Path, file: OpenFile) -> None:
-    """Remove what people corrected in samples that are not in a model's file any more."""
-    corrections = journal_of(path).with_suffix(".corrections.jsonl")
-    if corrections.exists() and file.card.id_column:
-        known = set(file.kept[file.card.id_column])
-        lines = corrections.read_text(encoding="utf-8").splitlines(keepends=True)
-        with whole_file(corrections) as partial:
-            partial.write_text("".join(line for line in lines if json.loads(line)["id"] in known), encoding="utf-8")
-
-
-def journal_of(path: Path) -> Path:
-    """Return the journal of a model's file, in which ``nearlabel serve`` notes changes; a link has its target's."""
-    place = Path(os.path.realpath(path))
-    return place.with_name(f"{place.name}.journal")
 
 
 def _n_rows(model: Any) -> int:

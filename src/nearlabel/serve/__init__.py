@@ -11,7 +11,10 @@ import_optional("prometheus_client", extra="serve", purpose="Serving models")
 import_optional("uvicorn", extra="serve", purpose="Serving models")
 
 from nearlabel.serve._app import make_app  # noqa: E402 - after these checks
+from nearlabel.serve._guard import LOOPBACK as LOOPBACK  # noqa: E402
 from nearlabel.serve._guard import Limits  # noqa: E402
 from nearlabel.serve._live import LiveModel  # noqa: E402
+from nearlabel.serve._process import Settings as Settings  # noqa: E402
+from nearlabel.serve._process import serve as serve  # noqa: E402
 
 __all__ = ["Limits", "LiveModel", "import_optional", "make_app"]

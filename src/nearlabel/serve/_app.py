@@ -29,6 +29,7 @@ from nearlabel.serve._metrics import Metrics
 from nearlabel.utils.tables import names_of_rows
 
 Shape = TypeVar("Shape", bound=BaseModel)
+_Route = Callable[[Request], Awaitable[Response]]
 _LOG = logging.getLogger("nearlabel.serve")
 _COMPACTION, _AFTER_FAILURE = 2.0, 60.0  # seconds between looks at whether a journal is long
 _MOST_LEVELS = 40  # of lists and objects in a body
@@ -164,6 +165,11 @@ def _router(app: _App, name: str) -> APIRouter:
     """Return the routes of a model."""
     router, model, batches = APIRouter(), app.served[name], app.batches[name]
 
+    def post(
+        path: str, asked: type[BaseModel], answer: type[BaseModel], *, csv: bool = False
+    ) -> Callable[[_Route], _Route]:
+        return router.post(path, response_model=answer, openapi_extra=_body(asked, csv=csv), responses=_PROBLEMS)
+
     async def predicted(request: Request, *, explain: bool) -> JSONResponse:
         options: Mapping[str, Any] = request.query_params
         if request.headers.get("content-type", "").startswith("text/csv"):
@@ -177,44 +183,24 @@ def _router(app: _App, name: str) -> APIRouter:
         shown = answers.predictions(found, top=given.top, proba=given.proba)
         return JSONResponse({"predictions": shown, "model": _facts(name, found.state.answer)})
 
-    @router.post(
-        "/predict",
-        response_model=shapes.PredictAnswer,
-        openapi_extra=_body(shapes.PredictRequest, csv=True),
-        responses=_PROBLEMS,
-    )
+    @post("/predict", shapes.PredictRequest, shapes.PredictAnswer, csv=True)
     async def predict(request: Request) -> Response:
         """Predict the labels of rows."""
         return await predicted(request, explain=False)
 
-    @router.post(
-        "/explain",
-        response_model=shapes.PredictAnswer,
-        openapi_extra=_body(shapes.PredictRequest, csv=True),
-        responses=_PROBLEMS,
-    )
+    @post("/explain", shapes.PredictRequest, shapes.PredictAnswer, csv=True)
     async def explain(request: Request) -> Response:
         """Predict the labels of rows, with the neighbours and their votes."""
         return await predicted(request, explain=True)
 
-    @router.post(
-        "/update",
-        response_model=shapes.ChangeAnswer,
-        openapi_extra=_body(shapes.UpdateRequest),
-        responses=_PROBLEMS,
-    )
+    @post("/update", shapes.UpdateRequest, shapes.ChangeAnswer)
     async def update(request: Request) -> Response:
         """Add labelled samples; they are on disk and in all later answers."""
         given = await app.body_of(request, shapes.UpdateRequest)
         now = await app.changed(model.update, given.rows, given.existing, request.headers.get("idempotency-key", ""))
         return JSONResponse({"model": _facts(name, now)})
 
-    @router.post(
-        "/relabel",
-        response_model=shapes.ChangeAnswer,
-        openapi_extra=_body(shapes.RelabelRequest),
-        responses=_PROBLEMS,
-    )
+    @post("/relabel", shapes.RelabelRequest, shapes.ChangeAnswer)
     async def relabel(request: Request) -> Response:
         """Change labels of a sample, and leave its features unchanged."""
         given = await app.body_of(request, shapes.RelabelRequest)
@@ -222,24 +208,14 @@ def _router(app: _App, name: str) -> APIRouter:
         now = await app.changed(model.relabel, given.id, given.labels, key)
         return JSONResponse({"model": _facts(name, now)})
 
-    @router.post(
-        "/forget",
-        response_model=shapes.ChangeAnswer,
-        openapi_extra=_body(shapes.ForgetRequest),
-        responses=_PROBLEMS,
-    )
+    @post("/forget", shapes.ForgetRequest, shapes.ChangeAnswer)
     async def forget(request: Request) -> Response:
         """Remove samples by their ids."""
         given = await app.body_of(request, shapes.ForgetRequest)
         now = await app.changed(model.forget, given.ids, request.headers.get("idempotency-key", ""))
         return JSONResponse({"model": _facts(name, now)})
 
-    @router.post(
-        "/suggest",
-        response_model=shapes.ListAnswer,
-        openapi_extra=_body(shapes.SuggestRequest),
-        responses=_PROBLEMS,
-    )
+    @post("/suggest", shapes.SuggestRequest, shapes.ListAnswer)
     async def suggest(request: Request) -> Response:
         """Return the rows that should be labelled next, or whose predictions should be checked."""
         given, state = await app.body_of(request, shapes.SuggestRequest), model.state
@@ -247,12 +223,7 @@ def _router(app: _App, name: str) -> APIRouter:
         items = await app.computed(lambda: answers.suggestions(state, X, n=given.n, purpose=given.purpose))
         return JSONResponse({"items": items, "model": _facts(name, state.answer)})
 
-    @router.post(
-        "/audit",
-        response_model=shapes.ListAnswer,
-        openapi_extra=_body(shapes.AuditRequest),
-        responses=_PROBLEMS,
-    )
+    @post("/audit", shapes.AuditRequest, shapes.ListAnswer)
     async def suspects(request: Request) -> Response:
         """Return the labels of training samples that are probably wrong."""
         given, state = await app.body_of(request, shapes.AuditRequest), model.state

@@ -17,8 +17,8 @@ import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from nearlabel.audit._exports import CONTROL, chosen
-from nearlabel.cli._tasks import Opinion, label_studio_prediction
+from nearlabel.audit import CONTROL, chosen
+from nearlabel.cli import _tasks
 from nearlabel.models import explains
 from nearlabel.serve import _answers as answers
 from nearlabel.serve import _shapes as shapes
@@ -170,8 +170,8 @@ def _predictions(
             best = max(shown, key=lambda label: -1.0 if shown[label] is None else shown[label])
             shown = {best: shown[best]}
         certainty = _mean(shown.values())
-        opinion = Opinion(name, [*shown], certainty if places is None else places[row])
-        prediction = label_studio_prediction(opinion, config.control, config.shown)
+        opinion = _tasks.Opinion(name, [*shown], certainty if places is None else places[row])
+        prediction = _tasks.label_studio_prediction(opinion, config.control, config.shown)
         neighbors = _neighbors(found, row, project)
         for result in prediction["result"]:
             result |= {} if certainty is None else {"score": certainty}

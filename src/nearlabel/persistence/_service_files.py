@@ -1,0 +1,35 @@
+"""The files that ``nearlabel serve`` keeps next to a model: its journal, and what people corrected."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from nearlabel.files.atomic_file import whole_file
+
+
+def check_journal(path: Path) -> None:
+    """Raise ValueError if a service has acknowledged changes that are not in the file yet."""
+    journal = journal_of(path)
+    if journal.exists() and journal.read_bytes().count(b"\n") > 1:
+        raise ValueError(
+            f"{path} must have all changes to be changed, got some that a service left in {journal}. Hint: run"
+            " nearlabel serve and end it with SIGTERM, which writes them into the file."
+        )
+
+
+def forget_corrections(path: Path, ids: Iterable[str]) -> None:
+    """Remove what people corrected in samples that are not among these of a model's file any more."""
+    corrections = journal_of(path).with_suffix(".corrections.jsonl")
+    if corrections.exists():
+        known, lines = set(ids), corrections.read_text(encoding="utf-8").splitlines(keepends=True)
+        with whole_file(corrections) as partial:
+            partial.write_text("".join(line for line in lines if json.loads(line)["id"] in known), encoding="utf-8")
+
+
+def journal_of(path: Path) -> Path:
+    """Return the journal of a model's file, in which ``nearlabel serve`` notes changes; a link has its target's."""
+    place = Path(os.path.realpath(path))
+    return place.with_name(f"{place.name}.journal")
