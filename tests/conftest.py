@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 
 from _browser import launched
 from _pairs import each_value
+from nearlabel.cli import _console
 from nearlabel.testing import MULTILABEL_CHECKS, check_scikit_learn_tools
 
 os.environ["MPLBACKEND"] = "Agg"  # no test opens a window; read when matplotlib is imported, so before any fixture
@@ -81,6 +82,14 @@ def _usual_width():
     """Let tables be as wide as in a file or pipe, whatever the terminal of whoever runs the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "80")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_lines_of_progress():
+    """Print no line of progress: whether a command takes ten seconds is the machine's affair."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_console, "PATIENCE", float("inf"))
         yield
 
 

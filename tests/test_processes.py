@@ -174,6 +174,7 @@ def test_another_interpreter_is_refused():
 
 
 @needs_fork
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("n_interruptions", [20, pytest.param(300, marks=pytest.mark.long)])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_interruptions_come_soon_and_leave_nothing(two_threads, n_jobs, n_interruptions):
@@ -186,9 +187,13 @@ def test_interruptions_come_soon_and_leave_nothing(two_threads, n_jobs, n_interr
 
     def interrupted(number, after):
         until = time.perf_counter() + 120
-        signal.setitimer(signal.ITIMER_REAL, after)
-        while time.perf_counter() < until:
-            model.fit(rows, labels) if number % 2 else search.kneighbors(rows, 5)
+        # Again each second, as a person does: Python ignores an interruption in a callback of a weak reference.
+        signal.setitimer(signal.ITIMER_REAL, after, 1)
+        try:
+            while time.perf_counter() < until:
+                model.fit(rows, labels) if number % 2 else search.kneighbors(rows, 5)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
     usual = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:

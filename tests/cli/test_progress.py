@@ -187,6 +187,9 @@ def test_reproduce_shows_the_time_left(nearlabel, monkeypatch, tmp_path, termina
     assert terminal or answer.err == ""
 
 
+PATIENCE = _console.PATIENCE  # read before conftest.py changes it
+
+
 def _paper_of_digits(folder):
     """A paper's file with one experiment on the packaged data."""
     path = folder / "paper.toml"
@@ -211,6 +214,7 @@ def test_lines_where_there_is_no_terminal(monkeypatch, capsys):
     """The first after ten seconds, then ever more rarely; none for short work, at the end, and for the quiet."""
     now = iter([0.0, 1.0, 9.9, 10.0, 15.0, 19.9, 20.0, 30.0, 41.0, 60.0])
     monkeypatch.setattr("nearlabel.cli._console.time.monotonic", lambda: next(now))
+    monkeypatch.setattr(_console, "PATIENCE", PATIENCE)
     with _console.progress_bar("rows") as tell:
         for done in range(1, 10):
             tell(done, 9)
