@@ -1,5 +1,6 @@
 """The service in this process: its answers, its errors, and what it refuses."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -10,7 +11,7 @@ import pytest
 
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.persistence import forget_rows, load_model, read_card, read_kept, update_model
-from nearlabel.serve import Limits, LiveModel
+from nearlabel.serve import Limits, LiveModel, _answers
 from serve import kills
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
@@ -308,6 +309,33 @@ def test_metrics_and_openapi(path, client_of):
     assert {"/predict", "/explain", "/update", "/forget", "/suggest", "/audit", "/card", "/health"} <= set(routes)
     shape = routes["/predict"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert set(shape["properties"]) == {"rows", "texts", "arrays", "top", "proba", "explain"}
+
+
+def test_clients_that_were_answered_together_are_asked_together_again(numeric, monkeypatch):
+    """Although their next requests do not come at the same moment."""
+    monkeypatch.setattr(_answers, "_PATIENCE", 60)
+    sizes = []
+
+    async def ask_again():
+        batches = _answers.Batches(LiveModel(numeric), ThreadPoolExecutor(1))
+        asked = batches._asked
+        batches._asked = lambda some: (sizes.append(len(some)), asked(some))[1]
+
+        async def client(number):
+            for _ in range(4):
+                await batches.ask(np.full((1, 4), 0.1 * number), explain=False)
+                for _ in range(3 * number):
+                    await asyncio.sleep(0)
+
+        await asyncio.gather(*map(client, range(5)))
+
+    asyncio.run(ask_again())
+    assert sizes == [5, 5, 5, 5]
+
+
+def test_a_number_that_is_too_large_is_refused(numeric, client_of):
+    """An integer that no float can store."""
+    assert "float64" in post(client_of(numeric), "/predict", {"arrays": [[10**400, 0, 0, 0]]}, 422)
 
 
 def test_rows_that_wait_are_answered_as_alone(path, client_of):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from nearlabel.serve._live import LiveModel, State, rows_in_file
 from nearlabel.utils.estimators import label_scores, response_method_of
 
 _MOST_ROWS_AT_ONCE = 1024
+_PATIENCE = 0.002  # seconds
 
 
 def rows_of(state: State, given: Any) -> Any:
@@ -76,10 +78,14 @@ def rows_of_csv(state: State, content: bytes, most: int) -> Any:
 
 def _numbers(rows: Sequence[Sequence[Any]]) -> Any:
     for number, row in enumerate(rows, start=1):
-        for value in row:
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise ValueError(f"arrays must have numbers, got {tables.shortened(value)} in row {number}.")
-    return np.array(rows, dtype=np.float64)
+        others = {kind for kind in set(map(type, row)) if kind is bool or not issubclass(kind, int | float)}
+        if others:
+            wrong = next(value for value in row if type(value) in others)
+            raise ValueError(f"arrays must have numbers, got {tables.shortened(wrong)} in row {number}.")
+    try:
+        return np.array(rows, dtype=np.float64)
+    except OverflowError:
+        raise ValueError("arrays must have numbers that fit in float64, got a larger integer.") from None
 
 
 def joined(parts: Sequence[Any]) -> Any:
@@ -139,18 +145,25 @@ class _Waiting(NamedTuple):
 
 
 class Batches:
-    """Asks a model for all rows that wait at a time; a single request is asked at once."""
+    """Asks a model for all rows that wait at a time.
+
+    A single request is asked at once. After several that were asked together, as many are waited for, not long:
+    their clients send the next ones soon.
+    """
 
     def __init__(self, model: LiveModel, threads: ThreadPoolExecutor) -> None:
         self._model, self._threads = model, threads
         self._waiting: list[_Waiting] = []
         self._running: asyncio.Task[None] | None = None
+        self._wanted, self._are_enough = 1, asyncio.Event()
 
     async def ask(self, X: Any, *, explain: bool) -> Answered:
         """Return what `answered` does for these rows alone."""
         loop = asyncio.get_running_loop()
         one = _Waiting(X, explain, loop.create_future())
         self._waiting.append(one)
+        if len(self._waiting) >= self._wanted:
+            self._are_enough.set()
         if self._running is None:
             self._running = loop.create_task(self._run())
         return await one.future
@@ -158,6 +171,7 @@ class Batches:
     async def _run(self) -> None:
         try:
             while some := self._next():
+                self._wanted = len(some)
                 found = await asyncio.get_running_loop().run_in_executor(self._threads, self._asked, some)
                 for one, answer in zip(some, found, strict=True):
                     if one.future.done():  # its client has gone
@@ -166,8 +180,17 @@ class Batches:
                         one.future.set_exception(answer)
                     else:
                         one.future.set_result(answer)
+                if self._wanted > 1:
+                    await self._wait_for_enough()
         finally:
-            self._running = None
+            self._running, self._wanted = None, 1
+
+    async def _wait_for_enough(self) -> None:
+        self._are_enough.clear()
+        await asyncio.sleep(0)  # until the answers are sent
+        if len(self._waiting) < self._wanted:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._are_enough.wait(), _PATIENCE)
 
     def _next(self) -> list[_Waiting]:
         """Take requests that are asked together: the first, and others of its kind as long as there are few rows."""

@@ -300,8 +300,9 @@ def _not_too_deep(value: Any, levels: int = _MOST_LEVELS) -> Any:
     """Return a value; raise ValueError if it is nested too deeply to be written and read again."""
     if levels == 0:
         raise ValueError(f"the body must be nested at most {_MOST_LEVELS} levels deep, got more.")
-    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        if isinstance(one, dict | list):
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if not {dict, list}.isdisjoint(map(type, inner)):
+        for one in inner:
             _not_too_deep(one, levels - 1)
     return value
 
