@@ -11,7 +11,7 @@ import pytest
 
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.persistence import forget_rows, load_model, read_card, read_kept, update_model
-from nearlabel.serve import Limits, LiveModel, _answers
+from nearlabel.serve import Limits, LiveModel, _answers, _app
 from serve import kills
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
@@ -331,6 +331,31 @@ def test_clients_that_were_answered_together_are_asked_together_again(numeric, m
 
     asyncio.run(ask_again())
     assert sizes == [5, 5, 5, 5]
+
+
+@pytest.mark.parametrize(("n_rows", "on_the_loop"), [(2, True), (3000, False)])
+def test_long_requests_are_read_and_written_aside(numeric, client_of, monkeypatch, n_rows, on_the_loop):
+    """So that others are answered meanwhile."""
+    places = []
+
+    def watched(function):
+        def called(*arguments, **options):
+            try:
+                asyncio.get_running_loop()
+                places.append(True)
+            except RuntimeError:
+                places.append(False)
+            return function(*arguments, **options)
+
+        return called
+
+    monkeypatch.setattr(_app, "_read", watched(_app._read))
+    for name in ("rows_of", "predictions"):
+        monkeypatch.setattr(_answers, name, watched(getattr(_answers, name)))
+    rows = np.random.default_rng(0).normal(size=(n_rows, 4)).tolist()
+    found = post(client_of(numeric), "/predict", {"arrays": rows})["predictions"]
+    assert len(found) == n_rows
+    assert places == [on_the_loop] * 3
 
 
 def test_a_number_that_is_too_large_is_refused(numeric, client_of):

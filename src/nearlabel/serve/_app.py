@@ -33,6 +33,7 @@ _Route = Callable[[Request], Awaitable[Response]]
 _LOG = logging.getLogger("nearlabel.serve")
 _COMPACTION, _AFTER_FAILURE = 2.0, 60.0  # seconds between looks at whether a journal is long
 _MOST_LEVELS = 40  # of lists and objects in a body
+_LONG_BODY, _MANY_ROWS = 2**17, 10  # bytes, and rows, of which a request takes long
 
 
 class _App:
@@ -59,8 +60,10 @@ class _App:
         now: Changed = await self.in_time(asyncio.shield(change))
         return now
 
-    async def computed(self, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Compute something long while searches continue."""
+    async def computed(self, work: Callable[..., Any], *arguments: Any, is_long: bool = True) -> Any:
+        """Compute something, in a thread if it is long, so that other requests are answered meanwhile."""
+        if not is_long:
+            return work(*arguments)
         return await self.in_time(asyncio.get_running_loop().run_in_executor(None, work, *arguments))
 
     async def body_of(self, request: Request, shape: type[Shape]) -> Shape:
@@ -68,7 +71,7 @@ class _App:
         content = await request.body()
         if self._log_rows:
             _LOG.info("%s", content.decode(errors="replace"))
-        given = _checked(shape, _not_too_deep(tables.decoded(content)))
+        given: Shape = await self.computed(_read, shape, content, is_long=len(content) > _LONG_BODY)
         for name in ("rows", "texts", "arrays", "tasks"):
             n_rows = len(getattr(given, name, None) or ())
             if n_rows > self.limits.rows:
@@ -170,6 +173,10 @@ def _router(app: _App, name: str) -> APIRouter:
     ) -> Callable[[_Route], _Route]:
         return router.post(path, response_model=answer, openapi_extra=_body(asked, csv=csv), responses=_PROBLEMS)
 
+    async def rows_of(state: State, given: shapes.RowsRequest) -> Any:
+        n_rows = len(given.rows or given.texts or given.arrays or ())
+        return await app.computed(answers.rows_of, state, given, is_long=n_rows > _MANY_ROWS)
+
     async def predicted(request: Request, *, explain: bool) -> JSONResponse:
         options: Mapping[str, Any] = request.query_params
         if request.headers.get("content-type", "").startswith("text/csv"):
@@ -177,11 +184,16 @@ def _router(app: _App, name: str) -> APIRouter:
             X = await app.computed(answers.rows_of_csv, model.state, await request.body(), app.limits.rows)
         else:
             given = await app.body_of(request, shapes.PredictRequest)
-            X = answers.rows_of(model.state, given)
+            X = await rows_of(model.state, given)
         found = await app.in_time(batches.ask(X, explain=explain or given.explain))
         app.metrics.see_rows(name, X.shape[0])
-        shown = answers.predictions(found, top=given.top, proba=given.proba)
-        return JSONResponse({"predictions": shown, "model": _facts(name, found.state.answer)})
+
+        def answer() -> JSONResponse:
+            shown = answers.predictions(found, top=given.top, proba=given.proba)
+            return JSONResponse({"predictions": shown, "model": _facts(name, found.state.answer)})
+
+        response: JSONResponse = await app.computed(answer, is_long=X.shape[0] > _MANY_ROWS)
+        return response
 
     @post("/predict", shapes.PredictRequest, shapes.PredictAnswer, csv=True)
     async def predict(request: Request) -> Response:
@@ -219,7 +231,7 @@ def _router(app: _App, name: str) -> APIRouter:
     async def suggest(request: Request) -> Response:
         """Return the rows that should be labelled next, or whose predictions should be checked."""
         given, state = await app.body_of(request, shapes.SuggestRequest), model.state
-        X = answers.rows_of(state, given)
+        X = await rows_of(state, given)
         items = await app.computed(lambda: answers.suggestions(state, X, n=given.n, purpose=given.purpose))
         return JSONResponse({"items": items, "model": _facts(name, state.answer)})
 
@@ -286,6 +298,10 @@ def _finite(value: Any) -> Any:
     if hasattr(value, "item"):
         value = value.item()
     return None if isinstance(value, float) and not abs(value) < float("inf") else value
+
+
+def _read(shape: type[Shape], content: bytes) -> Shape:
+    return _checked(shape, _not_too_deep(tables.decoded(content)))
 
 
 def _checked(shape: type[Shape], values: Any) -> Shape:
