@@ -9,14 +9,24 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from nearlabel.datasets import Dataset
+from nearlabel.lazy import BRkNN
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.persistence import forget_rows, load_model, read_card, read_kept, update_model
+from nearlabel.persistence import forget_rows, load_model, read_card, read_kept, save_model, update_model
 from nearlabel.serve import Limits, LiveModel, _answers, _app
 from serve import kills
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 ROW = {"text": "password locked reset", "product": "app", "priority": 3}
 NEW = {"id": "N1", "text": "zebra stripes", "product": "web", "priority": 1, "tags": ["zoo"]}
+
+
+@pytest.fixture
+def named(tmp_path):
+    """A model of numbers with names, none of which may be missing."""
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    data = Dataset(name="numbers", X=X, Y=(X > 0).astype(int), feature_names=("a", "b"), label_names=("x", "y"))
+    return save_model(BRkNN(3).fit(data.X, data.Y), tmp_path / "named.skops", data=data)
 
 
 def post(client, where, body, status=200, **headers):
@@ -356,6 +366,15 @@ def test_long_requests_are_read_and_written_aside(numeric, client_of, monkeypatc
     found = post(client_of(numeric), "/predict", {"arrays": rows})["predictions"]
     assert len(found) == n_rows
     assert places == [on_the_loop] * 3
+
+
+@pytest.mark.parametrize("where", ["/predict", "/explain", "/suggest", "/update"])
+def test_a_missing_value_is_named_by_row_and_column(named, client_of, where):
+    """As the command names it, and not in scikit-learn's words; rows are counted from 1."""
+    rows = [{"a": 1, "b": 2}, {"a": 1, "b": None}]
+    rows = [row | {"x": 0, "y": 1} for row in rows] if where == "/update" else rows
+    told = "rows, row 2: column 'b' must contain numbers that are finite, got a missing value."
+    assert post(client_of(named), where, {"rows": rows}, 422) == told
 
 
 def test_a_number_that_is_too_large_is_refused(numeric, client_of):

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel import audit, models
+from nearlabel.cli import _model
 from nearlabel.datasets import open_rows, tables
 from nearlabel.experiments.one_search import searching_once
 from nearlabel.serve._live import LiveModel, State, rows_in_file
@@ -105,8 +106,13 @@ class Answered(NamedTuple):
 
 
 def answered(state: State, X: Any, *, explain: bool) -> Answered:
-    """Ask the model, which searches once."""
+    """Ask the model, which searches once; ValueError names the row and column of a value that it refuses."""
     opened = state.opened
+    with _model.asking(opened, "rows", X, first=1):
+        return _answered(state, opened, X, explain=explain)
+
+
+def _answered(state: State, opened: _model.OpenModel, X: Any, *, explain: bool) -> Answered:
     asked = searching_once(opened.model)
     labels = sparse.csr_array(asked.predict(X))
     scores = label_scores(asked, X, len(opened.label_names), response_method_of(asked))
@@ -216,9 +222,7 @@ class Batches:
 def suggestions(state: State, X: Any, *, n: int, purpose: str) -> list[dict[str, Any]]:
     """Return the rows to label next, or those whose predictions a person should check."""
     opened = state.opened
-    n = min(n, X.shape[0])
-    if purpose == "review":
-        found: Sequence[Any] = audit.review(opened.model, X, n, label_names=opened.label_names)
-    else:
-        found = audit.suggest(opened.model, X, n, label_names=opened.label_names)
+    choose = audit.review if purpose == "review" else audit.suggest
+    with _model.asking(opened, "rows", X, first=1):
+        found = choose(opened.model, X, min(n, X.shape[0]), label_names=opened.label_names)
     return [one.to_dict() for one in found]
