@@ -71,8 +71,7 @@ def audit(
     label_names : sequence of length n_labels, default=None
         Names of the labels, for a model that was fitted to arrays without names. None: the names that the model knows.
     verbose : int, default=1
-        1: an audit of more than ten seconds reports how far it is, by a bar in a notebook or a terminal, elsewhere by a
-        few lines on standard error. 0: nothing.
+        1: an audit of more than ten seconds shows a bar in a notebook or terminal, elsewhere a few lines. 0: silent.
 
     Returns
     -------

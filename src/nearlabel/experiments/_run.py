@@ -77,8 +77,7 @@ def run(
     progress : callable, default=None
         Function called with the numbers of finished and of all folds, in place of what `verbose` shows.
     verbose : int, default=1
-        1: a run of more than ten seconds reports how far it is, by a bar in a notebook or a terminal, elsewhere by a
-        few lines on standard error. 0: nothing.
+        1: a run of more than ten seconds shows a bar in a notebook or terminal, elsewhere a few lines. 0: silent.
 
     Returns
     -------

@@ -20,6 +20,7 @@ from nearlabel.models import explain, updates
 from nearlabel.models.out_of_sample import Fold, LeaveOneOut, largest_group, ranks_of
 from nearlabel.models.selector import Budget
 from nearlabel.neighbors import UselessNeighborsWarning
+from nearlabel.selection._display import ShownChoice
 from nearlabel.selection._spaces import Space, is_mixed, spaces_of
 from nearlabel.selection._trials import (
     MethodInSpace,
@@ -59,7 +60,7 @@ def _can_be_updated(classifier: Any) -> bool:
     raise AttributeError("best_estimator_ must be fitted, and be a method by votes of neighbours or MLMLM.")
 
 
-class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class NeighborsClassifierCV(ShownChoice, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Choose method, distance, number of neighbours and thresholds together, for the best predictions by neighbours.
 
     Each candidate predicts each training sample from all others (leave-one-out, which needs no refit). On these scores
@@ -107,8 +108,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     random_state : int, RandomState or None, default=0
         Draws samples for the choice and assigns them to parts and folds; is passed to no method.
     verbose : int, default=1
-        1: a fit of more than ten seconds reports how far it is, by a bar in a notebook or a terminal, elsewhere by a
-        few lines on standard error. 0: nothing.
+        1: a fit of more than ten seconds shows a bar in a notebook or terminal, elsewhere a few lines. 0: silent.
 
     Attributes
     ----------

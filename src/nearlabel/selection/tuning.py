@@ -182,8 +182,7 @@ class Tuning:
             reused; it must be for the same data and options, but `time_limit` may differ. The file contains values, and
             the label sets and scores of the best candidates for the samples, but no features. None: nothing is written.
         verbose : int, default=1
-            1: a run of more than ten seconds reports how far it is, by a bar in a notebook or a terminal, elsewhere by
-            a few lines on standard error. 0: nothing.
+            1: a run of more than ten seconds shows a bar in a notebook or terminal, elsewhere a few lines. 0: silent.
 
         Returns
         -------
