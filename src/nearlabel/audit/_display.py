@@ -113,9 +113,12 @@ def _names(conflict: Any) -> tuple[str, ...]:
 
 
 def _pair(pair: Any) -> str:
+    return f"{_both(pair)} in {pair.n_rows} rows ({pair.expected:.1f} expected)"
+
+
+def _both(pair: Any) -> str:
     first, second = pair.labels
-    what = f"{second} is predicted in place of {first}" if pair.kind == "confused" else f"{first} and {second} missing"
-    return f"{what} in {pair.n_rows} rows ({pair.expected:.1f} expected)"
+    return f"{second} is predicted in place of {first}" if pair.kind == "confused" else f"{first} and {second} missing"
 
 
 def _hub(hub: Any) -> str:
@@ -148,8 +151,8 @@ _KINDS: Mapping[str, _Kind] = {
     "label_pairs": _Kind(
         "Labels confused or missing together",
         _pair,
-        ("labels", "kind", "rows", "expected"),
-        lambda pair: (pair.labels, pair.kind, pair.n_rows, round(pair.expected, 1)),
+        ("labels", "rows", "expected"),
+        lambda pair: (_both(pair), pair.n_rows, round(pair.expected, 1)),
     ),
     "hubs": _Kind(
         "Hubs",

@@ -374,6 +374,10 @@ class Audit:
         rows, hubs = _named(self.rows, names), _named(self.hubs, names)
         return replace(self, cells=tuple(cells), rows=rows, conflicts=tuple(conflicts), hubs=hubs)
 
+    def __repr__(self) -> str:
+        found = ", ".join(f"{len(getattr(self, kind))} {kind.replace('_', ' ')}" for kind in KINDS)
+        return f"<{type(self).__name__} of {self.n_rows} rows and {self.n_labels} labels: {found}>"
+
     def __str__(self) -> str:
         """Return the first findings of each kind as text."""
         return text_of(self)

@@ -60,6 +60,9 @@ class Comparison:
         """Return plain dicts and lists, for JSON."""
         return asdict(self)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.test} over {self.over}, {len(self.order.relations)} differences>"
+
     def _repr_html_(self) -> str:
         """Return the HTML for a notebook: the methods in their order, with wins minus losses on each metric."""
         of_metric = self.order.by_metric()

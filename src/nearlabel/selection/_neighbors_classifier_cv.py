@@ -252,9 +252,9 @@ class NeighborsClassifierCV(ShownChoice, ClassifierMixin, MetaEstimatorMixin, Ba
         samples = TrainingSamples(X, target.labels, numbers, ranks)
         with as_part(0, 1 / (1 + (self.nested or 0))):
             trials, some = self._choose(samples, random, Budget(self.time_limit))
-        self.crossfit_score_ = trials.crossfit(None if numbers is None else numbers[some])
-        is_tuned_again = ranks is None and len(some) < target.labels.shape[0]
-        self._fit_best(trials, samples, is_tuned_again=is_tuned_again)
+            self.crossfit_score_ = trials.crossfit(None if numbers is None else numbers[some])
+            is_tuned_again = ranks is None and len(some) < target.labels.shape[0]
+            self._fit_best(trials, samples, is_tuned_again=is_tuned_again)
         self.__dict__.pop("nested_score_", None)  # of an earlier fit
         if self.nested is not None:
             self.nested_score_ = nested_score(self, samples)

@@ -371,6 +371,9 @@ class Tuned:
             best.setdefault(Line.of(trial.candidate), trial)
         return best
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self.trials)} models by {self.metric}, the best {self.best.method}>"
+
     def _repr_html_(self) -> str:
         """Return the HTML for a notebook: the leaderboard."""
         rows = [
@@ -379,11 +382,8 @@ class Tuned:
         ]
         heads = ("method", "scaling", "search", "k", title_of(self.metric))
         value = f"{self.scores[self.metric]:.4g} ({self.measured})" if self.metric in self.scores else "undefined"
-        return html_of(
-            f"Best of {len(self.trials)} models: {self.best.method}. {title_of(self.metric)} without the choice's"
-            f" optimism: {value}.",
-            grid_of_rows(heads, rows, "lines"),
-        )
+        found = f"{self.best.method} is the best of {len(self.trials)} models."
+        return html_of(f"{found} {heads[-1]} of such a choice: {value}.", grid_of_rows(heads, rows, "lines"))
 
 
 def tuned_of(
