@@ -75,7 +75,7 @@ def run(
     n_workers : int, default=1
         Number of processes. The records and their order do not depend on it.
     progress : callable, default=None
-        Function called with the numbers of finished and of all folds, in place of what `verbose` shows.
+        Function called with the numbers of finished and of all folds, in place of the bar of `verbose`.
     verbose : int, default=1
         1: a run of more than ten seconds shows a bar in a notebook or terminal, elsewhere a few lines. 0: silent.
 

@@ -12,7 +12,7 @@ from nearlabel.utils.tables import Grid, grid_of_rows, html_of
 
 
 class ShownChoice:
-    """For an estimator with `cv_results_`: scikit-learn's diagram, and below it what was chosen, and from what."""
+    """For an estimator with `cv_results_`: scikit-learn's diagram, and below it the choice, and its leaderboard."""
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """Return what a notebook shows."""

@@ -176,7 +176,7 @@ class Tuning:
             Samples of a group (`Dataset.groups`) are held out together.
         progress : callable, default=None
             Function called after each fit with the seconds so far, and those of the whole work as estimated from the
-            fits so far, or the time limit if it is less, in place of what `verbose` shows.
+            fits so far, or the time limit if it is less, in place of the bar of `verbose`.
         state : path, default=None
             State file with the results, written every few seconds and at the end. Results in an existing file are
             reused; it must be for the same data and options, but `time_limit` may differ. The file contains values, and
