@@ -230,6 +230,11 @@ def tell(share: float) -> None:
         listener(share)
 
 
+def is_heard() -> bool:
+    """Return whether anyone listens to shares or to the seconds left."""
+    return _listener.get() is not None or _clock.get() is not None
+
+
 def expect(seconds: float) -> None:
     """Report the estimated seconds left."""
     clock = _clock.get()

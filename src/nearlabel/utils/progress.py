@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from nearlabel.utils.characters import escape_line, escape_markup
-from nearlabel.utils.messages import Progress, current_listener, listening, print_notes
+from nearlabel.utils.messages import Progress, is_heard, listening, print_notes
 from nearlabel.utils.naming import import_optional
 
 PATIENCE = 10.0  # seconds without a word, except for a bar of a command in a terminal
@@ -58,7 +58,7 @@ def progress_bar(what: str, *, patience: float = 0.0) -> Iterator[Progress]:
 @contextmanager
 def reported(what: str, verbose: int) -> Iterator[Progress]:
     """The same for a call with the argument `verbose`: after ten seconds, and unless somebody listens already."""
-    if verbose and current_listener() is None:
+    if verbose and not is_heard():
         with progress_bar(what, patience=PATIENCE) as tell:
             yield tell
     else:
