@@ -6,14 +6,17 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from _classifiers import SMALL, default_classifiers
 from nearlabel.audit import audit, review, suggest
 from nearlabel.comparison import compare
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Plan, Tuning, run, summarise
-from nearlabel.lazy import BRkNN, MLkNN
-from nearlabel.selection import NeighborsClassifierCV
+from nearlabel.lazy import NLDD, BRkNN, MLkNN
+from nearlabel.rivals import BinaryRelevance
+from nearlabel.selection import MixtureClassifierCV, NeighborsClassifierCV
+from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.utils.tables import ShownList
 
 HOSTILE = ("<script>alert(1)</script>", "a & b", "'\"><img src=x onerror=y>")
@@ -129,11 +132,30 @@ def test_lists_stay_lists():
     assert ShownList([], ("row",), "rows")._repr_html_().count("<tr>") == 1
 
 
-@pytest.mark.parametrize("name", sorted({**default_classifiers(), **SMALL}))
+# What cannot be updated has properties of updates that are not there.
+OTHERS = {
+    "a mixture": MixtureClassifierCV(families=("neighbors", "trees"), n_neighbors=(3,), scales=("none",)),
+    "thresholds of others": TunedThresholdsClassifierCV(BinaryRelevance(LogisticRegression())),
+    "thresholds of NLDD": TunedThresholdsClassifierCV(NLDD(random_state=0)),
+    "thresholds alone": TunedThresholdsClassifierCV(BRkNN().fit(X, Y), cv="prefit", refit=False),
+}
+CLASSIFIERS = {**default_classifiers(), **SMALL, **OTHERS}
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
 def test_every_classifier_shows_itself(name):
     """scikit-learn's diagram reads each fitted attribute, properties too."""
-    classifier = {**default_classifiers(), **SMALL}[name]
+    classifier = CLASSIFIERS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         page = classifier.fit(X, Y)._repr_mimebundle_()["text/html"]
     assert type(classifier).__name__ in page
+    assert "classes_" in dir(classifier)  # which reads them, too
+
+
+def test_a_mixture_shows_its_parts():
+    """Each with its weight; the diagram is above."""
+    model = MixtureClassifierCV(n_neighbors=(3, 5), scales=("minmax",), metrics=("euclidean",)).fit(X, Y)
+    sentence, *_ = ET.fromstring(our_page(model))
+    assert len(model.parts_) > 1
+    assert all(f"{part['weight']:.2f} of {part['method']}" in sentence.text for part in model.parts_)

@@ -360,13 +360,13 @@ class NeighborsClassifierCV(ShownChoice, ClassifierMixin, MetaEstimatorMixin, Ba
     @property
     def changes_(self) -> dict[str, Any]:
         """The numbers of samples added and removed since `fit`, and the names of new labels."""
-        known = updates.updated_part(self.best_estimator_).changes_
+        known = updates.attribute_of_part(self.best_estimator_, "changes_")
         return {**known, "new_labels": self.label_names_[known["new_labels"]].tolist()}
 
     @property
     def thresholds_stale_(self) -> bool:
         """Whether samples were added or removed since the thresholds were tuned."""
-        return bool(updates.updated_part(self.best_estimator_).thresholds_stale_)
+        return bool(updates.attribute_of_part(self.best_estimator_, "thresholds_stale_"))
 
     def _queries(self, X: MatrixLike) -> MatrixLike:
         """Check samples for the best estimator."""
