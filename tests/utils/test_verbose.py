@@ -2,6 +2,8 @@
 
 import io
 import sys
+import threading
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -174,6 +176,24 @@ def test_a_terminal_gets_a_bar_after_its_patience(monkeypatch):
     with progress.progress_bar("poor") as told:
         told(1, 2)
     assert "nearlabel: poor: 50 %" in stream.getvalue()
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_what_is_known_is_shown_in_time(terminal, monkeypatch):
+    """Where the next report is far, the last one is shown when the patience is over, by a thread that ends with it."""
+    pytest.importorskip("rich.progress")
+    stream = io.StringIO()
+    stream.isatty = lambda: terminal
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    with progress.reported("fit", 1) as told:
+        told(1, 2)
+        assert stream.getvalue() == ""
+        time.sleep(0.3)
+        assert "fit" in stream.getvalue()
+        assert "50" in stream.getvalue()
+    assert not [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
 
 
 def test_without_standard_error(monkeypatch):

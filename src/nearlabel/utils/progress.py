@@ -10,6 +10,7 @@ import datetime as dt
 import importlib.util
 import math
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -115,25 +116,39 @@ def _is_notebook() -> bool:
     return get_shell is not None and hasattr(get_shell(), "kernel")
 
 
+def _after(seconds: float, call: Callable[[], None]) -> threading.Timer:
+    """Call a function after some seconds, if the work goes on: its next report may be far."""
+    timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), call)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
 class _Lines:
     """Progress where there is no terminal: a line after ten seconds, and ever more rarely in long work."""
 
     def __init__(self, what: str) -> None:
         self._what, self._begin, self._next = what, time.monotonic(), PATIENCE
+        self._reported, self._lock = (0.0, 1.0), threading.Lock()
+        self._timer = _after(PATIENCE, lambda: self.show(*self._reported))
 
     def show(self, completed: float, total: float) -> None:
         """Print how much is finished, if it is time to."""
-        seconds = time.monotonic() - self._begin
-        if self._is_time(seconds) and 0 < completed < total:
-            left = dt.timedelta(seconds=math.ceil(seconds * (total - completed) / completed))
-            share = completed / total
-            self._draw(f"{self._what}: {100 * share:.0f} % after {seconds:.0f} s, about {left} left.", share)
+        with self._lock:
+            self._reported = completed, total
+            seconds = time.monotonic() - self._begin
+            if 0 < completed < total and self._is_time(seconds):
+                left = dt.timedelta(seconds=math.ceil(seconds * (total - completed) / completed))
+                share = completed / total
+                self._draw(f"{self._what}: {100 * share:.0f} % after {seconds:.0f} s, about {left} left.", share)
 
     def expect(self, seconds: float) -> None:
         """Nothing: the line estimates by the time so far."""
 
     def close(self) -> None:
-        """Nothing: lines stay."""
+        """End; lines stay."""
+        self._timer.cancel()
+        self._timer.join()
 
     def _is_time(self, seconds: float) -> bool:
         """Return whether to draw after some seconds, and wait twice as long for the next time."""
@@ -155,6 +170,7 @@ class _InNotebook(_Lines):
 
     def close(self) -> None:
         """Replace the bar by the time."""
+        super().close()
         if self._handle is not None:
             line = f"{self._what}: {time.monotonic() - self._begin:.0f} s."
             self._handle.update({"text/plain": line, "text/html": escape_markup(line)}, raw=True)
@@ -185,23 +201,21 @@ class _InTerminal:
         columns = (*progress_module.Progress.get_default_columns()[:-1], left)
         self._bars, self.expect = progress_module.Progress(*columns, console=console, transient=True), left.expect
         self._task = self._bars.add_task(escape(escape_line(what)), total=None)
-        self._start, self._is_drawn = time.monotonic() + patience, False
-        self._draw_in_time()
+        self._timer = _after(patience, self._bars.start) if patience else None
+        if not patience:
+            self._bars.start()
 
     def show(self, completed: float, total: float) -> None:
         """Move the bar."""
         self._bars.update(self._task, completed=completed, total=total)
-        self._draw_in_time()
 
     def close(self) -> None:
-        """Erase the bar, if there is one."""
-        if self._is_drawn:
+        """Erase the bar, if it was drawn."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()
+        if self._bars.live.is_started:
             self._bars.stop()
-
-    def _draw_in_time(self) -> None:
-        if not self._is_drawn and time.monotonic() >= self._start:
-            self._bars.start()
-            self._is_drawn = True
 
 
 def time_left_column(progress_module: Any) -> Any:

@@ -180,7 +180,7 @@ class ShownList(list[Any]):
 
     def _repr_html_(self) -> str:
         """Return the HTML for a notebook."""
-        heads = [name.replace("_", " ") for name in self._columns]
+        heads = ["k" if name == "n_neighbors" else name.replace("_", " ") for name in self._columns]
         rows = [[getattr(item, name) for name in self._columns] for item in self]
         return html_of(grid_of_rows(heads, rows, self._noun))
 
