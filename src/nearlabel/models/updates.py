@@ -162,7 +162,7 @@ def can_be_updated(model: Any) -> bool:
 
 
 def attribute_of_part(model: Any, name: str) -> Any:
-    """Return a fitted attribute of what `updated_part` returns.
+    """Return a fitted attribute of the part that `updated_part` returns.
 
     AttributeError, for who asks whether there is one, if samples cannot be added: a notebook reads every attribute.
     """

@@ -117,7 +117,7 @@ def _is_notebook() -> bool:
 
 
 def _after(seconds: float, call: Callable[[], None]) -> threading.Timer:
-    """Call a function after some seconds, if the work goes on: its next report may be far."""
+    """Call a function after some seconds, if the work continues: its next report may be far."""
     timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), call)
     timer.daemon = True
     timer.start()
