@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -144,9 +143,8 @@ class Journal:
         self.check()
         header = {"format": _FORMAT, "lineage": lineage, "model": model, "base": base}
         content = _line(header | {"keys": keys, "corrections": self.corrections})
-        with whole_file(self.path) as partial:
+        with whole_file(self.path, like=self._model) as partial:
             partial.write_bytes(content)
-            partial.chmod(stat.S_IMODE(self._model.stat().st_mode))
         self._corrections_path.unlink(missing_ok=True)
         self._take_header(content)
         self._seen = _facts_of(self.path.stat())
@@ -154,7 +152,7 @@ class Journal:
     def remove(self) -> None:
         """Remove the journal, of which only the corrections are needed any more: they get a file of their own."""
         if self.corrections:
-            with whole_file(self._corrections_path) as partial:
+            with whole_file(self._corrections_path, like=self._model) as partial:
                 lines = [f"{json.dumps(one, ensure_ascii=False)}\n" for one in self.corrections.values()]
                 partial.write_text("".join(lines), encoding="utf-8")
         for path in (self.path, self._lock_path):

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from nearlabel.cli import _console, _data, _model
 from nearlabel.datasets import tables
+from nearlabel.files.atomic_file import new_partial
 from nearlabel.models import can_be_updated
 from nearlabel.persistence import ModelCard, OpenFile, read_card
 from nearlabel.serve._journal import Change, Journal
@@ -278,16 +279,24 @@ def _with_rows(
 
 @contextmanager
 def rows_in_file(content: bytes, ending: str) -> Iterator[argparse.Namespace]:
-    """Yield the arguments of a command whose DATA is a file of this content; errors name rows in its place."""
+    """Yield the arguments of a command whose DATA is a file of this content; errors name rows in its place.
+
+    The file is in a folder of the user alone, which the next change or start removes if this process is killed.
+    """
     parser = argparse.ArgumentParser()
     _data.add_data_options(parser)
-    with tempfile.TemporaryDirectory(prefix="nearlabel-") as folder, _console.quietly(True):
-        path = Path(folder) / f"rows{ending}"
+    with new_partial(folder_of_rows(), lambda folder: folder.mkdir(0o700)) as folder, _console.quietly(True):
+        path = folder / f"rows{ending}"
         path.write_bytes(content)
         try:
             yield parser.parse_args([str(path)])
         except (ValueError, TypeError) as error:
             raise ValueError(_of_rows(str(error), path)) from error
+
+
+def folder_of_rows() -> Path:
+    """Return the place of the temporary folders with rows: their names have the ends that `sweep` finds."""
+    return Path(tempfile.gettempdir()) / "nearlabel-rows"
 
 
 def _of_rows(message: str, path: Path) -> str:

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import uvicorn
 
-from nearlabel.files.atomic_file import locked
+from nearlabel.files.atomic_file import locked, sweep
 from nearlabel.serve._app import make_app
 from nearlabel.serve._guard import Limits
-from nearlabel.serve._live import LiveModel, end
+from nearlabel.serve._live import LiveModel, end, folder_of_rows
 
 _GRACE = 10  # seconds for requests that are being answered when the service ends
 _MOST_RESTARTS, _HEALTHY = 5, 60  # of workers in a row, and seconds without one after which they count again
@@ -47,6 +47,7 @@ def set_up_log(settings: Settings) -> None:
 def serve(settings: Settings, host: str, port: int, workers: int) -> int:
     """Serve until a signal ends it; print the address as the first line of standard output."""
     set_up_log(settings)
+    sweep(folder_of_rows())
     with ExitStack() as held:
         for path in settings.files.values():
             if not settings.read_only:
