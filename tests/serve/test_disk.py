@@ -4,6 +4,7 @@ import os
 import signal
 import stat
 import tempfile
+import tracemalloc
 
 import pytest
 
@@ -83,3 +84,38 @@ def test_rows_of_a_killed_process_are_removed(path, tmp_path, monkeypatch):
     assert [file.read_bytes() for file in left.iterdir()] == [b"secret"]
     model.update([NEW])
     assert list(folder.iterdir()) == []
+
+
+def test_a_long_first_line_is_read_once(path):
+    """It has all corrections; before each answer a process looks for changes."""
+    one = LiveModel(path)
+    one.journal.corrections = {f"wb-{n}": {"id": f"wb-{n}", "key": f"wb-k{n}", "row": NEW} for n in range(10_000)}
+    one.forget(["T1"])
+    one.compact()
+    other = LiveModel(path)
+    one.update([NEW])
+    tracemalloc.start()
+    try:
+        (change,) = other.journal.new_changes()
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert change.body["rows"] == [NEW]
+    assert most < 500_000 < path.with_name("tickets.skops.journal").stat().st_size
+    one.forget(["wb-3"])
+    one.compact()
+    other.update([NEW | {"id": "N2"}])
+    assert len(other.corrections) == len(LiveModel(path).corrections) == 9_999
+
+
+def test_a_repeated_update_after_a_regular_end_adds_nothing(path):
+    """Its key is not known any more; the ids are, and samples without ids as a batch."""
+    model = LiveModel(path)
+    model.update([NEW], key="k")
+    model.compact()
+    end(path)
+    again = LiveModel(path)
+    with pytest.raises(ValueError, match="ids of new samples must not be in the model"):
+        again.update([NEW], key="k")
+    assert again.update([NEW], "skip") == (1, 61)
+    assert again.update([NEW], "replace", key="k3").samples == 61

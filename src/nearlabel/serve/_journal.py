@@ -29,6 +29,7 @@ except ImportError:  # Windows, where one process serves
     fcntl = None  # type: ignore[assignment]
 
 _FORMAT = "nearlabel journal 1"
+_BEGIN = 200  # bytes of the first line that differ from those of all others: the checksum, the lineage and the base
 BY_HAND = "wb-"  # begins the idempotency keys of the workbench's changes, and the ids of its rows
 
 
@@ -48,7 +49,8 @@ class Journal:
         self.path = journal_of(model)
         self._lock_path, self._threads = model.with_name(f".{model.name}.journal.lock"), Lock()
         self._model = model
-        self._end, self._begin, self.last = 0, b"", 0  # how far it was taken, its first line, and the last change
+        self._end, self.last = 0, 0  # how far it was taken, and the last change
+        self._begin, self._n_header = b"", 0  # of its first line, which may be long: the beginning, and the length
         self._seen: tuple[int, ...] = ()  # the file as it was then
         self.lineage, self.model, self.base = "", "", 0  # as `restart` has them
         self.keys: Mapping[str, Any] = {}  # idempotency keys of changes before `base`
@@ -79,9 +81,10 @@ class Journal:
         except FileNotFoundError:
             return
         with file:
-            seen, begin = _facts_of(os.fstat(file.fileno())), file.readline()
-            if begin != self._begin:
-                self._take_header(begin)
+            seen = _facts_of(os.fstat(file.fileno()))
+            if not self._begin or file.read(len(self._begin)) != self._begin:
+                file.seek(0)
+                self._take_header(file.readline())
             file.seek(self._end)
             for line in file:
                 if not line.endswith(b"\n"):
@@ -161,7 +164,7 @@ class Journal:
     @property
     def n_bytes(self) -> int:
         """The number of bytes of changes that were read or written."""
-        return self._end - len(self._begin)
+        return self._end - self._n_header
 
     def _read_corrections(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the corrections of an earlier service that ended regularly; a journal has its own."""
@@ -182,7 +185,8 @@ class Journal:
             raise self._damaged(0)
         self.lineage, self.model, self.base = values["lineage"], values["model"], values["base"]
         self.keys, self.corrections = values["keys"], values["corrections"]
-        self._begin, self._end, self.last = line, len(line), self.base
+        self._begin, self._n_header = line[:_BEGIN], len(line)
+        self._end, self.last = len(line), self.base
 
     def _change_of(self, line: bytes) -> Change:
         values = _values_of(line)
