@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
+from fastapi import HTTPException
 from scipy import sparse
 
 from nearlabel import audit, models
@@ -18,6 +19,7 @@ from nearlabel.serve._live import LiveModel, State, rows_in_file
 from nearlabel.utils.estimators import label_scores, response_method_of
 
 _MOST_ROWS_AT_ONCE = 1024
+_MOST_WAITING = 50_000  # rows that wait for a search
 
 
 def rows_of(state: State, given: Any) -> Any:
@@ -132,6 +134,12 @@ def predictions(found: Answered, *, top: int | None, proba: bool) -> list[dict[s
     return rows
 
 
+def busy(what: str, n_waiting: int) -> HTTPException:
+    """Return the error that asks a client to come again: too many rows or changes of others wait."""
+    detail = f"there must be fewer {what} that wait, got {n_waiting}. Hint: send the request again later."
+    return HTTPException(503, detail, {"Retry-After": "1"})
+
+
 class _Waiting(NamedTuple):
     X: Any
     explain: bool
@@ -148,6 +156,8 @@ class Batches:
 
     async def ask(self, X: Any, *, explain: bool) -> Answered:
         """Return what `answered` does for these rows alone."""
+        if (n_rows := sum(one.X.shape[0] for one in self._waiting)) >= _MOST_WAITING:
+            raise busy("rows", n_rows)
         loop = asyncio.get_running_loop()
         one = _Waiting(X, explain, loop.create_future())
         self._waiting.append(one)

@@ -23,7 +23,7 @@ from nearlabel.serve import _answers as answers
 from nearlabel.serve import _label_studio as label_studio
 from nearlabel.serve import _shapes as shapes
 from nearlabel.serve import _workbench as workbench
-from nearlabel.serve._guard import BodyTooLargeError, Guard, Limits, problem
+from nearlabel.serve._guard import BodyTooLargeError, BodyTooSlowError, Guard, Limits, problem
 from nearlabel.serve._live import Changed, KeyUsedError, LiveModel, ReadOnlyError, State
 from nearlabel.serve._metrics import Metrics
 from nearlabel.utils.tables import names_of_rows
@@ -33,6 +33,7 @@ _Route = Callable[[Request], Awaitable[Response]]
 _LOG = logging.getLogger("nearlabel.serve")
 _COMPACTION, _AFTER_FAILURE = 2.0, 60.0  # seconds between looks at whether a journal is long
 _MOST_LEVELS = 40  # of lists and objects in a body
+_MOST_CHANGES = 1000  # that wait
 
 
 class _App:
@@ -44,6 +45,7 @@ class _App:
         self.batches = {name: answers.Batches(model, self.searching) for name, model in served.items()}
         self.metrics = Metrics(served)
         self.most_rows = limits.rows
+        self._n_changes = 0  # that wait or are being made
 
     async def in_time(self, work: Awaitable[Any]) -> Any:
         """Wait for an answer, but not for ever."""
@@ -55,9 +57,16 @@ class _App:
 
     async def changed(self, work: Callable[..., Changed], *arguments: Any) -> Changed:
         """Make a change, which is not given up half-way."""
+        if self._n_changes >= _MOST_CHANGES:
+            raise answers.busy("changes", self._n_changes)
+        self._n_changes += 1
         change = asyncio.get_running_loop().run_in_executor(self.changing, work, *arguments)
+        change.add_done_callback(self._count_change)
         now: Changed = await self.in_time(asyncio.shield(change))
         return now
+
+    def _count_change(self, _: Any) -> None:
+        self._n_changes -= 1
 
     async def computed(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Compute something long while searches continue."""
@@ -69,10 +78,10 @@ class _App:
         if self._log_rows:
             _LOG.info("%s", content.decode(errors="replace"))
         given = _checked(shape, _not_too_deep(tables.decoded(content)))
-        for name in ("rows", "texts", "arrays", "tasks"):
-            n_rows = len(getattr(given, name, None) or ())
-            if n_rows > self.limits.rows:
-                raise HTTPException(413, f"{name} must be at most {self.limits.rows} at once, got {n_rows}.")
+        sizes = {name: len(getattr(given, name, None) or ()) for name in ("rows", "texts", "arrays", "tasks")}
+        for name, size in [*sizes.items(), ("n", getattr(given, "n", 0))]:
+            if size > self.limits.rows:
+                raise HTTPException(413, f"{name} must be at most {self.limits.rows} at once, got {size}.")
         return given
 
     def seen(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -317,6 +326,7 @@ def _first_of(error: ValidationError) -> str:
 # Which status an error becomes; the first kind that fits.
 _STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (BodyTooLargeError, 413),
+    (BodyTooSlowError, 408),
     (answers.TooManyRowsError, 413),
     (KeyUsedError, 409),
     (ReadOnlyError, 403),
@@ -329,11 +339,11 @@ _STATUSES: tuple[tuple[type[Exception], int], ...] = (
 def _add_problems(made: FastAPI) -> None:
     """Answer errors with problems, without tracebacks."""
 
-    def answer(status: int, detail: str) -> Response:
-        return Response(problem(status, detail)[1], status, media_type="application/problem+json")
+    def answer(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+        return Response(problem(status, detail)[1], status, headers, media_type="application/problem+json")
 
     async def of_http(_: Request, error: Any) -> Response:
-        return answer(error.status_code, str(error.detail))
+        return answer(error.status_code, str(error.detail), error.headers)
 
     async def of_error(request: Request, error: Exception) -> Response:
         for kind, status in _STATUSES:

@@ -1,7 +1,8 @@
-"""What every request passes first: its size, its type, its host and its token; and problems as answers (RFC 9457)."""
+"""What every request passes first: size, speed, type, host and token; and problems as answers (RFC 9457)."""
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import time
@@ -33,7 +34,7 @@ class Limits(NamedTuple):
         Bytes of the body.
     rows : int, default=10000
     seconds : float, default=60
-        Until the answer.
+        For the body to arrive, and then until the answer.
     """
 
     body: int = 2**24
@@ -68,15 +69,7 @@ class Guard:
             await _send(send, *refused)
             self._seen(scope["method"], "refused", refused[0], 0.0)
             return
-        left, status, begin = self._limits.body, 500, time.perf_counter()
-
-        async def bounded() -> MutableMapping[str, Any]:
-            nonlocal left
-            message = await receive()
-            left -= len(message.get("body", b""))
-            if left < 0:
-                raise BodyTooLargeError(f"the body must have at most {self._limits.body} bytes, got more.")
-            return message
+        status, begin = 500, time.perf_counter()
 
         async def marked(message: MutableMapping[str, Any]) -> None:
             nonlocal status
@@ -86,10 +79,31 @@ class Guard:
             await send(message)
 
         try:
-            await self._app(scope, bounded, marked)
+            await self._app(scope, self._bounded(receive), marked)
         finally:
             route = getattr(scope.get("route"), "path", "none")
             self._seen(scope["method"], route, status, time.perf_counter() - begin)
+
+    def _bounded(self, receive: Receive) -> Receive:
+        """Return how to receive a body that neither gets too long nor takes too long."""
+        left, limits = self._limits.body, self._limits
+        end: float | None = asyncio.get_running_loop().time() + limits.seconds
+
+        async def bounded() -> MutableMapping[str, Any]:
+            nonlocal left, end
+            try:
+                async with asyncio.timeout_at(end):
+                    message = await receive()
+            except TimeoutError:
+                raise BodyTooSlowError(f"the body must arrive within {limits.seconds:g} seconds, got less.") from None
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise BodyTooLargeError(f"the body must have at most {limits.body} bytes, got more.")
+            if not message.get("more_body"):
+                end = None
+            return message
+
+        return bounded
 
     def _refused(self, scope: Scope, headers: Mapping[str, str]) -> tuple[int, bytes] | None:
         if self._token:
@@ -112,6 +126,10 @@ class Guard:
 
 class BodyTooLargeError(ValueError):
     """The body is longer than allowed, whatever its header declares."""
+
+
+class BodyTooSlowError(Exception):
+    """The body does not arrive in time."""
 
 
 _HEADERS = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import multiprocessing
 import os
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from nearlabel.files.atomic_file import locked, sweep
 from nearlabel.serve._app import make_app
@@ -100,12 +102,42 @@ def _run(settings: Settings, served: Mapping[str, LiveModel], listening: socket.
     """Answer requests until SIGTERM or SIGINT; then write the changes into the model files."""
     app = make_app(served, token=settings.token, limits=settings.limits, log_rows=settings.log_rows)
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE, server_header=False, lifespan="on"
+        app,
+        http=connection_of(settings.limits.seconds),
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=_GRACE,
+        server_header=False,
+        lifespan="on",
     )
     _Server(config).run(sockets=[listening])
     for model in served.values():
         if model.is_updatable:
             model.compact()
+
+
+def connection_of(seconds: float) -> type[asyncio.Protocol]:
+    """Return uvicorn's connection, which ends if no request, or no further one, arrives in this time.
+
+    Nor does what is sent after an answer, such as the rest of a refused body, keep it open; uvicorn itself limits only
+    the time without a byte after an answer. A client that reads nothing is left in the end.
+    """
+
+    class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            self._look(self)
+
+        def _look(self, last: object) -> None:
+            if self not in self.connections:
+                return
+            if self.cycle is last and (last is None or last.response_complete):
+                if self.transport.is_closing():
+                    self.transport.abort()
+                self.transport.close()
+            self.loop.call_later(seconds, self._look, self.cycle)
+
+    return Connection
 
 
 class _Server(uvicorn.Server):
