@@ -13,13 +13,14 @@ from typing import Any, TypeVar
 
 from fastapi import APIRouter, FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, ValidationError
 
 from nearlabel import __version__
 from nearlabel.audit import audit
 from nearlabel.datasets import tables
 from nearlabel.serve import _answers as answers
+from nearlabel.serve import _docs as docs
 from nearlabel.serve import _label_studio as label_studio
 from nearlabel.serve import _shapes as shapes
 from nearlabel.serve import _workbench as workbench
@@ -115,7 +116,8 @@ def make_app(
         yield
         task.cancel()
 
-    made = FastAPI(title="nearlabel", version=shapes.VERSION, lifespan=living, redoc_url=None)
+    # The pages of FastAPI load programs from elsewhere.
+    made = FastAPI(title="nearlabel", version=shapes.VERSION, lifespan=living, docs_url=None, redoc_url=None)
     made.state.app = app
     for number, name in enumerate(served):
         router = _router(app, name)
@@ -123,7 +125,7 @@ def make_app(
             made.include_router(router)
         made.include_router(router, prefix=f"/models/{name}", include_in_schema=number > 0)
     _add_common(made, app)
-    _add_page(made)
+    _add_pages(made)
     _add_problems(made)
     made.add_middleware(Guard, token=token, limits=limits, seen=app.seen)
     return made
@@ -143,8 +145,8 @@ def _add_common(made: FastAPI, app: _App) -> None:
         return Response(*app.metrics.text())
 
 
-def _add_page(made: FastAPI) -> None:
-    """Serve the files of the workbench, which contain no data."""
+def _add_pages(made: FastAPI) -> None:
+    """Serve the documentation of the routes, and the files of the workbench, which contain no data."""
 
     def answering(file: str) -> Callable[[], Awaitable[Response]]:
         async def answer() -> Response:
@@ -152,6 +154,10 @@ def _add_page(made: FastAPI) -> None:
             return Response(content, media_type=kind, headers=workbench.HEADERS)
 
         return answer
+
+    @made.get("/docs", include_in_schema=False)
+    def documentation() -> Response:
+        return HTMLResponse(docs.page(made.openapi()), headers=docs.HEADERS)
 
     for path, file in workbench.PAGE.items():
         made.add_api_route(path, answering(file), include_in_schema=False)
@@ -166,7 +172,12 @@ def _body(shape: type[BaseModel], *, csv: bool = False) -> dict[str, Any]:
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     code: {"model": shapes.Problem, "description": what}
-    for code, what in {422: "The request is malformed.", 413: "It is too large.", 503: "It takes too long."}.items()
+    for code, what in {
+        422: "The request is malformed.",
+        413: "It is too large.",
+        408: "It arrives too slowly.",
+        503: "It takes too long, or too many wait.",
+    }.items()
 }
 
 

@@ -22,7 +22,6 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _OPEN = ("/health", "/ready", *PAGE)  # without a token: they have nothing of the model
 _BODIES = {"application/json", "text/csv"}
-_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 
 class Limits(NamedTuple):
@@ -75,7 +74,8 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], *_HEADERS]
+                own = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(one for one in _HEADERS if one[0] not in own)]
             await send(message)
 
         try:
@@ -137,6 +137,7 @@ _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),  # pages have their own
 ]
 
 
