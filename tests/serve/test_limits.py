@@ -8,6 +8,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from nearlabel.datasets import tables
 from nearlabel.serve import Limits, LiveModel, _answers, _app, make_app
 from nearlabel.serve._process import connection_of
 
@@ -119,3 +120,55 @@ def test_a_refused_method_names_those_that_are_served(path, client_of):
     """As HTTP demands."""
     answer = client_of(path).get("/predict")
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+CONFIG = """<View><Text name="body" value="$text"/><Choices name="topic" toName="body" choice="multiple"/></View>"""
+TASKS = {"tasks": [{"id": 1, "data": ROW}, {"id": 2, "data": ROW}], "project": "3", "label_config": CONFIG}
+READS = {
+    "/ready": None, "/metrics": None, "/card": None, "/form": None, "/corrections": None,
+    "/predict": {"rows": [ROW]}, "/explain": {"rows": [ROW]}, "/audit": {"n": 2}, "/suggest": {"rows": [ROW, ROW]},
+    "/label-studio/setup": {"project": "3", "schema": CONFIG}, "/label-studio/predict": TASKS,
+    "/label-studio/webhook": {"action": "TASKS_CREATED"}, "/update": {"rows": [ROW | {"id": "N2", "tags": ["bug"]}]},
+    "/relabel": {"id": "T1", "labels": {"bug": True}}, "/forget": {"ids": ["T2"]},
+}  # fmt: skip
+
+
+def test_changes_of_other_processes_are_made_in_threads(path, client_of, monkeypatch):
+    """Whatever is asked first; other requests are answered meanwhile."""
+    other, client, in_loop = LiveModel(path), client_of(path), []
+    catch_up = LiveModel._catch_up
+
+    def watched(model):
+        if model is not other:
+            in_loop.append(asyncio._get_running_loop() is not None)
+        catch_up(model)
+
+    monkeypatch.setattr(LiveModel, "_catch_up", watched)
+    for number, (where, body) in enumerate(READS.items()):
+        other.update([ROW | {"id": f"O{number}", "tags": ["bug"]}])
+        in_loop.clear()
+        answer = client.get(where) if body is None else client.post(where, json=body)
+        assert answer.status_code == 200, answer.text
+        assert in_loop, where
+        assert not any(in_loop), where
+    other.update([ROW | {"id": "csv", "tags": ["bug"]}])
+    in_loop.clear()
+    csv = "text,product,priority\na,app,1\n"
+    assert client.post("/predict", content=csv, headers={"content-type": "text/csv"}).status_code == 200
+    assert in_loop
+    assert not any(in_loop)
+
+
+def test_a_large_body_is_read_in_a_thread(path, client_of, monkeypatch):
+    """So that others are answered meanwhile; a small one is not worth it."""
+    in_loop, decoded = [], tables.decoded
+    client = client_of(path)
+
+    def watched(content):
+        in_loop.append(asyncio._get_running_loop() is not None)
+        return decoded(content)
+
+    monkeypatch.setattr(tables, "decoded", watched)
+    for n_rows in (1, 3000):
+        assert client.post("/predict", json={"rows": [ROW] * n_rows}).status_code == 200
+    assert in_loop == [True, False]

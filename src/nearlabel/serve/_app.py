@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import asdict
@@ -29,12 +29,13 @@ from nearlabel.serve._live import Changed, KeyUsedError, LiveModel, ReadOnlyErro
 from nearlabel.serve._metrics import Metrics
 from nearlabel.utils.tables import names_of_rows
 
-Shape = TypeVar("Shape", bound=BaseModel)
+Shape, Found = TypeVar("Shape", bound=BaseModel), TypeVar("Found")
 _Route = Callable[[Request], Awaitable[Response]]
 _LOG = logging.getLogger("nearlabel.serve")
 _COMPACTION, _AFTER_FAILURE = 2.0, 60.0  # seconds between looks at whether a journal is long
 _MOST_LEVELS = 40  # of lists and objects in a body
 _MOST_CHANGES = 1000  # that wait
+_LARGE = 2**16  # bytes of a body, which is read in a thread
 
 
 class _App:
@@ -45,7 +46,6 @@ class _App:
         self.searching, self.changing = ThreadPoolExecutor(1, "search"), ThreadPoolExecutor(1, "change")
         self.batches = {name: answers.Batches(model, self.searching) for name, model in served.items()}
         self.metrics = Metrics(served)
-        self.most_rows = limits.rows
         self._n_changes = 0  # that wait or are being made
 
     async def in_time(self, work: Awaitable[Any]) -> Any:
@@ -69,16 +69,22 @@ class _App:
     def _count_change(self, _: Any) -> None:
         self._n_changes -= 1
 
-    async def computed(self, work: Callable[..., Any], *arguments: Any) -> Any:
+    async def computed(self, work: Callable[..., Found], *arguments: Any) -> Found:
         """Compute something long while searches continue."""
-        return await self.in_time(asyncio.get_running_loop().run_in_executor(None, work, *arguments))
+        found: Found = await self.in_time(asyncio.get_running_loop().run_in_executor(None, work, *arguments))
+        return found
+
+    async def state_of(self, model: LiveModel) -> State:
+        """Return the state of a model; in a thread where it has to make the changes of other processes."""
+        return await self.computed(lambda: model.state) if model.is_behind else model.state
 
     async def body_of(self, request: Request, shape: type[Shape]) -> Shape:
         """Return the body of a request; ValueError describes what is wrong with it."""
         content = await request.body()
         if self._log_rows:
             _LOG.info("%s", content.decode(errors="replace"))
-        given = _checked(shape, _not_too_deep(tables.decoded(content)))
+        is_large = len(content) > _LARGE
+        given = await self.computed(_read, shape, content) if is_large else _read(shape, content)
         sizes = {name: len(getattr(given, name, None) or ()) for name in ("rows", "texts", "arrays", "tasks")}
         for name, size in [*sizes.items(), ("n", getattr(given, "n", 0))]:
             if size > self.limits.rows:
@@ -131,17 +137,21 @@ def make_app(
     return made
 
 
+# A handler that is no coroutine runs in a thread, and so does what `computed` gets: there the state may be waited for,
+# which makes the changes of other processes, and answers may be large.
+
+
 def _add_common(made: FastAPI, app: _App) -> None:
     @made.get("/health")
     async def health() -> dict[str, str]:
         return {"status": "ok", "nearlabel": __version__}
 
     @made.get("/ready")
-    async def ready() -> dict[str, Any]:
+    def ready() -> dict[str, Any]:
         return {"models": [_facts(name, model.state.answer) for name, model in app.served.items()]}
 
     @made.get("/metrics")
-    async def metrics() -> Response:
+    def metrics() -> Response:
         return Response(*app.metrics.text())
 
 
@@ -190,14 +200,19 @@ def _router(app: _App, name: str) -> APIRouter:
     ) -> Callable[[_Route], _Route]:
         return router.post(path, response_model=answer, openapi_extra=_body(asked, csv=csv), responses=_PROBLEMS)
 
+    def listed(items: Sequence[Mapping[str, Any]], state: State) -> Response:
+        return JSONResponse({"items": items, "model": _facts(name, state.answer)})
+
     async def predicted(request: Request, *, explain: bool) -> JSONResponse:
         options: Mapping[str, Any] = request.query_params
         if request.headers.get("content-type", "").startswith("text/csv"):
             given = _checked(shapes.PredictRequest, dict(_flags(options)))
-            X = await app.computed(answers.rows_of_csv, model.state, await request.body(), app.limits.rows)
+            X = await app.computed(
+                answers.rows_of_csv, await app.state_of(model), await request.body(), app.limits.rows
+            )
         else:
             given = await app.body_of(request, shapes.PredictRequest)
-            X = answers.rows_of(model.state, given)
+            X = answers.rows_of(await app.state_of(model), given)
         found = await app.in_time(batches.ask(X, explain=explain or given.explain))
         app.metrics.see_rows(name, X.shape[0])
         shown = answers.predictions(found, top=given.top, proba=given.proba)
@@ -238,36 +253,43 @@ def _router(app: _App, name: str) -> APIRouter:
     @post("/suggest", shapes.SuggestRequest, shapes.ListAnswer)
     async def suggest(request: Request) -> Response:
         """Return the rows that should be labelled next, or whose predictions should be checked."""
-        given, state = await app.body_of(request, shapes.SuggestRequest), model.state
-        X = answers.rows_of(state, given)
-        items = await app.computed(lambda: answers.suggestions(state, X, n=given.n, purpose=given.purpose))
-        return JSONResponse({"items": items, "model": _facts(name, state.answer)})
+        given = await app.body_of(request, shapes.SuggestRequest)
+
+        def suggested() -> Response:
+            state = model.state
+            X = answers.rows_of(state, given)
+            return listed(answers.suggestions(state, X, n=given.n, purpose=given.purpose), state)
+
+        return await app.computed(suggested)
 
     @post("/audit", shapes.AuditRequest, shapes.ListAnswer)
     async def suspects(request: Request) -> Response:
         """Return the labels of training samples that are probably wrong."""
-        given, state = await app.body_of(request, shapes.AuditRequest), model.state
-        items = await app.computed(_suspects, state, given.n)
-        return JSONResponse({"items": items, "model": _facts(name, state.answer)})
+        given = await app.body_of(request, shapes.AuditRequest)
+
+        def suspected() -> Response:
+            state = model.state
+            return listed(_suspects(state, given.n), state)
+
+        return await app.computed(suspected)
 
     @router.get("/corrections", response_model=shapes.ListAnswer)
-    async def corrections() -> dict[str, Any]:
+    def corrections() -> Response:
         """Return what people corrected in the workbench, the last correction of each sample."""
-        return {"items": model.corrections, "model": _facts(name, model.state.answer)}
+        return listed(model.corrections, model.state)
 
     @router.get("/form")
-    async def form() -> JSONResponse:
+    def form() -> Response:
         """Return what the workbench asks people for: columns, with examples, and labels."""
         state = model.state
-        found = await app.computed(workbench.form, state)
-        limits = {"rows": app.most_rows, "changes": model.is_updatable}
-        return JSONResponse({**_finite(found), **limits, "model": _facts(name, state.answer)})
+        limits = {"rows": app.limits.rows, "changes": model.is_updatable}
+        return JSONResponse({**_finite(workbench.form(state)), **limits, "model": _facts(name, state.answer)})
 
     @router.get("/card")
-    async def card() -> dict[str, Any]:
+    def card() -> Response:
         """Return the card of the model."""
         state = model.state
-        return {"card": _finite(asdict(state.file.card)), "model": _facts(name, state.answer)}
+        return JSONResponse({"card": _finite(asdict(state.file.card)), "model": _facts(name, state.answer)})
 
     router.include_router(label_studio.routes(app, name))
     return router
@@ -308,8 +330,13 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not abs(value) < float("inf") else value
 
 
-def _checked(shape: type[Shape], values: Any) -> Shape:
+def _read(shape: type[Shape], content: bytes) -> Shape:
     """Return a body in its shape; raise ValueError that describes what is wrong."""
+    return _checked(shape, _not_too_deep(tables.decoded(content)))
+
+
+def _checked(shape: type[Shape], values: Any) -> Shape:
+    """Return values in their shape; raise ValueError that describes what is wrong."""
     try:
         return shape.model_validate(values)
     except ValidationError as error:

@@ -96,10 +96,15 @@ class LiveModel:
     @property
     def state(self) -> State:
         """The state after all changes that were acknowledged by any process."""
-        if self.journal.has_more():
+        if self.is_behind:
             with self._locked():
                 self._catch_up()
         return self._state
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether `state` has to make changes of other processes first, or to wait for one of this process."""
+        return self.journal.has_more()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
