@@ -29,7 +29,8 @@ from nearlabel.serve._live import Changed, KeyUsedError, LiveModel, ReadOnlyErro
 from nearlabel.serve._metrics import Metrics
 from nearlabel.utils.tables import names_of_rows
 
-Shape, Found = TypeVar("Shape", bound=BaseModel), TypeVar("Found")
+Shape = TypeVar("Shape", bound=BaseModel)
+Found = TypeVar("Found")
 _Route = Callable[[Request], Awaitable[Response]]
 _LOG = logging.getLogger("nearlabel.serve")
 _COMPACTION, _AFTER_FAILURE = 2.0, 60.0  # seconds between looks at whether a journal is long
