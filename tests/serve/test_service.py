@@ -478,3 +478,40 @@ def test_processes_see_the_changes_of_each_other(path):
 def test_kills_lose_nothing_and_repeat_nothing(path):
     """A few of those that `kills.py` makes."""
     assert kills.main(str(path), 5) == 5
+
+
+@pytest.mark.parametrize(
+    ("given", "got"),
+    [
+        ({}, "none"),
+        ({"ID": "N1"}, "the column 'ID'"),
+        ({"id ": "N1"}, "the column 'id '"),
+        ({"id": None}, "None"),
+        ({"id": ""}, "''"),
+        ({"id": " \t"}, "' \\t'"),
+        ({"id": True}, "True"),
+        ({"id": ["N1"]}, "['N1']"),
+    ],
+)
+def test_rows_without_ids_are_refused_by_a_model_with_ids(path, client_of, given, got):
+    """They could not be found again; the column is named, and what the row has in its place."""
+    client, row = client_of(path), {name: NEW[name] for name in NEW if name != "id"}
+    for existing in ("raise", "skip", "replace", "add"):
+        body = {"rows": [NEW, row | given], "existing": existing}
+        detail = post(client, "/update", body, 422)
+        assert detail.startswith(f"rows must have their ids in 'id', as in the fit, got {got} in row 2. Hint: ")
+    assert client.get("/ready").json()["models"][0]["samples"] == 60
+    numbered = [row | {"id": 7}, row | {"id": 8}]
+    assert post(client, "/update", {"rows": numbered})["model"]["samples"] == 62
+    assert LiveModel(path).state.file.kept["id"][-2:] == ["7", "8"]
+
+
+def test_a_blank_id_names_no_sample(path, client_of):
+    """A journal of before may have added such; neither can be forgotten nor relabelled with all the others."""
+    client = client_of(path)
+    model = client.app.state.app.served["tickets"]
+    model._change("update", {"rows": [NEW | {"id": ""}], "existing": "raise"}, "")
+    assert LiveModel(path).state.answer == (1, 61)
+    assert "ids.0" in post(client, "/forget", {"ids": ["", "T1"]}, 422)
+    assert post(client, "/relabel", {"id": "", "labels": {"bug": True}}, 422).startswith("id: ")
+    assert post(client, "/predict", {"rows": [ROW]})["model"]["samples"] == 61

@@ -323,6 +323,17 @@ def test_the_next_rows_to_label(serve, visit, tmp_path):
     assert page.locator("#history li .who").all_inner_texts() == [second, first]
     go(page, "next")
     page.locator("#next-view summary").click()
+    page.locator("#next-text").fill("id,text,product,priority\n,A blank id,app,1\n")
+    page.get_by_role("button", name="Use these rows").click()
+    page.get_by_role("button", name="Label this row").click()
+    said(page, "redicted")
+    page.keyboard.press("r")
+    said(page, "Saved with")
+    page.keyboard.press("h")
+    page.locator("#history li .who").nth(2).wait_for()
+    assert page.locator("#history li .who").first.inner_text().startswith("wb-")
+    go(page, "next")
+    page.locator("#next-view summary").click()
     for text, problem in (
         (
             "text,product\nwithout a priority,app\n",

@@ -229,7 +229,8 @@ def corrected(
         return known
     if change.what == "update":
         for row in change.body["rows"]:
-            name = str(row.get(id_column, ""))
+            value = row.get(id_column) if id_column else None
+            name = "" if value is None else str(value)
             now.pop(name, None)
             if by_hand:
                 now[name or change.key] = {"id": name, "key": change.key, "row": row}

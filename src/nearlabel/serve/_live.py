@@ -121,10 +121,11 @@ class LiveModel:
         Raises
         ------
         ValueError
-            As ``nearlabel update``.
+            As ``nearlabel update``; or if the model has ids, and a row has none.
         KeyUsedError, ReadOnlyError
             If the key came with another request, or the model cannot be changed here.
         """
+        _check_ids(rows, self._state.file.card.id_column)
         return self._change("update", {"rows": list(rows), "existing": existing, **more}, key)
 
     def forget(self, ids: Sequence[str], key: str = "") -> Changed:
@@ -258,6 +259,23 @@ def end(path: Path) -> None:
     journal = Journal(path)
     if not any(True for _ in journal.new_changes()):
         journal.remove()
+
+
+def _check_ids(rows: Sequence[Any], column: str) -> None:
+    """Raise ValueError if a row has no id, but those of the model have: it could never be found again.
+
+    Changes of a journal are not checked: they were acknowledged.
+    """
+    for number, row in enumerate(rows if column else (), start=1):
+        value = row.get(column)
+        if not isinstance(value, str | int | float) or isinstance(value, bool) or not str(value).strip():
+            alike = next((name for name in row if name.strip().casefold() == column.casefold()), "")
+            other = f"the column {alike!r}" if alike else "none"
+            got = tables.shortened(value) if column in row else other
+            raise ValueError(
+                f"rows must have their ids in {column!r}, as in the fit, got {got} in row {number}. Hint: an id is a"
+                " text or a number; a model fitted without --id takes rows without ids."
+            )
 
 
 def _with_rows(
