@@ -333,7 +333,6 @@ def test_the_next_rows_to_label(serve, visit, tmp_path):
     page.locator("#history li .who").nth(2).wait_for()
     assert page.locator("#history li .who").first.inner_text().startswith("wb-")
     go(page, "next")
-    page.locator("#next-view summary").click()
     for text, problem in (
         (
             "text,product\nwithout a priority,app\n",
