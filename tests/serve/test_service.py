@@ -3,16 +3,20 @@
 import json
 import os
 import shutil
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
+from nearlabel import cli
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.persistence import forget_rows, load_model, read_card, read_kept, update_model
 from nearlabel.serve import Limits, LiveModel
+from nearlabel.serve._process import Settings, set_up_log
 from serve import kills
 
+testclient = pytest.importorskip("fastapi.testclient")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 ROW = {"text": "password locked reset", "product": "app", "priority": 3}
 NEW = {"id": "N1", "text": "zebra stripes", "product": "web", "priority": 1, "tags": ["zoo"]}
@@ -261,12 +265,22 @@ def test_limits(path, client_of):
 
 
 def test_errors_of_the_service_have_no_traceback(path, client_of, monkeypatch, caplog):
-    """The log has it, under the number of the answer."""
-    monkeypatch.setattr("nearlabel.serve._answers.predictions", lambda *_, **__: 1 / 0)
-    detail = post(client_of(path), "/predict", {"rows": [ROW]}, 500)
-    number = detail.split()[2].rstrip(";")
-    assert number in caplog.text
-    assert "ZeroDivisionError" in caplog.text
+    """The log has it, under the number of the answer; but not its text, which may have contents of rows."""
+
+    def fail(*_, **__):
+        try:
+            raise KeyError(ROW["text"])
+        except KeyError as error:
+            raise RuntimeError(ROW["text"]) from error
+
+    monkeypatch.setattr("nearlabel.serve._answers.predictions", fail)
+    for log_rows in (False, True):
+        caplog.clear()
+        client = testclient.TestClient(client_of(path, log_rows=log_rows).app, base_url="http://localhost")
+        detail = post(client, "/predict", {"rows": [ROW]}, 500)
+        assert detail.split()[2].rstrip(";") in caplog.text
+        assert all(words in caplog.text for words in ("error ", "at /predict: ", "in fail", "KeyError", "RuntimeError"))
+        assert (ROW["text"] in caplog.text) == log_rows
 
 
 def test_contents_are_not_logged(path, client_of, caplog):
@@ -277,6 +291,37 @@ def test_contents_are_not_logged(path, client_of, caplog):
     assert "password" not in caplog.text
     post(client_of(path, log_rows=True), "/predict", {"rows": [ROW]})
     assert "password" in caplog.text
+
+
+def test_texts_of_warnings_and_notes_are_not_logged(path, client_of, caplog, capfd):
+    """Where a warning comes from is, once; unless the contents of rows are to be logged."""
+    for log_rows in (False, True):
+        caplog.clear()
+        with warnings.catch_warnings():
+            set_up_log(Settings({}, log_rows=log_rows))
+            client = client_of(path)
+            post(client, "/forget", {"ids": ["secret-1"]})
+            post(client, "/forget", {"ids": ["secret-2"]})
+            rows = [{"id": f"secret {log_rows}", "text": "secret", "product": "secret", "priority": 9e9}]
+            post(client, "/update", {"rows": [rows[0] | {"tags": ["nan", "secret"]}]})
+            post(client, "/suggest", {"rows": rows})
+            post(client, "/audit", {})
+        seen = caplog.text + "".join(capfd.readouterr())
+        assert seen.count("ParameterWarning of ") == (0 if log_rows else 2)
+        assert ("secret" in seen) == ("'nan'" in seen) == log_rows
+
+
+def test_a_guess_of_the_column_of_labels_is_not_told_on_the_terminal(numeric, tmp_path, capfd):
+    """It is for the user of `nearlabel update`."""
+    rng = np.random.default_rng(0)
+    lines = [f"{a:.3f},{b:.3f},{int(a > 0)},{int(b > 0)}" for a, b in rng.standard_normal((30, 2))]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,up,right", *lines]) + "\n")
+    command = ["fit", str(tmp_path / "t.csv"), "--labels", "up,right", "--method", "brknn", "--k", "3", "--quiet"]
+    assert cli.main([*command, "--validate", "none", "--out", str(tmp_path / "t.skops")]) == 0
+    model = LiveModel(tmp_path / "t.skops")
+    capfd.readouterr()
+    assert model.update([{"a": 1.0, "b": 2.0, "secret": ["up", "right"]}]) == (1, 31)
+    assert "".join(capfd.readouterr()) == ""
 
 
 def test_rows_of_csv_are_limited_too(path, client_of):

@@ -37,6 +37,7 @@ PATIENCE = 10.0  # seconds without a word where there is no terminal
 _OF_RICH = ("table", "text")
 _RICH = {"extra": "cli", "purpose": "The command line"}
 _QUIET = ContextVar("_QUIET", default=False)
+_SILENT = ContextVar("_SILENT", default=False)
 
 
 def add_format_option(parser: argparse.ArgumentParser) -> None:
@@ -151,7 +152,7 @@ def print_csv(
 
 def print_notes(notes: Iterable[str]) -> None:
     """Print each note as one line on standard error; a full disk loses the note, and nothing else."""
-    for note in notes:
+    for note in () if _SILENT.get() else notes:
         with suppress(OSError):
             sys.stderr.write(f"nearlabel: {escape_line(' '.join(line.strip() for line in note.splitlines()))}\n")
 
@@ -164,6 +165,17 @@ def quietly(quiet: bool) -> Iterator[None]:
         yield
     finally:
         _QUIET.reset(token)
+
+
+@contextmanager
+def silently() -> Iterator[None]:
+    """Hide notes, too: those on rows that came from elsewhere."""
+    token = _SILENT.set(True)
+    try:
+        with quietly(True):
+            yield
+    finally:
+        _SILENT.reset(token)
 
 
 def is_quiet() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import traceback
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -97,6 +98,12 @@ class _App:
         self.metrics.see(route, status, seconds)
         _LOG.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
 
+    def failed(self, route: str, error: Exception) -> str:
+        """Log an error of the service itself; return what the client sees of it."""
+        number = uuid.uuid4().hex[:12]
+        _LOG.error("error %s at %s: %s", number, route, _in_log(error, with_text=self._log_rows))
+        return f"internal error {number}; the log of the service has its cause."
+
     async def compact_when_needed(self) -> None:
         """Write long journals, and those with forgotten samples, into the model files."""
         while True:
@@ -105,8 +112,9 @@ class _App:
                 if model.is_updatable and model.needs_compaction:
                     try:
                         await asyncio.get_running_loop().run_in_executor(self.changing, model.compact)
-                    except Exception:  # noqa: BLE001 - of the disk, or of another program: the service continues
-                        _LOG.exception("the changes of %s stay in its journal", name)
+                    except Exception as error:  # noqa: BLE001 - of the disk, or of another program: the service continues
+                        why = _in_log(error, with_text=self._log_rows or isinstance(error, OSError))
+                        _LOG.error("the changes of %s stay in its journal: %s", name, why)
                         await asyncio.sleep(_AFTER_FAILURE)
 
 
@@ -134,7 +142,7 @@ def make_app(
     _add_common(made, app)
     _add_pages(made)
     _add_problems(made)
-    made.add_middleware(Guard, token=token, limits=limits, seen=app.seen)
+    made.add_middleware(Guard, token=token, limits=limits, seen=app.seen, failed=app.failed)
     return made
 
 
@@ -316,6 +324,15 @@ def _flags(options: Mapping[str, str]) -> Mapping[str, Any]:
     }
 
 
+def _in_log(error: BaseException | None, *, with_text: bool) -> str:
+    """Return the tracebacks of an error and its causes, without their texts, which may have contents of rows."""
+    if error is None:
+        return ""
+    before = _in_log(error.__cause__ or error.__context__, with_text=with_text)
+    text = f": {error}" if with_text else ""
+    return f"{before}\n{''.join(traceback.format_tb(error.__traceback__))}{type(error).__name__}{text}"
+
+
 def _facts(name: str, now: Changed) -> dict[str, Any]:
     return {"name": name, "version": now.version, "samples": now.samples}
 
@@ -384,13 +401,8 @@ def _add_problems(made: FastAPI) -> None:
     async def of_http(_: Request, error: Any) -> Response:
         return answer(error.status_code, str(error.detail), error.headers)
 
-    async def of_error(request: Request, error: Exception) -> Response:
-        for kind, status in _STATUSES:
-            if isinstance(error, kind):
-                return answer(status, str(error))
-        number = uuid.uuid4().hex[:12]
-        _LOG.error("error %s at %s", number, request.url.path, exc_info=error)
-        return answer(500, f"internal error {number}; the log of the service has its cause.")
+    async def of_error(_: Request, error: Exception) -> Response:
+        return answer(next(status for kind, status in _STATUSES if isinstance(error, kind)), str(error))
 
     async def of_request(_: Request, error: Any) -> Response:
         return answer(422, "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()))
@@ -399,5 +411,5 @@ def _add_problems(made: FastAPI) -> None:
     made.add_exception_handler(404, of_http)
     made.add_exception_handler(405, of_http)
     made.add_exception_handler(HTTPException, of_http)
-    for kind in (*(kind for kind, _ in _STATUSES), Exception):
+    for kind, _ in _STATUSES:
         made.add_exception_handler(kind, of_error)

@@ -308,7 +308,7 @@ def rows_in_file(content: bytes, ending: str) -> Iterator[argparse.Namespace]:
     """
     parser = argparse.ArgumentParser()
     _data.add_data_options(parser)
-    with new_partial(folder_of_rows(), lambda folder: folder.mkdir(0o700)) as folder, _console.quietly(True):
+    with new_partial(folder_of_rows(), lambda folder: folder.mkdir(0o700)) as folder, _console.silently():
         path = folder / f"rows{ending}"
         path.write_bytes(content)
         try:

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,10 +22,12 @@ import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from nearlabel.files.atomic_file import locked, sweep
+from nearlabel.persistence import ModelVersionWarning
 from nearlabel.serve._app import make_app
 from nearlabel.serve._guard import Limits
 from nearlabel.serve._live import LiveModel, end, folder_of_rows
 
+_LOG = logging.getLogger("nearlabel.serve")
 _GRACE = 10  # seconds for requests that are being answered when the service ends
 _MOST_RESTARTS, _HEALTHY = 5, 60  # of workers in a row, and seconds without one after which they count again
 
@@ -42,15 +45,34 @@ class Settings(NamedTuple):
 
 
 def set_up_log(settings: Settings) -> None:
-    """Log each request on standard error, unless the command is quiet."""
-    logging.getLogger("nearlabel.serve").setLevel(logging.WARNING if settings.quiet else logging.INFO)
+    """Log each request on standard error, unless the command is quiet; and which warnings there are.
+
+    Their texts may have contents of rows, but for that on the versions with which a model was saved.
+    """
+    _LOG.setLevel(logging.WARNING if settings.quiet else logging.INFO)
+    seen = set()
+
+    def show(
+        message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object, **__: object
+    ) -> None:
+        place = f"{category.__name__} of {Path(filename).name}, line {lineno}"
+        if settings.log_rows or issubclass(category, ModelVersionWarning):
+            _LOG.warning("%s", message)
+        elif place not in seen:
+            _LOG.warning("%s; --log-rows shows its text", place)
+        seen.add(place)
+
+    warnings.filterwarnings("always", category=UserWarning)  # so that no list of those that were shown has their texts
+    warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    warnings.showwarning = show
 
 
 def serve(settings: Settings, host: str, port: int, workers: int) -> int:
     """Serve until a signal ends it; print the address as the first line of standard output."""
-    set_up_log(settings)
     sweep(folder_of_rows())
     with ExitStack() as held:
+        held.enter_context(warnings.catch_warnings())
+        set_up_log(settings)
         for path in settings.files.values():
             if not settings.read_only:
                 held.enter_context(locked(path, "serving it"))
@@ -187,7 +209,7 @@ def _supervise(settings: Settings, listening: socket.socket, n_workers: int, say
                     if time.monotonic() - begin > _HEALTHY:
                         n_restarts = 0
                     n_restarts, begin = n_restarts + 1, time.monotonic()
-                    logging.getLogger("nearlabel.serve").error("a worker ended with code %s", worker.exitcode)
+                    _LOG.error("a worker ended with code %s", worker.exitcode)
                     if n_restarts >= _MOST_RESTARTS:
                         ended.set()
                     else:
