@@ -9,7 +9,6 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
-from fastapi import HTTPException
 from scipy import sparse
 
 from nearlabel import audit, models
@@ -134,10 +133,11 @@ def predictions(found: Answered, *, top: int | None, proba: bool) -> list[dict[s
     return rows
 
 
-def busy(what: str, n_waiting: int) -> HTTPException:
-    """Return the error that asks a client to come again: too many rows or changes of others wait."""
-    detail = f"there must be fewer {what} that wait, got {n_waiting}. Hint: send the request again later."
-    return HTTPException(503, detail, {"Retry-After": "1"})
+class BusyError(Exception):
+    """Too many rows or changes of others wait: the client should come again."""
+
+    def __init__(self, what: str, n_waiting: int) -> None:
+        super().__init__(f"there must be fewer {what} that wait, got {n_waiting}. Hint: send the request again later.")
 
 
 class _Waiting(NamedTuple):
@@ -157,7 +157,7 @@ class Batches:
     async def ask(self, X: Any, *, explain: bool) -> Answered:
         """Return what `answered` does for these rows alone."""
         if (n_rows := sum(one.X.shape[0] for one in self._waiting)) >= _MOST_WAITING:
-            raise busy("rows", n_rows)
+            raise BusyError("rows", n_rows)
         loop = asyncio.get_running_loop()
         one = _Waiting(X, explain, loop.create_future())
         self._waiting.append(one)

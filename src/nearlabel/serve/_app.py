@@ -61,7 +61,7 @@ class _App:
     async def changed(self, work: Callable[..., Changed], *arguments: Any) -> Changed:
         """Make a change, which is not given up half-way."""
         if self._n_changes >= _MOST_CHANGES:
-            raise answers.busy("changes", self._n_changes)
+            raise answers.BusyError("changes", self._n_changes)
         self._n_changes += 1
         change = asyncio.get_running_loop().run_in_executor(self.changing, work, *arguments)
         change.add_done_callback(self._count_change)
@@ -386,6 +386,7 @@ _STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (answers.TooManyRowsError, 413),
     (KeyUsedError, 409),
     (ReadOnlyError, 403),
+    (answers.BusyError, 503),
     (MemoryError, 413),
     (ValueError, 422),
     (TypeError, 422),
@@ -402,7 +403,8 @@ def _add_problems(made: FastAPI) -> None:
         return answer(error.status_code, str(error.detail), error.headers)
 
     async def of_error(_: Request, error: Exception) -> Response:
-        return answer(next(status for kind, status in _STATUSES if isinstance(error, kind)), str(error))
+        status = next(status for kind, status in _STATUSES if isinstance(error, kind))
+        return answer(status, str(error), {"Retry-After": "1"} if status == 503 else None)
 
     async def of_request(_: Request, error: Any) -> Response:
         return answer(422, "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()))
