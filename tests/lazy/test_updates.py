@@ -101,6 +101,43 @@ def test_after_each_step_it_is_like_a_fit(method, problem):
         assert_like_a_fit(model, make, store_X(X), store_y(y), store_X(drawn.rows(10)))
 
 
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("method", ["BRkNN", "BRkNNb", "LPkNN", "MLkNN"])
+def test_explanations_follow_updates_without_a_search_for_all(method, problem, monkeypatch):
+    """The novelty is that of a fit; only the first explanation searches for the neighbours of all samples."""
+    store_X, store_y, metric = PROBLEMS[problem]
+    drawn, searched = Drawn(seed=7), []
+    search = ExactNeighbors._search
+
+    def counted(self, queries, k):
+        searched.append(queries is None)
+        return search(self, queries, k)
+
+    def novelties(model):
+        return [one.novelty for one in model.explain(queries)]
+
+    X, queries = drawn.rows(60), store_X(drawn.rows(6))
+    y = drawn.labels(X)
+    model = METHODS[method](3, search=ExactNeighbors(metric)).fit(store_X(X), store_y(y))
+    novelties(model)
+    for step in range(12):
+        with monkeypatch.context() as patch:
+            patch.setattr(ExactNeighbors, "_search", counted)
+            if step % 3:
+                more = drawn.rows(drawn.random.choice([1, 3]))
+                X, y = np.vstack([X, more]), np.vstack([y, drawn.labels(more)])
+                model.partial_fit(store_X(more), store_y(y[-len(more) :]))
+            else:
+                gone = drawn.random.choice(len(X), size=drawn.random.choice([1, 4]), replace=False)
+                X, y = np.delete(X, gone, axis=0), np.delete(y, gone, axis=0)
+                model.forget(gone)
+            found = novelties(model)
+        fitted = METHODS[method](3, search=ExactNeighbors(metric)).fit(store_X(X), store_y(y))
+        assert found == novelties(fitted)
+    assert searched
+    assert not any(searched)
+
+
 OTHER_SEEDS = [pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2)]
 
 

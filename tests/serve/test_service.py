@@ -1,5 +1,6 @@
 """The service in this process: its answers, its errors, and what it refuses."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -10,9 +11,11 @@ import numpy as np
 import pytest
 
 from nearlabel import cli
+from nearlabel.datasets import Dataset
+from nearlabel.lazy import BRkNN
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.persistence import forget_rows, load_model, read_card, read_kept, update_model
-from nearlabel.serve import Limits, LiveModel
+from nearlabel.persistence import forget_rows, load_model, read_card, read_kept, save_model, update_model
+from nearlabel.serve import Limits, LiveModel, _answers, _app
 from nearlabel.serve._process import Settings, set_up_log
 from serve import kills
 
@@ -20,6 +23,14 @@ testclient = pytest.importorskip("fastapi.testclient")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 ROW = {"text": "password locked reset", "product": "app", "priority": 3}
 NEW = {"id": "N1", "text": "zebra stripes", "product": "web", "priority": 1, "tags": ["zoo"]}
+
+
+@pytest.fixture
+def named(tmp_path):
+    """A model of numbers with names, none of which may be missing."""
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    data = Dataset(name="numbers", X=X, Y=(X > 0).astype(int), feature_names=("a", "b"), label_names=("x", "y"))
+    return save_model(BRkNN(3).fit(data.X, data.Y), tmp_path / "named.skops", data=data)
 
 
 def post(client, where, body, status=200, **headers):
@@ -353,6 +364,67 @@ def test_metrics_and_openapi(path, client_of):
     assert {"/predict", "/explain", "/update", "/forget", "/suggest", "/audit", "/card", "/health"} <= set(routes)
     shape = routes["/predict"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert set(shape["properties"]) == {"rows", "texts", "arrays", "top", "proba", "explain"}
+
+
+def test_clients_that_were_answered_together_are_asked_together_again(numeric, monkeypatch):
+    """Although their next requests do not come at the same moment."""
+    monkeypatch.setattr(_answers, "_PATIENCE", 60)
+    sizes = []
+
+    async def ask_again():
+        batches = _answers.Batches(LiveModel(numeric), ThreadPoolExecutor(1))
+        asked = batches._asked
+        batches._asked = lambda some: (sizes.append(len(some)), asked(some))[1]
+
+        async def client(number):
+            for _ in range(4):
+                await batches.ask(np.full((1, 4), 0.1 * number), explain=False)
+                for _ in range(3 * number):
+                    await asyncio.sleep(0)
+
+        await asyncio.gather(*map(client, range(5)))
+
+    asyncio.run(ask_again())
+    assert sizes == [5, 5, 5, 5]
+
+
+@pytest.mark.parametrize(("n_rows", "on_the_loop"), [(2, True), (3000, False)])
+def test_long_requests_are_read_and_written_aside(numeric, client_of, monkeypatch, n_rows, on_the_loop):
+    """So that others are answered meanwhile."""
+    places = []
+
+    def watched(function):
+        def called(*arguments, **options):
+            try:
+                asyncio.get_running_loop()
+                places.append(True)
+            except RuntimeError:
+                places.append(False)
+            return function(*arguments, **options)
+
+        return called
+
+    monkeypatch.setattr(_app, "_read", watched(_app._read))
+    for name in ("rows_of", "predictions"):
+        monkeypatch.setattr(_answers, name, watched(getattr(_answers, name)))
+    rows = np.random.default_rng(0).normal(size=(n_rows, 4)).tolist()
+    found = post(client_of(numeric), "/predict", {"arrays": rows})["predictions"]
+    assert len(found) == n_rows
+    assert places == [on_the_loop] * 3
+
+
+@pytest.mark.parametrize("where", ["/predict", "/explain", "/suggest", "/update"])
+def test_a_missing_value_is_named_by_row_and_column(named, client_of, where):
+    """As the command names it, and not in scikit-learn's words; rows are counted from 1."""
+    rows = [{"a": 1, "b": 2}, {"a": 1, "b": None}]
+    rows = [row | {"x": 0, "y": 1} for row in rows] if where == "/update" else rows
+    told = "rows, row 2: column 'b' must contain numbers that are finite, got a missing value."
+    assert post(client_of(named), where, {"rows": rows}, 422) == told
+
+
+def test_a_number_that_is_too_large_is_refused(numeric, client_of):
+    """An integer that no float can store."""
+    assert "float64" in post(client_of(numeric), "/predict", {"arrays": [[10**400, 0, 0, 0]]}, 422)
 
 
 def test_rows_that_wait_are_answered_as_alone(path, client_of):

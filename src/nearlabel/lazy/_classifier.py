@@ -382,13 +382,8 @@ class CountingClassifier(LazyClassifier):
         return leaving_out
 
     def _learn_training(self, training: Neighbors, X: Matrix, counts: IntArray | None) -> None:
-        (n_samples, n_known), k = training.indices.shape, self.n_neighbors_
-        self._lists = TrainingLists(
-            needed=k + 1,  # one takes the place of a row that is left out
-            indices=training.indices.astype(TrainingLists.type_for(n_samples)),
-            lengths=np.full(n_samples, n_known),
-            distances=None if self.weights == "uniform" else training.distances,
-        )
+        k, distances = self.n_neighbors_, None if self.weights == "uniform" else training.distances
+        self._lists = TrainingLists.of(training.indices, k + 1, distances)  # one replaces a row that is left out
         self._take_counts(count_rows(self._units(), training.nearest(k)) if counts is None else counts)
 
     def _take_counts(self, counts: IntArray) -> None:

@@ -86,15 +86,15 @@ def count_rows(units: Units, neighbors: Neighbors, rows: IntArray | None = None)
     """Add up the units of all or the given training samples by label and by the votes of their neighbours.
 
     Returns counts (2, n_labels, n_counts): [1] of the units, [0] of the units missing to a whole. In ML-kNN these are
-    the
-    numbers c[j] and c'[j] of rows with and without the label of which j neighbours carry it.
+    the numbers c[j] and c'[j] of rows with and without the label of which j neighbours carry it.
     """
     n, k = neighbors.indices.shape
-    total = np.zeros((2, units.of_rows(slice(0, 0)).shape[1], units.n_counts(k)), dtype=np.int64)
-    for block in _blocks(units, n, k):
+
+    def count(block: slice) -> tuple[Matrix, Matrix]:
         own = units.of_rows(block if rows is None else rows[block])
-        total += _count_block(units, own, units.votes(units.sums(neighbors[block]), k), k)
-    return total
+        return own, units.votes(units.sums(neighbors[block]), k)
+
+    return _counted(units, map(count, _blocks(units, n, k)), n, k)
 
 
 def count_few(
@@ -107,18 +107,26 @@ def count_few(
     return count_rows(units_of(stacked([own, labels[near]])), moved)
 
 
-def _count_block(units: Units, own: Matrix, votes: Matrix, n_neighbors: int) -> IntArray:
-    """Count rows with these units and votes; for CSR votes those without a vote follow by subtraction."""
-    (n_rows, n_labels), n_counts = votes.shape, units.n_counts(n_neighbors)
-    n_bins = n_labels * n_counts
-    cells = entries(votes)[1:] if sparse.issparse(votes) else (np.tile(np.arange(n_labels), n_rows), votes.ravel())
-    rows = np.bincount(cells[0] * n_counts + cells[1], minlength=n_bins).reshape(n_labels, n_counts)
-    rows[:, 0] += n_rows - rows.sum(axis=1)
-    row, label, unit = entries(own)
-    carried = np.zeros(n_bins, dtype=np.int64)
-    np.add.at(carried, label * n_counts + cells_of(votes, row, label), unit.astype(np.int64))
-    carried = carried.reshape(n_labels, n_counts)
-    return np.stack([units.whole * rows - carried, carried])
+def _counted(units: Units, parts: Iterable[tuple[Matrix, Matrix]], n_rows: int, n_neighbors: int) -> IntArray:
+    """Return the counts (2, n_labels, n_counts) of rows, given their units and votes part by part."""
+    n_labels, n_counts = units.of_rows(slice(0, 0)).shape[1], units.n_counts(n_neighbors)
+    counts = np.zeros((2, n_labels, n_counts), dtype=np.int64)
+    missing, carried = counts.reshape(2, -1)
+    for own, votes in parts:
+        label, vote = (
+            entries(votes)[1:] if sparse.issparse(votes) else (np.tile(np.arange(n_labels), len(votes)), votes.ravel())
+        )
+        cells = label * n_counts + vote
+        if len(cells) < len(missing):  # many labels, few of them in a block
+            np.add.at(missing, cells, units.whole)
+        else:
+            missing += units.whole * np.bincount(cells, minlength=len(missing))
+        row, label, unit = entries(own)
+        cells, unit = label * n_counts + cells_of(votes, row, label), unit.astype(np.int64)
+        np.add.at(carried, cells, unit)
+        np.subtract.at(missing, cells, unit)
+    counts[0, :, 0] += units.whole * n_rows - counts.sum(axis=(0, 2))  # of cells of CSR without a vote
+    return counts
 
 
 def _blocks(units: Units, n_rows: int, n_neighbors: int, n_more: int = 0) -> Iterable[slice]:
@@ -182,9 +190,8 @@ class LeavingOut:
         votes = own_votes = units.votes(sums, k)
         if groups.largest > 1:
             own_votes = units.votes(_sums_of(units, groups.others_of(lists, k)), k)
-        counts = np.zeros((2, own.shape[1], units.n_counts(k)), dtype=np.int64)
-        for block in _blocks(units, n_samples, k):
-            counts += _count_block(units, own[block], votes[block], k)
+        parts = ((own[block], votes[block]) for block in _blocks(units, n_samples, k))
+        counts = _counted(units, parts, n_samples, k)
         events = Events.of(lists.indices, k, groups)
         return cls(units, lists, own, groups.add(own), sums, votes, own_votes, groups, events, counts, k)
 

@@ -21,8 +21,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, h
 from nearlabel.lazy._counts import count_few, count_rows
 from nearlabel.lazy._unknown import KnownCells
 from nearlabel.models.updates import Labelled, copy_to_update
-from nearlabel.neighbors import TrainingLists
-from nearlabel.neighbors.votes import Neighbors
+from nearlabel.neighbors import TrainingLists, usual
 from nearlabel.utils.containers import check_row_names, require_dense
 from nearlabel.utils.estimators import without_zero_weights
 from nearlabel.utils.targets import Target, refusal_of_unknown, remember_target
@@ -109,6 +108,7 @@ def partial_fit(
     joined = known.joined(new._replace(labels=labels, unknown=params["unknown"]), classes)
     updated = _copied(self)
     updated.search_.add(rows)
+    usual.follow(self.search_, updated.search_)
     _take_labels(updated, joined, added=n_added)
     updated._sample_weight = appended(self._sample_weight, params.get("sample_weight"), n_old, n_added, 1.0)
     updated._row_names = appended(self._row_names, params["names"], n_old, n_added, "")
@@ -169,6 +169,7 @@ def forget(self: Any, rows: ArrayLike) -> Any:
         )
     updated = _copied(self)
     updated.search_.remove(gone)
+    usual.follow(self.search_, updated.search_, gone)
     known = labelled(self)
     _take_labels(updated, known._replace(labels=known.labels[left]), forgotten=len(gone))
     updated._sample_weight = None if self._sample_weight is None else self._sample_weight[left]
@@ -323,10 +324,8 @@ def _follow(
     """
     k = updated.n_neighbors_
     updated._lists = lists
-    means = np.append(before._training_distances[kept], np.zeros(len(lists) - len(kept)))
-    distances = lists.distances_of(updated.search_, changed, k)
-    means[changed] = Neighbors(distances, lists.indices[changed, :k]).mean_distances()
-    updated._training_distances = means
+    known = before._training_distances[kept]
+    updated._training_distances = usual.means_after(updated.search_, k, lists, known, changed)
     if not updated.counts_follow_rows or len(changed) * _COUNTED_ANEW > len(lists):
         _count_all(updated)
         return

@@ -1,7 +1,8 @@
 """The distances of training samples to their neighbours: found once for a fitted search, and kept while it exists.
 
 They are stored outside the search, so that no pickle and no model file contains them. `fit` and updates of a model make
-a copy of its search, and the distances of the former one are freed with it.
+a copy of its search, and the distances of the former one are freed with it. An update changes the lists of few samples:
+where lists were searched for, only these change (`follow`).
 """
 
 from __future__ import annotations
@@ -14,15 +15,27 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from nearlabel.utils.types import FloatArray
+from nearlabel.neighbors.exact._segments import RESERVE, TrainingLists
+from nearlabel.neighbors.votes import Neighbors
+from nearlabel.utils.types import FloatArray, IntArray
 
 
 class _Kept:
-    """The distances of one search, by number of neighbours; threads that need them wait for the one that finds them."""
+    """The distances of one search, by number of neighbours; threads that need them wait for the one that finds them.
+
+    `lists` are the neighbours of all training samples, and their mean distances, in the order of the samples.
+    """
 
     def __init__(self) -> None:
         self.lock = RLock()
         self.distances: dict[int, FloatArray] = {}
+        self.lists: dict[int, tuple[TrainingLists, FloatArray]] = {}
+
+    def keep(self, n_neighbors: int, means: FloatArray) -> FloatArray:
+        """Store distances in ascending order, and return them."""
+        ascending = np.sort(means)
+        ascending.flags.writeable = False
+        return self.distances.setdefault(n_neighbors, ascending)
 
 
 _KEPT: WeakKeyDictionary[Any, _Kept] = WeakKeyDictionary()
@@ -45,16 +58,66 @@ def usual_distances(search: Any, n_neighbors: int, find: Callable[[], FloatArray
     ndarray of shape (n_samples,)
         It cannot be written to, because it is shared.
     """
-    try:
-        kept = _KEPT.setdefault(getattr(search, "searched", search), _Kept())  # not of a wrapper around it
-    except TypeError:  # a user's own search that has no hash, or no weak references
+    kept = _kept_for(search)
+    if kept is None:
         return np.sort(find())
     with kept.lock:
-        if n_neighbors not in kept.distances:
-            ascending = np.sort(find())
-            ascending.flags.writeable = False
-            kept.distances[n_neighbors] = ascending
-        return kept.distances[n_neighbors]
+        known = kept.distances.get(n_neighbors)
+        return kept.keep(n_neighbors, find()) if known is None else known
+
+
+def searched_distances(search: Any, n_neighbors: int, ask: Callable[[int, int], Neighbors]) -> FloatArray:
+    """Return the mean distances of all training samples to their neighbours, in their order; `follow` changes them.
+
+    `ask` searches for some neighbours of each training sample, of which some are a reserve.
+    """
+    kept = _kept_for(search) if hasattr(search, "pairs_within") else None
+    if kept is None or search.takes_metric_from_rows:
+        return ask(n_neighbors, 0).mean_distances()
+    n_reserved = min(RESERVE, search.n_samples_fit_ - 1 - n_neighbors)
+    found = ask(n_neighbors + n_reserved, n_reserved)
+    means = found.nearest(n_neighbors).mean_distances()
+    kept.lists[n_neighbors] = TrainingLists.of(found.indices, n_neighbors), means
+    return means
+
+
+def follow(former: Any, search: Any, gone: IntArray | None = None) -> None:
+    """Keep the distances of an updated search: those of the former one, but where lists of neighbours changed.
+
+    Rows were added, or those with the numbers `gone` removed. Many changes are left to the next search for all.
+    """
+    kept = _kept_for(former)
+    if kept is None or not kept.lists:
+        return
+    with kept.lock:
+        known = list(kept.lists.items())
+    followed, n = _Kept(), search.n_samples_fit_
+    for n_neighbors, (lists, means) in known:
+        if TrainingLists.are_few(abs(n - len(lists)), len(lists)) and n > n_neighbors:
+            new, changed = lists.with_added(search) if gone is None else lists.without(search, gone)
+            left = means if gone is None else np.delete(means, gone)
+            means = means_after(search, n_neighbors, new, left, changed)
+            followed.lists[n_neighbors] = new, means
+            followed.keep(n_neighbors, means)
+    _KEPT[search] = followed
+
+
+def means_after(
+    search: Any, n_neighbors: int, lists: TrainingLists, known: FloatArray, changed: IntArray
+) -> FloatArray:
+    """Return the mean distances of all rows, from those of the first ones before some lists changed or came."""
+    means = np.append(known, np.zeros(len(lists) - len(known)))
+    distances = lists.distances_of(search, changed, n_neighbors)
+    means[changed] = Neighbors(distances, lists.indices[changed, :n_neighbors]).mean_distances()
+    return means
+
+
+def _kept_for(search: Any) -> _Kept | None:
+    """Return the distances of a search, and not of a wrapper around it."""
+    try:
+        return _KEPT.setdefault(getattr(search, "searched", search), _Kept())
+    except TypeError:  # a user's own search that has no hash, or no weak references
+        return None
 
 
 def _begin_child() -> None:

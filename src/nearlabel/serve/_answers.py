@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel import audit, models
+from nearlabel.cli import _model
 from nearlabel.datasets import open_rows, tables
 from nearlabel.experiments.one_search import searching_once
 from nearlabel.serve._live import LiveModel, State, rows_in_file
@@ -19,6 +21,7 @@ from nearlabel.utils.estimators import label_scores, response_method_of
 
 _MOST_ROWS_AT_ONCE = 1024
 _MOST_WAITING = 50_000  # rows that wait for a search
+_PATIENCE = 0.002  # seconds
 
 
 def rows_of(state: State, given: Any) -> Any:
@@ -77,10 +80,14 @@ def rows_of_csv(state: State, content: bytes, most: int) -> Any:
 
 def _numbers(rows: Sequence[Sequence[Any]]) -> Any:
     for number, row in enumerate(rows, start=1):
-        for value in row:
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise ValueError(f"arrays must have numbers, got {tables.shortened(value)} in row {number}.")
-    return np.array(rows, dtype=np.float64)
+        others = {kind for kind in set(map(type, row)) if kind is bool or not issubclass(kind, int | float)}
+        if others:
+            wrong = next(value for value in row if type(value) in others)
+            raise ValueError(f"arrays must have numbers, got {tables.shortened(wrong)} in row {number}.")
+    try:
+        return np.array(rows, dtype=np.float64)
+    except OverflowError:
+        raise ValueError("arrays must have numbers that fit in float64, got a larger integer.") from None
 
 
 def joined(parts: Sequence[Any]) -> Any:
@@ -100,8 +107,13 @@ class Answered(NamedTuple):
 
 
 def answered(state: State, X: Any, *, explain: bool) -> Answered:
-    """Ask the model, which searches once."""
+    """Ask the model, which searches once; ValueError names the row and column of a value that it refuses."""
     opened = state.opened
+    with _model.asking(opened, "rows", X, first=1):
+        return _answered(state, opened, X, explain=explain)
+
+
+def _answered(state: State, opened: _model.OpenModel, X: Any, *, explain: bool) -> Answered:
     asked = searching_once(opened.model)
     labels = sparse.csr_array(asked.predict(X))
     scores = label_scores(asked, X, len(opened.label_names), response_method_of(asked))
@@ -147,12 +159,17 @@ class _Waiting(NamedTuple):
 
 
 class Batches:
-    """Asks a model for all rows that wait at a time; a single request is asked at once."""
+    """Asks a model for all rows that wait at a time.
+
+    A single request is asked at once. After several that were asked together, as many are waited for, not long:
+    their clients send the next ones soon.
+    """
 
     def __init__(self, model: LiveModel, threads: ThreadPoolExecutor) -> None:
         self._model, self._threads = model, threads
         self._waiting: list[_Waiting] = []
         self._running: asyncio.Task[None] | None = None
+        self._wanted, self._are_enough = 1, asyncio.Event()
 
     async def ask(self, X: Any, *, explain: bool) -> Answered:
         """Return what `answered` does for these rows alone."""
@@ -161,6 +178,8 @@ class Batches:
         loop = asyncio.get_running_loop()
         one = _Waiting(X, explain, loop.create_future())
         self._waiting.append(one)
+        if len(self._waiting) >= self._wanted:
+            self._are_enough.set()
         if self._running is None:
             self._running = loop.create_task(self._run())
         return await one.future
@@ -168,6 +187,7 @@ class Batches:
     async def _run(self) -> None:
         try:
             while some := self._next():
+                self._wanted = len(some)
                 found = await asyncio.get_running_loop().run_in_executor(self._threads, self._asked, some)
                 for one, answer in zip(some, found, strict=True):
                     if one.future.done():  # its client has gone
@@ -176,8 +196,17 @@ class Batches:
                         one.future.set_exception(answer)
                     else:
                         one.future.set_result(answer)
+                if self._wanted > 1:
+                    await self._wait_for_enough()
         finally:
-            self._running = None
+            self._running, self._wanted = None, 1
+
+    async def _wait_for_enough(self) -> None:
+        self._are_enough.clear()
+        await asyncio.sleep(0)  # until the answers are sent
+        if len(self._waiting) < self._wanted:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._are_enough.wait(), _PATIENCE)
 
     def _next(self) -> list[_Waiting]:
         """Take requests that are asked together: the first, and others of its kind as long as there are few rows."""
@@ -203,9 +232,7 @@ class Batches:
 def suggestions(state: State, X: Any, *, n: int, purpose: str) -> list[dict[str, Any]]:
     """Return the rows to label next, or those whose predictions a person should check."""
     opened = state.opened
-    n = min(n, X.shape[0])
-    if purpose == "review":
-        found: Sequence[Any] = audit.review(opened.model, X, n, label_names=opened.label_names)
-    else:
-        found = audit.suggest(opened.model, X, n, label_names=opened.label_names)
+    choose = audit.review if purpose == "review" else audit.suggest
+    with _model.asking(opened, "rows", X, first=1):
+        found = choose(opened.model, X, min(n, X.shape[0]), label_names=opened.label_names)
     return [one.to_dict() for one in found]

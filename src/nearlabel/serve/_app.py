@@ -37,7 +37,7 @@ _LOG = logging.getLogger("nearlabel.serve")
 _COMPACTION, _AFTER_FAILURE = 2.0, 60.0  # seconds between looks at whether a journal is long
 _MOST_LEVELS = 40  # of lists and objects in a body
 _MOST_CHANGES = 1000  # that wait
-_LARGE = 2**16  # bytes of a body, which is read in a thread
+_LONG_BODY, _MANY_ROWS = 2**17, 10  # bytes, and rows, of which a request takes long
 
 
 class _App:
@@ -71,22 +71,23 @@ class _App:
     def _count_change(self, _: Any) -> None:
         self._n_changes -= 1
 
-    async def computed(self, work: Callable[..., Found], *arguments: Any) -> Found:
-        """Compute something long while searches continue."""
+    async def computed(self, work: Callable[..., Found], *arguments: Any, is_long: bool = True) -> Found:
+        """Compute something, in a thread if it is long, so that other requests are answered meanwhile."""
+        if not is_long:
+            return work(*arguments)
         found: Found = await self.in_time(asyncio.get_running_loop().run_in_executor(None, work, *arguments))
         return found
 
     async def state_of(self, model: LiveModel) -> State:
         """Return the state of a model; in a thread where it has to make the changes of other processes."""
-        return await self.computed(lambda: model.state) if model.is_behind else model.state
+        return await self.computed(lambda: model.state, is_long=model.is_behind)
 
     async def body_of(self, request: Request, shape: type[Shape]) -> Shape:
         """Return the body of a request; ValueError describes what is wrong with it."""
         content = await request.body()
         if self._log_rows:
             _LOG.info("%s", content.decode(errors="replace"))
-        is_large = len(content) > _LARGE
-        given = await self.computed(_read, shape, content) if is_large else _read(shape, content)
+        given: Shape = await self.computed(_read, shape, content, is_long=len(content) > _LONG_BODY)
         sizes = {name: len(getattr(given, name, None) or ()) for name in ("rows", "texts", "arrays", "tasks")}
         for name, size in [*sizes.items(), ("n", getattr(given, "n", 0))]:
             if size > self.limits.rows:
@@ -221,11 +222,16 @@ def _router(app: _App, name: str) -> APIRouter:
             )
         else:
             given = await app.body_of(request, shapes.PredictRequest)
-            X = answers.rows_of(await app.state_of(model), given)
+            n_rows, state = len(given.rows or given.texts or given.arrays or ()), await app.state_of(model)
+            X = await app.computed(answers.rows_of, state, given, is_long=n_rows > _MANY_ROWS)
         found = await app.in_time(batches.ask(X, explain=explain or given.explain))
         app.metrics.see_rows(name, X.shape[0])
-        shown = answers.predictions(found, top=given.top, proba=given.proba)
-        return JSONResponse({"predictions": shown, "model": _facts(name, found.state.answer)})
+
+        def answer() -> JSONResponse:
+            shown = answers.predictions(found, top=given.top, proba=given.proba)
+            return JSONResponse({"predictions": shown, "model": _facts(name, found.state.answer)})
+
+        return await app.computed(answer, is_long=X.shape[0] > _MANY_ROWS)
 
     @post("/predict", shapes.PredictRequest, shapes.PredictAnswer, csv=True)
     async def predict(request: Request) -> Response:
@@ -365,8 +371,9 @@ def _not_too_deep(value: Any, levels: int = _MOST_LEVELS) -> Any:
     """Return a value; raise ValueError if it is nested too deeply to be written and read again."""
     if levels == 0:
         raise ValueError(f"the body must be nested at most {_MOST_LEVELS} levels deep, got more.")
-    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        if isinstance(one, dict | list):
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if not {dict, list}.isdisjoint(map(type, inner)):
+        for one in inner:
             _not_too_deep(one, levels - 1)
     return value
 

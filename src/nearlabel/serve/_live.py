@@ -291,7 +291,7 @@ def _with_rows(
         arguments.labels_column = labels_column
         data, label_names = opened.matching.open_with_new_labels(arguments)
         keep = _model.kept_in(arguments, opened.card.kept) or {}
-    with _model.asking(opened, "rows", data.X, first=0):
+    with _model.asking(opened, "rows", data.X, first=1):
         file = state.file.with_added(data.X, data.Y, keep, label_names, existing=existing)
     if not instead_of:
         return file

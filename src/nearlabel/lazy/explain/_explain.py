@@ -15,7 +15,7 @@ from nearlabel.lazy.explain._flips import FLIP, Account, Evidence, Trial, least_
 from nearlabel.models.decision import cut
 from nearlabel.models.explanation import Explanation
 from nearlabel.models.out_of_sample import Answer, Needs
-from nearlabel.neighbors.usual import usual_distances
+from nearlabel.neighbors.usual import searched_distances, usual_distances
 from nearlabel.neighbors.votes import Neighbors
 from nearlabel.utils.containers import require_dense
 from nearlabel.utils.tables import labelset_columns
@@ -243,9 +243,13 @@ def novelty_of(classifier: Any, neighbors: Neighbors) -> tuple[Sequence[float | 
     if k == 0:
         return [None] * len(neighbors.indices), "a single training sample has no neighbours."
 
+    def ask(n_asked: int, n_reserved: int) -> Neighbors:
+        found: Neighbors = classifier._ask_search(None, n_asked, n_reserved)
+        return found
+
     def find() -> FloatArray:
         known: FloatArray | None = getattr(classifier, "_training_distances", None)
-        return classifier._ask_search(None, k).mean_distances() if known is None else known
+        return searched_distances(classifier.search_, k, ask) if known is None else known
 
     try:
         usual = usual_distances(classifier.search_, k, find)

@@ -329,6 +329,17 @@ class TrainingLists:
         """Return the number of rows."""
         return len(self.indices)
 
+    @classmethod
+    def of(cls, indices: IntArray, needed: int, distances: FloatArray | None = None) -> TrainingLists:
+        """Return lists of which all entries are known."""
+        n_samples, n_known = indices.shape
+        return cls(needed, indices.astype(cls.type_for(n_samples)), np.full(n_samples, n_known), distances)
+
+    @staticmethod
+    def are_few(n_changes: int, n_samples: int) -> bool:
+        """Return whether this number of added rows changes the lists of few others."""
+        return n_changes * _SEARCHED_AGAIN <= n_samples
+
     @staticmethod
     def type_for(n_samples: int) -> np.dtype[Any]:
         """Return the type of the row numbers in lists."""
@@ -337,7 +348,7 @@ class TrainingLists:
     def with_added(self, search: Any) -> tuple[TrainingLists, IntArray]:
         """Return the lists after rows were added to the search, and the rows whose lists are new or changed."""
         n_old, n = len(self), search.n_samples_fit_
-        if search.takes_metric_from_rows or (n - n_old) * _SEARCHED_AGAIN > n_old:
+        if search.takes_metric_from_rows or not self.are_few(n - n_old, n_old):
             return self._searched_again(search), np.arange(n)
         lists = self._with_room(n, self._known_reach(search))
         changed = lists._enter(search, search.pairs_within(n_old, lists.reach))
@@ -378,9 +389,7 @@ class TrainingLists:
     def _searched_again(self, search: Any) -> TrainingLists:
         width = min(self.needed + RESERVE, search.n_samples_fit_ - 1)
         distances, indices = search.kneighbors(None, width)
-        lengths = np.full(len(indices), width)
-        kept = None if self.distances is None else distances
-        return TrainingLists(self.needed, indices.astype(self.type_for(len(indices))), lengths, kept)
+        return TrainingLists.of(indices, self.needed, None if self.distances is None else distances)
 
     def _known_reach(self, search: Any) -> FloatArray:
         """Return how far each list is complete: to its last entry; beyond all rows if it has all others."""
