@@ -125,6 +125,8 @@ def test_the_client_sends_a_key_and_a_token(monkeypatch):
     seen = []
 
     class Answer:
+        status = 200
+
         def __enter__(self):
             return self
 
