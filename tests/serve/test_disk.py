@@ -44,6 +44,13 @@ def test_nothing_next_to_a_model_is_more_open_than_it(path, monkeypatch):
     assert set(seen) == {0o600}
 
 
+def test_the_journal_of_a_read_only_file_can_be_written(path):
+    """By its owner; otherwise it is as the model."""
+    path.chmod(0o440)
+    LiveModel(path).update([NEW])
+    assert stat.S_IMODE(path.with_name("tickets.skops.journal").stat().st_mode) == 0o640
+
+
 def test_the_names_of_files_are_on_disk_before_they_are_relied_on(path, monkeypatch):
     """The model's before its journal is cleared; each rename is followed by a flush of its folder."""
     events = []

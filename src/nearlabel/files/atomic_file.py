@@ -98,6 +98,8 @@ def _partial_of(path: Path, name: str, like: Path | None = None) -> Iterator[tup
         if model:
             with write_errors_named(path, partial):
                 hand_on(model, partial)
+                if like:
+                    partial.chmod(stat.S_IMODE(partial.stat().st_mode) | stat.S_IWUSR)  # it is written from now on
         yield place, partial
 
 
