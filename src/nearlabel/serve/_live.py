@@ -21,6 +21,7 @@ from nearlabel.files.atomic_file import new_partial
 from nearlabel.models import can_be_updated
 from nearlabel.persistence import ModelCard, OpenFile, read_card
 from nearlabel.serve._journal import Change, Journal
+from nearlabel.utils.messages import without_notes
 
 _MOST_KEYS = 10_000  # idempotency keys that are known: the last ones
 _KEYS_KEPT = 1000  # of them, in the journal of a file that was written since
@@ -308,7 +309,11 @@ def rows_in_file(content: bytes, ending: str) -> Iterator[argparse.Namespace]:
     """
     parser = argparse.ArgumentParser()
     _data.add_data_options(parser)
-    with new_partial(folder_of_rows(), lambda folder: folder.mkdir(0o700)) as folder, _console.silently():
+    with (
+        new_partial(folder_of_rows(), lambda folder: folder.mkdir(0o700)) as folder,
+        _console.quietly(True),
+        without_notes(),
+    ):
         path = folder / f"rows{ending}"
         path.write_bytes(content)
         try:
