@@ -20,6 +20,7 @@ from nearlabel.serve._live import LiveModel, State, rows_in_file
 from nearlabel.utils.estimators import label_scores, response_method_of
 
 _MOST_ROWS_AT_ONCE = 1024
+_MOST_WAITING = 50_000  # rows that wait for a search
 _PATIENCE = 0.002  # seconds
 
 
@@ -144,6 +145,13 @@ def predictions(found: Answered, *, top: int | None, proba: bool) -> list[dict[s
     return rows
 
 
+class BusyError(Exception):
+    """Too many rows or changes of others wait: the client should come again."""
+
+    def __init__(self, what: str, n_waiting: int) -> None:
+        super().__init__(f"there must be fewer {what} that wait, got {n_waiting}. Hint: send the request again later.")
+
+
 class _Waiting(NamedTuple):
     X: Any
     explain: bool
@@ -165,6 +173,8 @@ class Batches:
 
     async def ask(self, X: Any, *, explain: bool) -> Answered:
         """Return what `answered` does for these rows alone."""
+        if (n_rows := sum(one.X.shape[0] for one in self._waiting)) >= _MOST_WAITING:
+            raise BusyError("rows", n_rows)
         loop = asyncio.get_running_loop()
         one = _Waiting(X, explain, loop.create_future())
         self._waiting.append(one)

@@ -59,9 +59,22 @@ def without_advice() -> Iterator[None]:
         yield
 
 
+_WITHOUT_NOTES = ContextVar("_WITHOUT_NOTES", default=False)
+
+
+@contextmanager
+def without_notes() -> Iterator[None]:
+    """Print no notes: those on rows that came from elsewhere."""
+    token = _WITHOUT_NOTES.set(True)
+    try:
+        yield
+    finally:
+        _WITHOUT_NOTES.reset(token)
+
+
 def print_notes(notes: Iterable[str]) -> None:
     """Print each note as one line on standard error; a full disk loses the note, and nothing else."""
-    for note in notes:
+    for note in () if _WITHOUT_NOTES.get() else notes:
         with suppress(OSError):
             sys.stderr.write(f"nearlabel: {escape_line(' '.join(line.strip() for line in note.splitlines()))}\n")
 
