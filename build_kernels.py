@@ -89,7 +89,7 @@ class _Compilation(NamedTuple):
             made = dict(zip(own, pool.map(self._compiles, own, own.values()), strict=True))
             defines = [f"-DNEARLABEL_HAS_{levels[name][0]}" for name in made if made[name]]
             base = {"sum_pairs": ["-ffp-contract=off"], "levels": [*defines, *self._emulation()]}
-            base |= {"points": [], "offer": [], "offer_sparse": [], "hostile": [], "stumps": []}
+            base |= {"points": [], "offer": [], "offer_sparse": [], "hostile": [], "stumps": [], "left_out": []}
             all_of_base = all(pool.map(self._compiles, base, base.values()))
         if not all_of_base or (every_level and not all(made.values())):
             return False

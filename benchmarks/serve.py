@@ -242,6 +242,7 @@ def measure_size(n: int, seconds: float) -> dict[str, Any]:
             loaded(port, data, 1, seconds / 4)
             for clients in CLIENTS:
                 found[f"nearlabel {clients}"] = loaded(port, data, clients, seconds)._asdict()
+            loaded(port, data, 1, seconds / 4, explain=True)  # the first one searches for the neighbours of all samples
             found["explained 1"] = loaded(port, data, 1, seconds, explain=True)._asdict()
             found["explained 10"] = loaded(port, data, 10, seconds, explain=True)._asdict()
             for clients in (1, 10):
@@ -312,10 +313,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = parser_for(__doc__ or "", "serve", repeats=1)
     parser.add_argument("--page", action="store_true", help=f"write the figures to {PAGE.name}")
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="numbers of rows")
+    parser.add_argument("--keep", action="store_true", help="keep the figures of memory of the file of results")
     options = parser.parse_args(arguments)
     seconds = QUICK_SECONDS if options.quick else SECONDS
+    kept = json.loads(options.out.read_text())["results"]["memory"] if options.keep else None
     results: dict[str, Any] = {str(n): measure_size(n, seconds) for n in options.sizes}
-    results["memory"] = grow(30.0 if options.quick else LONG)
+    results["memory"] = kept or grow(30.0 if options.quick else LONG)
     tables = [table_of(int(n), found) for n, found in results.items() if n != "memory"]
     memory = results["memory"]
     tables.append(

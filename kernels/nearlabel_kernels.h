@@ -109,6 +109,18 @@ struct Lists {
   uint8_t *unresolved;    // (n_queries,) 1 where there are more than `most` candidates, or no room for them
 };
 
+// Rows with labels (0 or 1), their neighbours' votes, and the lists of neighbours that change where a row is left out: the
+// events of a row, from its start to its stop, are those of each row that loses it as a neighbour, and gains another one.
+struct LeftOut {
+  int64_t n_labels;
+  const int8_t *labels;    // (n_rows, n_labels)
+  const int8_t *votes;     // (n_rows, n_labels)
+  const int64_t *starts;   // (n_rows,)
+  const int64_t *stops;    // (n_rows,)
+  const int64_t *changed;  // (n_events,) the row that loses a neighbour
+  const int64_t *into;     // (n_events,) the row that it gains
+};
+
 // Calls return 0, -1 if they are malformed, and -2 if memory is not there.
 //
 // The number of this interface: callers of another number must not call.
@@ -161,10 +173,14 @@ int32_t nearlabel_sum_sparse_pairs(int32_t kind, int32_t is64, int32_t wide, con
 // Z = 2 sum over labels and both sides of sqrt(weight with the label * weight without).
 int32_t nearlabel_least_z(const StumpRuns *runs, const uint8_t *reached, const double *weights, const double *totals,
                           int32_t n_labels, double *least);
+
+// Add to counts (n_rows, n_labels), of the rows that lack and that carry each label and have as many votes for it as each
+// of some rows, what changes if that row is left out.
+int32_t nearlabel_left_out(const LeftOut *of, const int64_t *rows, int64_t n_rows, int64_t *missing, int64_t *carried);
 }
 #pragma GCC visibility pop
 
-constexpr uint32_t kInterface = 7;
+constexpr uint32_t kInterface = 8;
 
 enum LevelNumber : int32_t {
   FLOAT32_AVX2 = 0,

@@ -21,7 +21,8 @@ from nearlabel.neighbors.exact import kernels as _kernels
 _kernels.LIBRARY = Path(sys.argv[1])
 assert "bf16" in _kernels.level_numbers()
 import pytest
-tests = ["neighbors/test_kernels.py", "neighbors/test_sparse_kernel.py", "rivals/test_boosting.py"]
+of_neighbors = ["neighbors/test_kernels.py", "neighbors/test_sparse_kernel.py"]
+tests = [*of_neighbors, "rivals/test_boosting.py", "lazy/test_left_out_kernel.py"]
 sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *(f"tests/{test}" for test in tests)]))
 """
 

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.lazy._engine import Groups, count_votes, exact_weights, whole_votes
+from nearlabel.neighbors.exact.kernels import OFF, LeftOut, kernel_in_use
 from nearlabel.neighbors.votes import Neighbors, Weights, counted_votes
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import BLOCK_BYTES, as_dense, cells_of, entries, row_blocks, stacked, uneven_blocks
@@ -232,9 +233,27 @@ class LeavingOut:
 
     def _dense_block(self, rows: IntArray) -> CountsWithout:
         """Visit every cell: row by row of all labels, which is as fast as memory."""
-        whole = self.units.whole
+        whole, left = self.units.whole, self._count_all(self.own_votes[rows])
+        if self._compiled is None:
+            self._change_counts(rows, left)
+        else:
+            self._compiled.change(rows, left)
+        of_group = self.group_units[self.groups.number[rows]].astype(np.int64)
+        gone = np.stack([self._n_left(rows) * whole - of_group, of_group])
+        return CountsWithout(self.own_votes[rows], left, self.totals[:, np.newaxis] - gone)
+
+    @cached_property
+    def _compiled(self) -> LeftOut | None:
+        """A kernel for the usual case: each row is a group, and has a label or not."""
+        is_usual = type(self) is LeavingOut and type(self.units) is Units and self.groups.largest == 1
+        if not is_usual or not self.own.dtype == self.votes.dtype == np.int8 or kernel_in_use() == OFF:
+            return None
+        of, events = self.groups.number, self.events
+        return LeftOut(self.own, self.votes, events.ends[of], events.ends[of + 1], events.m, events.into)
+
+    def _change_counts(self, rows: IntArray, left: IntArray) -> None:
+        """Add what changes to the counts (2, n_rows, n_labels) at the votes of each row."""
         number = np.int32 if self.own.dtype == np.int8 else np.int64  # of a sum of units
-        left = self._count_all(self.own_votes[rows])
         for pairs in self._pairs(rows):
             of_m = self.own.take(pairs.m, axis=0)
             weight = self._moved(pairs, of_m.dtype)
@@ -243,10 +262,7 @@ class LeavingOut:
             of_rows = sparse.csr_array((np.ones(len(weight), dtype=number), np.arange(len(weight)), ends))
             carried = of_rows @ (weight * of_m)
             left[1, first:last] += carried
-            left[0, first:last] += whole * (of_rows @ weight) - carried
-        of_group = self.group_units[self.groups.number[rows]].astype(np.int64)
-        gone = np.stack([self._n_left(rows) * whole - of_group, of_group])
-        return CountsWithout(self.own_votes[rows], left, self.totals[:, np.newaxis] - gone)
+            left[0, first:last] += self.units.whole * (of_rows @ weight) - carried
 
     def _sparse_block(self, rows: IntArray) -> CountsWithout:
         """Visit the cells that have a vote, or where leaving the group out changes more than the number of rows."""

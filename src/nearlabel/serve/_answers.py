@@ -161,8 +161,8 @@ class _Waiting(NamedTuple):
 class Batches:
     """Asks a model for all rows that wait at a time.
 
-    A single request is asked at once. After several that were asked together, as many are waited for, not long:
-    their clients send the next ones soon.
+    A single request is asked at once. If there were several, as many are waited for, not long: their clients send the
+    next ones soon.
     """
 
     def __init__(self, model: LiveModel, threads: ThreadPoolExecutor) -> None:
@@ -187,7 +187,6 @@ class Batches:
     async def _run(self) -> None:
         try:
             while some := self._next():
-                self._wanted = len(some)
                 found = await asyncio.get_running_loop().run_in_executor(self._threads, self._asked, some)
                 for one, answer in zip(some, found, strict=True):
                     if one.future.done():  # its client has gone
@@ -196,6 +195,7 @@ class Batches:
                         one.future.set_exception(answer)
                     else:
                         one.future.set_result(answer)
+                self._wanted = len(some) + len(self._waiting)
                 if self._wanted > 1:
                     await self._wait_for_enough()
         finally:

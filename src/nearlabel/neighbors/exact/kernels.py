@@ -25,7 +25,7 @@ OFF, _AUTO = "off", "auto"
 # Names of levels, and what there may be for each, the best first; as in kernels/nearlabel_kernels.h.
 _NUMBERS = {"bf16": (3,), "int16": (2,), "float32": (1, 0, 4), "hostile": (5,)}
 _FOR_TESTS = "hostile"
-INTERFACE = 7  # of the functions, and of packed points, which files of models contain
+INTERFACE = 8  # of the functions, and of packed points, which files of models contain
 _NO_MEMORY = -2
 
 _chosen: ContextVar[str | None] = ContextVar("kernel_level", default=None)
@@ -73,6 +73,12 @@ class CsrStructure(ctypes.Structure):
     """CSR rows."""
 
     _fields_ = (*_pointers("values", "features", "starts"),)
+
+
+class LeftOutStructure(ctypes.Structure):
+    """Rows that are left out."""
+
+    _fields_ = (("n_labels", _int64), *_pointers("labels", "votes", "starts", "stops", "changed", "into"))
 
 
 class StumpRunsStructure(ctypes.Structure):
@@ -146,6 +152,8 @@ def library() -> Any:
     library.nearlabel_offer_sparse.argtypes = (_int32, sparse_rows, _pointer, sparse_queries, *rest_of_offer)
     library.nearlabel_sum_sparse_pairs.argtypes = (_int32, _int32, _int32, csr, csr, *two_rows)
     library.nearlabel_sum_pairs.argtypes = (_int32, _int32, _int32, _pointer, _pointer, _int64, *two_rows)
+    left_out = ctypes.POINTER(LeftOutStructure)
+    library.nearlabel_left_out.argtypes = (left_out, _pointer, _int64, _pointer, _pointer)
     library.nearlabel_least_z.argtypes = (runs, _pointer, _pointer, _pointer, _int32, _pointer)
     return library
 
@@ -333,13 +341,68 @@ def least_z(runs: StumpRuns, weights: FloatArray, reached: BoolArray | None = No
     return least
 
 
+class LeftOut:
+    """Counts of rows by their votes, when a row is left out: what changes in the lists of neighbours of other rows.
+
+    Parameters
+    ----------
+    labels : ndarray of int8 of shape (n_rows, n_labels)
+        0 or 1.
+    votes : ndarray of int8 of shape (n_rows, n_labels)
+        Of each row's neighbours.
+    starts, stops : ndarray of int of shape (n_rows,)
+        The events of each row: it leaves the list of a row `changed`, which gains the neighbour `into`.
+    changed, into : ndarray of int of shape (n_events,)
+        Row numbers.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit together.
+    """
+
+    def __init__(
+        self, labels: Any, votes: Any, starts: IntArray, stops: IntArray, changed: IntArray, into: IntArray
+    ) -> None:
+        self.labels, self.votes = (np.ascontiguousarray(of, dtype=np.int8) for of in (labels, votes))
+        events = (np.ascontiguousarray(of, dtype=np.int64) for of in (starts, stops, changed, into))
+        self._starts, self._stops, self._changed, self._into = events
+        n_rows, n_events = len(self.labels), len(self._changed)
+        fit = self.votes.shape == self.labels.shape and self._starts.shape == self._stops.shape == (n_rows,)
+        exist = all(_are_below(n_rows, of) for of in (self._changed, self._into))
+        if not (fit and exist and self._into.shape == (n_events,)):
+            raise ValueError(f"votes and events must be those of {n_rows} rows, got others.")
+        if not (_are_below(n_events + 1, self._stops) and _are_below(n_events + 1, self._starts)):
+            raise ValueError(f"events must be {n_events} at most, got more.")
+
+    def change(self, rows: IntArray, counts: IntArray) -> None:
+        """Add to counts (2, n_rows, n_labels), of rows without and with each label, what changes without each row."""
+        rows = np.ascontiguousarray(rows, dtype=np.int64)
+        regular = counts.dtype == np.int64 and counts.flags.c_contiguous
+        if not (
+            regular and counts.shape == (2, len(rows), self.labels.shape[1]) and _are_below(len(self.labels), rows)
+        ):
+            raise ValueError(f"counts must be int64 of {len(rows)} rows, got {counts.dtype} {counts.shape}.")
+        arrays = self.labels, self.votes, self._starts, self._stops, self._changed, self._into
+        structure = LeftOutStructure(self.labels.shape[1], *(array.ctypes.data for array in arrays))
+        check_code(
+            library().nearlabel_left_out(
+                *(structure, rows.ctypes.data, len(rows), counts[0].ctypes.data, counts[1].ctypes.data)
+            )
+        )
+
+
+def _are_below(end: int, numbers: IntArray) -> bool:
+    return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < end)
+
+
 def _rows_of_pairs(left: Matrix, right: Matrix, pairs: tuple[IntArray, IntArray]) -> list[NDArray[np.int64]] | None:
     """Return the row numbers in the format of the kernels; None if a number is out of range."""
     rows = [np.ascontiguousarray(of, dtype=np.int64) for of in pairs]
     if rows[0].shape != rows[1].shape or rows[0].ndim != 1:
         return None
     for numbers, of in zip(rows, (left, right), strict=True):
-        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < of.shape[0]:
+        if not _are_below(of.shape[0], numbers):
             return None  # numpy counts from the end, or raises the right error
     return rows
 
