@@ -19,7 +19,7 @@ NOT_MEASURED = {
     "docs/howto/migrating.md": "versions, and parameters that are decimals",
     "docs/licences.md": "versions of libraries",
     "docs/platforms.md": "versions of libraries",
-    "docs/scale.md": "the last table is computed from slopes, as its text states",
+    "docs/figures/scale.md": "the last table is computed from slopes, as its text states",
     "docs/versions.md": "versions of Python and of libraries",
 }
 _DECIMAL = re.compile(r"(?<![\w.])\d*\.\d+(?![\w.])")

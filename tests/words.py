@@ -1,0 +1,72 @@
+"""The pages of the site: which are for users, how many words they have, and how long the site takes to build.
+
+    python tests/words.py            the users' pages with their words, and the sums
+    python tests/words.py --build    builds the site first, as `make docs` does, and prints the seconds
+
+Users' pages are those of the start page's lists but the last one, which is for contributors. A word is what stands
+between blanks, code and tables included. `REFERENCE` is looked up rather than read, and is counted apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+DOCS = Path(__file__).parents[1] / "docs"
+MOST_PAGES = 35
+MOST_WORDS = 60_000
+MOST_SECONDS = 300
+_TREE = re.compile(r"```{toctree}\n(.*?)```", re.DOTALL)
+_ENTRY = re.compile(r"^(?:.* <)?([\w/]+)>?$", re.MULTILINE)
+# Pages made of docstrings and help texts (its tables of options), and of programs in `examples`.
+REFERENCE = ("api", "command_line", "gallery/index")
+
+
+def listed(name: str) -> list[list[str]]:
+    """Return the pages of each list of a page, such as the start page."""
+    return [_ENTRY.findall(tree) for tree in _TREE.findall((DOCS / f"{name}.md").read_text(encoding="utf-8"))]
+
+
+def users_pages() -> list[str]:
+    """Return the names of the users' pages, the start page first."""
+    return ["index", *(name for names in listed("index")[:-1] for name in names)]
+
+
+def n_words(name: str) -> int:
+    """Return the number of words of a page."""
+    return len((DOCS / f"{name}.md").read_text(encoding="utf-8").split())
+
+
+def seconds_to_build() -> float:
+    """Build the site into a folder that is then removed; a warning is an error."""
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        command = [sys.executable, "-m", "sphinx", "-W", "--jobs", "auto", "--keep-going", "--quiet", "-E"]
+        subprocess.run([*command, "-d", f"{folder}/read", str(DOCS), f"{folder}/site"], check=True)
+        return time.perf_counter() - began
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description="Count the users' pages and their words.")
+    parser.add_argument("--build", action="store_true", help="build the site, and print the seconds")
+    options = parser.parse_args()
+    pages = users_pages()
+    read = {name: n_words(name) for name in pages if name not in REFERENCE}
+    for name, words in sorted(read.items(), key=lambda one: -one[1]):
+        print(f"{words:7,}  {name}")
+    print(f"{sum(read.values()):7,}  words of users' pages, at most {MOST_WORDS:,}")
+    print(f"{len(pages):7,}  users' pages, at most {MOST_PAGES}, of them reference, not counted: {', '.join(REFERENCE)}")
+    everything = sum(len(page.read_text(encoding="utf-8").split()) for page in DOCS.glob("**/*.md"))
+    print(f"{everything:7,}  words of all pages")
+    if options.build:
+        print(f"{seconds_to_build():7.0f}  seconds to build the site, at most {MOST_SECONDS}")
+
+
+if __name__ == "__main__":
+    main()
