@@ -131,6 +131,11 @@ def test_order_of_folds():
     assert_same_cells(rows, {name: list(of.values()) for name, of in results.items()})
 
 
+def test_thresholds_of_any_classifier():
+    """F1 of three classifiers of scikit-learn on news, without and with tuned thresholds."""
+    assert_same_cells(table_of("thresholds.md", "| | micro F1 | micro F1, tuned")[1:], results_of("any_classifier")["results"])
+
+
 def test_saved_models():
     """Sizes and seconds of four ways to save a model."""
     records = {f"`{way}`": values for way, values in results_of("saving")["results"].items()}
