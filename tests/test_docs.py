@@ -14,8 +14,8 @@ from test_docstrings import MODULES
 from words import MOST_PAGES, MOST_WORDS, REFERENCE, listed, n_words, users_pages
 
 DOCS = Path(__file__).parents[1] / "docs"
-# Pages whose blocks are run in tests of their own: those that are followed from the first block to the last (of the page
-# on mixed columns its commands only are), and that on clients.
+# Pages whose blocks are run in tests of their own: those that are followed from the first block to the last (that on
+# mixed columns: its commands only), and that on clients.
 FOLLOWED = {DOCS.parent / page for page in LISTED["followed"]} | {DOCS / "howto" / "clients.md"}
 FOLLOWED -= {DOCS / "howto" / "mixed_columns.md"}
 WITH_PROGRAMS = sorted(
@@ -61,22 +61,22 @@ def test_the_start_page_has_the_ten_lines_of_the_readme():
 
 def test_every_page_is_in_the_sidebar():
     """The start page, or one of the two pages of its last list, lists each page of the site once."""
-    in_trees = [name for page in ("index", "in_depth", "contributing") for names in listed(page) for name in names]
+    trees = [tree for page in ("index", "in_depth", "contributing") for tree in listed(DOCS / f"{page}.md")]
     pages = [page for folder in ("", "howto/", "figures/") for page in DOCS.glob(f"{folder}*.md")]
     names = {str(page.relative_to(DOCS).with_suffix("")) for page in pages}
     others = {"gallery/index", "results/README", "decisions/README"}
-    assert sorted(in_trees) == sorted((names | others) - {"index"})
+    assert sorted(name for tree in trees for name in tree) == sorted((names | others) - {"index"})
 
 
 def test_users_have_few_pages_of_few_words():
     """As many as `tests/words.py` allows; pages that are looked up have no limit."""
-    pages = users_pages()
+    pages = users_pages(DOCS)
     assert len(pages) <= MOST_PAGES
-    assert listed("index")[-1] == ["in_depth", "contributing"]
+    assert listed(DOCS / "index.md")[-1] == ["in_depth", "contributing"]
     assert sum(n_words(page) for page in pages if page not in REFERENCE) <= MOST_WORDS
 
 
-@pytest.mark.parametrize("page", [page for page in users_pages() if page not in NO_ANSWER])
+@pytest.mark.parametrize("page", [page for page in users_pages(DOCS) if page not in NO_ANSWER])
 def test_users_pages_begin_with_the_answer(page):
     """At most 60 words, and the first example within two screens."""
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")

@@ -133,7 +133,8 @@ def test_order_of_folds():
 
 def test_thresholds_of_any_classifier():
     """F1 of three classifiers of scikit-learn on news, without and with tuned thresholds."""
-    assert_same_cells(table_of("thresholds.md", "| | micro F1 | micro F1, tuned")[1:], results_of("any_classifier")["results"])
+    rows = table_of("thresholds.md", "| | micro F1 | micro F1, tuned")[1:]
+    assert_same_cells(rows, results_of("any_classifier")["results"])
 
 
 def test_saved_models():

@@ -10,7 +10,6 @@ between blanks, code and tables included. `REFERENCE` is looked up rather than r
 from __future__ import annotations
 
 import argparse
-import re
 import subprocess
 import sys
 import tempfile
@@ -18,23 +17,16 @@ import time
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs"
+sys.path.insert(0, str(DOCS / "_sphinx"))
+from users_pages import listed, users_pages  # noqa: E402 (from the folder of the site's programs)
+
+__all__ = ["DOCS", "MOST_PAGES", "MOST_WORDS", "REFERENCE", "listed", "n_words", "users_pages"]
+
 MOST_PAGES = 35
 MOST_WORDS = 60_000
 MOST_SECONDS = 300
-_TREE = re.compile(r"```{toctree}\n(.*?)```", re.DOTALL)
-_ENTRY = re.compile(r"^(?:.* <)?([\w/]+)>?$", re.MULTILINE)
 # Pages made of docstrings and help texts (its tables of options), and of programs in `examples`.
 REFERENCE = ("api", "command_line", "gallery/index")
-
-
-def listed(name: str) -> list[list[str]]:
-    """Return the pages of each list of a page, such as the start page."""
-    return [_ENTRY.findall(tree) for tree in _TREE.findall((DOCS / f"{name}.md").read_text(encoding="utf-8"))]
-
-
-def users_pages() -> list[str]:
-    """Return the names of the users' pages, the start page first."""
-    return ["index", *(name for names in listed("index")[:-1] for name in names)]
 
 
 def n_words(name: str) -> int:
@@ -56,12 +48,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Count the users' pages and their words.")
     parser.add_argument("--build", action="store_true", help="build the site, and print the seconds")
     options = parser.parse_args()
-    pages = users_pages()
+    pages = users_pages(DOCS)
     read = {name: n_words(name) for name in pages if name not in REFERENCE}
     for name, words in sorted(read.items(), key=lambda one: -one[1]):
         print(f"{words:7,}  {name}")
     print(f"{sum(read.values()):7,}  words of users' pages, at most {MOST_WORDS:,}")
-    print(f"{len(pages):7,}  users' pages, at most {MOST_PAGES}, of them reference, not counted: {', '.join(REFERENCE)}")
+    print(f"{len(pages):7,}  users' pages, at most {MOST_PAGES}; words not counted of {', '.join(REFERENCE)}")
     everything = sum(len(page.read_text(encoding="utf-8").split()) for page in DOCS.glob("**/*.md"))
     print(f"{everything:7,}  words of all pages")
     if options.build:
