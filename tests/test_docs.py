@@ -50,13 +50,12 @@ def test_programs_fit_the_page(page):
     assert [line for line in lines if len(line) > 88] == []
 
 
-def test_the_start_page_has_the_ten_lines_of_the_readme():
-    """With their output; tests/test_docstrings.py runs those of the README."""
-    ten_lines = [
-        re.search(r"```python\n.*?```\n\n```text\n.*?```", page.read_text(), re.S)[0]
-        for page in (DOCS / "index.md", DOCS.parent / "README.md")
-    ]
-    assert ten_lines[0] == ten_lines[1]
+@pytest.mark.parametrize(("first", "last"), [("## From tickets to tags\n", "decision\n```\n"), ("```python\n", "0.848\n")])
+def test_the_start_page_has_the_examples_of_the_readme(first, last):
+    """With their output; tests/test_documented_commands.py and tests/test_docstrings.py run those of the README."""
+    start, readme = ((page).read_text(encoding="utf-8") for page in (DOCS / "index.md", DOCS.parent / "README.md"))
+    example = readme[readme.index(first) : readme.index(last) + len(last)]
+    assert example in start
 
 
 def test_every_page_is_in_the_sidebar():
