@@ -25,7 +25,7 @@ __all__ = ["DOCS", "MOST_PAGES", "MOST_WORDS", "REFERENCE", "listed", "n_words",
 MOST_PAGES = 35
 MOST_WORDS = 60_000
 MOST_SECONDS = 300
-# Pages made of docstrings and help texts (its tables of options), and of programs in `examples`.
+# Looked up, not read: what is made of docstrings and of `examples`, and the list of all options of all commands.
 REFERENCE = ("api", "command_line", "gallery/index")
 
 
@@ -54,6 +54,7 @@ def main() -> None:
         print(f"{words:7,}  {name}")
     print(f"{sum(read.values()):7,}  words of users' pages, at most {MOST_WORDS:,}")
     print(f"{len(pages):7,}  users' pages, at most {MOST_PAGES}; words not counted of {', '.join(REFERENCE)}")
+    print(f"{n_words('command_line'):7,}  words of the command line's options, apart")
     everything = sum(len(page.read_text(encoding="utf-8").split()) for page in DOCS.glob("**/*.md"))
     print(f"{everything:7,}  words of all pages")
     if options.build:
