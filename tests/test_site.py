@@ -44,6 +44,10 @@ SIDEWAYS = """() => {
 }"""
 
 
+# Figures whose letters are too small to read.
+SMALL = "[...document.querySelectorAll('article p > img:only-child')].filter(image => image.clientWidth < 550).length"
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     """The pages, built into a new folder."""
@@ -56,11 +60,11 @@ def site(tmp_path_factory) -> Path:
 
 
 def test_pages_fit_the_screen(browser, site):
-    """No page scrolls sideways, wide tables do so in their boxes; on a desk no line of a program is wrapped."""
+    """No page scrolls sideways, wide tables and figures do in their boxes; on a desk no program's line is wrapped."""
     page = browser.new_page()
     files = sorted(site.glob("**/*.html"))
     assert len(files) > 60
-    wide, wrapped = [], {}
+    wide, small, wrapped = [], [], {}
     for file in files:
         name = str(file.relative_to(site))
         page.goto(file.as_uri(), wait_until="domcontentloaded")
@@ -68,10 +72,12 @@ def test_pages_fit_the_screen(browser, site):
             page.set_viewport_size({"width": width, "height": 900})
             if page.evaluate("document.scrollingElement.scrollWidth > innerWidth"):
                 wide.append((name, width))
+            if page.evaluate(SMALL):
+                small.append((name, width))
             if width == max(WIDTHS) and (found := page.evaluate(SIDEWAYS)):
                 wrapped[name] = found
     page.close()
-    assert (wide, wrapped) == ([], {})
+    assert (wide, small, wrapped) == ([], [], {})
 
 
 @pytest.mark.parametrize("name", SAMPLE)
