@@ -151,7 +151,7 @@ house: $(BIN)/python  ## files, lines, imports and the paths of calls in src/nea
 docs: $(BIN)/python  ## install and build the documentation site, build/docs/index.html; a warning is an error
 	$(INSTALL) '.[docs]'
 	rm -rf docs/api  # pages of what is no longer there would warn
-	$(BIN)/python -m sphinx -W --jobs auto --keep-going --quiet docs build/docs
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --jobs auto --keep-going --quiet docs build/docs
 
 notebooks: $(BIN)/python  ## execute the notebooks of docs/notebooks, and store what their cells show
 	$(INSTALL) '.[docs]'

@@ -51,7 +51,7 @@ from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighb
 from nearlabel.thresholds import ExpectedF, FixedThresholdsClassifier, MicroFOptimum
 from nearlabel.utils.validation import as_dense
 
-PAGE = Path(__file__).parents[1] / "docs" / "howto" / "what_to_label_next.md"
+PAGE = Path(__file__).parents[1] / "docs" / "figures" / "active.md"
 SETS = ("emotions", "scene", "yeast", "medical", "enron")
 FURTHER = ("image", "cal500")
 START, BATCH, BUDGET, TUNED_FROM, K = 20, 20, 300, 50, 10

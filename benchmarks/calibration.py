@@ -12,7 +12,7 @@ Figures are means over the folds, times 1,000. "ratio" is the geometric mean, ov
 to "as it is".
 
 Run: ``python benchmarks/calibration.py``, which takes two minutes and also writes the figures of
-``docs/howto/calibrated_probabilities.md``; ``--quick`` for a look at two sets.
+``docs/figures/calibration.md``; ``--quick`` for a look at two sets.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MEASURES: Mapping[str, Callable[[Any, Any], float]] = {
     "log loss": log_loss,
     "expected calibration error": lambda y_true, y_prob: calibration_bins(y_true, y_prob).error,
 }
-PAGE = Path(__file__).parents[1] / "docs" / "howto" / "calibrated_probabilities.md"
+PAGE = Path(__file__).parents[1] / "docs" / "figures" / "calibration.md"
 
 Results = dict[str, dict[str, dict[str, dict[str, float]]]]  # set, classifier, way, measure
 

@@ -1,4 +1,4 @@
-"""What does the doctor find in each data set of the catalogue? Makes the table of ``docs/examine.md``.
+"""What does the doctor find in each data set of the catalogue? Makes the table of ``docs/figures/findings.md``.
 
 Run: ``python benchmarks/findings.py``; two minutes. ``NEARLABEL_DATA`` names a folder, or the sets are downloaded.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nearlabel.datasets import Dataset, Finding, catalogue, examine, fetch_dataset, load_multidigits
 
-PAGE = Path(__file__).parents[1] / "docs" / "examine.md"
+PAGE = Path(__file__).parents[1] / "docs" / "figures" / "findings.md"
 BEGIN, END = "<!-- findings: begin -->\n", "<!-- findings: end -->\n"
 SEVERITIES = ("severe", "warning", "note")
 

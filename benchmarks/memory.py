@@ -9,7 +9,7 @@ Then the operation runs again, where the system gives no more address space than
 constant, and a multiple of the input. A promise is kept where it ends.
 
 Run: ``python benchmarks/memory.py``; ``--quick`` for a quarter of the rows. It also writes the figures of
-``docs/scale.md``.
+``docs/figures/scale.md``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from nearlabel.rivals import BinaryRelevance
 from nearlabel.selection import NeighborsClassifierCV
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 
-PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
+PAGE = Path(__file__).parents[1] / "docs" / "figures" / "scale.md"
 N_ROWS, N_FEATURES, N_LABELS, GROWTH = 10_000, 50, 10, 4
 SHOWN = 4.0  # MiB
 CONSTANT = 128.0  # MiB of address space beyond the multiple: blocks, stacks of threads, arenas of the allocator

@@ -1,6 +1,6 @@
 """What do rows cost that one memory, or one machine, cannot hold: seconds a pair, bytes a row, seconds a task?
 
-The slopes from which `docs/scale.md` computes what a hundred million rows take:
+The slopes from which `docs/figures/scale.md` computes what a hundred million rows take:
 
 - "product": a single-precision matrix product of queries and rows, one thread; seconds a query, row and feature.
 - "exact": `ExactNeighbors` on the same, in memory and from a store; the fit, the queries, and the peak of memory, in

@@ -11,7 +11,7 @@ A fit with its predictions that takes more seconds of a core than the limit is e
 that was not done in time, or that cannot do a data set, ranks last there. Data sets come in the order of their numbers
 of labels; after three that were not done a method is not tried on those that follow.
 
-Makes the tables of ``docs/which_method.md`` and its diagram. Results are kept in
+Makes the tables of ``docs/figures/which_method.md`` and its diagram. Results are kept in
 ``benchmarks/results/which_method.jsonl``, a line for each data set and method: a second run goes on where the first
 stopped; ``--again METHOD`` forgets a method's lines.
 
@@ -48,8 +48,8 @@ from nearlabel.utils.estimators import label_scores, response_method_of
 from nearlabel.utils.types import FloatArray
 
 RESULTS = Path(__file__).parent / "results" / "which_method.jsonl"
-PAGE = Path(__file__).parents[1] / "docs" / "which_method.md"
-DIAGRAM = PAGE.parent / "_static" / "which_method.svg"
+PAGE = Path(__file__).parents[1] / "docs" / "figures" / "which_method.md"
+DIAGRAM = PAGE.parents[1] / "_static" / "which_method.svg"
 METRICS = ("micro_f1", "macro_f1", "hamming_loss", "average_precision", "ranking_loss")
 _REPEATED = ("meka-", "reuters21578-terms")  # rows of other sets once more
 _FOUND = [name for name in catalogue() if not name.startswith(_REPEATED)]
@@ -300,7 +300,7 @@ def _times(records: Sequence[Mapping[str, Any]], method: str, what: str) -> floa
 
 def _difference_table(test: FriedmanTest) -> Iterator[str]:
     """Yield the groups of methods that do not differ, as the diagram shows them."""
-    yield f"## What differs by more than chance\n\n![Mean ranks]({DIAGRAM.relative_to(PAGE.parent)})\n\n"
+    yield f"## What differs by more than chance\n\n![Mean ranks](../_static/{DIAGRAM.name})\n\n"
     yield (
         f"Micro F1, Friedman's test in the form of Iman and Davenport: F = {test.f_statistic:.1f},"
         f" p = {test.f_p_value:.1g}. Of two methods that are {test.critical_difference:.1f} mean ranks or more apart"

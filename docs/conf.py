@@ -22,6 +22,7 @@ extensions = [
     "sphinx_copybutton",
     "outside_links",
     "short_names",
+    "users_pages",
 ]
 exclude_patterns = ["_*", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.zip", "gallery/**/*.json"]
 templates_path = ["_templates"]
@@ -45,6 +46,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_copy_source = False
+html_search_scorer = str(Path(__file__).parent / "_sphinx" / "scorer.js")
 html_favicon = "_static/favicon.svg"
 html_theme_options = {
     "light_logo": "logo_light.svg",

@@ -8,14 +8,13 @@ from typing import NamedTuple
 from nearlabel import cli
 
 DOCS = Path(__file__).parents[1] / "docs"
-_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"# ([\w.-]+\.\w+)\n")
+_BLOCK = re.compile(r"^(?:`([\w.-]+\.\w+)`:\n\n)?```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # Seconds of fit and predict in a line of the leaderboard, behind quality and spread: they differ from run to run.
 _SECONDS = re.compile(r"(0\.\d{4} +\.\d{3}) +[\d.]+ +[\d.]+( +[\d.]+)\s*$", re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """A block of code of a page: its language, the name in its first line if it is a file, and its text."""
+    """A block of code of a page: its language, the name in the line before it if it is a file, and its text."""
 
     kind: str
     file: str | None
@@ -24,11 +23,8 @@ class Block(NamedTuple):
 
 def blocks(name):
     """Return the blocks of a page of the documentation."""
-    found = []
-    for kind, text in _BLOCK.findall((DOCS / f"{name}.md").read_text()):
-        named = _FILE.match(text)
-        found.append(Block(kind, named[1] if named else None, text[named.end() :] if named else text))
-    return found
+    found = _BLOCK.findall((DOCS / f"{name}.md").read_text(encoding="utf-8"))
+    return [Block(kind, file or None, text) for file, kind, text in found]
 
 
 def lines(text):

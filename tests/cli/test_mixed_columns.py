@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from _pages import blocks
 from nearlabel.cli._data import kinds_of_model
 from nearlabel.datasets import load_dataset
 from nearlabel.persistence import load_model
 from nearlabel.utils.validation import as_dense
 
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "mixed_columns.md").read_text()
-SONGS = re.search(r"^```\n(id,.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[1]
+(SONGS,) = (block.text for block in blocks("howto/mixed_columns") if block.file == "songs.csv")
 COMMANDS = [shlex.split(line)[1:] for line in re.findall(r"^nearlabel .+$", PAGE, re.MULTILINE)]
 KINDS = ("--categorical", "genre", "--text", "title", "--date", "released")
 NO_TEXT = ("--categorical", "genre,title", "--date", "released")

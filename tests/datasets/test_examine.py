@@ -404,7 +404,7 @@ def test_the_page_has_the_findings(name):
     """The table of the documentation is what its script makes."""
     root = Path(__file__).parents[2]
     row_of = runpy.run_path(str(root / "benchmarks" / "findings.py"))["row_of"]
-    assert row_of(fetch_dataset(name)) in (root / "docs" / "examine.md").read_text()
+    assert row_of(fetch_dataset(name)) in (root / "docs" / "figures" / "findings.md").read_text()
 
 
 def test_notes_stand_apart_from_the_last_finding():

@@ -1,24 +1,21 @@
 """The page on adding a paper: its files are written, its command is run, its program runs."""
 
-import re
 import shlex
-from pathlib import Path
 
 import pytest
 
+from _pages import blocks
 from nearlabel import cli
 
-PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "add_a_paper.md").read_text()
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+BLOCKS = blocks("howto/add_a_paper")
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The files of the page, each named by its first line, in a folder of their own."""
-    for kind, block in BLOCKS:
-        if kind in ("csv", "toml"):
-            name, text = block.removeprefix("# ").split("\n", 1)
-            (tmp_path / name).write_text(text)
+    """The files of the page, in a folder of their own."""
+    for block in BLOCKS:
+        if block.file:
+            (tmp_path / block.file).write_text(block.text)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -35,7 +32,7 @@ def test_the_files_of_the_page(folder):
 
 def test_the_command_of_the_page(folder, capsys):
     """It prints what the page shows."""
-    (session,) = (block for kind, block in BLOCKS if not kind)
+    (session,) = (block.text for block in BLOCKS if not block.kind)
     command, expected = session.removeprefix("$ nearlabel ").split("\n", 1)
     code, printed = cli.main(shlex.split(command)), capsys.readouterr()
     assert (code, printed.err) == (0, "")
@@ -44,7 +41,7 @@ def test_the_command_of_the_page(folder, capsys):
 
 def test_the_program_of_the_page(folder, capsys):
     """It prints the table's largest differences, and a figure's curve of two points."""
-    (program,) = (block for kind, block in BLOCKS if kind == "python")
+    (program,) = (block.text for block in BLOCKS if block.kind == "python")
     names = {}
     exec(program, names)
     largest, curve = capsys.readouterr().out.splitlines()

@@ -24,9 +24,9 @@ def printed():
 
 
 def test_a_row_without_known_tags_serves_nobody(printed):
-    """The page quotes what is printed."""
+    """It has no neighbour, and the page shows what is printed."""
     assert printed[0] == ["[('calm',), ()]"]
-    assert f"prints `{printed[0][0]}`" in PAGE
+    assert f"```text\n{printed[0][0]}\n```" in PAGE
 
 
 def test_unknown_is_not_negative(printed):
