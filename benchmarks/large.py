@@ -18,12 +18,14 @@ one; queries are rows with noise of 0.1. One thread, CPU seconds, each in a fres
 - "leaving out": `loo_predict` of ML-kNN, 100,000 rows with five of 3,000 labels by a power law, neighbours known.
 - "a file": saving and loading a fitted search, "load" with `mmap_mode="r"`, "read" into memory.
 
-Run: ``python benchmarks/large.py``; a quarter of an hour, 6 GB. ``--quick`` for a twentieth of all rows.
+Run: ``python benchmarks/large.py``; a quarter of an hour, 6 GB. ``--quick`` for a twentieth of all rows;
+``--only`` for some tasks.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -299,15 +301,22 @@ def goals_of(results: Mapping[str, Mapping[str, Figures]]) -> list[Goal]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, and save."""
-    options = parser_for(__doc__ or "", "large", repeats=1).parse_args(arguments)
+    parser = parser_for(__doc__ or "", "large", repeats=1)
+    parser.add_argument(
+        "--only", metavar="WORDS", help="measure tasks with these words; the file of results has others"
+    )
+    options = parser.parse_args(arguments)
     shrink = 20 if options.quick else 1
     jobs = {
         (task, f"{n // shrink:,} x {d:,}"): Job(f"{task}: {n // shrink:,} x {d:,}", prepare, (task, n // shrink, d))
         for task, (_, shapes) in TASKS.items()
         for n, d in shapes
+        if options.only is None or options.only in task
     }
     measured = measure(list(jobs.values()), 1)
     results: dict[str, dict[str, Figures]] = {}
+    if options.only is not None:
+        results = json.loads(options.out.read_text())["results"]
     for (task, shape), job in jobs.items():
         results.setdefault(task, {})[shape] = measured[job.name].answer
     print_facts()
