@@ -303,7 +303,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, and save."""
     parser = parser_for(__doc__ or "", "large", repeats=1)
     parser.add_argument(
-        "--only", metavar="WORDS", help="measure tasks with these words; the file of results has others"
+        "--only", metavar="WORDS", help="measure tasks with these words, and keep the figures of others"
     )
     options = parser.parse_args(arguments)
     shrink = 20 if options.quick else 1

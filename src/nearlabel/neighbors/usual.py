@@ -31,12 +31,6 @@ class _Kept:
         self.distances: dict[int, FloatArray] = {}
         self.lists: dict[int, tuple[TrainingLists, FloatArray]] = {}
 
-    def keep(self, n_neighbors: int, means: FloatArray) -> FloatArray:
-        """Store distances in ascending order, and return them."""
-        ascending = np.sort(means)
-        ascending.flags.writeable = False
-        return self.distances.setdefault(n_neighbors, ascending)
-
 
 _KEPT: WeakKeyDictionary[Any, _Kept] = WeakKeyDictionary()
 
@@ -62,8 +56,13 @@ def usual_distances(search: Any, n_neighbors: int, find: Callable[[], FloatArray
     if kept is None:
         return np.sort(find())
     with kept.lock:
-        known = kept.distances.get(n_neighbors)
-        return kept.keep(n_neighbors, find()) if known is None else known
+        if n_neighbors not in kept.distances:
+            known = kept.lists.get(n_neighbors)
+            if known is not None:
+                kept.lists[n_neighbors] = known = _with_added(search, n_neighbors, *known)
+            kept.distances[n_neighbors] = ascending = np.sort(find() if known is None else known[1])
+            ascending.flags.writeable = False
+        return kept.distances[n_neighbors]
 
 
 def searched_distances(search: Any, n_neighbors: int, ask: Callable[[int, int], Neighbors]) -> FloatArray:
@@ -84,22 +83,33 @@ def searched_distances(search: Any, n_neighbors: int, ask: Callable[[int, int], 
 def follow(former: Any, search: Any, gone: IntArray | None = None) -> None:
     """Keep the distances of an updated search: those of the former one, but where lists of neighbours changed.
 
-    Rows were added, or those with the numbers `gone` removed. Many changes are left to the next search for all.
+    Rows were added, or those with the numbers `gone` removed. Added rows enter the lists when these are next needed.
     """
     kept = _kept_for(former)
     if kept is None or not kept.lists:
         return
     with kept.lock:
         known = list(kept.lists.items())
-    followed, n = _Kept(), search.n_samples_fit_
+    followed = _Kept()
     for n_neighbors, (lists, means) in known:
-        if TrainingLists.are_few(abs(n - len(lists)), len(lists)) and n > n_neighbors:
-            new, changed = lists.with_added(search) if gone is None else lists.without(search, gone)
-            left = means if gone is None else np.delete(means, gone)
-            means = means_after(search, n_neighbors, new, left, changed)
+        if gone is None:
+            followed.lists[n_neighbors] = lists, means
+        elif search.n_samples_fit_ > n_neighbors:
+            lists, means = _with_added(former, n_neighbors, lists, means)
+            new, changed = lists.without(search, gone)
+            means = means_after(search, n_neighbors, new, np.delete(means, gone), changed)
             followed.lists[n_neighbors] = new, means
-            followed.keep(n_neighbors, means)
     _KEPT[search] = followed
+
+
+def _with_added(
+    search: Any, n_neighbors: int, lists: TrainingLists, means: FloatArray
+) -> tuple[TrainingLists, FloatArray]:
+    """Return lists and mean distances with the rows that were added to the search since."""
+    if len(lists) == search.n_samples_fit_:
+        return lists, means
+    new, changed = lists.with_added(search)
+    return new, means_after(search, n_neighbors, new, means, changed)
 
 
 def means_after(

@@ -336,11 +336,6 @@ class TrainingLists:
         return cls(needed, indices.astype(cls.type_for(n_samples)), np.full(n_samples, n_known), distances)
 
     @staticmethod
-    def are_few(n_changes: int, n_samples: int) -> bool:
-        """Return whether this number of added rows changes the lists of few others."""
-        return n_changes * _SEARCHED_AGAIN <= n_samples
-
-    @staticmethod
     def type_for(n_samples: int) -> np.dtype[Any]:
         """Return the type of the row numbers in lists."""
         return np.result_type(np.int32, np.min_scalar_type(-n_samples))
@@ -348,7 +343,7 @@ class TrainingLists:
     def with_added(self, search: Any) -> tuple[TrainingLists, IntArray]:
         """Return the lists after rows were added to the search, and the rows whose lists are new or changed."""
         n_old, n = len(self), search.n_samples_fit_
-        if search.takes_metric_from_rows or not self.are_few(n - n_old, n_old):
+        if search.takes_metric_from_rows or (n - n_old) * _SEARCHED_AGAIN > n_old:
             return self._searched_again(search), np.arange(n)
         lists = self._with_room(n, self._known_reach(search))
         changed = lists._enter(search, search.pairs_within(n_old, lists.reach))
