@@ -38,7 +38,7 @@ from nearlabel.selection._trials import (
 )
 from nearlabel.thresholds import ThresholdStrategy, strategy_for
 from nearlabel.utils.containers import check_row_names, checked_container
-from nearlabel.utils.estimators import available_if, score
+from nearlabel.utils.estimators import available_if, refusing_others, score
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, MatrixLike
@@ -188,6 +188,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.nested = nested
         self.random_state = random_state
 
+    @refusing_others
     def fit(
         self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None = None, *, order: ArrayLike | None = None
     ) -> Self:
@@ -304,6 +305,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return explain(self.best_estimator_, queries, label_names=self.label_names_.tolist())
 
     @available_if(_can_be_updated)
+    @refusing_others
     def partial_fit(self, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None = None) -> Self:
         """Add training samples to the best candidate; the choice stays, and the thresholds are stale until `retune`.
 
@@ -320,8 +322,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
-        updated, _ = updates.with_added(self, "best_estimator_", self._queries(X), y, classes)
-        self.__dict__ = vars(updated)
+        self.__dict__ = vars(updates.with_added(self, "best_estimator_", self._queries(X), y, classes)[0])
         return self
 
     @available_if(_can_be_updated)
