@@ -230,6 +230,15 @@ def test_the_choice_of_k(model):
     np.testing.assert_array_equal(chosen.predict_proba(QUERIES), best.predict_proba(QUERIES))
 
 
+def test_the_choice_of_delta():
+    """As of a number of neighbours."""
+    w = WEIGHTS["fractional"]
+    chosen = DMLkNN(3, delta="auto").fit(X, Y, sample_weight=w)
+    single = [DMLkNN(3, delta=delta).fit(X, Y, sample_weight=w) for delta in range(4)]
+    assert chosen.delta_scores_.tolist() == [micro_f1(Y, one.loo_predict()) for one in single]
+    np.testing.assert_array_equal(chosen.predict_proba(QUERIES), single[chosen.delta_].predict_proba(QUERIES))
+
+
 @pytest.mark.parametrize("container", ["dense", "csr_array"])
 @pytest.mark.parametrize("model", [*MODELS, "cmlknn learnt"])
 def test_updates_equal_fits(model, container):

@@ -113,6 +113,10 @@ class CMLkNN(MLkNN):
     what is expected by chance; then the method is as good as ML-kNN on real-valued features. It predicts slightly more
     labels, which raises micro F1 and exact matches slightly, but tuned thresholds of `MLkNN` gain more.
 
+    With sample weights, a sample of weight w counts w times in n, Σ μ, α and β, in multiples of 2^-40, and C_j is k
+    times the weighted mean of the neighbours' memberships, rounded. Weights must add up to less than 2^23. The
+    similarity, unless it is given, counts each sample once.
+
     Time and memory grow with the square of the number of labels, and memberships are dense even if y is sparse: use it
     for a few thousand labels at most. `MLkNN` has no such limit.
 

@@ -98,6 +98,9 @@ class DMLkNN(MLkNN):
     votes above 0 cost time, so a sparse y may have a few thousand labels. Memory is bounded. `loo_predict_proba` and
     ``delta="auto"`` compare the training samples with each other, and store their votes as a dense array.
 
+    With sample weights, samples in the box count as often as their weights, see `MLkNN`; these must add up to less than
+    2^21.
+
     `loo_predict_proba` and `loo_predict` use `delta_`; everything else is identical, bit for bit, to a fit to the other
     samples.
 

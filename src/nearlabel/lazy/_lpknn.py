@@ -63,6 +63,9 @@ class LPkNN(LabelSetClassifier):
     for the labels of the predicted label set and 1 - p for the others, where p is that label set's share; this reverses
     the ranking if p is below one half.
 
+    With sample weights, the label set whose neighbours have the largest summed weight is predicted, and "frequent"
+    compares the summed weights of the training samples.
+
     References
     ----------
     E. Spyromitros, G. Tsoumakas, I. Vlahavas: An Empirical Study of Lazy Multilabel Classification Algorithms.

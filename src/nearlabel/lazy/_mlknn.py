@@ -87,6 +87,13 @@ class MLkNN(CountingClassifier):
     tables of n_labels times n_neighbors + 1 numbers. Use `predict_topk` or `predict_proba_sparse` then; `predict_proba`
     and `loo_predict_proba` return dense arrays.
 
+    With sample weights, a training sample of weight w counts w times in n, n1, c and c', so ``prior_`` equals, bit for
+    bit, that of a fit to samples repeated w times. Its vote as a neighbour weighs w, and j is k times the share of the
+    weight, rounded half up. Scores differ from those of repeated samples, which take several of the k places and are
+    neighbours of each other. Weights are rounded to multiples of 2^-32, so that all sums are exact: leave-one-out
+    scores and updates equal fits, and weights of 1 no weights, bit for bit. Weights are not rescaled: if they add up to
+    1, a `smoothing` of 1 outweighs them. Selecting `n_neighbors` counts each sample once.
+
     If cells of y are unknown, a label is learnt from the samples in which it is known, and only those are its
     neighbours; if there are fewer than k + 1 of them, k is lower for this label. A label that is known in fewer than
     two samples has the score 0.
