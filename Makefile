@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TEST_EXTRAS ?= test,ann,dask,browser,docs
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
-.PHONY: help demo test test-all test-long test-oldest test-kernels test-gpu api names mutants mutants-generated install-oldest sbom sanitize wheels release bench house docs man lint types check clean fuzz fuzz-estimators faults strangers test-clients
+.PHONY: help demo test test-all test-long test-oldest test-kernels test-gpu api names mutants mutants-generated install-oldest sbom sanitize wheels release bench house docs notebooks man lint types check clean fuzz fuzz-estimators faults strangers test-clients
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -152,6 +152,10 @@ docs: $(BIN)/python  ## install and build the documentation site, build/docs/ind
 	$(INSTALL) '.[docs]'
 	rm -rf docs/api  # pages of what is no longer there would warn
 	$(BIN)/python -m sphinx -W --jobs auto --keep-going --quiet docs build/docs
+
+notebooks: $(BIN)/python  ## execute the notebooks of docs/notebooks, and store what their cells show
+	$(INSTALL) '.[docs]'
+	$(BIN)/python tests/notebooks.py
 
 man: $(BIN)/python  ## write the manual page of the command line, build/man/nearlabel.1, from its help
 	$(INSTALL) .

@@ -17,8 +17,8 @@ from sklearn.base import BaseEstimator
 
 from _browser import launched
 from _pairs import each_value
-from nearlabel.cli import _console
 from nearlabel.testing import MULTILABEL_CHECKS, check_scikit_learn_tools
+from nearlabel.utils import progress
 
 os.environ["MPLBACKEND"] = "Agg"  # no test opens a window; read when matplotlib is imported, so before any fixture
 
@@ -89,7 +89,7 @@ def _usual_width():
 def _no_lines_of_progress():
     """Print no line of progress: whether a command takes ten seconds is the machine's affair."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_console, "PATIENCE", float("inf"))
+        patch.setattr(progress, "PATIENCE", float("inf"))
         yield
 
 

@@ -24,13 +24,14 @@ LEVELS = {
 NOT_EACH_OTHER = {4}  # siblings of this level do not know each other
 NOT_DATASETS = {"rivals"}  # these, too, never read files
 OPTIONAL_HOME = {
+    "IPython": "utils/progress.py",
     "dask": "neighbors/optional/_dask_cluster.py",
     "distributed": "neighbors/optional/_dask_cluster.py",
     "matplotlib": "plots/_figure.py",
     "openpyxl": "datasets/_excel_file.py",
     "pooch": "datasets/_fetch.py",
     "pyarrow": ("datasets/_parquet_file.py", "datasets/_table_file.py", "neighbors/optional/_lance_table.py"),
-    "rich": "cli/_console.py",
+    "rich": ("cli/_console.py", "utils/progress.py"),
     "shtab": "cli/_completion.py",
     "fastapi": ("serve/__init__.py", "serve/_app.py", "serve/_label_studio.py"),
     "prometheus_client": ("serve/__init__.py", "serve/_metrics.py"),

@@ -97,3 +97,14 @@ def test_memory_may_end_anywhere(tmp_path, level):
     limit(2000)
     print("done", end=": ")"""
     assert said(work.strip(), 2000, tmp_path) == "done: there was room\n"
+
+
+@pytest.mark.parametrize(
+    "work", ["ExactNeighbors(n_jobs=1).fit(wide).kneighbors(n_neighbors=10)", "MLkNN().fit(wide, wide[:, :2] > 0)"]
+)
+def test_the_lists_of_all_rows_fit_into_what_is_free(tmp_path, work):
+    """20,000 rows, whose candidates may need 120 MiB of addresses and use a tenth of that."""
+    assert (
+        said(work.replace("wide", "(wide := rng.normal(size=(20_000, 20)).astype(np.float32))", 1), 80, tmp_path)
+        == "there was room\n"
+    )

@@ -64,6 +64,15 @@ class Client:
         request = urllib.request.Request(self.address + path, data, headers)
         try:
             with urllib.request.urlopen(request, timeout=self.timeout) as answer:
-                return json.load(answer)
+                return _json_of(answer.status, answer.read())
         except urllib.error.HTTPError as error:
-            raise ServiceError(error.code, json.load(error).get("detail", "")) from None
+            raise ServiceError(error.code, _json_of(error.code, error.read()).get("detail", "")) from None
+
+
+def _json_of(status: int, content: bytes) -> dict[str, Any]:
+    """Return the object of an answer; raise ServiceError if it has none, as the page of a proxy."""
+    try:
+        return dict(json.loads(content))
+    except (ValueError, TypeError, RecursionError):
+        words = " ".join(content.decode(errors="replace").split())[:80]
+        raise ServiceError(status, f"the answer must be a JSON object of the service, got {words!r}.") from None

@@ -112,4 +112,4 @@ def table(tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]) -> tuple[Dataset,
 def patience(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """A slow machine prints no progress where a test compares standard error."""
     if request.node.module.__name__.rpartition(".")[2] != "test_progress":
-        monkeypatch.setattr("nearlabel.cli._console.PATIENCE", float("inf"))
+        monkeypatch.setattr("nearlabel.utils.progress.PATIENCE", float("inf"))

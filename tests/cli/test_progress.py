@@ -13,6 +13,7 @@ from nearlabel.cli import _console
 from nearlabel.datasets import Dataset, load_multidigits, write_npz
 from nearlabel.lazy import MLkNN
 from nearlabel.persistence import save_model
+from nearlabel.utils import progress
 
 
 class _Terminal:
@@ -84,7 +85,7 @@ def test_progress_of_all_long_work(nearlabel, monkeypatch, tmp_path, command):
 def test_a_search_moves_the_bar_of_fit(nearlabel, monkeypatch, tmp_path):
     """Also where nothing is evaluated, which leaves one search of all rows."""
     shares = []
-    monkeypatch.setattr(_console._Bar, "hear", lambda self, share: shares.append(share))
+    monkeypatch.setattr(progress._Bar, "hear", lambda self, share: shares.append(share))
     X = np.random.default_rng(0).normal(size=(9000, 12))
     names = [f"x{column}" for column in range(12)]
     path = write_npz(tmp_path / "many.npz", Dataset(X, (X[:, :2] > 0).astype(int), tuple(names), ("a", "b"), "many"))
@@ -123,7 +124,7 @@ def test_reading_moves_the_bar(nearlabel, monkeypatch, tmp_path, kind):
     """By the bytes that were read of the file, compressed ones of a compressed file."""
     path = large_file(tmp_path, kind)
     shares = []
-    monkeypatch.setattr(_console._Bar, "hear", lambda self, share: shares.append(share))
+    monkeypatch.setattr(progress._Bar, "hear", lambda self, share: shares.append(share))
     monkeypatch.setattr(sys, "stderr", _Terminal(sys.stderr))
     options = ("--labels-prefix", "tag_") if "csv" in kind or kind == "jsonl" else ()
     assert nearlabel("describe", path, *options).code == 0
@@ -146,7 +147,7 @@ def test_standard_input_has_a_bar(nearlabel, monkeypatch, table):
 def test_progress_of_searches(monkeypatch):
     """A search moves the bar within its part, never back, and never to the part's end."""
     shown = []
-    bar = _console._Bar(lambda completed, total: shown.append((completed, total)))
+    bar = progress._Bar(lambda completed, total: shown.append((completed, total)))
     for share in (0.5, 1.0, 0.2):  # another search of the same part
         bar.hear(share)
     bar.tell(1, 2)
@@ -159,9 +160,9 @@ def test_progress_of_searches(monkeypatch):
 def test_the_bar_shows_the_time_that_the_work_expects(monkeypatch, capsys):
     """It runs down until the next estimate, and not below 0; rich's own is shown where there is none."""
     now = [1000.0]
-    monkeypatch.setattr(_console.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     progress_module = pytest.importorskip("rich.progress")
-    left = _console._time_left_column(progress_module)
+    left = progress.time_left_column(progress_module)
     bars = progress_module.Progress(left)
     bars.add_task("work")
     assert "left" not in str(left.render(bars.tasks[0]))
@@ -187,7 +188,7 @@ def test_reproduce_shows_the_time_left(nearlabel, monkeypatch, tmp_path, termina
     assert terminal or answer.err == ""
 
 
-PATIENCE = _console.PATIENCE  # read before conftest.py changes it
+PATIENCE = progress.PATIENCE  # read before conftest.py changes it
 
 
 def _paper_of_digits(folder):
@@ -213,8 +214,8 @@ printed = [["multidigits", "mlknn", 3, "hamming_loss", 0.1]]
 def test_lines_where_there_is_no_terminal(monkeypatch, capsys):
     """The first after ten seconds, then ever more rarely; none for short work, at the end, and for the quiet."""
     now = iter([0.0, 1.0, 9.9, 10.0, 15.0, 19.9, 20.0, 30.0, 41.0, 60.0])
-    monkeypatch.setattr("nearlabel.cli._console.time.monotonic", lambda: next(now))
-    monkeypatch.setattr(_console, "PATIENCE", PATIENCE)
+    monkeypatch.setattr("nearlabel.utils.progress.time.monotonic", lambda: next(now))
+    monkeypatch.setattr(progress, "PATIENCE", PATIENCE)
     with _console.progress_bar("rows") as tell:
         for done in range(1, 10):
             tell(done, 9)

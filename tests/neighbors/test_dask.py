@@ -29,6 +29,15 @@ def new_client():
     return distributed.Client(distributed.LocalCluster(n_workers=2, **PLAIN), set_as_default=False)
 
 
+def wait_for_both(client):
+    """Wait until nannies run both workers: one that dies while its nanny still starts it is not replaced."""
+    client.wait_for_workers(2, timeout=60)
+    end = time.monotonic() + 60
+    while any(nanny.status != distributed.core.Status.running for nanny in client.cluster.workers.values()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 @pytest.fixture(scope="module")
 def client():
     """One cluster for all tests but the slow one."""
@@ -314,10 +323,12 @@ def test_a_worker_killed_in_fit_and_in_predict_changes_nothing(client, tmp_path)
         return city_block(a, b)
 
     expected = MLkNN(4, search=ExactNeighbors(city_block)).fit(X, Y)
+    wait_for_both(client)
     armed.touch()
     found = MLkNN(4, search=search_on(client, metric=deadly)).fit(X, Y)
     assert len(list(deaths.iterdir())) == 1
     assert found.posterior_.tobytes() == expected.posterior_.tobytes()
+    wait_for_both(client)
     armed.touch()
     assert found.predict_proba(queries).tobytes() == expected.predict_proba(queries).tobytes()
     assert len(list(deaths.iterdir())) == 2
@@ -329,7 +340,7 @@ def test_workers_killed_after_an_update_change_nothing(client):
     """Both workers: their shards are made again, with the rows that came and without those that went."""
     X = rows("float32")
     expected = ExactNeighbors().fit(np.delete(X, [0, 40, 69], axis=0))
-    client.wait_for_workers(2)  # the test before has killed some
+    wait_for_both(client)  # the test before has killed some
     search = search_on(client).fit(X[:70]).add(X[70:]).remove([0, 40, 69])
     for pid in client.run(os.getpid).values():
         os.kill(pid, signal.SIGKILL)
@@ -346,6 +357,7 @@ def test_workers_killed_under_load_change_nothing():
     with new_client() as client, client.cluster:
 
         def kill_one_after(seconds):
+            wait_for_both(client)
             pids = list(client.run(os.getpid).values())
             timer = threading.Timer(seconds, os.kill, (pids[0], signal.SIGKILL))
             timer.start()

@@ -191,3 +191,7 @@ def test_what_becomes_of_corrections():
     assert corrected(known, Change(2, "forget", {"ids": ["wb-2"]}, ""), "id") == known
     without_ids = corrected({}, Change(1, "update", {"rows": [SONG], "existing": "add"}, "wb-9"), "")
     assert without_ids == {"wb-9": {"id": "", "key": "wb-9", "row": SONG}}
+    for column in ("id", ""):
+        blank = SONG | {"id": None, "": None}
+        known = corrected({}, Change(1, "update", {"rows": [blank], "existing": "add"}, "wb-9"), column)
+        assert known == {"wb-9": {"id": "", "key": "wb-9", "row": blank}}

@@ -10,6 +10,7 @@ from _pages import blocks
 from nearlabel.audit import suggest
 from nearlabel.persistence import load_model, read_kept
 from nearlabel.serve import LiveModel, make_app
+from nearlabel.serve._live import end
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 CONFIG = """<View>
@@ -185,6 +186,18 @@ def test_what_is_repeated_skipped_or_of_other_kinds_changes_nothing(path, client
     deleted(client, 41)
     event(client, 41, ["zoo"])
     assert samples(client)[0] == []
+
+
+def test_an_event_that_is_repeated_after_a_new_start_doubles_nothing(path, client_of):
+    """The keys of its changes are forgotten, but its sample has an id, and takes the place of the one that is there."""
+    client = client_of(path)
+    event(client, 41, ["zoo"])
+    client.app.state.app.served["tickets"].compact()
+    end(path)
+    again = client_of(path)
+    event(again, 41, ["zoo"])
+    assert samples(again) == (["ls-3-7-41"], ["zoo"])
+    assert again.get("/ready").json()["models"][0]["samples"] == 61
 
 
 def test_an_annotation_that_is_skipped_later_is_withdrawn(path, client_of):

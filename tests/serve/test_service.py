@@ -4,19 +4,33 @@ import asyncio
 import json
 import os
 import shutil
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
+from nearlabel import cli
+from nearlabel.datasets import Dataset
+from nearlabel.lazy import BRkNN
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.persistence import forget_rows, load_model, read_card, read_kept, update_model
+from nearlabel.persistence import forget_rows, load_model, read_card, read_kept, save_model, update_model
 from nearlabel.serve import Limits, LiveModel, _answers, _app
+from nearlabel.serve._process import Settings, set_up_log
 from serve import kills
 
+testclient = pytest.importorskip("fastapi.testclient")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 ROW = {"text": "password locked reset", "product": "app", "priority": 3}
 NEW = {"id": "N1", "text": "zebra stripes", "product": "web", "priority": 1, "tags": ["zoo"]}
+
+
+@pytest.fixture
+def named(tmp_path):
+    """A model of numbers with names, none of which may be missing."""
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    data = Dataset(name="numbers", X=X, Y=(X > 0).astype(int), feature_names=("a", "b"), label_names=("x", "y"))
+    return save_model(BRkNN(3).fit(data.X, data.Y), tmp_path / "named.skops", data=data)
 
 
 def post(client, where, body, status=200, **headers):
@@ -262,12 +276,22 @@ def test_limits(path, client_of):
 
 
 def test_errors_of_the_service_have_no_traceback(path, client_of, monkeypatch, caplog):
-    """The log has it, under the number of the answer."""
-    monkeypatch.setattr("nearlabel.serve._answers.predictions", lambda *_, **__: 1 / 0)
-    detail = post(client_of(path), "/predict", {"rows": [ROW]}, 500)
-    number = detail.split()[2].rstrip(";")
-    assert number in caplog.text
-    assert "ZeroDivisionError" in caplog.text
+    """The log has it, under the number of the answer; but not its text, which may have contents of rows."""
+
+    def fail(*_, **__):
+        try:
+            raise KeyError(ROW["text"])
+        except KeyError as error:
+            raise RuntimeError(ROW["text"]) from error
+
+    monkeypatch.setattr("nearlabel.serve._answers.predictions", fail)
+    for log_rows in (False, True):
+        caplog.clear()
+        client = testclient.TestClient(client_of(path, log_rows=log_rows).app, base_url="http://localhost")
+        detail = post(client, "/predict", {"rows": [ROW]}, 500)
+        assert detail.split()[2].rstrip(";") in caplog.text
+        assert all(words in caplog.text for words in ("error ", "at /predict: ", "in fail", "KeyError", "RuntimeError"))
+        assert (ROW["text"] in caplog.text) == log_rows
 
 
 def test_contents_are_not_logged(path, client_of, caplog):
@@ -278,6 +302,37 @@ def test_contents_are_not_logged(path, client_of, caplog):
     assert "password" not in caplog.text
     post(client_of(path, log_rows=True), "/predict", {"rows": [ROW]})
     assert "password" in caplog.text
+
+
+def test_texts_of_warnings_and_notes_are_not_logged(path, client_of, caplog, capfd):
+    """Where a warning comes from is, once; unless the contents of rows are to be logged."""
+    for log_rows in (False, True):
+        caplog.clear()
+        with warnings.catch_warnings():
+            set_up_log(Settings({}, log_rows=log_rows))
+            client = client_of(path)
+            post(client, "/forget", {"ids": ["secret-1"]})
+            post(client, "/forget", {"ids": ["secret-2"]})
+            rows = [{"id": f"secret {log_rows}", "text": "secret", "product": "secret", "priority": 9e9}]
+            post(client, "/update", {"rows": [rows[0] | {"tags": ["nan", "secret"]}]})
+            post(client, "/suggest", {"rows": rows})
+            post(client, "/audit", {})
+        seen = caplog.text + "".join(capfd.readouterr())
+        assert seen.count("ParameterWarning of ") == (0 if log_rows else 2)
+        assert ("secret" in seen) == ("'nan'" in seen) == log_rows
+
+
+def test_a_guess_of_the_column_of_labels_is_not_told_on_the_terminal(numeric, tmp_path, capfd):
+    """It is for the user of `nearlabel update`."""
+    rng = np.random.default_rng(0)
+    lines = [f"{a:.3f},{b:.3f},{int(a > 0)},{int(b > 0)}" for a, b in rng.standard_normal((30, 2))]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,up,right", *lines]) + "\n")
+    command = ["fit", str(tmp_path / "t.csv"), "--labels", "up,right", "--method", "brknn", "--k", "3", "--quiet"]
+    assert cli.main([*command, "--validate", "none", "--out", str(tmp_path / "t.skops")]) == 0
+    model = LiveModel(tmp_path / "t.skops")
+    capfd.readouterr()
+    assert model.update([{"a": 1.0, "b": 2.0, "secret": ["up", "right"]}]) == (1, 31)
+    assert "".join(capfd.readouterr()) == ""
 
 
 def test_rows_of_csv_are_limited_too(path, client_of):
@@ -356,6 +411,15 @@ def test_long_requests_are_read_and_written_aside(numeric, client_of, monkeypatc
     found = post(client_of(numeric), "/predict", {"arrays": rows})["predictions"]
     assert len(found) == n_rows
     assert places == [on_the_loop] * 3
+
+
+@pytest.mark.parametrize("where", ["/predict", "/explain", "/suggest", "/update"])
+def test_a_missing_value_is_named_by_row_and_column(named, client_of, where):
+    """As the command names it, and not in scikit-learn's words; rows are counted from 1."""
+    rows = [{"a": 1, "b": 2}, {"a": 1, "b": None}]
+    rows = [row | {"x": 0, "y": 1} for row in rows] if where == "/update" else rows
+    told = "rows, row 2: column 'b' must contain numbers that are finite, got a missing value."
+    assert post(client_of(named), where, {"rows": rows}, 422) == told
 
 
 def test_a_number_that_is_too_large_is_refused(numeric, client_of):
@@ -531,3 +595,40 @@ def test_processes_see_the_changes_of_each_other(path):
 def test_kills_lose_nothing_and_repeat_nothing(path):
     """A few of those that `kills.py` makes."""
     assert kills.main(str(path), 5) == 5
+
+
+@pytest.mark.parametrize(
+    ("given", "got"),
+    [
+        ({}, "none"),
+        ({"ID": "N1"}, "the column 'ID'"),
+        ({"id ": "N1"}, "the column 'id '"),
+        ({"id": None}, "None"),
+        ({"id": ""}, "''"),
+        ({"id": " \t"}, "' \\t'"),
+        ({"id": True}, "True"),
+        ({"id": ["N1"]}, "['N1']"),
+    ],
+)
+def test_rows_without_ids_are_refused_by_a_model_with_ids(path, client_of, given, got):
+    """They could not be found again; the column is named, and what the row has in its place."""
+    client, row = client_of(path), {name: NEW[name] for name in NEW if name != "id"}
+    for existing in ("raise", "skip", "replace", "add"):
+        body = {"rows": [NEW, row | given], "existing": existing}
+        detail = post(client, "/update", body, 422)
+        assert detail.startswith(f"rows must have their ids in 'id', as in the fit, got {got} in row 2. Hint: ")
+    assert client.get("/ready").json()["models"][0]["samples"] == 60
+    numbered = [row | {"id": 7}, row | {"id": 8}]
+    assert post(client, "/update", {"rows": numbered})["model"]["samples"] == 62
+    assert LiveModel(path).state.file.kept["id"][-2:] == ["7", "8"]
+
+
+def test_a_blank_id_names_no_sample(path, client_of):
+    """A journal of before may have added such; neither can be forgotten nor relabelled with all the others."""
+    client = client_of(path)
+    model = client.app.state.app.served["tickets"]
+    model._change("update", {"rows": [NEW | {"id": ""}], "existing": "raise"}, "")
+    assert LiveModel(path).state.answer == (1, 61)
+    assert "ids.0" in post(client, "/forget", {"ids": ["", "T1"]}, 422)
+    assert post(client, "/relabel", {"id": "", "labels": {"bug": True}}, 422).startswith("id: ")
+    assert post(client, "/predict", {"rows": [ROW]})["model"]["samples"] == 61

@@ -64,12 +64,13 @@ def test_the_walk(tmp_path):
             now = client.update([row | {"id": f"W{number}", "tags": ["zoo"]}])
         assert now == {"name": "tickets", "version": 10, "samples": 130}
         assert client.predict(rows=[row])[0]["labels"] == ["zoo"]
+        assert client.forget(["no zebra"]) == now
         with pytest.raises(ServiceError, match="ids of new samples must not be in the model"):
             client.update([row | {"id": "W1", "tags": ["zoo"]}])
     with served(tmp_path, "--workers", "2") as (_, client):
         assert client.predict(rows=[row])[0]["labels"] == ["zoo"]
         assert client.ask("/ready")["models"] == [{"name": "tickets", "version": 10, "samples": 130}]
-        assert client.forget(["W3", "T5"])["samples"] == 128
+        assert client.forget(["W3", "T5", "no zebra"])["samples"] == 128
         for _ in range(8):  # whichever worker answers
             assert client.ask("/ready")["models"][0]["version"] == 11
         assert 'route="/ready"' in urllib.request.urlopen(client.address + "/metrics").read().decode()
@@ -124,6 +125,8 @@ def test_the_client_sends_a_key_and_a_token(monkeypatch):
     seen = []
 
     class Answer:
+        status = 200
+
         def __enter__(self):
             return self
 

@@ -323,6 +323,16 @@ def test_the_next_rows_to_label(serve, visit, tmp_path):
     assert page.locator("#history li .who").all_inner_texts() == [second, first]
     go(page, "next")
     page.locator("#next-view summary").click()
+    page.locator("#next-text").fill("id,text,product,priority\n,A blank id,app,1\n")
+    page.get_by_role("button", name="Use these rows").click()
+    page.get_by_role("button", name="Label this row").click()
+    said(page, "redicted")
+    page.keyboard.press("r")
+    said(page, "Saved with")
+    page.keyboard.press("h")
+    page.locator("#history li .who").nth(2).wait_for()
+    assert page.locator("#history li .who").first.inner_text().startswith("wb-")
+    go(page, "next")
     for text, problem in (
         (
             "text,product\nwithout a priority,app\n",
@@ -341,7 +351,7 @@ def test_the_next_rows_to_label(serve, visit, tmp_path):
 def test_exports_are_read_by_the_commands(serve, visit, models, tmp_path):
     """The rows, in the table's columns, and the changed labels, as ``nearlabel audit --apply`` reads them."""
     page = visit(serve("mixed"))
-    page.locator("#field-0").fill('A "crash", and\nan error; or two')
+    page.locator("#field-0").fill('=A "crash", and\nan error; or two')
     page.locator("#field-1").fill("web")
     page.locator("#field-2").fill("2.5")
     page.get_by_role("button", name="Predict").click()
@@ -367,9 +377,9 @@ def test_exports_are_read_by_the_commands(serve, visit, models, tmp_path):
         saved["Save rows as CSV"], labels_column="tags", text=["text"], categorical=["product"], ignore=["id"]
     )
     assert set(rows.label_names) == set(labels)
-    assert rows.X.tolist() == [['A "crash", and\nan error; or two', "web", 2.5]]
+    assert rows.X.tolist() == [['=A "crash", and\nan error; or two', "web", 2.5]]
     line = json.loads(saved["Save rows as JSON lines"].read_text(encoding="utf-8"))
-    assert (line["text"], line["tags"], line["id"][:3]) == ('A "crash", and\nan error; or two', labels, "wb-")
+    assert (line["text"], line["tags"], line["id"][:3]) == ('=A "crash", and\nan error; or two', labels, "wb-")
     [cell] = read_corrections(saved["Save changed labels as CSV"], id_column="id")
     assert (cell.given, cell.id[0]) == (1 - cell.correct, "T")
     shutil.copy(models["mixed"], tmp_path / "again.skops")

@@ -13,11 +13,13 @@ from nearlabel.audit import _cells
 from nearlabel.audit._findings import Audit, Neighbor, SuspectCell, SuspectRow
 from nearlabel.audit._scores import Cells, halfway_prior
 from nearlabel.neighbors.votes import occurrences, skewness
+from nearlabel.utils.progress import reported
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import as_dense, as_score_matrix, cells_of, check_choice, check_integer
 
 _N_HUBS = 5
+_N_PARTS = 3  # of the work, in reports of how far it is: the search, other models' probabilities, the findings
 _NEAR_SHARE = 0.001  # share of the rows that have a neighbour as near as the usual radius
 
 
@@ -31,6 +33,7 @@ def audit(
     n_effects: int = 20,
     radius: float | None = None,
     label_names: Sequence[Any] | None = None,
+    verbose: int = 1,
 ) -> Audit:
     """Find probably wrong labels of a model's training samples: those that a sample's neighbours contradict.
 
@@ -67,6 +70,8 @@ def audit(
         Largest distance of nearly equal samples. None: the 0.1 % quantile of the distances to the nearest sample.
     label_names : sequence of length n_labels, default=None
         Names of the labels, for a model that was fitted to arrays without names. None: the names that the model knows.
+    verbose : int, default=1
+        1: an audit of more than ten seconds shows a bar in a notebook or terminal, elsewhere a few lines. 0: silent.
 
     Returns
     -------
@@ -119,19 +124,22 @@ def audit(
     if isinstance(scores, str):
         check_choice("scores", scores, {"auto", "model"})
     checked = None if isinstance(scores, str) else _checked_scores(scores, given)
-    left_out = audited.lazy.loo_with_neighbors()
-    distances, indices = left_out.distances, left_out.indices
-    usual = float(np.quantile(distances[:, 0], _NEAR_SHARE, method="lower"))
-    radius = usual if radius is None else _checked_radius(radius)
-    others = _cells.others_of(audited.lazy, given) if isinstance(scores, str) and scores == "auto" else {}
-    answers = audited.remembered(left_out, checked, list(others.values()))
-    prior = halfway_prior(given.with_nan()) if order == "odds" else None
-    look = _cells.look_at_cells(answers, given, (distances, indices), n_cells, prior)
-    n_lists = occurrences(indices, len(indices))
-    describe = Describing(given, names, look, distances, indices, n_lists)
-    some = look.cells.first(n_effects if given.unknown is None else 0)
-    own = answers if checked is None or not len(some.rows) else audited.answers(left_out)
-    effects = _cells.effects_of(audited, left_out, own, some)
+    with reported("audit", check_integer("verbose", verbose, low=0)) as tell:
+        left_out = audited.lazy.loo_with_neighbors()
+        tell(1, _N_PARTS)
+        distances, indices = left_out.distances, left_out.indices
+        usual = float(np.quantile(distances[:, 0], _NEAR_SHARE, method="lower"))
+        radius = usual if radius is None else _checked_radius(radius)
+        others = _cells.others_of(audited.lazy, given) if isinstance(scores, str) and scores == "auto" else {}
+        tell(2, _N_PARTS)
+        answers = audited.remembered(left_out, checked, list(others.values()))
+        prior = halfway_prior(given.with_nan()) if order == "odds" else None
+        look = _cells.look_at_cells(answers, given, (distances, indices), n_cells, prior)
+        n_lists = occurrences(indices, len(indices))
+        describe = Describing(given, names, look, distances, indices, n_lists)
+        some = look.cells.first(n_effects if given.unknown is None else 0)
+        own = answers if checked is None or not len(some.rows) else audited.answers(left_out)
+        effects = _cells.effects_of(audited, left_out, own, some)
     return Audit(
         cells=describe.cells(effects),
         rows=describe.rows(n_rows),

@@ -14,7 +14,7 @@ from nearlabel.models.unwrapped import unwrapped
 from nearlabel.thresholds import ExpectedF
 from nearlabel.utils.containers import checked_container
 from nearlabel.utils.estimators import label_scores
-from nearlabel.utils.tables import plain_value
+from nearlabel.utils.tables import ShownList, plain_value
 from nearlabel.utils.types import FloatArray, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice, check_integer, row_blocks
 
@@ -197,7 +197,8 @@ def review(
     rows = np.argsort(-losses, kind="stable")[:wanted]
     predicted = _predicted(model, _safe_indexing(X, rows))
     names = _names(model, label_names, predicted.scores.shape[1])
-    return [_doubtful(int(row), float(losses[row]), predicted, place, names) for place, row in enumerate(rows.tolist())]
+    found = (_doubtful(row, float(losses[row]), predicted, place, names) for place, row in enumerate(rows.tolist()))
+    return ShownList(found, ("row", "expected_loss", "predicted", "reason"), "rows")
 
 
 def _doubtful(row: int, loss: float, predicted: _Predicted, place: int, names: Sequence[Any]) -> DoubtfulRow:

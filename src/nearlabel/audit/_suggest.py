@@ -19,7 +19,7 @@ from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.votes import clone_search
 from nearlabel.rivals import SoftVote
 from nearlabel.utils.containers import checked_container
-from nearlabel.utils.tables import plain_value
+from nearlabel.utils.tables import ShownList, plain_value
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_rows, row_blocks
 
@@ -187,7 +187,8 @@ def suggest(
         places, gains = most_representative(_coverage(model, X_pool, looked_at, X_labelled), wanted)
         rows, scores = looked_at[places], (gains * (n_pool / len(looked_at))).tolist()
     close = _close_labels(model, _safe_indexing(X_pool, rows), label_names)
-    return [Suggestion(*one) for one in zip(rows.tolist(), scores, close, strict=True)]
+    found = map(Suggestion, rows.tolist(), scores, close)
+    return ShownList(found, ("row", "score", "reason"), "rows")
 
 
 def _coverage(model: Any, X_pool: MatrixLike, looked_at: IntArray, X_labelled: MatrixLike | None) -> Coverage:

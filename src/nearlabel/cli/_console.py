@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import datetime as dt
 import errno
 import io
 import json
@@ -14,10 +13,9 @@ import shutil
 import sys
 import tempfile
 import textwrap
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from itertools import count
@@ -28,12 +26,14 @@ import nearlabel
 from nearlabel.cli._arguments import OF_TABLES
 from nearlabel.utils import characters
 from nearlabel.utils.characters import escape_line
-from nearlabel.utils.messages import AdviceWarning, ParameterError, ParameterWarning, Progress, listening
+from nearlabel.utils.messages import AdviceWarning, ParameterError, ParameterWarning
+from nearlabel.utils.messages import print_notes as print_notes  # commands ask this module for all that they print
 from nearlabel.utils.naming import import_optional
+from nearlabel.utils.progress import hiding_progress
+from nearlabel.utils.progress import progress_bar as progress_bar
 
 FORMATS = ("table", "json", "csv")
 PAGE_FORMATS = (*FORMATS, "markdown")  # of commands whose output is a page of documentation
-PATIENCE = 10.0  # seconds without a word where there is no terminal
 _OF_RICH = ("table", "text")
 _RICH = {"extra": "cli", "purpose": "The command line"}
 _QUIET = ContextVar("_QUIET", default=False)
@@ -149,19 +149,13 @@ def print_csv(
     writer.writerows(rows)
 
 
-def print_notes(notes: Iterable[str]) -> None:
-    """Print each note as one line on standard error; a full disk loses the note, and nothing else."""
-    for note in notes:
-        with suppress(OSError):
-            sys.stderr.write(f"nearlabel: {escape_line(' '.join(line.strip() for line in note.splitlines()))}\n")
-
-
 @contextmanager
 def quietly(quiet: bool) -> Iterator[None]:
     """Hide progress bars and advice on data if `quiet`."""
     token = _QUIET.set(quiet)
     try:
-        yield
+        with hiding_progress(quiet):
+            yield
     finally:
         _QUIET.reset(token)
 
@@ -188,87 +182,6 @@ def warnings_in_one_line(arguments: argparse.Namespace) -> Iterator[None]:
         warnings.filterwarnings("always", category=ParameterWarning)  # every guess is always shown
         warnings.showwarning = show
         yield
-
-
-@contextmanager
-def progress_bar(what: str) -> Iterator[Progress]:
-    """Show progress and the time left on standard error, unless `quietly`: a bar in a terminal, elsewhere a few lines.
-
-    Within another bar it is not shown: there is one bar at a time.
-    """
-    if _QUIET.get():
-        with listening(None):  # the outer bar must not show the end of an inner part
-            yield lambda done, total: None
-        return
-    if not sys.stderr.isatty():
-        lines = _Lines(what)
-        with listening((parts := _Bar(lines.show)).hear):
-            yield parts.tell
-        return
-    progress_module = import_optional("rich.progress", **_RICH)
-    escape = import_optional("rich.markup", **_RICH).escape
-    console, left = import_optional("rich.console", **_RICH).Console(stderr=True), _time_left_column(progress_module)
-    columns = (*progress_module.Progress.get_default_columns()[:-1], left)
-    with progress_module.Progress(*columns, console=console, transient=True) as bars:
-        bar = _Bar(partial(bars.update, bars.add_task(escape(escape_line(what)), total=None)))
-        with listening(bar.hear, left.expect), quietly(True):
-            yield bar.tell
-
-
-def _time_left_column(progress_module: Any) -> Any:
-    """Return rich's column of the remaining time, or of the work's own estimate, which runs down until the next one.
-
-    rich extrapolates the pace of the last half minute. In a long run no part may end in that time, and parts differ.
-    """
-    text = import_optional("rich.text", **_RICH).Text
-
-    class TimeLeft(progress_module.TimeRemainingColumn):
-        end: float | None = None
-
-        def expect(self, seconds: float) -> None:
-            self.end = time.monotonic() + seconds
-
-        def render(self, task: Any) -> Any:
-            if self.end is None:
-                return super().render(task)
-            left = dt.timedelta(seconds=math.ceil(max(self.end - time.monotonic(), 0.0)))
-            return text(f"{left} left", style="progress.remaining")
-
-    return TimeLeft()
-
-
-class _Lines:
-    """Progress where there is no terminal: a line after ten seconds, and ever more rarely in long work."""
-
-    def __init__(self, what: str) -> None:
-        self._what, self._begin, self._next = what, time.monotonic(), PATIENCE
-
-    def show(self, completed: float, total: float) -> None:
-        """Print how much is finished, if it is time to."""
-        seconds = time.monotonic() - self._begin
-        if seconds < self._next or not 0 < completed < total:
-            return
-        self._next = 2 * seconds
-        left = dt.timedelta(seconds=math.ceil(seconds * (total - completed) / completed))
-        print_notes([f"{self._what}: {100 * completed / total:.0f} % after {seconds:.0f} s, about {left} left."])
-
-
-class _Bar:
-    """A progress bar over parts of the work; the current part counts by the search or reading that is farthest."""
-
-    def __init__(self, show: Callable[..., Any]) -> None:
-        self._show = show
-        self._done, self._total, self._share = 0.0, 1.0, 0.0
-
-    def tell(self, done: float, total: float) -> None:
-        """Show the finished and the whole work."""
-        self._done, self._total, self._share = done, total, 0.0
-        self._show(completed=done, total=total)
-
-    def hear(self, share: float) -> None:
-        """Show the progress of a search or a reading in the present part, which has other work after it."""
-        self._share = max(self._share, 0.99 * share)
-        self._show(completed=min(self._done + self._share, self._total), total=self._total)
 
 
 def _console() -> Any:

@@ -329,9 +329,7 @@ def as_records(tuned: Tuned) -> list[dict[str, Any]]:
 
 def print_leaderboard(tuned: Tuned, data: Dataset) -> None:
     """Print each method, scaling and search with its best number of neighbours, and what was left out."""
-    best: dict[Line, Trial] = {}
-    for trial in tuned.trials:
-        best.setdefault(nearlabel.experiments.Line.of(trial.candidate), trial)
+    best = tuned.best_of_lines
     thresholds = _common_thresholds(best)
     rows = [_row(line, trial, tuned, thresholds) for line, trial in list(best.items())[:_SHOWN]]
     value = nearlabel.metrics.evaluation.title_of(tuned.metric)

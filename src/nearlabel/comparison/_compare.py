@@ -15,10 +15,12 @@ from nearlabel.comparison._paired import PairedValues, pair_records
 from nearlabel.comparison._results import Results, read_results
 from nearlabel.experiments import Record
 from nearlabel.metrics import Metric, get_metric
-from nearlabel.metrics.evaluation import PER_ROW
+from nearlabel.metrics.evaluation import PER_ROW, title_of
 from nearlabel.utils.messages import warnings_as_notes
+from nearlabel.utils.tables import grid_of_rows, html_of
 from nearlabel.utils.validation import check_choice, check_positive
 
+_SHOWN_METRICS = 5  # in a notebook
 TESTS = (*_significance.PAIRED_TESTS, "friedman")
 
 
@@ -57,6 +59,22 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         """Return plain dicts and lists, for JSON."""
         return asdict(self)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.test} over {self.over}, {len(self.order.relations)} differences>"
+
+    def _repr_html_(self) -> str:
+        """Return the HTML for a notebook: the methods in their order, with wins minus losses on each metric."""
+        of_metric = self.order.by_metric()
+        shown = self.metrics[:_SHOWN_METRICS]
+        rows = [
+            (method, score, *(of_metric.get(metric, {}).get(method, 0) for metric in shown))
+            for method, score in self.order.scores.items()
+        ]
+        more = f"... and {len(self.metrics) - len(shown)} more metrics" if len(shown) < len(self.metrics) else ""
+        found = f"{self.test} over {self.over}, alpha {self.alpha:g}: significant wins minus losses of each method."
+        heads = ("method", "all metrics", *map(title_of, shown))
+        return html_of(found, grid_of_rows(heads, rows, "methods"), more, *self.notes)
 
 
 def compare(

@@ -15,7 +15,7 @@ from nearlabel.utils import characters
 from nearlabel.utils.containers import checked_container, is_sparse_frame, without_sparse_frame
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.naming import import_optional
-from nearlabel.utils.tables import Grid, grid
+from nearlabel.utils.tables import Grid, grid, html_of
 from nearlabel.utils.types import AnyArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_flag, row_blocks
 
@@ -201,8 +201,7 @@ class Dataset:
 
     def _repr_html_(self) -> str:
         """Return the HTML for a notebook."""
-        parts = "".join(table.as_html() for table in tables_of(self))
-        return f"<div><p>{characters.escape_markup(repr(self))}</p>{parts}</div>"
+        return html_of(repr(self), *tables_of(self))
 
 
 def check_unweighted(data: Dataset) -> None:

@@ -24,6 +24,8 @@ from nearlabel.neighbors.exact.kernels import kernel_in_use, kernel_levels, kern
 from nearlabel.selection.data import Problem
 from nearlabel.utils.messages import Progress, expect, kept_warnings
 from nearlabel.utils.naming import modules_found
+from nearlabel.utils.progress import hiding_progress, reported
+from nearlabel.utils.validation import check_integer
 
 
 class AnyPlan(Protocol):
@@ -53,6 +55,7 @@ def run(
     out: str | os.PathLike[str] | None = None,
     n_workers: int = 1,
     progress: Progress | None = None,
+    verbose: int = 1,
 ) -> list[Record]:
     """Run a plan on problems and return its records.
 
@@ -72,7 +75,9 @@ def run(
     n_workers : int, default=1
         Number of processes. The records and their order do not depend on it.
     progress : callable, default=None
-        Function called with the numbers of finished and of all folds.
+        Function called with the numbers of finished and of all folds, in place of the bar of `verbose`.
+    verbose : int, default=1
+        1: a run of more than ten seconds shows a bar in a notebook or terminal, elsewhere a few lines. 0: silent.
 
     Returns
     -------
@@ -109,14 +114,16 @@ def run(
     """
     if n_workers == 0:
         raise ValueError("n_workers must be a number of processes, or negative to leave some cores free, got 0.")
+    shows = check_integer("verbose", verbose, low=0) if progress is None else 0
     data = as_problems(problems)
     folds = list(plan.folds(data))
-    with nullcontext() if out is None else RecordFolder(out, plan.describe(data)) as folder:
-        return _run_folds(plan, folds, folder, n_workers, progress)
+    opened = nullcontext() if out is None else RecordFolder(out, plan.describe(data))
+    with opened as folder, reported("folds", shows) as tell:
+        return _run_folds(plan, folds, folder, n_workers, tell if progress is None else progress)
 
 
 def _run_folds(
-    plan: AnyPlan, folds: Sequence[Fold], folder: RecordFolder | None, n_workers: int, progress: Progress | None
+    plan: AnyPlan, folds: Sequence[Fold], folder: RecordFolder | None, n_workers: int, progress: Progress
 ) -> list[Record]:
     settings = (list(plan.settings(fold)) for fold in folds)
     records = [] if folder is None else folder.complete_folds(settings)
@@ -131,8 +138,7 @@ def _run_folds(
                 folder.append(new)
             records += new
             warned |= {str(warning): warning for warning in kept}
-            if progress is not None:
-                progress(done, len(folds))
+            progress(done, len(folds))
             expect(time_left.seconds_after(done - 1, seconds))
     for warning in warned.values():
         warnings.warn(warning, stacklevel=3)
@@ -156,7 +162,7 @@ def _run_fold(plan: AnyPlan, fold: Fold) -> tuple[list[Record], list[Warning], d
     A worker process would print warnings itself, and may use another level of the kernels than its parent.
     """
     start = time.monotonic()
-    with kept_warnings() as kept:
+    with kept_warnings() as kept, hiding_progress():  # of methods with `verbose`; a worker process shows nothing else
         values = list(plan.values(fold))
     seconds = time.monotonic() - start
     records = zip(plan.settings(fold), values, strict=True)

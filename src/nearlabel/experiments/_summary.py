@@ -15,6 +15,7 @@ from nearlabel.labels import known_counts
 from nearlabel.metrics import label_table
 from nearlabel.metrics.counts import Counts, ratios_of_labels
 from nearlabel.metrics.evaluation import PER_LABEL
+from nearlabel.utils.tables import ShownList
 from nearlabel.utils.targets import has_unknown
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
@@ -70,7 +71,9 @@ def summarise(records: Iterable[Record]) -> list[Cell]:
         for k in numbers if r["value"] is not None else ():
             values[r["dataset"], r["method"], k, r["metric"]][r["seed"], r["fold"]].append(r["value"])
     pairs = {pair: place for place, pair in enumerate(dict.fromkeys(key[:2] for key in values))}
-    return [_cell(key, values[key]) for key in sorted(values, key=lambda key: (pairs[key[:2]], *_place(key[2])))]
+    order = sorted(values, key=lambda key: (pairs[key[:2]], *_place(key[2])))
+    columns = ("dataset", "method", "n_neighbors", "metric", "mean", "std")
+    return ShownList((_cell(key, values[key]) for key in order), columns, "cells")
 
 
 def _place(n_neighbors: int | str | None) -> tuple[bool, int]:

@@ -21,23 +21,29 @@ if sys.platform == "win32":
 else:
     import fcntl
 
+_OF_OWNER, _AS_USUAL = 0o600, 0o666  # permissions of a new file, before those that the user takes away
+_NO_FOLDERS = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)  # of file systems that flush files only
+
 
 @contextmanager
-def whole_file(path: Path, *, name: str = "path") -> Iterator[Path]:
+def whole_file(path: Path, *, name: str = "path", like: Path | None = None) -> Iterator[Path]:
     """Yield the path of a temporary file that is renamed to `path` at the end, or deleted after an error.
 
     Symbolic links are followed. A replaced file keeps its permissions and, as far as the system allows it, its owner
-    and group; another name of it (a hard link) keeps the old content. Temporary files of killed processes are removed.
+    and group, or gets those of the file `like`; another name of it (a hard link) keeps the old content. No one else can
+    open the temporary file before it has them. Temporary files of killed processes are removed. The file is on disk at
+    the end, under its name.
 
     Raises
     ------
     OSError
         If the file cannot be written; `name` is the name of the path in the message.
     """
-    with _partial_of(path, name) as (place, partial), write_errors_named(path, partial):
+    with _partial_of(path, name, like) as (place, partial), write_errors_named(path, partial):
         yield partial
         _settle(partial)
         partial.replace(place)
+        settle_folder(place.parent)
 
 
 def check_can_be_written(path: Path, *, name: str = "path") -> None:
@@ -74,13 +80,14 @@ def _only_its_owner_replaces(place: Path) -> bool:
 
 
 @contextmanager
-def _partial_of(path: Path, name: str) -> Iterator[tuple[Path, Path]]:
+def _partial_of(path: Path, name: str, like: Path | None = None) -> Iterator[tuple[Path, Path]]:
     """Yield the path to write, and an empty temporary file next to it with the permissions of the replaced file."""
     place = _place_of(path, name)
+    model = like or (place if place.exists() else None)
 
     def make(partial: Path) -> None:
         try:
-            partial.touch(exist_ok=False)
+            partial.touch(mode=_OF_OWNER if model else _AS_USUAL, exist_ok=False)
         except OSError as error:
             is_the_folder = place.exists() and error.errno in (errno.EACCES, errno.EPERM)
             hint = " Hint: a file next to it replaces it, so its folder must be writable." if is_the_folder else ""
@@ -88,9 +95,11 @@ def _partial_of(path: Path, name: str) -> Iterator[tuple[Path, Path]]:
             raise type(error)(f"{name} must be a file that can be written, got {got}{hint}") from error
 
     with new_partial(place, make) as partial:
-        if place.exists():
+        if model:
             with write_errors_named(path, partial):
-                hand_on(place, partial)
+                hand_on(model, partial)
+                if like:
+                    partial.chmod(stat.S_IMODE(partial.stat().st_mode) | stat.S_IWUSR)  # it is written from now on
         yield place, partial
 
 
@@ -126,6 +135,21 @@ def _settle(path: Path) -> None:
     """Flush the file to disk."""
     with path.open("r+b") as file:
         os.fsync(file.fileno())
+
+
+def settle_folder(folder: Path) -> None:
+    """Flush the names in a folder to disk, after a file in it was renamed; nothing where the system cannot do that."""
+    if sys.platform == "win32":
+        return
+    with suppress(PermissionError):  # of a folder that may be written, and not read
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        except OSError as error:
+            if error.errno not in _NO_FOLDERS:
+                raise
+        finally:
+            os.close(handle)
 
 
 # Errors of writing name the user's file: the system's errors name a temporary file, or no file.

@@ -25,7 +25,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from nearlabel.files.atomic_file import check_own_file, locked, new_partial, reason_of, write_errors_named
+from nearlabel.files.atomic_file import (
+    check_own_file,
+    locked,
+    new_partial,
+    reason_of,
+    settle_folder,
+    write_errors_named,
+)
 from nearlabel.files.check_sums import BLOCK_BYTES
 from nearlabel.files.growing_files import FACTS_FILE, ArrayName, GrowingRows, StoreFacts, damaged
 from nearlabel.files.row_files import checked_csr
@@ -97,6 +104,7 @@ def write_store(
         _write(partial, blocks_of(X), dtype)
         _tidy(partial)
         partial.rename(path)
+        settle_folder(path.parent)
     return path
 
 

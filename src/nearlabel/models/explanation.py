@@ -10,7 +10,6 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.utils import tables
-from nearlabel.utils.characters import escape_markup
 from nearlabel.utils.types import CSR, Table
 from nearlabel.utils.validation import check_choice
 
@@ -206,8 +205,7 @@ class Explanation:
     def _repr_html_(self) -> str:
         """Return the HTML for a notebook."""
         head = sentences(self.method, self.predicted, self.novelty, self.novelty_reason)
-        parts = [[f"<p>{escape_markup(line)}</p>" for line in lines] for lines in (head, [self.rule, self.change])]
-        return f"<div>{''.join([*parts[0], *(shown.as_html() for shown in self._grids()), *parts[1]])}</div>"
+        return tables.html_of(*head, *self._grids(), self.rule, self.change)
 
     def _grids(self) -> Iterator[tables.Grid]:
         """Yield the parts of the tables that are shown: neighbours, label sets if there are any, labels."""

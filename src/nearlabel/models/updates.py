@@ -161,6 +161,16 @@ def can_be_updated(model: Any) -> bool:
     return hasattr(_last(model)[0], "forget")
 
 
+def attribute_of_part(model: Any, name: str) -> Any:
+    """Return a fitted attribute of the part that `updated_part` returns.
+
+    AttributeError, for who asks whether there is one, if samples cannot be added: a notebook reads every attribute.
+    """
+    if not can_be_updated(model):
+        raise AttributeError(f"{name} must be of a model that samples can be added to, got {type(model).__name__}.")
+    return getattr(updated_part(model), name)
+
+
 def updated_part(model: Any) -> Any:
     """Return the part of a fitted model that samples are added to and removed from.
 

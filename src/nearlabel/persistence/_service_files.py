@@ -25,7 +25,7 @@ def forget_corrections(path: Path, ids: Iterable[str]) -> None:
     corrections = journal_of(path).with_suffix(".corrections.jsonl")
     if corrections.exists():
         known, lines = set(ids), corrections.read_text(encoding="utf-8").splitlines(keepends=True)
-        with whole_file(corrections) as partial:
+        with whole_file(corrections, like=path) as partial:
             partial.write_text("".join(line for line in lines if json.loads(line)["id"] in known), encoding="utf-8")
 
 

@@ -39,7 +39,7 @@ class MixtureClassifierCV(NeighborsClassifierCV):
     families : sequence of {"neighbors", "linear", "trees"}, default=("neighbors", "linear", "trees")
         What is tried, with "neighbors" in any case. With ``("neighbors",)`` votes and ML-MLM are mixed. Linear models
         and trees are left out where samples times labels are more than 33 million.
-    methods, n_neighbors, scales, metrics, strategy, max_samples, time_limit, nested, random_state
+    methods, n_neighbors, scales, metrics, strategy, max_samples, time_limit, nested, random_state, verbose
         As in `NeighborsClassifierCV`. Beyond `max_samples`, weights and thresholds of the mixture are those of the
         samples drawn. The time limit also ends a linear model whose first fold shows that it would take too long.
 
@@ -101,6 +101,7 @@ class MixtureClassifierCV(NeighborsClassifierCV):
         time_limit: float | None = None,
         nested: int | None = None,
         random_state: int | RandomState | None = 0,
+        verbose: int = 1,
     ) -> None:
         super().__init__(
             scoring,
@@ -113,6 +114,7 @@ class MixtureClassifierCV(NeighborsClassifierCV):
             time_limit=time_limit,
             nested=nested,
             random_state=random_state,
+            verbose=verbose,
         )
         self.families = families
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -20,12 +20,14 @@ from nearlabel.models import explain, updates
 from nearlabel.models.out_of_sample import Fold, LeaveOneOut, largest_group, ranks_of
 from nearlabel.models.selector import Budget
 from nearlabel.neighbors import UselessNeighborsWarning
+from nearlabel.selection._display import ShownChoice
 from nearlabel.selection._spaces import Space, is_mixed, spaces_of
 from nearlabel.selection._trials import (
     MethodInSpace,
     Schedule,
     TrainingSamples,
     Trials,
+    check_methods,
     drawn,
     fitted_model,
     held_out_in,
@@ -39,6 +41,8 @@ from nearlabel.selection._trials import (
 from nearlabel.thresholds import ThresholdStrategy, strategy_for
 from nearlabel.utils.containers import check_row_names, checked_container
 from nearlabel.utils.estimators import available_if, refusing_others, score
+from nearlabel.utils.messages import as_part
+from nearlabel.utils.progress import reported
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, MatrixLike
@@ -56,7 +60,7 @@ def _can_be_updated(classifier: Any) -> bool:
     raise AttributeError("best_estimator_ must be fitted, and be a method by votes of neighbours or MLMLM.")
 
 
-class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class NeighborsClassifierCV(ShownChoice, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Choose method, distance, number of neighbours and thresholds together, for the best predictions by neighbours.
 
     Each candidate predicts each training sample from all others (leave-one-out, which needs no refit). On these scores
@@ -103,6 +107,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         score.
     random_state : int, RandomState or None, default=0
         Draws samples for the choice and assigns them to parts and folds; is passed to no method.
+    verbose : int, default=1
+        1: a fit of more than ten seconds shows a bar in a notebook or terminal, elsewhere a few lines. 0: silent.
 
     Attributes
     ----------
@@ -162,6 +168,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     classes_: NDArray[Any]
     label_names_: NDArray[Any]
     _container: LabelContainer
+    verbose = 1  # of models from files without it
 
     def __init__(
         self,
@@ -176,6 +183,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         time_limit: float | None = None,
         nested: int | None = None,
         random_state: int | RandomState | None = 0,
+        verbose: int = 1,
     ) -> None:
         self.scoring = scoring
         self.methods = methods
@@ -187,6 +195,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.time_limit = time_limit
         self.nested = nested
         self.random_state = random_state
+        self.verbose = verbose
 
     @refusing_others
     def fit(
@@ -219,7 +228,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         TypeError
             If a parameter is of a wrong type, or a method has no leave-one-out answers.
         """
-        self._fit(X, y, groups, order)
+        with reported(type(self).__name__, check_integer("verbose", self.verbose, low=0)):
+            self._fit(X, y, groups, order)
         return self
 
     def _fit(self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None, order: ArrayLike | None) -> Trials:
@@ -241,10 +251,11 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError("order must go without groups and nested, got both.")
         random = check_random_state(self.random_state)
         samples = TrainingSamples(X, target.labels, numbers, ranks)
-        trials, some = self._choose(samples, random, Budget(self.time_limit))
-        self.crossfit_score_ = trials.crossfit(None if numbers is None else numbers[some])
-        is_tuned_again = ranks is None and len(some) < target.labels.shape[0]
-        self._fit_best(trials, samples, is_tuned_again=is_tuned_again)
+        with as_part(0, 1 / (1 + (self.nested or 0))):
+            trials, some = self._choose(samples, random, Budget(self.time_limit))
+            self.crossfit_score_ = trials.crossfit(None if numbers is None else numbers[some])
+            is_tuned_again = ranks is None and len(some) < target.labels.shape[0]
+            self._fit_best(trials, samples, is_tuned_again=is_tuned_again)
         self.__dict__.pop("nested_score_", None)  # of an earlier fit
         if self.nested is not None:
             self.nested_score_ = nested_score(self, samples)
@@ -264,8 +275,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame.
             For a one-dimensional y, the predicted classes.
         """
-        queries = self._queries(X)
-        return self._container.wrap(self.best_estimator_.predict(queries))
+        return self._container.wrap(self.best_estimator_.predict(self._queries(X)))
 
     predict_labels = predict_labels
     score = score
@@ -350,13 +360,13 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     @property
     def changes_(self) -> dict[str, Any]:
         """The numbers of samples added and removed since `fit`, and the names of new labels."""
-        known = updates.updated_part(self.best_estimator_).changes_
+        known = updates.attribute_of_part(self.best_estimator_, "changes_")
         return {**known, "new_labels": self.label_names_[known["new_labels"]].tolist()}
 
     @property
     def thresholds_stale_(self) -> bool:
         """Whether samples were added or removed since the thresholds were tuned."""
-        return bool(updates.updated_part(self.best_estimator_).thresholds_stale_)
+        return bool(updates.attribute_of_part(self.best_estimator_, "thresholds_stale_"))
 
     def _queries(self, X: MatrixLike) -> MatrixLike:
         """Check samples for the best estimator."""
@@ -475,26 +485,16 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.nested is not None:
             check_integer("nested", self.nested, low=2)
         for name in ("methods", "n_neighbors", "scales", "metrics"):
-            value = getattr(self, name)
-            if isinstance(value, str) and value != AUTO:
+            if isinstance(value := getattr(self, name), str) and value != AUTO:
                 raise ValueError(f"{name} must be 'auto' or a list, got {value!r}.")
             if not isinstance(value, str) and not len(value):
                 raise ValueError(f"{name} must name at least one, got none.")
         if self.strategy is not None and not isinstance(self.strategy, ThresholdStrategy):
             raise TypeError(f"strategy must be a ThresholdStrategy, such as MicroFOptimum(), got {self.strategy!r}.")
-        for method in [] if isinstance(self.methods, str) else _values(self.methods):
-            if not hasattr(method, "loo_predict_proba"):
-                raise TypeError(
-                    "methods must have leave-one-out predictions, as those of nearlabel.lazy,"
-                    f" got {type(method).__name__}. Hint: nearlabel.experiments.Tuning takes any classifier."
-                )
+        check_methods(self.methods)
 
     def __sklearn_tags__(self) -> Tags:
         """Declare the target, and that X may be sparse and contain NaN."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return with_multilabel_target(tags)
-
-
-def _values(methods: Any) -> list[Any]:
-    return list(methods.values()) if isinstance(methods, Mapping) else list(methods)

@@ -32,6 +32,7 @@ from nearlabel.neighbors import ExactNeighbors, GaussianWeights, SimilarityWeigh
 from nearlabel.selection._spaces import Space, prepared_in
 from nearlabel.thresholds import ThresholdStrategy, TunedThresholdsClassifierCV
 from nearlabel.thresholds.best_value import BestThresholds, for_a_refit
+from nearlabel.utils.messages import as_part
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, as_score_matrix
@@ -314,6 +315,17 @@ def methods_in(spaces: Sequence[Space], methods: Any, n_cells: int) -> list[Meth
     return every
 
 
+def check_methods(methods: Any) -> None:
+    """Raise TypeError if one of the methods has no leave-one-out predictions."""
+    listed = [] if isinstance(methods, str) else methods.values() if isinstance(methods, Mapping) else methods
+    for method in listed:
+        if not hasattr(method, "loo_predict_proba"):
+            raise TypeError(
+                "methods must have leave-one-out predictions, as those of nearlabel.lazy,"
+                f" got {type(method).__name__}. Hint: nearlabel.experiments.Tuning takes any classifier."
+            )
+
+
 def _usual_methods(space: Space, *, has_cosine: bool) -> dict[str, Any]:
     """Return the methods by votes to try in a space, by their texts; by kernels for its metric.
 
@@ -466,10 +478,12 @@ def nested_score(chooser: Any, samples: TrainingSamples) -> float:
     """Return the value of predictions for each fold by a choice without it."""
     X, labels, groups, _ = samples
     predicted, scores = np.empty(labels.shape, dtype=np.int64), np.empty(labels.shape)
-    splitter = splitter_of(chooser.nested, labels.shape[0], 0, groups)
-    for others, part in splits_of(splitter, np.zeros((labels.shape[0], 1)), labels, **of_groups(groups)):
+    n_choices, splitter = 1 + chooser.nested, splitter_of(chooser.nested, labels.shape[0], 0, groups)
+    splits = splits_of(splitter, np.zeros((labels.shape[0], 1)), labels, **of_groups(groups))
+    for number, (others, part) in enumerate(splits, start=1):
         model = clone(chooser).set_params(nested=None)
-        model.fit(rows_of(X, others), labels[others], None if groups is None else groups[others])
+        with as_part(number / n_choices, (number + 1) / n_choices):
+            model.fit(rows_of(X, others), labels[others], None if groups is None else groups[others])
         predicted[part] = as_dense(model.best_estimator_.predict(rows_of(X, part)))
         scores[part] = model.best_estimator_.predict_proba(rows_of(X, part))
     metric = get_metric(chooser.scoring)

@@ -14,7 +14,7 @@ import numpy as np
 
 from nearlabel.datasets import Dataset
 from nearlabel.metrics import CATALOGUE, Metric, score_all
-from nearlabel.metrics.evaluation import Evaluation, named_without_copies
+from nearlabel.metrics.evaluation import Evaluation, named_without_copies, title_of
 from nearlabel.models.decision import SparseScores
 from nearlabel.models.selector import Budget, Criterion
 from nearlabel.selection._grid import LOO, Answer, Fitting, Grid, Samples, drawn, parts_of
@@ -38,6 +38,7 @@ from nearlabel.selection.mixed import MixedCandidate, has_probabilities
 from nearlabel.solvers.score_maps import fit_joint_map
 from nearlabel.thresholds import strategy_for
 from nearlabel.utils.messages import without_advice
+from nearlabel.utils.tables import grid_of_rows, html_of
 from nearlabel.utils.targets import PartialLabels, has_unknown
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
@@ -361,6 +362,28 @@ class Tuned:
     def best(self) -> Candidate:
         """The mixture, or the candidate with the best value."""
         return self.trials[0].candidate if self.mixture is None else self.mixture
+
+    @property
+    def best_of_lines(self) -> dict[Line, Trial]:
+        """The best trial of each method, scaling and search, best first."""
+        best: dict[Line, Trial] = {}
+        for trial in self.trials:
+            best.setdefault(Line.of(trial.candidate), trial)
+        return best
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self.trials)} models by {self.metric}, the best {self.best.method}>"
+
+    def _repr_html_(self) -> str:
+        """Return the HTML for a notebook: the leaderboard."""
+        rows = [
+            (line.method, line.scale, line.search, trial.candidate.n_neighbors, trial.value)
+            for line, trial in self.best_of_lines.items()
+        ]
+        heads = ("method", "scaling", "search", "k", title_of(self.metric))
+        value = f"{self.scores[self.metric]:.4g} ({self.measured})" if self.metric in self.scores else "undefined"
+        found = f"{self.best.method} is the best of {len(self.trials)} models."
+        return html_of(f"{found} {heads[-1]} of such a choice: {value}.", grid_of_rows(heads, rows, "lines"))
 
 
 def tuned_of(

@@ -29,6 +29,7 @@ from nearlabel.selection.specs import LEADERBOARD_METHODS, make_search
 from nearlabel.selection.stages import SizeOf, Stages, Tuned, jobs_left, tuned_of
 from nearlabel.utils.messages import Progress, is_asked_to_stop, unheard
 from nearlabel.utils.naming import modules_found
+from nearlabel.utils.progress import hiding_progress, reported
 from nearlabel.utils.validation import check_choice, check_integer, check_positive, each_once
 
 _SAMPLES_SHARE = 1 / 3  # share of a time limit
@@ -158,7 +159,14 @@ class Tuning:
         if self.sample_rows is not None:
             check_integer("sample_rows", self.sample_rows, low=10)
 
-    def run(self, data: Any, *, progress: Progress | None = None, state: str | os.PathLike[str] | None = None) -> Tuned:
+    def run(
+        self,
+        data: Any,
+        *,
+        progress: Progress | None = None,
+        state: str | os.PathLike[str] | None = None,
+        verbose: int = 1,
+    ) -> Tuned:
         """Try every candidate.
 
         Parameters
@@ -168,11 +176,13 @@ class Tuning:
             Samples of a group (`Dataset.groups`) are held out together.
         progress : callable, default=None
             Function called after each fit with the seconds so far, and those of the whole work as estimated from the
-            fits so far, or the time limit if it is less.
+            fits so far, or the time limit if it is less, in place of the bar of `verbose`.
         state : path, default=None
             State file with the results, written every few seconds and at the end. Results in an existing file are
             reused; it must be for the same data and options, but `time_limit` may differ. The file contains values, and
             the label sets and scores of the best candidates for the samples, but no features. None: nothing is written.
+        verbose : int, default=1
+            1: a run of more than ten seconds shows a bar in a notebook or terminal, elsewhere a few lines. 0: silent.
 
         Returns
         -------
@@ -188,6 +198,11 @@ class Tuning:
         RuntimeError
             If the process of a time limit could not be started, or was killed.
         """
+        shows = check_integer("verbose", verbose, low=0) if progress is None else 0
+        with reported("models", shows) as tell:
+            return self._run(data, tell if progress is None else progress, state)
+
+    def _run(self, data: Any, progress: Progress, state: str | os.PathLike[str] | None) -> Tuned:
         budget = Budget(self.time_limit)
         samples, fittings, attempt, about = self._begun(data, state)
         start = saved = time.monotonic()
@@ -200,8 +215,7 @@ class Tuning:
                     n_samples = self.sample_rows if step.on_sample else samples.Y.shape[0]
                     budget.spend(step.trials[0].candidate.method, n_samples or 0, time.monotonic() - start)
                     told = budget.tell_left(jobs_left(fittings, attempt, samples.Y.shape[0], self.sample_rows or 0))
-                    if progress is not None:
-                        progress(*told)
+                    progress(*told)
                 start = time.monotonic()
                 if budget.is_spent:
                     break
@@ -386,7 +400,7 @@ def _work(sender: Connection, make_items: Callable[..., Iterable[Any]], args: tu
     def send_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         sender.send((_WARNING, message))
 
-    with suppress(BrokenPipeError), warnings.catch_warnings():  # the caller has stopped reading
+    with suppress(BrokenPipeError), warnings.catch_warnings(), hiding_progress():  # the caller has stopped reading
         warnings.showwarning = send_warning
         try:
             for item in make_items(*args):

@@ -13,12 +13,14 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel import audit, models
+from nearlabel.cli import _model
 from nearlabel.datasets import open_rows, tables
 from nearlabel.experiments.one_search import searching_once
 from nearlabel.serve._live import LiveModel, State, rows_in_file
 from nearlabel.utils.estimators import label_scores, response_method_of
 
 _MOST_ROWS_AT_ONCE = 1024
+_MOST_WAITING = 50_000  # rows that wait for a search
 _PATIENCE = 0.002  # seconds
 
 
@@ -105,8 +107,13 @@ class Answered(NamedTuple):
 
 
 def answered(state: State, X: Any, *, explain: bool) -> Answered:
-    """Ask the model, which searches once."""
+    """Ask the model, which searches once; ValueError names the row and column of a value that it refuses."""
     opened = state.opened
+    with _model.asking(opened, "rows", X, first=1):
+        return _answered(state, opened, X, explain=explain)
+
+
+def _answered(state: State, opened: _model.OpenModel, X: Any, *, explain: bool) -> Answered:
     asked = searching_once(opened.model)
     labels = sparse.csr_array(asked.predict(X))
     scores = label_scores(asked, X, len(opened.label_names), response_method_of(asked))
@@ -138,6 +145,13 @@ def predictions(found: Answered, *, top: int | None, proba: bool) -> list[dict[s
     return rows
 
 
+class BusyError(Exception):
+    """Too many rows or changes of others wait: the client should come again."""
+
+    def __init__(self, what: str, n_waiting: int) -> None:
+        super().__init__(f"there must be fewer {what} that wait, got {n_waiting}. Hint: send the request again later.")
+
+
 class _Waiting(NamedTuple):
     X: Any
     explain: bool
@@ -159,6 +173,8 @@ class Batches:
 
     async def ask(self, X: Any, *, explain: bool) -> Answered:
         """Return what `answered` does for these rows alone."""
+        if (n_rows := sum(one.X.shape[0] for one in self._waiting)) >= _MOST_WAITING:
+            raise BusyError("rows", n_rows)
         loop = asyncio.get_running_loop()
         one = _Waiting(X, explain, loop.create_future())
         self._waiting.append(one)
@@ -216,9 +232,7 @@ class Batches:
 def suggestions(state: State, X: Any, *, n: int, purpose: str) -> list[dict[str, Any]]:
     """Return the rows to label next, or those whose predictions a person should check."""
     opened = state.opened
-    n = min(n, X.shape[0])
-    if purpose == "review":
-        found: Sequence[Any] = audit.review(opened.model, X, n, label_names=opened.label_names)
-    else:
-        found = audit.suggest(opened.model, X, n, label_names=opened.label_names)
+    choose = audit.review if purpose == "review" else audit.suggest
+    with _model.asking(opened, "rows", X, first=1):
+        found = choose(opened.model, X, min(n, X.shape[0]), label_names=opened.label_names)
     return [one.to_dict() for one in found]

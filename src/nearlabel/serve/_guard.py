@@ -1,7 +1,8 @@
-"""What every request passes first: its size, its type, its host and its token; and problems as answers (RFC 9457)."""
+"""What every request passes first: size, speed, type, host and token; and problems as answers (RFC 9457)."""
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import time
@@ -9,6 +10,8 @@ from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from http import HTTPStatus
 from typing import Any, NamedTuple
+
+from starlette.requests import ClientDisconnect
 
 from nearlabel.serve._shapes import VERSION
 from nearlabel.serve._workbench import PAGE
@@ -20,8 +23,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _OPEN = ("/health", "/ready", *PAGE)  # without a token: they have nothing of the model
+_GONE = 499  # in the log: the client went away before its body was whole
 _BODIES = {"application/json", "text/csv"}
-_POLICY = "default-src 'none'; frame-ancestors 'none'"
 
 
 class Limits(NamedTuple):
@@ -33,7 +36,7 @@ class Limits(NamedTuple):
         Bytes of the body.
     rows : int, default=10000
     seconds : float, default=60
-        Until the answer.
+        For the body to arrive, and then until the answer.
     """
 
     body: int = 2**24
@@ -54,42 +57,69 @@ class Guard:
     (their content type needs a permission, which is not given) nor reach the service under a name of its own.
     """
 
-    def __init__(self, app: App, *, token: str, limits: Limits, seen: Callable[[str, str, int, float], None]) -> None:
-        self._app, self._token, self._limits, self._seen = app, token, limits, seen
+    def __init__(
+        self,
+        app: App,
+        *,
+        token: str,
+        limits: Limits,
+        seen: Callable[[str, str, int, float], None],
+        failed: Callable[[str, Exception], str],
+    ) -> None:
+        self._app, self._token, self._limits, self._seen, self._failed = app, token, limits, seen, failed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check and pass on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = {name.decode("latin1").lower(): value.decode("latin1") for name, value in scope["headers"]}
-        refused = self._refused(scope, headers)
-        if refused is not None:
-            await _send(send, *refused)
-            self._seen(scope["method"], "refused", refused[0], 0.0)
-            return
-        left, status, begin = self._limits.body, 500, time.perf_counter()
-
-        async def bounded() -> MutableMapping[str, Any]:
-            nonlocal left
-            message = await receive()
-            left -= len(message.get("body", b""))
-            if left < 0:
-                raise BodyTooLargeError(f"the body must have at most {self._limits.body} bytes, got more.")
-            return message
+        status, begin = 0, time.perf_counter()
 
         async def marked(message: MutableMapping[str, Any]) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], *_HEADERS]
+                own = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(one for one in _HEADERS if one[0] not in own)]
             await send(message)
 
+        headers = {name.decode("latin1").lower(): value.decode("latin1") for name, value in scope["headers"]}
+        refused = self._refused(scope, headers)
+        if refused is not None:
+            await _send(marked, *refused)
+            self._seen(scope["method"], "refused", status, 0.0)
+            return
         try:
-            await self._app(scope, bounded, marked)
+            await self._app(scope, self._bounded(receive), marked)
+        except ClientDisconnect:
+            status = _GONE
+        except Exception as error:  # noqa: BLE001 - the server would log its message, which may have contents of rows
+            detail = self._failed(_route_of(scope), error)
+            if not status:
+                await _send(marked, *problem(500, detail))
         finally:
-            route = getattr(scope.get("route"), "path", "none")
-            self._seen(scope["method"], route, status, time.perf_counter() - begin)
+            self._seen(scope["method"], _route_of(scope), status, time.perf_counter() - begin)
+
+    def _bounded(self, receive: Receive) -> Receive:
+        """Return how to receive a body that neither gets too long nor takes too long."""
+        left, limits = self._limits.body, self._limits
+        end: float | None = asyncio.get_running_loop().time() + limits.seconds
+
+        async def bounded() -> MutableMapping[str, Any]:
+            nonlocal left, end
+            try:
+                async with asyncio.timeout_at(end):
+                    message = await receive()
+            except TimeoutError:
+                raise BodyTooSlowError(f"the body must arrive within {limits.seconds:g} seconds, got less.") from None
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise BodyTooLargeError(f"the body must have at most {limits.body} bytes, got more.")
+            if not message.get("more_body"):
+                end = None
+            return message
+
+        return bounded
 
     def _refused(self, scope: Scope, headers: Mapping[str, str]) -> tuple[int, bytes] | None:
         if self._token:
@@ -114,11 +144,16 @@ class BodyTooLargeError(ValueError):
     """The body is longer than allowed, whatever its header declares."""
 
 
+class BodyTooSlowError(Exception):
+    """The body does not arrive in time."""
+
+
 _HEADERS = [
     (b"nearlabel-api", VERSION.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),  # pages have their own
 ]
 
 
@@ -138,8 +173,12 @@ def _name_of(host: str) -> str:
     return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
 
 
+def _route_of(scope: Scope) -> str:
+    return getattr(scope.get("route"), "path", "none")
+
+
 async def _send(send: Send, status: int, body: bytes) -> None:
-    headers = [(b"content-type", b"application/problem+json"), *_HEADERS]
+    headers = [(b"content-type", b"application/problem+json")]
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -30,6 +29,7 @@ except ImportError:  # Windows, where one process serves
     fcntl = None  # type: ignore[assignment]
 
 _FORMAT = "nearlabel journal 1"
+_BEGIN = 200  # bytes of the first line that differ from those of all others: the checksum, the lineage and the base
 BY_HAND = "wb-"  # begins the idempotency keys of the workbench's changes, and the ids of its rows
 
 
@@ -49,7 +49,8 @@ class Journal:
         self.path = journal_of(model)
         self._lock_path, self._threads = model.with_name(f".{model.name}.journal.lock"), Lock()
         self._model = model
-        self._end, self._begin, self.last = 0, b"", 0  # how far it was taken, its first line, and the last change
+        self._end, self.last = 0, 0  # how far it was taken, and the last change
+        self._begin, self._n_header = b"", 0  # of its first line, which may be long: the beginning, and the length
         self._seen: tuple[int, ...] = ()  # the file as it was then
         self.lineage, self.model, self.base = "", "", 0  # as `restart` has them
         self.keys: Mapping[str, Any] = {}  # idempotency keys of changes before `base`
@@ -80,9 +81,10 @@ class Journal:
         except FileNotFoundError:
             return
         with file:
-            seen, begin = _facts_of(os.fstat(file.fileno())), file.readline()
-            if begin != self._begin:
-                self._take_header(begin)
+            seen = _facts_of(os.fstat(file.fileno()))
+            if not self._begin or file.read(len(self._begin)) != self._begin:
+                file.seek(0)
+                self._take_header(file.readline())
             file.seek(self._end)
             for line in file:
                 if not line.endswith(b"\n"):
@@ -144,9 +146,8 @@ class Journal:
         self.check()
         header = {"format": _FORMAT, "lineage": lineage, "model": model, "base": base}
         content = _line(header | {"keys": keys, "corrections": self.corrections})
-        with whole_file(self.path) as partial:
+        with whole_file(self.path, like=self._model) as partial:
             partial.write_bytes(content)
-            partial.chmod(stat.S_IMODE(self._model.stat().st_mode))
         self._corrections_path.unlink(missing_ok=True)
         self._take_header(content)
         self._seen = _facts_of(self.path.stat())
@@ -154,7 +155,7 @@ class Journal:
     def remove(self) -> None:
         """Remove the journal, of which only the corrections are needed any more: they get a file of their own."""
         if self.corrections:
-            with whole_file(self._corrections_path) as partial:
+            with whole_file(self._corrections_path, like=self._model) as partial:
                 lines = [f"{json.dumps(one, ensure_ascii=False)}\n" for one in self.corrections.values()]
                 partial.write_text("".join(lines), encoding="utf-8")
         for path in (self.path, self._lock_path):
@@ -163,7 +164,7 @@ class Journal:
     @property
     def n_bytes(self) -> int:
         """The number of bytes of changes that were read or written."""
-        return self._end - len(self._begin)
+        return self._end - self._n_header
 
     def _read_corrections(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the corrections of an earlier service that ended regularly; a journal has its own."""
@@ -184,7 +185,8 @@ class Journal:
             raise self._damaged(0)
         self.lineage, self.model, self.base = values["lineage"], values["model"], values["base"]
         self.keys, self.corrections = values["keys"], values["corrections"]
-        self._begin, self._end, self.last = line, len(line), self.base
+        self._begin, self._n_header = line[:_BEGIN], len(line)
+        self._end, self.last = len(line), self.base
 
     def _change_of(self, line: bytes) -> Change:
         values = _values_of(line)
@@ -227,7 +229,8 @@ def corrected(
         return known
     if change.what == "update":
         for row in change.body["rows"]:
-            name = str(row.get(id_column, ""))
+            value = row.get(id_column) if id_column else None
+            name = "" if value is None else str(value)
             now.pop(name, None)
             if by_hand:
                 now[name or change.key] = {"id": name, "key": change.key, "row": row}

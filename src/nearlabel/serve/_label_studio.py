@@ -43,24 +43,38 @@ def routes(app: Any, name: str) -> APIRouter:
     @router.post("/setup")
     async def setup(request: Request) -> JSONResponse:
         """Check that the model fits the project; Label Studio predicts a task again if the version has changed."""
-        given, state = await app.body_of(request, shapes.SetupRequest), model.state
-        Config.read(given.label_config)
-        if model.is_updatable:
-            _id_column(state)
-        return JSONResponse({"model_version": f"{name} {state.version}"})
+        given = await app.body_of(request, shapes.SetupRequest)
+
+        def fitting() -> JSONResponse:
+            state = model.state
+            Config.read(given.label_config)
+            if model.is_updatable:
+                _id_column(state)
+            return JSONResponse({"model_version": f"{name} {state.version}"})
+
+        answer: JSONResponse = await app.computed(fitting)
+        return answer
 
     @router.post("/predict")
     async def predict(request: Request) -> JSONResponse:
-        given, state = await app.body_of(request, shapes.TasksRequest), model.state
-        config = Config.read(given.label_config)
-        rows = {"rows": [_cells(state, config, task.data) for task in given.tasks]}
-        X = answers.rows_of(state, shapes.RowsRequest.model_validate(rows))
-        explain = explains(state.opened.model)
+        given = await app.body_of(request, shapes.TasksRequest)
+
+        def asked() -> tuple[Config, Any, bool]:
+            state, config = model.state, Config.read(given.label_config)
+            rows = {"rows": [_cells(state, config, task.data) for task in given.tasks]}
+            X = answers.rows_of(state, shapes.RowsRequest.model_validate(rows))
+            return config, X, explains(state.opened.model)
+
+        def answered() -> JSONResponse:
+            places = _places(found.state, X) if explain and X.shape[0] > 1 else None
+            results = _predictions(name, config, str(given.project).partition(".")[0], found, places)
+            return JSONResponse({"results": results, "model_version": f"{name} {found.state.version}"})
+
+        config, X, explain = await app.computed(asked)
         found = await app.in_time(app.batches[name].ask(X, explain=explain))
         app.metrics.see_rows(name, X.shape[0])
-        places = await app.computed(_places, found.state, X) if explain and X.shape[0] > 1 else None
-        results = _predictions(name, config, str(given.project).partition(".")[0], found, places)
-        return JSONResponse({"results": results, "model_version": f"{name} {found.state.version}"})
+        answer: JSONResponse = await app.computed(answered)
+        return answer
 
     @router.post("/webhook")
     async def webhook(request: Request) -> JSONResponse:

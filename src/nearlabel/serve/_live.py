@@ -17,9 +17,11 @@ from uuid import uuid4
 
 from nearlabel.cli import _console, _data, _model
 from nearlabel.datasets import tables
+from nearlabel.files.atomic_file import new_partial
 from nearlabel.models import can_be_updated
 from nearlabel.persistence import ModelCard, OpenFile, read_card
 from nearlabel.serve._journal import Change, Journal
+from nearlabel.utils.messages import without_notes
 
 _MOST_KEYS = 10_000  # idempotency keys that are known: the last ones
 _KEYS_KEPT = 1000  # of them, in the journal of a file that was written since
@@ -95,10 +97,15 @@ class LiveModel:
     @property
     def state(self) -> State:
         """The state after all changes that were acknowledged by any process."""
-        if self.journal.has_more():
+        if self.is_behind:
             with self._locked():
                 self._catch_up()
         return self._state
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether `state` has to make changes of other processes first, or to wait for one of this process."""
+        return self.journal.has_more()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -115,10 +122,11 @@ class LiveModel:
         Raises
         ------
         ValueError
-            As ``nearlabel update``.
+            As ``nearlabel update``; or if the model has ids, and a row has none.
         KeyUsedError, ReadOnlyError
             If the key came with another request, or the model cannot be changed here.
         """
+        _check_ids(rows, self._state.file.card.id_column)
         return self._change("update", {"rows": list(rows), "existing": existing, **more}, key)
 
     def forget(self, ids: Sequence[str], key: str = "") -> Changed:
@@ -254,6 +262,23 @@ def end(path: Path) -> None:
         journal.remove()
 
 
+def _check_ids(rows: Sequence[Any], column: str) -> None:
+    """Raise ValueError if a row has no id, but those of the model have: it could never be found again.
+
+    Changes of a journal are not checked: they were acknowledged.
+    """
+    for number, row in enumerate(rows if column else (), start=1):
+        value = row.get(column)
+        if not isinstance(value, str | int | float) or isinstance(value, bool) or not str(value).strip():
+            alike = next((name for name in row if name.strip().casefold() == column.casefold()), "")
+            other = f"the column {alike!r}" if alike else "none"
+            got = tables.shortened(value) if column in row else other
+            raise ValueError(
+                f"rows must have their ids in {column!r}, as in the fit, got {got} in row {number}. Hint: an id is a"
+                " text or a number; a model fitted without --id takes rows without ids."
+            )
+
+
 def _with_rows(
     state: State, rows: Sequence[Any], existing: str, labels_column: str | None = None, instead_of: str = ""
 ) -> OpenFile:
@@ -267,7 +292,7 @@ def _with_rows(
         arguments.labels_column = labels_column
         data, label_names = opened.matching.open_with_new_labels(arguments)
         keep = _model.kept_in(arguments, opened.card.kept) or {}
-    with _model.asking(opened, "rows", data.X, first=0):
+    with _model.asking(opened, "rows", data.X, first=1):
         file = state.file.with_added(data.X, data.Y, keep, label_names, existing=existing)
     if not instead_of:
         return file
@@ -278,16 +303,28 @@ def _with_rows(
 
 @contextmanager
 def rows_in_file(content: bytes, ending: str) -> Iterator[argparse.Namespace]:
-    """Yield the arguments of a command whose DATA is a file of this content; errors name rows in its place."""
+    """Yield the arguments of a command whose DATA is a file of this content; errors name rows in its place.
+
+    The file is in a folder of the user alone, which the next change or start removes if this process is killed.
+    """
     parser = argparse.ArgumentParser()
     _data.add_data_options(parser)
-    with tempfile.TemporaryDirectory(prefix="nearlabel-") as folder, _console.quietly(True):
-        path = Path(folder) / f"rows{ending}"
+    with (
+        new_partial(folder_of_rows(), lambda folder: folder.mkdir(0o700)) as folder,
+        _console.quietly(True),
+        without_notes(),
+    ):
+        path = folder / f"rows{ending}"
         path.write_bytes(content)
         try:
             yield parser.parse_args([str(path)])
         except (ValueError, TypeError) as error:
             raise ValueError(_of_rows(str(error), path)) from error
+
+
+def folder_of_rows() -> Path:
+    """Return the place of the temporary folders with rows: their names have the ends that `sweep` finds."""
+    return Path(tempfile.gettempdir()) / "nearlabel-rows"
 
 
 def _of_rows(message: str, path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import multiprocessing
 import os
@@ -11,18 +12,22 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from nearlabel.files.atomic_file import locked
+from nearlabel.files.atomic_file import locked, sweep
+from nearlabel.persistence import ModelVersionWarning
 from nearlabel.serve._app import make_app
 from nearlabel.serve._guard import Limits
-from nearlabel.serve._live import LiveModel, end
+from nearlabel.serve._live import LiveModel, end, folder_of_rows
 
+_LOG = logging.getLogger("nearlabel.serve")
 _GRACE = 10  # seconds for requests that are being answered when the service ends
 _MOST_RESTARTS, _HEALTHY = 5, 60  # of workers in a row, and seconds without one after which they count again
 
@@ -40,14 +45,34 @@ class Settings(NamedTuple):
 
 
 def set_up_log(settings: Settings) -> None:
-    """Log each request on standard error, unless the command is quiet."""
-    logging.getLogger("nearlabel.serve").setLevel(logging.WARNING if settings.quiet else logging.INFO)
+    """Log each request on standard error, unless the command is quiet; and which warnings there are.
+
+    Their texts may have contents of rows, but for that on the versions with which a model was saved.
+    """
+    _LOG.setLevel(logging.WARNING if settings.quiet else logging.INFO)
+    seen = set()
+
+    def show(
+        message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object, **__: object
+    ) -> None:
+        place = f"{category.__name__} of {Path(filename).name}, line {lineno}"
+        if settings.log_rows or issubclass(category, ModelVersionWarning):
+            _LOG.warning("%s", message)
+        elif place not in seen:
+            _LOG.warning("%s; --log-rows shows its text", place)
+        seen.add(place)
+
+    warnings.filterwarnings("always", category=UserWarning)  # so that no list of those that were shown has their texts
+    warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    warnings.showwarning = show
 
 
 def serve(settings: Settings, host: str, port: int, workers: int) -> int:
     """Serve until a signal ends it; print the address as the first line of standard output."""
-    set_up_log(settings)
+    sweep(folder_of_rows())
     with ExitStack() as held:
+        held.enter_context(warnings.catch_warnings())
+        set_up_log(settings)
         for path in settings.files.values():
             if not settings.read_only:
                 held.enter_context(locked(path, "serving it"))
@@ -99,12 +124,42 @@ def _run(settings: Settings, served: Mapping[str, LiveModel], listening: socket.
     """Answer requests until SIGTERM or SIGINT; then write the changes into the model files."""
     app = make_app(served, token=settings.token, limits=settings.limits, log_rows=settings.log_rows)
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE, server_header=False, lifespan="on"
+        app,
+        http=connection_of(settings.limits.seconds),
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=_GRACE,
+        server_header=False,
+        lifespan="on",
     )
     _Server(config).run(sockets=[listening])
     for model in served.values():
         if model.is_updatable:
             model.compact()
+
+
+def connection_of(seconds: float) -> type[asyncio.Protocol]:
+    """Return uvicorn's connection, which ends if no request, or no further one, arrives in this time.
+
+    Nor does what is sent after an answer, such as the rest of a refused body, keep it open; uvicorn itself limits only
+    the time without a byte after an answer. A client that reads nothing is left in the end.
+    """
+
+    class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            self._look(self)
+
+        def _look(self, last: object) -> None:
+            if self not in self.connections:
+                return
+            if self.cycle is last and (last is None or last.response_complete):
+                if self.transport.is_closing():
+                    self.transport.abort()
+                self.transport.close()
+            self.loop.call_later(seconds, self._look, self.cycle)
+
+    return Connection
 
 
 class _Server(uvicorn.Server):
@@ -154,7 +209,7 @@ def _supervise(settings: Settings, listening: socket.socket, n_workers: int, say
                     if time.monotonic() - begin > _HEALTHY:
                         n_restarts = 0
                     n_restarts, begin = n_restarts + 1, time.monotonic()
-                    logging.getLogger("nearlabel.serve").error("a worker ended with code %s", worker.exitcode)
+                    _LOG.error("a worker ended with code %s", worker.exitcode)
                     if n_restarts >= _MOST_RESTARTS:
                         ended.set()
                     else:

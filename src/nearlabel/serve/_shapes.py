@@ -20,6 +20,8 @@ def _listed(texts: Any) -> Any:
 
 _Texts = Annotated[list[StrictStr] | None, BeforeValidator(_listed, json_schema_input_type=list[str] | str | None)]
 
+_Id = Annotated[StrictStr, Field(min_length=1)]  # samples without an id have a blank one
+
 
 class RowsRequest(_Request):
     """Rows without labels: exactly one of the three."""
@@ -47,13 +49,13 @@ class UpdateRequest(_Request):
 class ForgetRequest(_Request):
     """Samples to remove."""
 
-    ids: list[StrictStr] = Field(min_length=1)
+    ids: list[_Id] = Field(min_length=1)
 
 
 class RelabelRequest(_Request):
     """Labels of a sample of the model to change; its features stay unchanged."""
 
-    id: StrictStr
+    id: _Id
     labels: dict[str, StrictBool] = Field(min_length=1, description="whether each applies; the others stay")
 
 

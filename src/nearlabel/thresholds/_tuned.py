@@ -12,7 +12,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.decision import SparseScores
-from nearlabel.models.updates import updated_part
+from nearlabel.models.updates import attribute_of_part
 from nearlabel.thresholds import _updates
 from nearlabel.thresholds._cross_val import HeldOutScores, HoldsRowsOut, OneClass, Scorer, method_of, rows_of_params
 from nearlabel.thresholds._fixed import WithThresholds
@@ -239,7 +239,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     @property
     def changes_(self) -> dict[str, Any]:
         """The changes of the inner classifier's samples since `fit`, with the names of new labels."""
-        known: dict[str, Any] = updated_part(self.estimator_).changes_
+        known: dict[str, Any] = attribute_of_part(self.estimator_, "changes_")
         return {**known, "new_labels": self.label_names_[known["new_labels"]].tolist()}
 
     def _new_strategy(self) -> ThresholdStrategy:

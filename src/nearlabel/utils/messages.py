@@ -6,11 +6,12 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from itertools import count
 from typing import Any, Self, TypeVar
 
+from nearlabel.utils.characters import escape_line
 from nearlabel.utils.memory import free_bytes
 
 Item = TypeVar("Item")
@@ -56,6 +57,26 @@ def without_advice() -> Iterator[None]:
         for message in _OF_ONE_FIT:
             warnings.filterwarnings("ignore", message=message)
         yield
+
+
+_WITHOUT_NOTES = ContextVar("_WITHOUT_NOTES", default=False)
+
+
+@contextmanager
+def without_notes() -> Iterator[None]:
+    """Print no notes: those on rows that came from elsewhere."""
+    token = _WITHOUT_NOTES.set(True)
+    try:
+        yield
+    finally:
+        _WITHOUT_NOTES.reset(token)
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Print each note as one line on standard error; a full disk loses the note, and nothing else."""
+    for note in () if _WITHOUT_NOTES.get() else notes:
+        with suppress(OSError):
+            sys.stderr.write(f"nearlabel: {escape_line(' '.join(line.strip() for line in note.splitlines()))}\n")
 
 
 # Errors about parameters that another program can show with its own parameter names.
@@ -194,6 +215,15 @@ def listening(listener: Listener | None, clock: Listener | None = None) -> Itera
         _clock.reset(tokens[1])
 
 
+@contextmanager
+def as_part(start: float, end: float) -> Iterator[None]:
+    """Report the finished share of a block as a part of the whole, from one share of it to another."""
+    outer, clock = _listener.get(), _clock.get()
+    is_all = (start, end) == (0, 1)
+    with listening(outer and (lambda share: outer(start + share * (end - start))), clock if is_all else None):
+        yield
+
+
 def unheard(items: Iterable[Item]) -> Iterator[Item]:
     """Yield items; listeners do not hear the searches in which they are made."""
     iterator = iter(items)
@@ -211,6 +241,11 @@ def tell(share: float) -> None:
     listener = _listener.get()
     if listener is not None:
         listener(share)
+
+
+def is_heard() -> bool:
+    """Return whether anyone listens to shares or to the seconds left."""
+    return _listener.get() is not None or _clock.get() is not None
 
 
 def expect(seconds: float) -> None:

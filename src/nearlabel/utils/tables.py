@@ -1,11 +1,11 @@
-"""Tables of columns, such as those of explanations, as plain data, data frames or aligned text."""
+"""Tables of columns, such as those of explanations, as plain data, data frames, aligned text or HTML."""
 
 from __future__ import annotations
 
 import math
 import numbers
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,9 @@ from nearlabel.utils.types import IntArray, Matrix, Table
 OF_LABELSETS = ("labels", "names")  # columns of tuples: the indices and the names of labels
 _MOST_NEIGHBORS, _MOST_LABELS, _LEAST_LABELS, _WIDEST = 10, 16, 8, 36
 _LONGEST_LINE = 80  # of a terminal as it opens, and of mail
+_LONGEST_SENTENCE = 200  # of a cell in a notebook
+_MOST_ROWS = 10  # of other tables in a notebook
+_OF_TITLES = "text-align: left; font-weight: bold; padding: 0 0.6em"
 _NARROWEST = 8  # columns of texts become no narrower
 _HEADS = {"name": "label", "names": "labels", "likelihood_without": "without"}
 _HEADS_OF_NEIGHBORS = {"row": "neighbour", "names": "labels"}  # tables that may have their own column `name`
@@ -104,6 +107,7 @@ class Grid(NamedTuple):
     lines: list[tuple[str, ...]]  # the first line contains the column names
     right: list[bool]  # which columns are right-aligned
     besides: str  # number of rows that are not shown
+    title: str = ""  # of the HTML
 
     def as_text(self) -> list[str]:
         """Return lines of aligned columns; texts are shortened if the lines would be too long."""
@@ -135,8 +139,50 @@ class Grid(NamedTuple):
             "".join(f"<{tag}{how}>{escape_markup(cell)}</{tag}>" for cell, how in zip(line, align, strict=True))
             for tag, line in zip(["th", *["td"] * (len(self.lines) - 1)], self.lines, strict=True)
         ]
+        title = f"<caption style='{_OF_TITLES}'>{escape_markup(self.title)}</caption>" if self.title else ""
         besides = f"<p>{escape_markup(self.besides)}</p>" if self.besides else ""
-        return f"<table style='margin: 1em 0'>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>{besides}"
+        return f"<table style='margin: 1em 0'>{title}{''.join(f'<tr>{row}</tr>' for row in rows)}</table>{besides}"
+
+
+def html_of(*parts: str | Grid) -> str:
+    """Return the HTML that a notebook shows: paragraphs and tables, in the notebook's own colours."""
+    return f"<div>{''.join(_part_as_html(part) for part in parts)}</div>"
+
+
+def _part_as_html(part: str | Grid) -> str:
+    return part.as_html() if isinstance(part, Grid) else f"<p>{escape_markup(part)}</p>" if part else ""
+
+
+def grid_of_rows(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], noun: str, *, title: str = "", at_most: int = _MOST_ROWS
+) -> Grid:
+    """Return the first rows of values as texts under the names of their columns, and the number of the other rows."""
+    shown = rows[:at_most]
+    besides = f"... and {len(rows) - len(shown):,} more {noun}" if len(shown) < len(rows) else ""
+    right = [all(isinstance(row[place], (numbers.Real, type(None))) for row in shown) for place in range(len(columns))]
+    lines = [tuple(columns), *(tuple(map(_text_of, row)) for row in shown)]
+    return Grid(lines, right, besides, title)
+
+
+def _text_of(value: Any) -> str:
+    """Return a cell of HTML, where a sentence is folded."""
+    if isinstance(value, str):
+        return shortened(value, _LONGEST_SENTENCE)
+    return _cell(tuple(value) if isinstance(value, list) else value)
+
+
+class ShownList(list[Any]):
+    """A list that a notebook shows as a table of its items' attributes."""
+
+    def __init__(self, items: Iterable[Any], columns: Sequence[str], noun: str) -> None:
+        super().__init__(items)
+        self._columns, self._noun = tuple(columns), noun
+
+    def _repr_html_(self) -> str:
+        """Return the HTML for a notebook."""
+        heads = ["k" if name == "n_neighbors" else name.replace("_", " ") for name in self._columns]
+        rows = [[getattr(item, name) for name in self._columns] for item in self]
+        return html_of(grid_of_rows(heads, rows, self._noun))
 
 
 def grid(

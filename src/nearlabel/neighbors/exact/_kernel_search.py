@@ -187,7 +187,8 @@ _CANDIDATES_OF_GROUP = 2**25  # of panels whose comparisons serve both: 384 MiB
 _CANDIDATES_AT_FIRST = 2 / 3  # the lists of a group begin with this share of its room; they grow into the rest
 _ROWS_THAT_TELL, _MAY_GROW = 256, 1 / 8  # rows that show how long lists become; the share of lists that may grow
 _FEW_QUERIES = 64  # for which calls of a kernel cost more than its work
-_MOST_OF_MEMORY = 0.25  # of the free memory, for the packed panels of rows that are mapped from a file
+_MOST_OF_MEMORY = 0.25  # of the free memory, for candidates, and for the packed panels of rows mapped from a file
+_FEW_CANDIDATES = 2**22  # for which there is always memory: 48 MiB
 _TILES_IN_ONE = 8  # of queries for which each panel is packed
 
 
@@ -419,17 +420,26 @@ class KernelSearch(PanelSearch):
 
     def _new_room(self, n_panels: int, n_neighbors: int) -> Room:
         first, most = self._first_places(n_neighbors), most_candidates(n_neighbors)
-        for_all = n_panels * PANEL_ROWS * (first if first == most else 2 * most)  # a list that moves leaves its places
-        return Room(min(for_all, max(_CANDIDATES_OF_GROUP, 2 * for_all // n_panels)), first)
+        n_rows = n_panels * PANEL_ROWS
+        for_all = n_rows * (first if first == most else 2 * most)  # a list that moves leaves its places
+        least = max(n_rows * first, 2 * for_all // n_panels)
+        return Room(min(for_all, max(self._most_of_group(n_neighbors), least)), first)
 
     def _panels_per_group(self, n_neighbors: int) -> int:
         first, most = self._first_places(n_neighbors), most_candidates(n_neighbors)
         share = 1 if first == most else _CANDIDATES_AT_FIRST
-        n_panels = int(share * _CANDIDATES_OF_GROUP) // (PANEL_ROWS * first)
+        n_panels = int(share * self._most_of_group(n_neighbors)) // (PANEL_ROWS * first)
         if not self._keeps_panels:  # a group keeps its own, as rows and as queries
             bytes_of_panel = 2 * packed_bytes(self._X) // self._panels.n_panels
             n_panels = min(n_panels, int(_MOST_OF_MEMORY * free_bytes()) // bytes_of_panel)
         return max(2, n_panels)
+
+    def _most_of_group(self, n_neighbors: int) -> int:
+        """Return how many candidates a group of panels may have: fewer if memory, or space for addresses, is short."""
+        n_candidates = min(_CANDIDATES_OF_GROUP, self._panels.n_panels * PANEL_ROWS * 2 * most_candidates(n_neighbors))
+        if n_candidates <= _FEW_CANDIDATES:
+            return n_candidates
+        return min(n_candidates, int(_MOST_OF_MEMORY * free_bytes()) // _CANDIDATE.itemsize)
 
     def _first_places(self, n_neighbors: int) -> int:
         """Return with how many places the lists of rows begin: what most of some rows need, if memory may be short."""

@@ -120,7 +120,7 @@ export async function loadSuspects() {
   say("Looking …");
   await trying(async () => {
     const seen = confirmed();
-    const { items } = await ask("/audit", { n: MOST_SUSPECTS + seen.size });
+    const { items } = await ask("/audit", { n: Math.min(MOST_SUSPECTS + seen.size, app.form.rows) });
     suspects = items.filter((cell) => !seen.has(nameOf(cell))).slice(0, MOST_SUSPECTS);
     handled.clear();
     showSuspects();

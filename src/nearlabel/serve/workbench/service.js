@@ -89,12 +89,13 @@ export function labelsOf(row) {
   return app.form.labels.filter((name) => row[name] === 1);
 }
 
-// Add a row with its labels, or put it in the place of the one with its id that was added here before.
+// Add a row with its labels, or put it in the place of the one with its id that was added here before. Its own cell of
+// the column of ids may be blank.
 export async function addRow(row, id, labels) {
   const own = app.form.id_column ? { [app.form.id_column]: id } : {};
   const isOurs = id.startsWith("wb-") || correctionOf(id);
   const existing = !app.form.id_column ? "add" : isOurs ? "replace" : "raise";
-  await ask("/update", { rows: [withLabels({ ...own, ...row }, labels)], existing }, newName());
+  await ask("/update", { rows: [withLabels({ ...own, ...row, ...own }, labels)], existing }, newName());
   await refresh();
 }
 
