@@ -249,8 +249,7 @@ class NeighborsClassifierCV(ShownChoice, ClassifierMixin, MetaEstimatorMixin, Ba
         ranks = None if order is None else ranks_of(order, target.labels.shape[0])
         if ranks is not None and (groups is not None or self.nested is not None):
             raise ValueError("order must go without groups and nested, got both.")
-        random = check_random_state(self.random_state)
-        samples = TrainingSamples(X, target.labels, numbers, ranks)
+        random, samples = check_random_state(self.random_state), TrainingSamples(X, target.labels, numbers, ranks)
         with as_part(0, 1 / (1 + (self.nested or 0))):
             trials, some = self._choose(samples, random, Budget(self.time_limit))
             self.crossfit_score_ = trials.crossfit(None if numbers is None else numbers[some])
@@ -275,7 +274,8 @@ class NeighborsClassifierCV(ShownChoice, ClassifierMixin, MetaEstimatorMixin, Ba
             Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame.
             For a one-dimensional y, the predicted classes.
         """
-        return self._container.wrap(self.best_estimator_.predict(self._queries(X)))
+        queries = self._queries(X)
+        return self._container.wrap(self.best_estimator_.predict(queries))
 
     predict_labels = predict_labels
     score = score
