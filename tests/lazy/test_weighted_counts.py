@@ -265,6 +265,23 @@ def test_updates_equal_fits(model, container):
     check(np.delete(np.arange(N), [0, 21, 35]))
 
 
+def test_few_samples_are_added_to_many():
+    """So that the tables change by few rows: the first weighted sample, another one with a new label, and one less."""
+    rng = np.random.default_rng(0)
+    rows, y, w = rng.normal(size=(400, 3)), (rng.random((400, 3)) < 0.3).astype(int), np.ones(400)
+    y[:399, 2], y[399, 2], w[398:] = 0, 1, [2.5, 0.3]
+    updated = MLkNN(3).fit(rows[:398], y[:398, :2])
+    updated.partial_fit(rows[[398]], y[[398], :2], sample_weight=w[[398]])
+    np.testing.assert_array_equal(updated._counts, MLkNN(3).fit(rows[:399], y[:399, :2], w[:399])._counts)
+    updated.partial_fit(rows[[399]], y[[399]], sample_weight=w[[399]])
+    np.testing.assert_array_equal(updated._counts, MLkNN(3).fit(rows, y, w)._counts)
+    updated.forget([398])
+    kept = np.delete(np.arange(400), 398)
+    np.testing.assert_array_equal(updated._counts, MLkNN(3).fit(rows[kept], y[kept], w[kept])._counts)
+    fitted = MLkNN(3).fit(rows[kept], y[kept], w[kept])
+    np.testing.assert_array_equal(updated.loo_predict_proba(), fitted.loo_predict_proba())
+
+
 def test_new_labels_of_weighted_samples():
     """No earlier sample has them, and all count with their weights."""
     w, wide = WEIGHTS["fractional"], np.column_stack([Y, np.arange(N) >= 35])
