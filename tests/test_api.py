@@ -44,7 +44,7 @@ def test_what_the_last_release_offered_is_there():
 def test_names_that_are_known():
     """A class, a method, a function, a property and a module of this library; not what scikit-learn defines."""
     assert NOW["lazy.MLkNN"].startswith("(n_neighbors=10, *, ")
-    assert NOW["lazy.MLkNN.fit"] == "(X, y)"
+    assert NOW["lazy.MLkNN.fit"] == "(X, y, sample_weight=None)"
     assert NOW["metrics.hamming_loss"].startswith("(y_true, y_pred, ")
     assert NOW["experiments.MethodSpec.is_lazy"] == NOW["lazy"] == NOW["MLkNN"] == ""
     assert not {"lazy.MLkNN.get_params", "lazy.MLkNN.set_fit_request"} & set(NOW)

@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import has_fit_parameter
 
 from nearlabel.labels import labelsets_by_frequency
-from nearlabel.lazy import BRkNN, MLkNN
+from nearlabel.lazy import IBLR, MLMLM, BRkNN, MLkNN, StreamClassifier
 from nearlabel.rivals import (
     HOMER,
     SMBR,
@@ -26,12 +26,16 @@ from nearlabel.rivals import (
     EnsembleOfBinaryRelevance,
     EnsembleOfClassifierChains,
     LabelPowerset,
+    NeighborInterpolation,
     PredictiveClusteringTree,
     RAkELd,
     RAkELo,
     RandomForestPCT,
+    SoftVote,
 )
+from nearlabel.selection import MixtureClassifierCV, NeighborsPerLabel
 from nearlabel.solvers.label_probabilities import HeldOut, Platt, Temperature, most_likely_slope
+from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.utils.estimators import params_of_samples
 from nearlabel.utils.validation import check_sample_weight
 
@@ -276,11 +280,21 @@ def test_check_sample_weight():
 def test_methods_without_weights_refuse_them_with_a_way_out():
     """In the name of the user's class, whose signature has no such parameter."""
     X, y, weights = [[0.0], [1.0]], [[0, 1], [1, 0]], [1, 2]
-    for pass_them in (lambda: MLkNN(1).fit(X, y, sample_weight=weights), lambda: MLkNN(1).fit(X, y, weights)):
-        with pytest.raises(TypeError, match=r"sample_weight must not be passed to MLkNN.fit, which takes no weights"):
+    for pass_them in (lambda: IBLR(1).fit(X, y, sample_weight=weights), lambda: IBLR(1).fit(X, y, weights)):
+        with pytest.raises(TypeError, match=r"sample_weight must not be passed to IBLR.fit, which takes no weights"):
             pass_them()
-    with pytest.raises(TypeError, match=r"MLkNN.fit\(\) got an unexpected keyword argument 'weight'"):
-        MLkNN(1).fit(X, y, weight=1)
-    assert not has_fit_parameter(MLkNN(), "sample_weight")
-    named = (BRkNN(), BinaryRelevance(), RandomForestPCT())  # in the hint
+    with pytest.raises(TypeError, match=r"IBLR.fit\(\) got an unexpected keyword argument 'weight'"):
+        IBLR(1).fit(X, y, weight=1)
+    assert not has_fit_parameter(IBLR(), "sample_weight")
+    whole = (NeighborsPerLabel(), MixtureClassifierCV(), StreamClassifier(), NeighborInterpolation(), SoftVote([]))
+    for model in whole:  # of their own signatures
+        name = rf"{type(model).__name__}\.fit"
+        with pytest.raises(TypeError, match=rf"passed to {name}, .*for other methods, repeat samples"):
+            model.fit(X, y, sample_weight=weights)
+        with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword argument 'w'"):
+            model.fit(X, y, w=1)
+    for model in (MLMLM().fit(X, y), StreamClassifier(), TunedThresholdsClassifierCV(BRkNN(1), cv="loo").fit(X, y)):
+        with pytest.raises(TypeError, match=rf"passed to {type(model).__name__}\.partial_fit, .*repeat samples"):
+            model.partial_fit(X, y, sample_weight=weights)
+    named = (BRkNN(), MLkNN(), BinaryRelevance(), RandomForestPCT())  # in the hint
     assert all(has_fit_parameter(method, "sample_weight") for method in named)

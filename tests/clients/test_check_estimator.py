@@ -46,7 +46,7 @@ FEATURES = {
     "TunedThresholdsClassifierCV": {"min_samples": 14, "scores_tie": True},
 }
 _VOTE_WEIGHTS = {
-    "check_sample_weight_equivalence_on_dense_data": "a weight is of a vote: a row of weight 2 takes one place among k",
+    "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 takes one place among k, two rows take two",
     "check_sample_weight_equivalence_on_sparse_data": "the same",
     "check_classifiers_one_label_sample_weights": "few samples have a weight above 0: fewer than 10 neighbours",
 }
@@ -62,6 +62,10 @@ OTHERS = {
     "BRkNNa": _VOTE_WEIGHTS
     | {"check_classifiers_train": "it never predicts an empty label set, so one label is always predicted"},
     "BRkNNb": _VOTE_WEIGHTS,
+    "CMLkNN": _VOTE_WEIGHTS,
+    "DMLkNN": _VOTE_WEIGHTS,
+    "LPkNN": _VOTE_WEIGHTS,
+    "MLkNN": _VOTE_WEIGHTS,
     "ResampledClassifier": _VOTE_WEIGHTS,  # of BRkNN
     "PredictiveClusteringTree": {
         "check_sample_weight_equivalence_on_dense_data": "min_samples_leaf=5 counts samples, not weights",

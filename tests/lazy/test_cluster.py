@@ -192,12 +192,13 @@ def test_kernel_weights_learn_their_unit(search):
 
 
 @pytest.mark.long
-def test_sample_weights_are_read_by_the_workers(search):
+@pytest.mark.parametrize("method", [m for m in METHODS if not isinstance(m, IBLR)], ids=lambda m: type(m).__name__)
+def test_sample_weights_are_read_by_the_workers(search, method):
     """A sample of weight 0 is no neighbour."""
     X, Y, queries = problem()
-    weights = np.random.default_rng(0).integers(1, 3, len(X)).astype(np.float64)
-    found = BRkNN(4, search=search).fit(in_blocks(X), in_blocks(Y), sample_weight=weights)
-    assert_same_model(found, BRkNN(4).fit(X, Y, sample_weight=weights), queries)
+    weights = np.random.default_rng(0).integers(0, 3, len(X)).astype(np.float64)
+    found = clone(method).set_params(search=search).fit(in_blocks(X), in_blocks(Y), sample_weight=weights)
+    assert_same_model(found, clone(method).fit(X, Y, sample_weight=weights), queries)
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ from _reference import dmlknn
 from conftest import CONTAINERS, ROWS
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import DMLkNN, MLkNN
+from nearlabel.lazy._counts import Units
 from nearlabel.lazy._dmlknn import VoteVectors
 from nearlabel.metrics import micro_f1
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
@@ -76,7 +77,7 @@ def test_counts_in_boxes(delta, n_labels, monkeypatch):
             if np.abs(of_row.astype(int) - at).max() <= delta:
                 np.add.at(expected, (carried, query, np.arange(n_labels)), of_row == at)
     for store in (np.asarray, sparse.csr_array):
-        vectors = VoteVectors.of(store(votes), store(labels))
+        vectors = VoteVectors.of(store(votes), Units(store(labels)))
         assert len(vectors.n_rows) == len(np.unique(votes, axis=0))
         np.testing.assert_array_equal(vectors.counts_at(asked, delta), expected)
         monkeypatch.setattr("nearlabel.lazy._dmlknn.N_VECTORS", 7)

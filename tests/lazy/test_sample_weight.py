@@ -1,14 +1,17 @@
 """Weights of training rows in the methods that count votes."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, MLkNN
+from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, LPkNN
+from nearlabel.utils.validation import as_dense
 
-METHODS = [BRkNN, BRkNNa, BRkNNb]
+METHODS = [BRkNN, BRkNNa, BRkNNb, LPkNN, partial(LPkNN, ties="frequent")]
 
 
 def make(seed=0, n=40):
@@ -52,6 +55,8 @@ def test_leaving_one_out_equals_refits(method):
     refits = [method(4).fit(X[rows != i], Y[rows != i], sample_weight=w[rows != i]) for i in rows]
     scores = np.vstack([refit.predict_proba(X[[i]]) for i, refit in zip(rows, refits, strict=True)])
     np.testing.assert_array_equal(model.loo_predict_proba(), scores)
+    labels = np.vstack([refit.predict(X[[i]]) for i, refit in zip(rows, refits, strict=True)])
+    np.testing.assert_array_equal(model.loo_predict(), labels)
 
 
 def test_an_explanation_shows_the_weights():
@@ -59,18 +64,48 @@ def test_an_explanation_shows_the_weights():
     X, Y, queries, w = make(3)
     (one,) = BRkNN(5).fit(X, Y, sample_weight=w + 1).explain(queries[:1])
     np.testing.assert_array_equal(one.labels["score"], one.labels["weight"] / one.settings["total_weight"])
-    np.testing.assert_allclose(
-        one.neighbors["weight"] * (w + 1)[one.neighbors["row"]].max(), (w + 1)[one.neighbors["row"]]
-    )
+    np.testing.assert_array_equal(one.neighbors["weight"], (w + 1)[one.neighbors["row"]])
 
 
 def test_in_a_pipeline_and_bad_weights():
-    """Pipelines pass them on; malformed ones are refused; ML-kNN, which has no definition of them, takes none."""
+    """Pipelines pass them on; malformed ones are refused."""
     X, Y, queries, w = make(4)
     model = make_pipeline(MinMaxScaler(), BRkNN(3)).fit(X, Y, brknn__sample_weight=w)
     assert model.predict(queries).shape == (9, 4)
     for bad in (-w, w[:-1], w * np.nan):
         with pytest.raises(ValueError, match=r"sample_weight|inconsistent"):
             BRkNN(3).fit(X, Y, sample_weight=bad)
-    with pytest.raises(TypeError, match="sample_weight"):
-        MLkNN(3).fit(X, Y, sample_weight=w)
+
+
+def test_label_sets_by_weight():
+    """Of LPkNN the label set of most weight is predicted; ties go by the weight of all samples, if so asked."""
+    X, y = [[0.0], [1.0], [2.0], [3.0], [50.0]], [[1, 0], [1, 0], [0, 1], [1, 1], [1, 1]]
+    assert LPkNN(4).fit(X, y).predict([[1.4]]).tolist() == [[1, 0]]
+    assert LPkNN(4).fit(X, y, sample_weight=[1, 1, 2.5, 1, 1]).predict([[1.4]]).tolist() == [[0, 1]]
+    tie = [1, 1, 1.5, 2, 0.25]
+    assert LPkNN(4).fit(X, y, sample_weight=tie).predict([[1.4]]).tolist() == [[1, 0]]
+    frequent = LPkNN(4, ties="frequent").fit(X, y, sample_weight=tie)
+    assert frequent.predict([[1.4]]).tolist() == [[1, 1]]
+    (one,) = frequent.explain([[1.4]])
+    assert one.labelsets["votes"].tolist() == [2, 2, 1.5]
+    assert one.labelsets["frequency"].tolist() == [2.25, 2, 1.5]
+    assert "the label set of most weight (2 tie with 2 votes each; ties='frequent' decides)" in " ".join(
+        str(one).split()
+    )
+    assert one.labels["score"].tolist() == [4 / 5.5, 3.5 / 5.5]
+
+
+@pytest.mark.parametrize("ties", ["nearest", "frequent"])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_updates_of_label_sets(ties, container):
+    """Votes and frequencies follow the weights of added and removed samples."""
+    X, Y, queries, w = make(5)
+    w = w / 4 + 0.3
+    updated = LPkNN(4, ties=ties).fit(X[:20], container(Y[:20]))
+    updated.partial_fit(X[20:], container(Y[20:]), sample_weight=w[20:]).forget([0, 25])
+    w[:20] = 1
+    kept = np.delete(np.arange(40), [0, 25])
+    fitted = LPkNN(4, ties=ties).fit(X[kept], container(Y[kept]), sample_weight=w[kept])
+    np.testing.assert_array_equal(updated.predict_proba(queries), fitted.predict_proba(queries))
+    for answer in (lambda m: m.predict(queries), lambda m: m.loo_predict()):
+        np.testing.assert_array_equal(as_dense(answer(updated)), as_dense(answer(fitted)))

@@ -322,8 +322,6 @@ def test_weights_follow_their_rows():
     kept = np.delete(np.flatnonzero(weights), [0, 1, 30])
     expected = BRkNN(3).fit(X[kept], y[kept], weights[kept])
     assert (model.predict_proba(queries) == expected.predict_proba(queries)).all()
-    with pytest.raises(TypeError, match="sample_weight must be None for MLkNN"):
-        MLkNN(3).fit(X, y).partial_fit(X, y, sample_weight=weights)
 
 
 def test_names_of_labels_and_rows():

@@ -31,7 +31,8 @@ def fit_weighted(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLi
         labels are all unknown.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the training samples, at least 0: a neighbour's vote is multiplied by its sample weight. A sample of
-        weight 0 is never a neighbour. (A sample of weight 2 has two votes, but is one of the k neighbours.)
+        weight 0 is never a neighbour. (A sample of weight 2 has two votes, but is one of the k neighbours. Sums of
+        whole weights are exact.)
 
     Returns
     -------

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.files.row_files import RowFiles
 from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy import _cluster, _engine, _predictions, _shares
-from nearlabel.lazy._counts import LeavingOut, Units, count_rows
+from nearlabel.lazy._counts import MOST_WEIGHT, UNIT, LeavingOut, Units, check_total, count_rows, in_units
 from nearlabel.lazy._engine import Groups, NeighborLabelSets, Votes, count_votes, exact_weights
 from nearlabel.lazy._sweep import AUTO, NeighborsSweep
 from nearlabel.lazy._unknown import KnownCells
@@ -363,10 +363,10 @@ class CountingClassifier(LazyClassifier):
 
     def _units(self) -> Units:
         """Return how far each training sample carries each label: a rule that counts rows."""
-        return self._units_of(self._labels)
+        return self._units_of(self._labels, self._sample_weight)
 
-    def _units_of(self, labels: Matrix) -> Units:
-        """Return how far rows with these label sets carry each label."""
+    def _units_of(self, labels: Matrix, sample_weight: FloatArray | None) -> Units:
+        """Return how far rows with these label sets and weights carry each label."""
         return Units.of(labels)
 
     @abstractmethod
@@ -451,9 +451,14 @@ class LabelSetClassifier(LazyClassifier):
     def _remember_labels(self, labels: Matrix) -> None:
         super()._remember_labels(labels)
         self.labelsets_, self._labelset_of, self._frequency = distinct_labelsets(labels)
+        if self._sample_weight is not None:
+            check_total(self._sample_weight, MOST_WEIGHT)
+            self._frequency = np.zeros_like(self._frequency)
+            np.add.at(self._frequency, self._labelset_of, in_units(self._sample_weight, UNIT))
 
     def _labelsets_in(self, groups: Groups) -> CSR:
-        return groups.count(self._labelset_of)
+        weights = None if self._sample_weight is None else in_units(self._sample_weight, UNIT)
+        return groups.count(self._labelset_of, weights)
 
     def _labelsets_of(self, neighbors: Neighbors, random: Any, left_out: CSR | None) -> NeighborLabelSets:
         number = self._labelset_of[neighbors.indices]
@@ -461,7 +466,8 @@ class LabelSetClassifier(LazyClassifier):
         if left_out is not None:
             query = np.repeat(np.arange(len(number)), number.shape[1])
             frequency = frequency - cells_of(left_out, query, number.ravel()).reshape(number.shape)
-        return NeighborLabelSets(number, frequency, random)
+        weights = None if self._sample_weight is None else self._vote_weights(neighbors)
+        return NeighborLabelSets(number, frequency, random, weights)
 
 
 class RowClassifier(LazyClassifier):

@@ -198,15 +198,16 @@ def _share_of_most_used(lists: RowFiles, n_needed: int, n_samples: int) -> float
     return share_of_most_used(occurs)
 
 
-def _count(near: tuple[RowFiles, RowFiles | None, slice], sent: _Sent) -> IntArray:
+def _count(part: tuple[RowFiles, RowFiles | None, slice], sent: _Sent) -> IntArray:
     """Count some training samples by label and by the votes of their neighbours."""
-    rule, (lists, distances, rows) = sent.rule, near
+    rule, (lists, distances, rows) = sent.rule, part
     indices = lists.load()[:, : rule.n_neighbors_]
     far = np.broadcast_to(0.0, indices.shape) if distances is None else distances.load()[:, : rule.n_neighbors_]
 
     def counted(block: slice) -> IntArray:
         own = slice(rows.start + block.start, rows.start + block.stop)
-        return count_few(rule._units_of, rule._labels, Neighbors(far[block], indices[block]), own)
+        near = Neighbors(far[block], indices[block])
+        return count_few(rule._units_of, rule._labels, rule._sample_weight, near, own)
 
     size = (rule.n_neighbors_ + 1) * bytes_per_row(rule._labels)
     return _added(map(counted, row_blocks(len(indices), size)))

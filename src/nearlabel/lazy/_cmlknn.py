@@ -12,8 +12,8 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from nearlabel.labels import coupled_similarity
-from nearlabel.lazy._counts import Units
-from nearlabel.lazy._engine import Votes
+from nearlabel.lazy._counts import Units, check_total, in_units
+from nearlabel.lazy._engine import Votes, exact_weights, total_weight
 from nearlabel.lazy._mlknn import Bayes, MLkNN, bayes
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.neighbors.votes import LEAST_ROWS, Neighbors, counted_votes
@@ -21,6 +21,8 @@ from nearlabel.utils.naming import registered
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch, Table
 from nearlabel.utils.validation import check_choice, check_flag, check_integer
 
+# A membership of 1 is this many units: in whole numbers every sum is exact, and a row can be taken out of it again.
+ONE = 2**40
 _ROUNDING = 1e-9  # a cosine of a label with itself may be a little above 1
 
 
@@ -111,6 +113,10 @@ class CMLkNN(MLkNN):
     what is expected by chance; then the method is as good as ML-kNN on real-valued features. It predicts slightly more
     labels, which raises micro F1 and exact matches slightly, but tuned thresholds of `MLkNN` gain more.
 
+    With sample weights, a sample of weight w counts w times in n, Σ μ, α and β, in multiples of 2^-40, and C_j is k
+    times the weighted mean of the neighbours' memberships, rounded. Weights must add up to less than 2^23. The
+    similarity, unless it is given, counts each sample once.
+
     Time and memory grow with the square of the number of labels, and memberships are dense even if y is sparse: use it
     for a few thousand labels at most. `MLkNN` has no such limit.
 
@@ -137,6 +143,8 @@ class CMLkNN(MLkNN):
     counts_follow_rows = False  # learning from them depends on all rows
     _takes_unknown = False
     labels_are_independent = False  # a label set votes for all labels at once
+    _rounds = False  # `Memberships` does
+    _one = ONE
     similarity_: FloatArray
 
     _dense_in_fit = ("labels", "labels")
@@ -173,7 +181,7 @@ class CMLkNN(MLkNN):
         if self.formulas == "printed":
             warnings.warn(_PRINTED, UserWarning, stacklevel=6)
             of_labelset, most = support, labels.shape[1]
-        self._memberships = Memberships(labels, self.similarity_, of_labelset, most)
+        self._memberships = Memberships(labels, self.similarity_, of_labelset, most, self._sample_weight)
 
     def _fit(self, X: MatrixLike, y: MatrixLike, **params: Any) -> Self:
         super()._fit(X, y, **params)
@@ -185,9 +193,10 @@ class CMLkNN(MLkNN):
 
     def _membership_of_lacking(self) -> float:
         """Return the mean membership of training samples in labels that they do not have; 0 if they have all."""
-        n_ones = int(self._labels.sum())
-        n_lacking = int(self._counts.sum()) // ONE - n_ones
-        return (int(self._counts[1].sum()) / ONE - n_ones) / max(n_lacking, 1)
+        wholes = np.broadcast_to(self._memberships.wholes_of(slice(None)), self._n_samples) / ONE
+        n_ones = float(wholes @ np.asarray(self._labels.sum(axis=1)).ravel())
+        n_lacking = wholes.sum() * self._n_labels - n_ones
+        return float((self._counts[1].sum(dtype=np.float64) / ONE - n_ones) / max(n_lacking, wholes.max()))
 
     def _units(self) -> Memberships:
         return self._memberships
@@ -198,9 +207,12 @@ class CMLkNN(MLkNN):
         votes = self._memberships.votes(self._memberships.sums(neighbors), k)
         return votes, np.full((len(votes), 1), k)
 
+    def _vote_weights(self, neighbors: Neighbors) -> None:
+        """Return None: votes are memberships, and these are weighed where they are added up."""
+
     def _bayes(self, counts: IntArray, totals: IntArray) -> Bayes:
         """Return ML-kNN's probabilities from α and β, which are counted in units (equations 6 to 11)."""
-        return bayes(counts, totals, self._memberships.n_counts(self.n_neighbors_), self._smoothing * ONE)
+        return bayes(counts, totals, self._memberships.n_counts(self.n_neighbors_), self._smoothing * self._one)
 
     def _decide_labels(self, scores: Any, votes: Votes) -> Any:
         return scores > 0.5
@@ -237,13 +249,13 @@ class CMLkNN(MLkNN):
 
     def _account(self, evidence: Evidence) -> Account:
         listed = evidence.votes.label
-        sums = self._memberships.sums(evidence.neighbors)[0, listed]
+        support = self._memberships.support(evidence.neighbors)[0, listed]
         account = super()._account(evidence)
-        in_units = {name: account.columns[name] / ONE for name in ("without_at", "with_at")}
+        what = "sum of memberships" if self._sample_weight is None else "k · weighted mean of memberships"
         return account._replace(
             rule="score > 0.5",
-            scores=f"votes = sum of memberships (support), rounded; {account.scores}",
-            columns={"support": sums / ONE, **account.columns, **in_units},
+            scores=f"votes = {what} (support), rounded; {account.scores}",
+            columns={"support": support, **account.columns},
             shown=("support", *account.shown),
             settings={**account.settings, "membership": self._memberships.of_labelset.__name__},
             terms=self._similar_labels(evidence),
@@ -263,10 +275,6 @@ class CMLkNN(MLkNN):
             "neighbors": votes[of_label],
             "similarity": similarity[of, label] / ONE,
         }
-
-
-# A membership of 1 is this many units: in whole numbers every sum is exact, and a row can be taken out of it again.
-ONE = 2**40
 
 
 def support(labels: CSR, similarity: IntArray) -> IntArray:
@@ -309,12 +317,21 @@ class Memberships(Units):
     """How far each training sample's label set supports each label, in units.
 
     Takes label sets and similarities (n_labels, n_labels), of which those above 1 count as 1; one of the functions
-    above; and the largest membership that it can give: 1, or the number of labels for the plain support. Raises an
-    error if sums could overflow because there are too many rows.
+    above; the largest membership that it can give: 1, or the number of labels for the plain support; and the weights of
+    rows. Raises an error if sums could overflow because there are too many rows.
+
+    With weights, the units of a row are its memberships times its weight, rounded, and sums are whole votes at once.
     """
 
+    sample_weight: FloatArray | None = None
+
     def __init__(
-        self, labels: Matrix, similarity: FloatArray, of_labelset: Callable[[CSR, IntArray], IntArray], most: int
+        self,
+        labels: Matrix,
+        similarity: FloatArray,
+        of_labelset: Callable[[CSR, IntArray], IntArray],
+        most: int,
+        sample_weight: FloatArray | None = None,
     ) -> None:
         room = np.iinfo(np.int64).max // ONE // most
         if labels.shape[0] > room:
@@ -323,21 +340,45 @@ class Memberships(Units):
         self.similarity = np.asarray(np.rint(np.minimum(similarity, 1.0) * ONE), dtype=np.int64)
         self.of_labelset = of_labelset
         self.whole = most * ONE
+        if sample_weight is not None:
+            check_total(sample_weight, room)
+            self.sample_weight, self.wholes, self.add_up = sample_weight, in_units(sample_weight, self.whole), False
 
     def of_rows(self, rows: slice | IntArray) -> IntArray:
-        """Return the memberships of some rows, dense (n_rows, n_labels)."""
+        """Return the memberships of some rows, dense (n_rows, n_labels), times their weights."""
+        own = self._memberships_of(rows)
+        return own if self.sample_weight is None else in_units(self.sample_weight[rows][:, np.newaxis], own)
+
+    def _memberships_of(self, rows: slice | IntArray) -> IntArray:
         return self.of_labelset(sparse.csr_array(self.labels[rows]), self.similarity)
 
     def sums(self, neighbors: Neighbors) -> IntArray:
-        """Return the summed memberships of each query's neighbours (n_queries, n_labels)."""
+        """Return the summed memberships of each query's neighbours (n_queries, n_labels), or with weights the votes."""
+        if self.sample_weight is None:
+            return np.asarray(self._summed(neighbors, None))
+        slack = neighbors.indices.shape[1] * self.labels.shape[1] / (2 * ONE)  # as in `votes`
+        return np.asarray(np.floor(self.support(neighbors) + slack + 0.5).astype(np.int64))
+
+    def support(self, neighbors: Neighbors) -> FloatArray:
+        """Return the sum of memberships of each query's neighbours, or with weights k times their weighted mean."""
+        if self.sample_weight is None:
+            return np.asarray(self._summed(neighbors, None) / ONE)
+        weights = exact_weights(neighbors, "uniform", self.sample_weight)
+        k = neighbors.indices.shape[1]
+        return np.asarray(k * self._summed(neighbors, weights) / (total_weight(weights) * ONE))
+
+    def _summed(self, neighbors: Neighbors, weights: FloatArray | None) -> Any:
+        """Add up memberships, nearest first: with weights, floats do not depend on the numbers of rows."""
         rows, place = np.unique(neighbors.indices, return_inverse=True)
-        return np.asarray(counted_votes(place.reshape(neighbors.indices.shape), self.of_rows(rows)))
+        return counted_votes(place.reshape(neighbors.indices.shape), self._memberships_of(rows), weights)
 
     def votes(self, sums: IntArray, n_neighbors: int) -> IntArray:
         """Return sums rounded to whole votes, half up.
 
         A sum that rounding its terms left just below a half counts as a half.
         """
+        if self.sample_weight is not None:
+            return sums
         slack = n_neighbors * self.labels.shape[1]
         return np.asarray((2 * sums + ONE + slack) // (2 * ONE))
 

@@ -1,7 +1,8 @@
 """Counts of the training samples by label, by whether they have it, and by their neighbours' votes; also without one.
 
 ML-kNN and CML-kNN learn from these counts. A row carries a label in whole units: 0 or 1 in ML-kNN, a degree of
-membership in CML-kNN. Units are added as whole numbers, so a row can be taken out of every sum without a trace.
+membership in CML-kNN, each times the weight of the row. Units are added as whole numbers, so a row can be taken out of
+every sum without a trace.
 """
 
 from __future__ import annotations
@@ -17,17 +18,19 @@ from scipy import sparse
 from nearlabel.lazy._engine import Groups, count_votes, exact_weights, whole_votes
 from nearlabel.neighbors.exact.kernels import OFF, LeftOut, kernel_in_use
 from nearlabel.neighbors.votes import Neighbors, Weights, counted_votes
-from nearlabel.utils.types import BoolArray, IntArray, Matrix
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import BLOCK_BYTES, as_dense, cells_of, entries, row_blocks, stacked, uneven_blocks
 
 
 class Units:
     """How far each training sample has each label, in whole numbers: in ML-kNN 1 for a label that it has, else 0.
 
-    The number of votes is a sum of the units of neighbours; here one unit is one vote.
+    The number of votes is a sum of the units of neighbours; here one unit is one vote. With weights of rows, `wholes`,
+    the units of a row are its weight where it has the label.
     """
 
     whole = 1  # the units of a label that a row fully carries
+    wholes: IntArray | None = None  # (n_rows,), those of each row where they differ
     add_up = True  # a sum changes by the units of an entering neighbour, minus the units of a leaving one
 
     def __init__(self, labels: Matrix) -> None:
@@ -35,7 +38,17 @@ class Units:
 
     def of_rows(self, rows: slice | IntArray) -> Matrix:
         """Return the units of some rows (n_rows, n_labels), dense or CSR."""
-        return self.labels[rows]
+        own = self.labels[rows]
+        if self.wholes is None:
+            return own
+        if not sparse.issparse(own):
+            return own * self.wholes[rows][:, np.newaxis]
+        weighed = np.repeat(self.wholes[rows], np.diff(own.indptr))
+        return sparse.csr_array((own.data * weighed, own.indices, own.indptr), shape=own.shape)
+
+    def wholes_of(self, rows: slice | IntArray) -> Any:
+        """Return the units of a label that each of some rows fully carries; one number if all carry as many."""
+        return self.whole if self.wholes is None else self.wholes[rows]
 
     def sums(self, neighbors: Neighbors) -> Matrix:
         """Return the summed units of each query's neighbours (n_queries, n_labels), dense or CSR."""
@@ -64,23 +77,48 @@ class Units:
 
 
 class WeightedUnits(Units):
-    """Units whose sums are weighted votes, rounded to whole ones: weights depend on the distances of all neighbours."""
+    """Units whose sums are weighted votes, rounded to whole ones: weights depend on the distances of all neighbours.
+
+    With sample weights, a row also counts as often as its weight, in units of `UNIT`.
+    """
 
     add_up = False
 
-    def __init__(self, labels: Matrix, weights: Weights) -> None:
+    def __init__(self, labels: Matrix, weights: Weights, sample_weight: FloatArray | None = None) -> None:
         super().__init__(labels)
-        self.weights = weights
+        self.weights, self.sample_weight = weights, sample_weight
+        self.wholes = None if sample_weight is None else in_units(sample_weight, UNIT)
 
     def sums(self, neighbors: Neighbors) -> Matrix:
         """Return the whole votes of each query's neighbours (n_queries, n_labels), dense or CSR."""
-        count, total = count_votes(neighbors, self.labels, exact_weights(neighbors, self.weights))
+        weights = exact_weights(neighbors, self.weights, self.sample_weight)
+        count, total = count_votes(neighbors, self.labels, weights)
         n_neighbors = neighbors.indices.shape[1]
         if not sparse.issparse(count):
             return whole_votes(count, total, n_neighbors)
         count.data = whole_votes(count.data, np.repeat(total.ravel(), np.diff(count.indptr)), n_neighbors)
         count.eliminate_zeros()
         return count
+
+
+# A sample weight of 1 is this many units of counts: weights are rounded to multiples of its inverse.
+UNIT = 2**32
+MOST_WEIGHT = 2**62 // UNIT  # of all samples together, as counts are int64
+
+
+def in_units(sample_weight: FloatArray, one: Any) -> IntArray:
+    """Return weights in whole units, of which `one` are a weight of 1."""
+    return np.asarray(np.rint(sample_weight * one).astype(np.int64))
+
+
+def check_total(sample_weight: FloatArray | None, most: int) -> None:
+    """Raise ValueError if counts of rows with these weights could be no exact numbers."""
+    total = 0.0 if sample_weight is None else float(np.minimum(sample_weight, 2.0 * most).sum())
+    if total >= most:
+        raise ValueError(
+            f"sample_weight must add up to less than {most:,} here, got {total:.6g}: counts would overflow. Hint:"
+            " divide weights and smoothing by the same number, which changes no prediction."
+        )
 
 
 def count_rows(units: Units, neighbors: Neighbors, rows: IntArray | None = None) -> IntArray:
@@ -91,42 +129,52 @@ def count_rows(units: Units, neighbors: Neighbors, rows: IntArray | None = None)
     """
     n, k = neighbors.indices.shape
 
-    def count(block: slice) -> tuple[Matrix, Matrix]:
-        own = units.of_rows(block if rows is None else rows[block])
-        return own, units.votes(units.sums(neighbors[block]), k)
+    def count(block: slice) -> tuple[Matrix, Matrix, Any]:
+        some = block if rows is None else rows[block]
+        return units.of_rows(some), units.votes(units.sums(neighbors[block]), k), units.wholes_of(some)
 
-    return _counted(units, map(count, _blocks(units, n, k)), n, k)
+    return _counted(units, map(count, _blocks(units, n, k)), k)
 
 
 def count_few(
-    units_of: Callable[[Matrix], Units], labels: Matrix, neighbors: Neighbors, rows: IntArray | slice
+    units_of: Callable[[Matrix, FloatArray | None], Units],
+    labels: Matrix,
+    sample_weight: FloatArray | None,
+    neighbors: Neighbors,
+    rows: IntArray | slice,
 ) -> IntArray:
     """Count some training samples, given their neighbours, with the label sets of these rows and neighbours only."""
     near, place = np.unique(neighbors.indices, return_inverse=True)
     own, place = labels[rows], place.reshape(neighbors.indices.shape)
     moved = Neighbors(neighbors.distances, place + own.shape[0])
-    return count_rows(units_of(stacked([own, labels[near]])), moved)
+    weights = None if sample_weight is None else np.append(sample_weight[rows], sample_weight[near])
+    return count_rows(units_of(stacked([own, labels[near]]), weights), moved)
 
 
-def _counted(units: Units, parts: Iterable[tuple[Matrix, Matrix]], n_rows: int, n_neighbors: int) -> IntArray:
-    """Return the counts (2, n_labels, n_counts) of rows, given their units and votes part by part."""
+def _counted(units: Units, parts: Iterable[tuple[Matrix, Matrix, Any]], n_neighbors: int) -> IntArray:
+    """Return the counts (2, n_labels, n_counts) of rows, given their units, votes and whole units part by part."""
     n_labels, n_counts = units.of_rows(slice(0, 0)).shape[1], units.n_counts(n_neighbors)
-    counts = np.zeros((2, n_labels, n_counts), dtype=np.int64)
+    counts, total = np.zeros((2, n_labels, n_counts), dtype=np.int64), 0
     missing, carried = counts.reshape(2, -1)
-    for own, votes in parts:
-        label, vote = (
-            entries(votes)[1:] if sparse.issparse(votes) else (np.tile(np.arange(n_labels), len(votes)), votes.ravel())
-        )
-        cells = label * n_counts + vote
-        if len(cells) < len(missing):  # many labels, few of them in a block
-            np.add.at(missing, cells, units.whole)
+    for own, votes, whole in parts:
+        n_rows = votes.shape[0]
+        total += int(np.sum(np.broadcast_to(whole, n_rows)))
+        if sparse.issparse(votes):
+            row, label, vote = entries(votes)
         else:
-            missing += units.whole * np.bincount(cells, minlength=len(missing))
+            row, label, vote = None, np.tile(np.arange(n_labels), n_rows), votes.ravel()
+        cells = label * n_counts + vote
+        if units.wholes is not None:  # as floats, as `bincount` adds them, sums would be rounded
+            np.add.at(missing, cells, np.repeat(whole, n_labels) if row is None else whole[row])
+        elif len(cells) < len(missing):  # many labels, few of them in a block
+            np.add.at(missing, cells, whole)
+        else:
+            missing += whole * np.bincount(cells, minlength=len(missing))
         row, label, unit = entries(own)
         cells, unit = label * n_counts + cells_of(votes, row, label), unit.astype(np.int64)
         np.add.at(carried, cells, unit)
         np.subtract.at(missing, cells, unit)
-    counts[0, :, 0] += units.whole * n_rows - counts.sum(axis=(0, 2))  # of cells of CSR without a vote
+    counts[0, :, 0] += total - counts.sum(axis=(0, 2))  # of cells of CSR without a vote
     return counts
 
 
@@ -191,8 +239,8 @@ class LeavingOut:
         votes = own_votes = units.votes(sums, k)
         if groups.largest > 1:
             own_votes = units.votes(_sums_of(units, groups.others_of(lists, k)), k)
-        parts = ((own[block], votes[block]) for block in _blocks(units, n_samples, k))
-        counts = _counted(units, parts, n_samples, k)
+        parts = ((own[block], votes[block], units.wholes_of(block)) for block in _blocks(units, n_samples, k))
+        counts = _counted(units, parts, k)
         events = Events.of(lists.indices, k, groups)
         return cls(units, lists, own, groups.add(own), sums, votes, own_votes, groups, events, counts, k)
 
@@ -201,21 +249,39 @@ class LeavingOut:
         """The rows without and with each label, in units: (2, n_labels)."""
         return np.asarray(self.counts.sum(axis=2))
 
+    @cached_property
+    def group_wholes(self) -> IntArray:
+        """The units of a label that all rows of each group fully carry: (n_groups,)."""
+        sizes = self.groups.sizes
+        if self.units.wholes is None:
+            return np.asarray(sizes * self.units.whole)
+        return np.asarray(self.groups.add(self.units.wholes[:, np.newaxis])).ravel()
+
     def blocks(self) -> Iterator[IntArray]:
-        """Yield rows, those of equally large groups together, whose counts fit the memory budget."""
-        size_of = self.groups.sizes[self.groups.number]
-        for size in np.unique(size_of):
-            rows = np.flatnonzero(size_of == size)
-            for block in _blocks(self.units, len(rows), self.k, size * (1 + self.k)):
+        """Yield rows, those of equally large groups together, whose counts fit the memory budget.
+
+        If labels are sparse, groups are equally heavy, too: then `elsewhere` is the same for all rows of a block.
+        """
+        kind, size_of = (of_group[self.groups.number] for of_group in (self._kinds_of_groups(), self.groups.sizes))
+        for one in np.unique(kind):
+            rows = np.flatnonzero(kind == one)
+            for block in _blocks(self.units, len(rows), self.k, size_of[rows[0]] * (1 + self.k)):
                 yield rows[block]
 
+    def _kinds_of_groups(self) -> IntArray:
+        """Return a number of each group, equal where groups may be in one block."""
+        sizes = self.groups.sizes
+        if self.units.wholes is None or not sparse.issparse(self.own):
+            return sizes
+        return np.unique(np.column_stack([sizes, self.group_wholes]), axis=0, return_inverse=True)[1].ravel()
+
     def counts_of(self, rows: IntArray) -> CountsWithout:
-        """Return the counts without the group of each of some rows; these groups are equally large."""
+        """Return the counts without the group of each of the rows of a block."""
         return self._sparse_block(rows) if sparse.issparse(self.own) else self._dense_block(rows)
 
     def elsewhere(self, rows: IntArray) -> tuple[IntArray, IntArray]:
         """Return counts and totals of the cells of these rows that no sparse block lists, each (2, n_labels)."""
-        gone = np.array([[self._n_left(rows) * self.units.whole], [0]])  # rows without the label
+        gone = np.array([[self._gone(rows)[0]], [0]])  # of rows without the label
         return np.maximum(self.counts[:, :, 0] - gone, 0), np.maximum(self.totals - gone, 0)
 
     def _count_all(self, at: IntArray) -> IntArray:
@@ -227,19 +293,19 @@ class LeavingOut:
         """Return where a row with these votes (n_pairs, n_labels) counts at the votes of another row."""
         return np.asarray(votes == at)
 
-    def _n_left(self, rows: IntArray) -> int:
-        """Return how many rows the group of each of these rows has."""
-        return int(self.groups.sizes[self.groups.number[rows[0]]])
+    def _gone(self, rows: IntArray) -> IntArray:
+        """Return the units of a label that the group of each of these rows fully carries: (n_rows,)."""
+        return np.asarray(self.group_wholes[self.groups.number[rows]])
 
     def _dense_block(self, rows: IntArray) -> CountsWithout:
         """Visit every cell: row by row of all labels, which is as fast as memory."""
-        whole, left = self.units.whole, self._count_all(self.own_votes[rows])
+        left = self._count_all(self.own_votes[rows])
         if self._compiled is None:
             self._change_counts(rows, left)
         else:
             self._compiled.change(rows, left)
         of_group = self.group_units[self.groups.number[rows]].astype(np.int64)
-        gone = np.stack([self._n_left(rows) * whole - of_group, of_group])
+        gone = np.stack([self._gone(rows)[:, np.newaxis] - of_group, of_group])
         return CountsWithout(self.own_votes[rows], left, self.totals[:, np.newaxis] - gone)
 
     @cached_property
@@ -253,6 +319,7 @@ class LeavingOut:
 
     def _change_counts(self, rows: IntArray, left: IntArray) -> None:
         """Add what changes to the counts (2, n_rows, n_labels) at the votes of each row."""
+        wholes = self.units.wholes
         number = np.int32 if self.own.dtype == np.int8 else np.int64  # of a sum of units
         for pairs in self._pairs(rows):
             of_m = self.own.take(pairs.m, axis=0)
@@ -261,13 +328,16 @@ class LeavingOut:
             ends = np.searchsorted(pairs.place, np.arange(first, last + 1))
             of_rows = sparse.csr_array((np.ones(len(weight), dtype=number), np.arange(len(weight)), ends))
             carried = of_rows @ (weight * of_m)
+            if wholes is None:
+                both = self.units.whole * (of_rows @ weight)
+            else:
+                both = of_rows @ (weight * wholes[pairs.m][:, np.newaxis])
             left[1, first:last] += carried
-            left[0, first:last] += self.units.whole * (of_rows @ weight) - carried
+            left[0, first:last] += both - carried
 
     def _sparse_block(self, rows: IntArray) -> CountsWithout:
         """Visit the cells that have a vote, or where leaving the group out changes more than the number of rows."""
-        votes, whole = self.own_votes[rows], self.units.whole
-        n_left = self._n_left(rows)
+        votes = self.own_votes[rows]
         place, label, at = entries(votes)
         none = np.zeros(len(at), dtype=np.int64)
         parts: list[tuple[IntArray, ...]] = [(place, label, at.astype(np.int64), none, none)]
@@ -276,9 +346,10 @@ class LeavingOut:
         ends = np.searchsorted(cells, np.arange(len(rows) + 1) * votes.shape[1])
         at = sparse.csr_array((at_cells, cells % votes.shape[1], ends), shape=votes.shape)
         left = self.counts[:, at.indices, at.data] + np.stack([absent, present])
-        left[0] -= n_left * whole * (at.data == 0)  # as if no row of the group had the label, or a vote for it
+        gone = self._gone(rows)[0]
+        left[0] -= gone * (at.data == 0)  # as if no row of the group had the label, or a vote for it
         of_group = cells_of(self.group_units, np.repeat(self.groups.number[rows], np.diff(at.indptr)), at.indices)
-        totals = self.totals[:, at.indices] - np.stack([n_left * whole - of_group, of_group])
+        totals = self.totals[:, at.indices] - np.stack([gone - of_group, of_group])
         return CountsWithout(at, left, totals)
 
     def _changed_cells(self, pairs: _Pairs) -> tuple[IntArray, ...]:
@@ -287,10 +358,11 @@ class LeavingOut:
         For a row m of the group all cells with a vote or the label change. For another row, those change where the rows
         that leave and enter its list do not both carry or both lack the label.
         """
-        whole = self.units.whole
         if pairs.event is None:
-            pair, label, value = entries(self.votes[pairs.m].astype(np.int64) * (whole + 1) + self.own[pairs.m])
-            before, units = np.divmod(value, whole + 1)
+            pair, label, value = entries(2 * self.votes[pairs.m].astype(np.int64) + self.units.labels[pairs.m])
+            before, carried = np.divmod(value, 2)
+            whole = self._wholes_of_pairs(pairs, pair)
+            units = carried * whole
             at = before if self.groups.largest == 1 else cells_of(self.own_votes, pairs.i[pair], label)
             weight = -(before == at).astype(np.int64)
             undone = whole * (at == 0)
@@ -302,8 +374,13 @@ class LeavingOut:
             weight, undone = enters.astype(np.int64) - leaves, 0
             moved = np.flatnonzero(weight)
             pair, label, weight = pair[moved], label[moved], weight[moved]
+            whole = self._wholes_of_pairs(pairs, pair)
             units = cells_of(self.own, pairs.m[pair], label).astype(np.int64)
         return pairs.place[pair], label, np.zeros_like(weight), weight * (whole - units) + undone, weight * units
+
+    def _wholes_of_pairs(self, pairs: _Pairs, pair: IntArray) -> Any:
+        """Return the units of a label that the row m of each of some pairs fully carries."""
+        return self.units.wholes_of(pairs.m[pair])
 
     def _moved(self, pairs: _Pairs, dtype: Any) -> IntArray:
         """Return 1 where a row m enters the votes of row i by the change of its sum, -1 where it leaves them."""

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.lazy import _engine
-from nearlabel.lazy._counts import LeavingOut
+from nearlabel.lazy._counts import UNIT, LeavingOut, Units
 from nearlabel.lazy._mlknn import Bayes, MLkNN, bayes
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.metrics import micro_f1
@@ -98,6 +98,9 @@ class DMLkNN(MLkNN):
     votes above 0 cost time, so a sparse y may have a few thousand labels. Memory is bounded. `loo_predict_proba` and
     ``delta="auto"`` compare the training samples with each other, and store their votes as a dense array.
 
+    With sample weights, samples in the box count as often as their weights, see `MLkNN`; these must add up to less than
+    2^21.
+
     `loo_predict_proba` and `loo_predict` use `delta_`; everything else is identical, bit for bit, to a fit to the other
     samples.
 
@@ -118,6 +121,7 @@ class DMLkNN(MLkNN):
 
     counts_follow_rows = False  # learning from them depends on all rows
     _takes_unknown = False
+    _most_weight = 2**53 // UNIT  # boxes are counted in floats
     labels_are_independent = False  # votes for all labels decide which training samples count
     delta_: int
     delta_scores_: FloatArray
@@ -143,8 +147,8 @@ class DMLkNN(MLkNN):
         self._totals = totals.transpose(0, 2, 1)
         self._n_cells = self.n_neighbors_ + 1 if self.cells == "counts" else self._labels.shape[1]
         self.prior_ = self._bayes(counts, totals).priors[1, :, 0]
-        votes = self._units().sums(self._training_lists().nearest(self.n_neighbors_))
-        self._vectors = VoteVectors.of(votes, self._labels)
+        units = self._units()
+        self._vectors = VoteVectors.of(units.sums(self._training_lists().nearest(self.n_neighbors_)), units)
         if isinstance(self.delta, str):
             self._choose_delta()
         else:
@@ -157,7 +161,7 @@ class DMLkNN(MLkNN):
         return LeavingOutOfBoxes.of_all(leaving_out, self._vectors, self.delta_)
 
     def _bayes(self, counts: IntArray, totals: IntArray) -> Bayes:
-        return bayes(counts, totals, self._n_cells, self._smoothing)
+        return bayes(counts, totals, self._n_cells, self._smoothing * self._one)
 
     def _choose_delta(self) -> None:
         """Take the delta of the best leave-one-out micro F1; among equal ones the largest: more rows count."""
@@ -207,16 +211,17 @@ class VoteVectors(NamedTuple):
     """The votes of the training samples, each vector of votes once: rows with equal votes are in the same boxes."""
 
     votes: CSR  # (n_vectors, n_labels)
-    n_rows: IntArray  # (n_vectors,), that have these votes
+    n_rows: IntArray  # (n_vectors,), that have these votes, each row in units
     n_carriers: CSR  # (n_vectors, n_labels), of these rows, those that carry the label
 
     @classmethod
-    def of(cls, votes: Matrix, labels: Matrix) -> VoteVectors:
-        """Take votes and label sets of the training samples (n_samples, n_labels), each dense or CSR."""
+    def of(cls, votes: Matrix, units: Units) -> VoteVectors:
+        """Take votes (n_samples, n_labels), dense or CSR, and units of the training samples."""
         first, which = _distinct_rows(votes)
         rows = sparse.csr_array((np.ones(len(which), dtype=np.int64), (which, np.arange(len(which)))))
-        n_carriers = sparse.csr_array(rows @ sparse.csr_array(labels))
-        return cls(sparse.csr_array(votes[first]), np.bincount(which), n_carriers)
+        n_carriers = sparse.csr_array(rows @ sparse.csr_array(units.of_rows(slice(None))))
+        n_rows = rows @ np.broadcast_to(units.wholes_of(slice(None)), len(which))
+        return cls(sparse.csr_array(votes[first]), n_rows, n_carriers)
 
     def counts_at(self, at: IntArray, delta: int) -> IntArray:
         """Count the rows in the box of each query's votes (n_queries, n_labels) that also have its votes for a label.
@@ -322,7 +327,7 @@ class LeavingOutOfBoxes(LeavingOut):
         stored = ("own", "group_units", "sums", "votes", "own_votes")
         known |= {name: as_dense(known[name]) for name in stored}
         known["units"] = copy(leaving_out.units)
-        known["units"].labels = known["own"]
+        known["units"].labels = as_dense(leaving_out.units.labels)
         return cls(**known, vectors=vectors, delta=delta)
 
     def _count_all(self, at: IntArray) -> IntArray:

@@ -249,12 +249,15 @@ class NeighborLabelSets(NamedTuple):
     """The label sets of the neighbours, by number, the training samples that have each, and the order of ties."""
 
     number: IntArray  # (n_queries, n_neighbors)
-    frequency: IntArray  # (n_queries, n_neighbors)
+    frequency: IntArray  # (n_queries, n_neighbors), with sample weights in units of counts
     random: np.random.RandomState
+    weights: FloatArray | None = None  # (n_queries, n_neighbors), of votes, with sample weights
 
     def of_query(self, row: int) -> NeighborLabelSets:
         """Return those of one query."""
-        return self._replace(number=self.number[row : row + 1], frequency=self.frequency[row : row + 1])
+        one = slice(row, row + 1)
+        weights = None if self.weights is None else self.weights[one]
+        return self._replace(number=self.number[one], frequency=self.frequency[one], weights=weights)
 
 
 def count_votes(neighbors: Neighbors, labels: Matrix, weights: FloatArray | None = None) -> tuple[Matrix, Any]:
@@ -270,7 +273,8 @@ def count_votes(neighbors: Neighbors, labels: Matrix, weights: FloatArray | None
 
 def total_weight(weights: FloatArray) -> FloatArray:
     """Return the summed weight of the votes of each query (n_queries, 1); 1 where all are 0."""
-    return np.asarray(np.maximum(weights.sum(axis=1, keepdims=True), 1.0))
+    total = weights.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(total > 0, total, 1.0))
 
 
 def whole_votes(count: Any, total: Any, n_neighbors: int) -> Any:
@@ -281,17 +285,22 @@ def whole_votes(count: Any, total: Any, n_neighbors: int) -> Any:
 def exact_weights(
     neighbors: Neighbors, weights: Weights, sample_weight: FloatArray | None = None, most_added: int = 1
 ) -> FloatArray:
-    """Return the weight of each neighbour's vote (n_queries, n_neighbors), the heaviest of a query 1.
+    """Return the weight of each neighbour's vote (n_queries, n_neighbors): of the heaviest 1; times its sample weight.
 
     Weights are multiples of a power of two so large that a sum of `most_added` times each weight is exact in float64:
-    neighbours of equal weight vote as if unweighted, and the order of addition does not matter.
+    neighbours of equal weight vote as if unweighted, and the order of addition does not matter. Whole sample weights
+    stay whole: a neighbour of weight 3 has exactly the vote of three of weight 1.
     """
     weighed = vote_weights(neighbors.distances, weights)
-    if sample_weight is not None:
-        weighed = weighed * sample_weight[neighbors.indices]
     heaviest = weighed.max(axis=1, keepdims=True)
+    weighed = weighed / np.where(heaviest > 0, heaviest, 1.0)
     grid = 2.0 ** np.floor(52 - np.log2(weighed.shape[1] * most_added))
-    return np.asarray(np.rint(weighed / np.where(heaviest > 0, heaviest, 1.0) * grid) / grid)
+    if sample_weight is None:
+        return np.asarray(np.rint(weighed * grid) / grid)
+    weighed = weighed * sample_weight[neighbors.indices]
+    unit = np.frexp(weighed.max(axis=1, keepdims=True))[1]  # the power of two above the heaviest
+    # Only ratios matter: of weights near the largest float the sum would be none.
+    return np.asarray(np.ldexp(np.rint(np.ldexp(weighed, -unit) * grid) / grid, np.minimum(unit, 900)))
 
 
 def has_majority(scores: Any, majority: str) -> Any:
@@ -315,10 +324,11 @@ class Groups(NamedTuple):
         members = np.argsort(number, kind="stable")
         return cls(number, members, np.append(0, np.cumsum(sizes)), sizes, int(sizes.max()))
 
-    def count(self, kind: IntArray) -> CSR:
-        """Return how many rows of each row's group are of each kind (n_samples, n_kinds), given their kinds."""
+    def count(self, kind: IntArray, weights: IntArray | None = None) -> CSR:
+        """Return how many rows of each row's group are of each kind (n_samples, n_kinds), or their summed weights."""
         n_rows = len(kind)
-        kinds = sparse.csr_array((np.ones(n_rows, dtype=np.int64), (np.arange(n_rows), kind)))
+        counted = np.ones(n_rows, dtype=np.int64) if weights is None else weights
+        kinds = sparse.csr_array((counted, (np.arange(n_rows), kind)))
         return sparse.csr_array(self.add(kinds))[self.number]
 
     def add(self, own: Matrix) -> Matrix:

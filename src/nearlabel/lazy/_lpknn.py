@@ -7,7 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
+from nearlabel.lazy._brknn import fit_weighted
 from nearlabel.lazy._classifier import LabelSetClassifier
+from nearlabel.lazy._counts import UNIT
 from nearlabel.lazy._engine import NeighborLabelSets, Votes
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.utils.naming import registered
@@ -61,6 +63,9 @@ class LPkNN(LabelSetClassifier):
     for the labels of the predicted label set and 1 - p for the others, where p is that label set's share; this reverses
     the ranking if p is below one half.
 
+    With sample weights, the label set whose neighbours have the largest summed weight is predicted, and "frequent"
+    compares the summed weights of the training samples.
+
     References
     ----------
     E. Spyromitros, G. Tsoumakas, I. Vlahavas: An Empirical Study of Lazy Multilabel Classification Algorithms.
@@ -75,6 +80,7 @@ class LPkNN(LabelSetClassifier):
     """
 
     takes_sparse_votes = True
+    fit = fit_weighted
 
     def __init__(
         self,
@@ -114,9 +120,9 @@ class LPkNN(LabelSetClassifier):
         candidates = self._candidates(evidence)
         top = candidates["votes"].max()
         n_tied = int((candidates["votes"] == top).sum())
-        tie = f" ({n_tied} tie with {top} votes each; ties={self.ties!r} decides)" if n_tied > 1 else ""
+        tie = f" ({n_tied} tie with {top:.6g} votes each; ties={self.ties!r} decides)" if n_tied > 1 else ""
         return Account(
-            rule=f"the label set of most neighbours{tie}",
+            rule=f"the label set of most {'neighbours' if self._sample_weight is None else 'weight'}{tie}",
             settings={"ties": self.ties, "n_tied": n_tied},
             labelsets=candidates,
         )
@@ -124,7 +130,8 @@ class LPkNN(LabelSetClassifier):
     def _candidates(self, evidence: Evidence) -> Table:
         """Return the neighbours' label sets, the winner first, then by votes and nearest neighbour."""
         seen: NeighborLabelSets = evidence.votes.labelsets
-        number, nearest, votes = np.unique(seen.number, return_index=True, return_counts=True)
+        number, nearest = np.unique(seen.number, return_index=True)
+        votes = votes_for_own(seen)[0, nearest]
         columns = labelset_columns(self.labelsets_[number], self.label_names_)
         chosen = tuple(evidence.votes.label[evidence.chosen].tolist())
         won = np.array([labels == chosen for labels in columns["labels"]])
@@ -133,25 +140,34 @@ class LPkNN(LabelSetClassifier):
         if self.ties != "random":
             tie_break = self._tie_break(NeighborLabelSets(number, frequency, seen.random))
             place = np.argsort(np.lexsort((nearest, tie_break)))
-        needed = _needed(votes, won, place)
-        table = {"votes": votes, "nearest": nearest, "frequency": frequency, "needed": needed, "won": won, **columns}
+        if self._sample_weight is None:
+            counted = {"frequency": frequency, "needed": _needed(votes, won, place)}
+        else:  # further neighbours may be of any weight
+            counted = {"frequency": frequency / UNIT}
+        table = {"votes": votes, "nearest": nearest, **counted, "won": won, **columns}
         order = np.lexsort((nearest, -votes, ~won))
         return {name: column[order] for name, column in table.items()}
 
 
 def most_frequent(labelsets: NeighborLabelSets, tie_break: Any) -> IntArray:
     """Return, for each query, the number of the label set that most of its neighbours have."""
-    votes = _votes_for_own(labelsets.number)
+    votes = votes_for_own(labelsets)
     tied = votes == votes.max(axis=1, keepdims=True)
     winner = np.where(tied, tie_break(labelsets), np.inf).argmin(axis=1)
     return np.asarray(labelsets.number[np.arange(len(winner)), winner])
 
 
-def _votes_for_own(number: IntArray) -> IntArray:
-    """Count, for each neighbour (n_queries, n_neighbors), how many of that query's neighbours share its label set."""
+def votes_for_own(labelsets: NeighborLabelSets) -> Any:
+    """Count, for each neighbour (n_queries, n_neighbors), how many of that query's neighbours share its label set.
+
+    With sample weights these are added up, exactly, see `exact_weights`.
+    """
+    number, weights = labelsets.number, labelsets.weights
     n_queries, k = number.shape
     query_and_set = number + (number.max(initial=0) + 1) * np.arange(n_queries)[:, np.newaxis]
     _, inverse, counts = np.unique(query_and_set, return_inverse=True, return_counts=True)
+    if weights is not None:
+        counts = np.bincount(inverse.ravel(), weights=weights.ravel())
     return counts[inverse].reshape(n_queries, k)
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nearlabel.lazy._classifier import CountingClassifier
-from nearlabel.lazy._counts import Units, WeightedUnits
+from nearlabel.lazy._counts import MOST_WEIGHT, UNIT, Units, WeightedUnits, check_total
 from nearlabel.lazy._engine import Votes, whole_votes
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.neighbors.votes import Weights, check_weights
 from nearlabel.utils.estimators import Shapes
 from nearlabel.utils.naming import registered
-from nearlabel.utils.types import FloatArray, IntArray, Matrix, NeighborSearch, Table
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch, Table
 from nearlabel.utils.validation import check_positive
 
 
@@ -86,6 +87,13 @@ class MLkNN(CountingClassifier):
     tables of n_labels times n_neighbors + 1 numbers. Use `predict_topk` or `predict_proba_sparse` then; `predict_proba`
     and `loo_predict_proba` return dense arrays.
 
+    With sample weights, a training sample of weight w counts w times in n, n1, c and c', so ``prior_`` equals, bit for
+    bit, that of a fit to samples repeated w times. Its vote as a neighbour weighs w, and j is k times the share of the
+    weight, rounded half up. Scores differ from those of repeated samples, which take several of the k places and are
+    neighbours of each other. Weights are rounded to multiples of 2^-32, so that all sums are exact: leave-one-out
+    scores and updates equal fits, and weights of 1 no weights, bit for bit. Weights are not rescaled: if they add up to
+    1, a `smoothing` of 1 outweighs them. Selecting `n_neighbors` counts each sample once.
+
     If cells of y are unknown, a label is learnt from the samples in which it is known, and only those are its
     neighbours; if there are fewer than k + 1 of them, k is lower for this label. A label that is known in fewer than
     two samples has the score 0.
@@ -107,6 +115,7 @@ class MLkNN(CountingClassifier):
     counts_follow_rows = True
     labels_are_independent = True
     _takes_unknown = True
+    _most_weight: ClassVar[int] = MOST_WEIGHT
     prior_: FloatArray
     likelihood_: FloatArray
     posterior_: FloatArray
@@ -124,16 +133,52 @@ class MLkNN(CountingClassifier):
         self.smoothing = smoothing
         self.search = search
 
+    def fit(self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the classifier to training samples and their label sets.
+
+        Parameters
+        ----------
+        X, y
+            See `BRkNN.fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the training samples, at least 0, whole or fractional. A sample of weight w counts w times in all
+            sums of the formulas, and its vote as a neighbour weighs w, see Notes. A sample of weight 0 is left out.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If X, y or the weights are malformed, their lengths differ, or a parameter is out of range.
+        TypeError
+            If a parameter is of a wrong type.
+        """
+        return self._fit(X, y, sample_weight=sample_weight)
+
     def _learn_rows(self, X: Matrix, labels: Matrix) -> None:
         self._smoothing = float(self.smoothing)
+        check_total(self._sample_weight, self._most_weight)
 
-    def _units_of(self, labels: Matrix) -> Units:
-        units = super()._units_of(labels)
-        return units if self.weights == "uniform" else WeightedUnits(units.labels, self.weights_)
+    def _units_of(self, labels: Matrix, sample_weight: FloatArray | None) -> Units:
+        units = super()._units_of(labels, sample_weight)
+        return WeightedUnits(units.labels, self.weights_, sample_weight) if self._rounds else units
+
+    @property
+    def _rounds(self) -> bool:
+        """Whether votes are shares of a weight, rounded to whole ones."""
+        return self.weights != "uniform" or self._sample_weight is not None
+
+    @property
+    def _one(self) -> int:
+        """The units in counts of a row of weight 1."""
+        return 1 if self._sample_weight is None else UNIT
 
     def _whole(self, votes: Votes) -> Any:
         """Return votes in the form in which training samples are counted."""
-        return votes.count if self.weights == "uniform" else whole_votes(votes.count, votes.total, self.n_neighbors_)
+        return whole_votes(votes.count, votes.total, self.n_neighbors_) if self._rounds else votes.count
 
     def _learn_counts(self, counts: IntArray, totals: IntArray) -> None:
         priors, self.likelihood_, self.posterior_ = self._bayes(counts, totals)
@@ -158,12 +203,12 @@ class MLkNN(CountingClassifier):
         return scores >= 0.5
 
     def _bayes(self, counts: IntArray, totals: IntArray) -> Bayes:
-        return bayes(counts, totals, self.n_neighbors_ + 1, self._smoothing)
+        return bayes(counts, totals, self.n_neighbors_ + 1, self._smoothing * self._one)
 
     @property
     def _words(self) -> str:
         """Return in words how scores are computed."""
-        rounded = "" if self.weights == "uniform" else "votes are k · weight / total_weight, rounded; "
+        rounded = "votes are k · weight / total_weight, rounded; " if self._rounds else ""
         return f"{rounded}{BAYES}"
 
     def _fitted_shapes(self) -> Shapes:
@@ -189,10 +234,11 @@ class MLkNN(CountingClassifier):
             "likelihood": bayes.likelihood[1],
             "likelihood_without": bayes.likelihood[0],
         }
+        counted = counts if self._one == 1 else {name: units / self._one for name, units in counts.items()}
         return Account(
             rule="score >= 0.5",
             scores=self._words,
-            columns={**columns, **counts},
+            columns={**columns, **counted},
             shown=("prior", "likelihood", "likelihood_without"),
             settings={"n_samples": self._n_samples, "smoothing": self._smoothing, **settings},
             threshold=0.5,

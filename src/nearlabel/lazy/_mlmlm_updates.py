@@ -21,6 +21,7 @@ from nearlabel.lazy._updates import appended, labelled, numbers_of, take_over, t
 from nearlabel.models.updates import Labelled, StaleThresholdsWarning, copy_to_update
 from nearlabel.neighbors.exact.all_pairs import equal_rows, stored_alike
 from nearlabel.utils.containers import check_row_names
+from nearlabel.utils.estimators import refusing_others
 from nearlabel.utils.targets import refusal_of_unknown
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_row_numbers, check_rows, row_names, stacked
@@ -28,6 +29,7 @@ from nearlabel.utils.validation import check_row_numbers, check_rows, row_names,
 _MOST_CHANGED = 1000  # rows that came or went, before the sums are computed again from all rows
 
 
+@refusing_others
 def partial_fit(self: Any, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None = None) -> Any:
     """Add training samples.
 

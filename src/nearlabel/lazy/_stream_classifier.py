@@ -23,7 +23,7 @@ from nearlabel.models import explain, updates
 from nearlabel.models.explanation import Explanation
 from nearlabel.utils import targets
 from nearlabel.utils.containers import check_row_names
-from nearlabel.utils.estimators import available_if, score
+from nearlabel.utils.estimators import available_if, refusing_others, score
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_positive, check_row_numbers, check_rows
@@ -161,6 +161,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.drift_window = drift_window
         self.drift_alpha = drift_alpha
 
+    @refusing_others
     def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
         """Begin a stream with these samples, which are learnt without being predicted.
 
@@ -189,6 +190,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._start(*self._arriving(X, y, None, first=True))
         return self
 
+    @refusing_others
     def partial_fit(self, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None = None) -> Self:
         """Predict new samples, score the predictions, learn the samples, and remove old ones if there are too many.
 

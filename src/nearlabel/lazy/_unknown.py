@@ -54,7 +54,7 @@ class KnownUnits(Units):
     def __init__(self, units: Units, known: BoolArray) -> None:
         labels = as_dense(units.labels)
         super().__init__(np.hstack([labels, known[:, np.newaxis] - labels]))
-        self._units, self.add_up = units, units.add_up
+        self._units, self.add_up, self.wholes = units, units.add_up, units.wholes
 
     def sums(self, neighbors: Neighbors) -> Matrix:
         """Return the votes of each query's neighbours for the labels and against them (n_queries, 2 · n_labels)."""

@@ -23,7 +23,7 @@ from nearlabel.lazy._unknown import KnownCells
 from nearlabel.models.updates import Labelled, copy_to_update
 from nearlabel.neighbors import TrainingLists, usual
 from nearlabel.utils.containers import check_row_names, require_dense
-from nearlabel.utils.estimators import without_zero_weights
+from nearlabel.utils.estimators import refusal_of_weights, without_zero_weights
 from nearlabel.utils.targets import Target, refusal_of_unknown, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_row_numbers, check_rows, row_names
@@ -90,7 +90,7 @@ def partial_fit(
     {'added': 2, 'forgotten': 0, 'new_labels': ['loud']}
     """
     if sample_weight is not None and not has_fit_parameter(self, "sample_weight"):
-        raise TypeError(f"sample_weight must be None for {type(self).__name__}, which does not support sample weights.")
+        raise refusal_of_weights(self, "partial_fit")
     if not hasattr(self, "changes_"):
         self.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))
         return self if classes is None else _with_classes(self, classes)
@@ -109,8 +109,8 @@ def partial_fit(
     updated = _copied(self)
     updated.search_.add(rows)
     usual.follow(self.search_, updated.search_)
-    _take_labels(updated, joined, added=n_added)
     updated._sample_weight = appended(self._sample_weight, params.get("sample_weight"), n_old, n_added, 1.0)
+    _take_labels(updated, joined, added=n_added)
     updated._row_names = appended(self._row_names, params["names"], n_old, n_added, "")
 
     def follow() -> None:
@@ -171,8 +171,8 @@ def forget(self: Any, rows: ArrayLike) -> Any:
     updated.search_.remove(gone)
     usual.follow(self.search_, updated.search_, gone)
     known = labelled(self)
-    _take_labels(updated, known._replace(labels=known.labels[left]), forgotten=len(gone))
     updated._sample_weight = None if self._sample_weight is None else self._sample_weight[left]
+    _take_labels(updated, known._replace(labels=known.labels[left]), forgotten=len(gone))
     updated._row_names = None if self._row_names is None else self._row_names[left]
 
     def follow() -> None:
@@ -326,13 +326,13 @@ def _follow(
     updated._lists = lists
     known = before._training_distances[kept]
     updated._training_distances = usual.means_after(updated.search_, k, lists, known, changed)
-    if not updated.counts_follow_rows or len(changed) * _COUNTED_ANEW > len(lists):
+    first_weights = before._sample_weight is None and updated._sample_weight is not None  # other units
+    if not updated.counts_follow_rows or first_weights or len(changed) * _COUNTED_ANEW > len(lists):
         _count_all(updated)
         return
     n_labels = updated._labels.shape[1]
-    counts = _with_new_labels(before._counts, n_labels, before._n_samples)
-    counts = counts - _with_new_labels(_count(before, former), n_labels, len(former)) + _count(updated, changed)
-    updated._take_counts(counts)
+    gone = _with_new_labels(_count(before, former), n_labels)
+    updated._take_counts(_with_new_labels(before._counts, n_labels) - gone + _count(updated, changed))
 
 
 def _count_all(updated: Any) -> None:
@@ -343,12 +343,12 @@ def _count_all(updated: Any) -> None:
 def _count(classifier: Any, rows: IntArray) -> IntArray:
     """Count some training samples as `count_rows` does all."""
     lists = classifier._training_lists().nearest(classifier.n_neighbors_)
-    return count_few(classifier._units_of, classifier._labels, lists[rows], rows)
+    return count_few(classifier._units_of, classifier._labels, classifier._sample_weight, lists[rows], rows)
 
 
-def _with_new_labels(counts: IntArray, n_labels: int, n_rows: int) -> IntArray:
+def _with_new_labels(counts: IntArray, n_labels: int) -> IntArray:
     """Return counts (2, n_known, n_counts) with those of labels that none of the rows has, and so no neighbour."""
     wide = np.zeros((2, n_labels, counts.shape[2]), dtype=np.int64)
-    wide[0, :, 0] = n_rows
+    wide[0, :, 0] = counts[:, 0].sum()  # of all rows
     wide[:, : counts.shape[1]] = counts
     return wide

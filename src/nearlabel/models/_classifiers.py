@@ -9,8 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import wraps
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,9 +24,9 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.models.decision import cut
 from nearlabel.utils.containers import check_row_names, is_dask_array
 from nearlabel.utils.estimators import (
-    Method,
     available_if,
     explaining_sparse,
+    refusing_others,
     routed_to_estimator,
     score,
     without_zero_weights,
@@ -42,27 +41,6 @@ from nearlabel.utils.validation import as_dense, check_feature_sizes, check_flag
 # reaches 1e76 (scikit-learn rejects more than 1e30 for the second), nor if classes are equally frequent and the
 # features that separate them are below 1e-163, so that their squares are 0.
 _SMALLEST_OF_LIBLINEAR = 1e-150
-
-
-def _refusing_others(fit: Method) -> Method:
-    """Return `fit` with an error for other arguments that names the user's class; Python would name the base class.
-
-    The signature stays: scikit-learn asks it whether a method takes weights.
-    """
-
-    @wraps(fit)
-    def checked(self: Any, *args: Any, **params: Any) -> Any:
-        others, name = params.keys() - {"X", "y"}, type(self).__name__
-        if len(args) > 2 or "sample_weight" in others:
-            raise TypeError(
-                f"sample_weight must not be passed to {name}.fit, which takes no weights. Hint: BRkNN, BinaryRelevance"
-                " and RandomForestPCT do; for other methods, repeat samples."
-            )
-        if others:
-            raise TypeError(f"{name}.fit() got an unexpected keyword argument {min(others)!r}.")
-        return fit(self, *args, **params)
-
-    return cast(Method, checked)
 
 
 class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -86,7 +64,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     _varying: IntArray  # the labels passed to `_learn`
     _carried_by_all: IntArray  # for each label, 1 if all training samples have it, else 0
 
-    @_refusing_others
+    @refusing_others
     def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
         """Fit the classifier to training samples and their label sets.
 

@@ -6,7 +6,7 @@ The choice of a number of neighbours, tuned thresholds, the choice among models 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,6 +174,19 @@ def left_out_answer(fitted: Any, n_labels: int, needs: Needs = BOTH, groups: Int
     if needs.scores:
         scores = as_label_scores(fitted.loo_predict_proba(**of_groups(groups)), fitted, n_labels, "predict_proba")
     return Answer(fitted.loo_predict(**of_groups(groups)) if needs.labels else None, scores)
+
+
+def left_out_scores(
+    fitted: Any, shape: tuple[int, int], groups: IntArray | None, params: Mapping[str, Any], *, stored: bool
+) -> tuple[IntArray, Any]:
+    """Return the training samples that have leave-one-out scores, those of a weight above 0, and these scores.
+
+    Takes the shape of the label sets (n_samples, n_labels), groups, and the metadata that `fit` got.
+    """
+    rows, weights = np.arange(shape[0]), params.get("sample_weight")
+    rows = rows if weights is None else rows[np.asarray(weights) != 0]
+    needs, of_rows = Needs(labels=False, sparse=stored), None if groups is None else groups[rows]
+    return rows, left_out_answer(fitted, shape[1], needs, of_rows).scores
 
 
 def _check_resamples_nothing(pipeline: Any) -> None:

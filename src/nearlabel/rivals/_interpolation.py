@@ -22,7 +22,7 @@ from nearlabel.rivals._binary_relevance import BinaryRelevance
 from nearlabel.rivals._mixture import AUTO, PER_LABEL, Mixture
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.utils.containers import require_dense
-from nearlabel.utils.estimators import available_if
+from nearlabel.utils.estimators import available_if, refusing_others
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike, Table
 
 
@@ -154,6 +154,7 @@ class NeighborInterpolation(Mixture):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @refusing_others
     def fit(
         self,
         X: MatrixLike,

@@ -15,7 +15,7 @@ from nearlabel.metrics import MetricLike
 from nearlabel.rivals._mixture import AUTO, PER_LABEL, Mixture
 from nearlabel.rivals._mixture_explanation import explain, leaf_shares_of
 from nearlabel.thresholds import ThresholdStrategy
-from nearlabel.utils.estimators import available_if
+from nearlabel.utils.estimators import available_if, refusing_others
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 
 
@@ -128,6 +128,7 @@ class SoftVote(Mixture, _BaseComposition):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @refusing_others
     def fit(
         self,
         X: MatrixLike,

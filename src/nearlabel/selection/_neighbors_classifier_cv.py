@@ -40,7 +40,7 @@ from nearlabel.selection._trials import (
 )
 from nearlabel.thresholds import ThresholdStrategy, strategy_for
 from nearlabel.utils.containers import check_row_names, checked_container
-from nearlabel.utils.estimators import available_if, score
+from nearlabel.utils.estimators import available_if, refusing_others, score
 from nearlabel.utils.messages import as_part
 from nearlabel.utils.progress import reported
 from nearlabel.utils.tags import predict_labels
@@ -197,6 +197,7 @@ class NeighborsClassifierCV(ShownChoice, ClassifierMixin, MetaEstimatorMixin, Ba
         self.random_state = random_state
         self.verbose = verbose
 
+    @refusing_others
     def fit(
         self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None = None, *, order: ArrayLike | None = None
     ) -> Self:
@@ -248,8 +249,7 @@ class NeighborsClassifierCV(ShownChoice, ClassifierMixin, MetaEstimatorMixin, Ba
         ranks = None if order is None else ranks_of(order, target.labels.shape[0])
         if ranks is not None and (groups is not None or self.nested is not None):
             raise ValueError("order must go without groups and nested, got both.")
-        random = check_random_state(self.random_state)
-        samples = TrainingSamples(X, target.labels, numbers, ranks)
+        random, samples = check_random_state(self.random_state), TrainingSamples(X, target.labels, numbers, ranks)
         with as_part(0, 1 / (1 + (self.nested or 0))):
             trials, some = self._choose(samples, random, Budget(self.time_limit))
             self.crossfit_score_ = trials.crossfit(None if numbers is None else numbers[some])
@@ -315,6 +315,7 @@ class NeighborsClassifierCV(ShownChoice, ClassifierMixin, MetaEstimatorMixin, Ba
         return explain(self.best_estimator_, queries, label_names=self.label_names_.tolist())
 
     @available_if(_can_be_updated)
+    @refusing_others
     def partial_fit(self, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None = None) -> Self:
         """Add training samples to the best candidate; the choice stays, and the thresholds are stale until `retune`.
 
@@ -331,8 +332,7 @@ class NeighborsClassifierCV(ShownChoice, ClassifierMixin, MetaEstimatorMixin, Ba
         -------
         self
         """
-        updated, _ = updates.with_added(self, "best_estimator_", self._queries(X), y, classes)
-        self.__dict__ = vars(updated)
+        self.__dict__ = vars(updates.with_added(self, "best_estimator_", self._queries(X), y, classes)[0])
         return self
 
     @available_if(_can_be_updated)

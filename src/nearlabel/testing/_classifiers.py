@@ -24,6 +24,7 @@ from nearlabel.utils.validation import as_dense
 # Checks with few samples, and their numbers of samples.
 _SAMPLES_OF_CHECKS = {
     "check_classifiers_one_label": 10,
+    "check_classifiers_one_label_sample_weights": 5,  # of a weight above 0
     "check_estimators_nan_inf": 10,
     "check_fit2d_1feature": 10,
     "check_n_features_in_after_fitting": 10,  # in scikit-learn 1.7
@@ -56,8 +57,8 @@ def expected_failed_checks(
         Whether `predict` rounds `predict_proba`; a method with another rule, such as joint decisions on labels, does
         not.
     draws_samples : bool, default=False
-        Whether it supports `sample_weight` and draws samples at random, or assigns them to calibration folds at random:
-        then a weight of 2 differs from a repeated sample.
+        Whether it supports `sample_weight` and draws samples at random, assigns them to calibration folds at random, or
+        takes them as neighbours: then a weight of 2 differs from a repeated sample.
 
     Returns
     -------
@@ -69,7 +70,7 @@ def expected_failed_checks(
     >>> from sklearn.utils.estimator_checks import check_estimator
     >>> from nearlabel.lazy import MLkNN
     >>> from nearlabel.testing import expected_failed_checks
-    >>> reasons = expected_failed_checks(min_samples=11, scores_tie=True)  # 10 neighbours beside the sample itself
+    >>> reasons = expected_failed_checks(min_samples=11, scores_tie=True, draws_samples=True)  # of 10 neighbours
     >>> results = check_estimator(MLkNN(), expected_failed_checks=reasons, on_skip=None)
     >>> {result["check_name"] for result in results if result["status"] == "xfail"} <= set(reasons)
     True
@@ -92,7 +93,7 @@ def expected_failed_checks(
     if draws_samples:
         for container in ("dense", "sparse"):
             reasons[f"check_sample_weight_equivalence_on_{container}_data"] = (
-                "it draws samples, or assigns them to folds, at random; a repeated sample is drawn twice"
+                "it draws samples, assigns them to folds at random, or finds neighbours; a repeated sample counts twice"
             )
     return reasons
 

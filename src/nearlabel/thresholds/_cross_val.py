@@ -471,9 +471,8 @@ class HoldsRowsOut(AroundClassifier):
             return HeldOutScores(everything, [scores])
         if isinstance(self.cv, str):
             self._keep(Scorer.fit(estimator, method, X, y, to_fit))
-            needs = out_of_sample.Needs(labels=False, sparse=stored)
-            left_out = out_of_sample.left_out_answer(self.estimator_, n_labels, needs, groups)
-            return HeldOutScores(everything, [left_out.scores])
+            rows, scores = out_of_sample.left_out_scores(self.estimator_, y.shape, groups, to_fit, stored=stored)
+            return HeldOutScores([rows], [scores])
         splitter = out_of_sample.splitter_of(self.cv, n_samples, self.random_state, groups)
         splits = out_of_sample.splits_of(
             splitter, X, y, **dict(routed.splitter.split) | out_of_sample.of_groups(groups)

@@ -15,6 +15,7 @@ from nearlabel.models.out_of_sample import Needs, left_out_answer
 from nearlabel.models.updates import Labelled, StaleThresholdsWarning
 from nearlabel.thresholds._cross_val import OneClass
 from nearlabel.thresholds._strategy import ThresholdStrategy
+from nearlabel.utils.estimators import refusing_others
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_score_matrix
@@ -32,6 +33,7 @@ def can_be_updated(classifier: Any) -> bool:
     )
 
 
+@refusing_others
 def partial_fit(self: Any, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None = None) -> Any:
     """Add training samples to the inner classifier; the thresholds are stale until `retune`.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import reduce
-from typing import Any, TypeAlias, TypeVar
+from functools import reduce, wraps
+from inspect import signature
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -133,6 +134,34 @@ def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
 _ROUTING = "sklearn.set_config(enable_metadata_routing=True)"
 
 
+def refusal_of_weights(classifier: Any, method: str) -> TypeError:
+    """Return the error of a method that takes no sample weights: it names the user's class and the way out."""
+    return TypeError(
+        f"sample_weight must not be passed to {type(classifier).__name__}.{method}, which takes no weights. Hint:"
+        " BRkNN, MLkNN, BinaryRelevance and RandomForestPCT do; for other methods, repeat samples."
+    )
+
+
+def refusing_others(fit: Method) -> Method:
+    """Return `fit` or `partial_fit` with an error for other arguments that names the user's class, not a base class.
+
+    The signature stays: scikit-learn asks it whether a method takes weights.
+    """
+    known = list(signature(fit).parameters)[1:]
+
+    @wraps(fit)
+    def checked(self: Any, *args: Any, **params: Any) -> Any:
+        others = params.keys() - set(known)
+        if len(args) > len(known) or "sample_weight" in others:
+            raise refusal_of_weights(self, fit.__name__)
+        if others:
+            name = f"{type(self).__name__}.{fit.__name__}"
+            raise TypeError(f"{name}() got an unexpected keyword argument {min(others)!r}.")
+        return fit(self, *args, **params)
+
+    return cast(Method, checked)
+
+
 def routed_to_estimator(owner: Any, estimator: Any, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata for `fit` of a meta-estimator's base estimator.
 
@@ -150,7 +179,7 @@ def routed_to_estimator(owner: Any, estimator: Any, params: Mapping[str, Any]) -
         raise ValueError(
             f"sample_weight must be None for a base estimator whose fit does not support it, got weights for"
             f" {estimator!r}. Hint: a pipeline gets them by {_ROUTING} and"
-            " set_fit_request(sample_weight=True) on its step."
+            " set_fit_request(sample_weight=True) on its step; for other estimators, repeat samples."
         )
     return dict(params)
 

@@ -78,7 +78,8 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray:
     """Return weights (n_samples,) as float64; raise ValueError unless they are finite, at least 0 and not all 0."""
     require_dense("sample_weight", sample_weight)
     weights = np.asarray(without_mask(sample_weight), dtype=np.float64)
-    check_consistent_length(weights, np.empty(n_samples))
+    if weights.ndim:
+        check_consistent_length(weights, np.empty(n_samples))
     if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
         # "zero": scikit-learn's check looks for the word.
         raise ValueError("sample_weight must be finite numbers of at least 0, one for each row, not all zero.")

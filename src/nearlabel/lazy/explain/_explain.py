@@ -193,7 +193,7 @@ def account_of(classifier: Any, evidence: Evidence, other: OtherRule | None, sco
     now = np.arange(len(listed)), evidence.n_votes
     votes: dict[str, Any] = {"votes": evidence.n_votes}
     settings = {"n_neighbors": classifier.n_neighbors_}
-    if "weights" in vars(classifier):  # as a parameter
+    if "weights" in vars(classifier) or evidence.weights is not None:  # as a parameter, or of samples
         votes["weight"], settings["total_weight"] = trial.counts_at[now], evidence.votes.total
     sets = labelset_columns(evidence.carriers, classifier.label_names_[listed], listed)
     neighbors = {"row": query.indices[0], "distance": query.distances[0], **sets}
