@@ -76,7 +76,7 @@ fuzz: $(BIN)/python  ## give every reader N=1000 damaged files (TARGETS=words: s
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	PYTHONPATH=tests $(BIN)/python -m fuzz.readers $(or $(N),1000) $(TARGETS) --seed $(or $(SEED),0) $(KEEP)
 
-USER_EXTRAS = cli,completion,plot,data,frames,tables,xlsx,text,ann,persistence,lance,qdrant,pgvector,dask,serve
+USER_EXTRAS = cli,completion,plot,data,frames,polars,tables,xlsx,text,ann,persistence,lance,qdrant,pgvector,dask,serve
 sbom:  ## a software bill of materials of all extras but gpu (build/sbom.cdx.json), and docs/licences.md; a licence nobody has allowed is an error, and a known vulnerability (LOOK_UP=--required: and a package that cannot be looked up)
 	rm -rf .venv-sbom .venv-cyclonedx build/vulnerabilities.json
 	$(MAKE) .venv-sbom/bin/python VENV=.venv-sbom

@@ -116,7 +116,8 @@ def _counted(units: Units, parts: Iterable[tuple[Matrix, Matrix]], n_rows: int, 
         label, vote = (
             entries(votes)[1:] if sparse.issparse(votes) else (np.tile(np.arange(n_labels), len(votes)), votes.ravel())
         )
-        cells = label * n_counts + vote
+        cells = label * n_counts
+        cells += vote  # not in one expression, which takes another array in Python 3.14
         if len(cells) < len(missing):  # many labels, few of them in a block
             np.add.at(missing, cells, units.whole)
         else:

@@ -32,6 +32,7 @@ from nearlabel.utils.estimators import (
     score,
     without_zero_weights,
 )
+from nearlabel.utils.frames import FrameOutput, framed
 from nearlabel.utils.messages import require_room, room_for, sized
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import CountedLabels, LabelContainer, check_problem, with_multilabel_target
@@ -65,7 +66,7 @@ def _refusing_others(fit: Method) -> Method:
     return cast(Method, checked)
 
 
-class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
+class MultilabelClassifier(FrameOutput, ClassifierMixin, BaseEstimator, ABC):
     """The base class that checks input and returns predictions in the form of y; subclasses learn, score and decide.
 
     A subclass defines `_learn` and `_score`, and `_decide` unless labels with scores of at least `_threshold` are
@@ -148,6 +149,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
                 self._learn(X, labels if self._all_vary else labels[:, self._varying], **params)
         return self
 
+    @framed
     def predict(self, X: MatrixLike) -> LabelSets:
         """Predict the label set of every query.
 
@@ -388,6 +390,7 @@ class MetaClassifier(MultilabelClassifier):
 class WithProbabilities(MultilabelClassifier):
     """A classifier whose scores are probabilities or shares of votes; the default threshold is one half."""
 
+    @framed
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the score of every label, in [0, 1].
 
@@ -427,6 +430,7 @@ class WithOptionalProbabilities(WithProbabilities):
         return True
 
     @available_if(_has_probabilities)
+    @framed
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the probability of every label; available only with ``probability=True``.
 
@@ -455,6 +459,7 @@ class WithDecisions(MultilabelClassifier):
 
     _threshold = 0.0
 
+    @framed
     def decision_function(self, X: MatrixLike) -> FloatArray:
         """Return the decision value of every label: a label is predicted if it is at least 0.
 

@@ -39,6 +39,7 @@ from nearlabel.selection._trials import (
 from nearlabel.thresholds import ThresholdStrategy, strategy_for
 from nearlabel.utils.containers import check_row_names, checked_container
 from nearlabel.utils.estimators import available_if, score
+from nearlabel.utils.frames import FrameOutput, framed
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, MatrixLike
@@ -56,7 +57,7 @@ def _can_be_updated(classifier: Any) -> bool:
     raise AttributeError("best_estimator_ must be fitted, and be a method by votes of neighbours or MLMLM.")
 
 
-class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class NeighborsClassifierCV(FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Choose method, distance, number of neighbours and thresholds together, for the best predictions by neighbours.
 
     Each candidate predicts each training sample from all others (leave-one-out, which needs no refit). On these scores
@@ -158,7 +159,6 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ('mlmlm', 0.72)
     """
 
-    # Declared for type checkers.
     classes_: NDArray[Any]
     label_names_: NDArray[Any]
     _container: LabelContainer
@@ -249,6 +249,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.nested_score_ = nested_score(self, samples)
         return trials
 
+    @framed
     def predict(self, X: MatrixLike) -> LabelSets:
         """Return the label set of every sample.
 
@@ -269,6 +270,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     predict_labels = predict_labels
     score = score
 
+    @framed
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the probability of every label, mapped from the scores of the best candidate.
 
@@ -462,9 +464,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _take_features(self) -> None:
         """Copy the attributes of the features from the best estimator, whose steps check them."""
-        if self._is_mixed:
-            for name in ("n_features_in_", "feature_names_in_"):
-                setattr(self, name, getattr(self.best_estimator_, name, None))
+        for name in ("n_features_in_", "feature_names_in_") if self._is_mixed else ():
+            setattr(self, name, getattr(self.best_estimator_, name, None))
 
     def _check_parameters(self) -> None:
         get_metric(self.scoring)
