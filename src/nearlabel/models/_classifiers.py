@@ -405,6 +405,7 @@ class WithProbabilities(MultilabelClassifier):
             One array, never a list; column l is the score that label l applies, 0 or 1 for a label with one class. For
             a one-dimensional y, one column per class. For a dask array X of queries, a dask array, see
             `nearlabel.neighbors.DaskNeighbors`.
+            float64 also for float32 X: rounded to float32, seven of ten votes would miss a threshold of 0.7.
         """
         queries = self._queries(X)
         if is_dask_array(queries) and self._answers_in_tiles:

@@ -193,8 +193,31 @@ def checked_container(name: str, values: Any) -> Any:
     """
     if sparse.issparse(values):
         return checked_places(name, values)
+    values = of_numpy(name, values)
     refuse_sparse_rows(name, values)
     return without_mask(values)
+
+
+def of_numpy(name: str, values: Any) -> Any:
+    """Return an array of another library, such as a torch tensor, as one of numpy, without a copy if possible.
+
+    Anything else is unchanged.
+
+    Raises
+    ------
+    TypeError
+        If numpy cannot read it, for instance because it is in the memory of a GPU; the message has the argument's name.
+    """
+    is_other_array = hasattr(values, "__dlpack__") and not hasattr(values, "to_pylist")  # Arrow has missing values
+    if not is_other_array or isinstance(values, np.ndarray | np.generic):
+        return values
+    try:
+        return np.asarray(values)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} must be an array that numpy can read, got a {type(values).__name__}: {error} Hint: for torch,"
+            f" {name}.detach().cpu() is a tensor in memory without gradients, and .float() of a type that numpy has."
+        ) from error
 
 
 def require_dense(name: str, values: Any) -> None:
