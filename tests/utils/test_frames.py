@@ -7,7 +7,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from narwhals import from_native
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -22,6 +21,13 @@ from nearlabel.preprocessing import MLSMOTE
 from nearlabel.utils.validation import as_dense
 
 CLASSIFIERS = default_classifiers() | SMALL
+
+
+def in_narwhals(frame):
+    """Return a frame as code written with narwhals passes it on; scikit-learn installs it from 1.9 on."""
+    return pytest.importorskip("narwhals").from_native(frame)
+
+
 FEATURES, LABELS = ["u", "v", "w", "x"], ["a", "b", "c"]
 ROWS = [f"sample {row}" for row in range(40)]
 METHODS = ("predict", "predict_proba", "decision_function")
@@ -29,7 +35,7 @@ FRAMES = {
     "pandas": lambda array, names: pd.DataFrame(array, columns=names, index=ROWS),
     "polars": lambda array, names: pl.DataFrame(array, schema=names),
     "pyarrow": lambda array, names: pa.table(dict(zip(names, array.T, strict=True))),
-    "narwhals": lambda array, names: from_native(pl.DataFrame(array, schema=names)),
+    "narwhals": lambda array, names: in_narwhals(pl.DataFrame(array, schema=names)),
 }
 OUTPUTS = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
 
