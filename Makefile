@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TEST_EXTRAS ?= test,ann,dask,browser,docs
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
-.PHONY: help demo test test-all test-long test-oldest test-kernels test-gpu api names mutants mutants-generated install-oldest sbom sanitize wheels release bench house docs notebooks man lint types check clean fuzz fuzz-estimators faults strangers test-clients
+.PHONY: help demo test test-all test-long test-oldest test-kernels test-gpu api names mutants mutants-generated install-oldest sbom sanitize wheels release bench house docs notebooks man paper lint types check clean fuzz fuzz-estimators faults strangers test-clients
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -76,7 +76,7 @@ fuzz: $(BIN)/python  ## give every reader N=1000 damaged files (TARGETS=words: s
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	PYTHONPATH=tests $(BIN)/python -m fuzz.readers $(or $(N),1000) $(TARGETS) --seed $(or $(SEED),0) $(KEEP)
 
-USER_EXTRAS = cli,completion,plot,data,frames,tables,xlsx,text,ann,persistence,lance,qdrant,pgvector,dask,serve
+USER_EXTRAS = cli,completion,plot,data,frames,polars,tables,xlsx,text,ann,persistence,lance,qdrant,pgvector,dask,serve
 sbom:  ## a software bill of materials of all extras but gpu (build/sbom.cdx.json), and docs/licences.md; a licence nobody has allowed is an error, and a known vulnerability (LOOK_UP=--required: and a package that cannot be looked up)
 	rm -rf .venv-sbom .venv-cyclonedx build/vulnerabilities.json
 	$(MAKE) .venv-sbom/bin/python VENV=.venv-sbom
@@ -161,6 +161,11 @@ man: $(BIN)/python  ## write the manual page of the command line, build/man/near
 	$(INSTALL) .
 	$(BIN)/python tests/manual.py build/man/nearlabel.1
 
+paper:  ## build/paper.pdf, by pandoc and typst, both from the package index
+	$(MAKE) .venv-paper/bin/python VENV=.venv-paper
+	.venv-paper/bin/python -m pip --disable-pip-version-check --quiet install pypandoc_binary typst
+	.venv-paper/bin/python paper/build.py
+
 lint: $(BIN)/python  ## ruff: rules and formatting; words to avoid in pages and sources
 	$(INSTALL) '.[test,lint]'
 	$(BIN)/ruff check
@@ -174,4 +179,4 @@ types: $(BIN)/python  ## mypy, strict
 check: lint types test test-kernels test-long  ## everything that CI runs
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) .venv-release .venv-strangers .venv-clients demo-output build docs/api docs/gallery dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-release .venv-strangers .venv-clients .venv-paper demo-output build docs/api docs/gallery dist .pytest_cache .mypy_cache .ruff_cache

@@ -26,7 +26,7 @@ def test_the_page_has_the_figures_of_the_records(script, name, lines):
     assert harness.figures_of(module.PAGE) == "".join(getattr(module, lines)(records))
 
 
-@pytest.mark.parametrize("name", ["annotators", "brknn_claims", "calibration", "field", "footprint"])
+@pytest.mark.parametrize("name", ["annotators", "claims", "calibration", "field", "footprint"])
 def test_the_page_has_the_figures_of_the_results(script, name):
     """The part between the marks is what the script makes of its results file."""
     module, harness = script(name), script("_harness")

@@ -11,9 +11,10 @@ from nearlabel.experiments import Plan, run
 from nearlabel.files.atomic_file import check_can_be_written, write_errors_named
 
 
+@pytest.mark.parametrize("n_rows", [160, 5000], ids=["fit the buffer", "do not"])
 @pytest.mark.parametrize("act", ["write", "append"])
-def test_a_full_disk_is_told_of_the_store(tmp_path, act):
-    """What was there stays, and nothing else is left.
+def test_a_full_disk_is_told_of_the_store(tmp_path, act, n_rows):
+    """What was there stays, nothing else is left, and no file stays open: a warning that would be an error.
 
     A limit of the size of files stands for a full disk: the system gives an error, and no name.
     """
@@ -25,7 +26,7 @@ def test_a_full_disk_is_told_of_the_store(tmp_path, act):
     resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
     try:
         with pytest.raises(OSError, match=os.strerror(errno.EFBIG)) as told:
-            (write_store if act == "write" else append_to_store)(path, np.ones((1000, 4)))
+            (write_store if act == "write" else append_to_store)(path, np.ones((n_rows, 4)))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert str(told.value) == f"[Errno {errno.EFBIG}] {os.strerror(errno.EFBIG)}: '{path}'"

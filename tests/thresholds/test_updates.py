@@ -72,8 +72,9 @@ def test_predict_warns_once_of_stale_thresholds():
     model.predict(X)
     for _ in range(2):
         model.forget([3])
-        with pytest.warns(StaleThresholdsWarning, match=r"retune\(\) tunes them on the present samples"):
+        with pytest.warns(StaleThresholdsWarning, match=r"retune\(\) tunes them on the present samples") as warned:
             model.predict(X)
+        assert [warning.filename for warning in warned] == [__file__]
         model.predict(X)
     model.forget([3]).retune().predict(X)
 

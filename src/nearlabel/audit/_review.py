@@ -14,6 +14,7 @@ from nearlabel.models.unwrapped import unwrapped
 from nearlabel.thresholds import ExpectedF
 from nearlabel.utils.containers import checked_container
 from nearlabel.utils.estimators import label_scores
+from nearlabel.utils.frames import plain_labels
 from nearlabel.utils.tables import ShownList, plain_value
 from nearlabel.utils.types import FloatArray, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice, check_integer, row_blocks
@@ -222,7 +223,7 @@ def _predicted(model: Any, X: MatrixLike) -> _Predicted:
             f"model must have predict_proba, got {type(model).__name__}."
             " Hint: nearlabel.thresholds.CalibratedLabels computes probabilities from decision values."
         )
-    labels = model.predict(X)
+    labels = plain_labels(model, X)
     if np.ndim(labels) == 1:  # of a one-dimensional y: the second class is the label
         labels = np.equal(labels, model.classes_[-1])[:, np.newaxis]
     labels = as_dense(labels).astype(bool)

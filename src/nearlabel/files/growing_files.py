@@ -11,6 +11,7 @@ import os
 import re
 import reprlib
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Self
@@ -109,11 +110,13 @@ class GrowingArray:
 
     def close(self, *, complete: bool = True) -> None:
         """Close the file, after writing the number of rows to its header if they are `complete`."""
-        if complete:
-            self._file.seek(0)
-            self._header.write(self._file, self.length)
-            self.settle()
-        self._file.close()
+        try:
+            if complete:
+                self._file.seek(0)  # writes what is buffered: the first error of a small store on a full disk
+                self._header.write(self._file, self.length)
+                self.settle()
+        finally:
+            self._file.close()
 
     def in_type(self, dtype: np.dtype[Any]) -> GrowingArray:
         """Return the array converted to another type, in a file of the next generation."""
@@ -200,8 +203,9 @@ class GrowingRows:
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        for array in self._arrays.values():
-            array.close(complete=error is None)
+        with ExitStack() as all_of_them:
+            for array in self._arrays.values():
+                all_of_them.callback(array.close, complete=error is None)
 
 
 # The header of the .npy files of a store, parsed in its only valid spelling; numpy's reader evaluates it as Python.

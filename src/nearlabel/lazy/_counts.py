@@ -163,7 +163,8 @@ def _counted(units: Units, parts: Iterable[tuple[Matrix, Matrix, Any]], n_neighb
             row, label, vote = entries(votes)
         else:
             row, label, vote = None, np.tile(np.arange(n_labels), n_rows), votes.ravel()
-        cells = label * n_counts + vote
+        cells = label * n_counts
+        cells += vote  # not in one expression, which takes another array in Python 3.14
         if units.wholes is not None:  # as floats, as `bincount` adds them, sums would be rounded
             np.add.at(missing, cells, np.repeat(whole, n_labels) if row is None else whole[row])
         elif len(cells) < len(missing):  # many labels, few of them in a block

@@ -171,7 +171,7 @@ def warn_if_stale(classifier: Any) -> None:
             "power_ and threshold_ were selected before samples were added or removed. Hint: retune() selects them on"
             " the present samples; for a model in a file, nearlabel update MODEL --retune.",
             StaleThresholdsWarning,
-            stacklevel=4,  # where predict was called
+            stacklevel=5,  # where predict was called
         )
 
 

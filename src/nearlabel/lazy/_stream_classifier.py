@@ -24,6 +24,7 @@ from nearlabel.models.explanation import Explanation
 from nearlabel.utils import targets
 from nearlabel.utils.containers import check_row_names
 from nearlabel.utils.estimators import available_if, refusing_others, score
+from nearlabel.utils.frames import FrameOutput, framed
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_positive, check_row_numbers, check_rows
@@ -33,7 +34,7 @@ def _has(method: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(self._base_estimator(), method)
 
 
-class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class StreamClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Predict, then learn, then forget: a lazy classifier of the latest, or the most useful, samples of a stream.
 
     `partial_fit` first predicts the new samples with the present model, and compares the predictions with their label
@@ -253,6 +254,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._drop(gone)
         return self
 
+    @framed
     def predict(self, X: MatrixLike) -> LabelSets:
         """Return the label set of every query, predicted from the remaining samples.
 
@@ -272,6 +274,7 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return found
 
     @available_if(_has("predict_proba"))
+    @framed
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the score of every label, in [0, 1].
 

@@ -31,6 +31,7 @@ from nearlabel.utils.estimators import (
     score,
     without_zero_weights,
 )
+from nearlabel.utils.frames import FrameOutput, framed
 from nearlabel.utils.messages import require_room, room_for, sized
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import CountedLabels, LabelContainer, check_problem, with_multilabel_target
@@ -43,7 +44,7 @@ from nearlabel.utils.validation import as_dense, check_feature_sizes, check_flag
 _SMALLEST_OF_LIBLINEAR = 1e-150
 
 
-class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
+class MultilabelClassifier(FrameOutput, ClassifierMixin, BaseEstimator, ABC):
     """The base class that checks input and returns predictions in the form of y; subclasses learn, score and decide.
 
     A subclass defines `_learn` and `_score`, and `_decide` unless labels with scores of at least `_threshold` are
@@ -126,6 +127,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
                 self._learn(X, labels if self._all_vary else labels[:, self._varying], **params)
         return self
 
+    @framed
     def predict(self, X: MatrixLike) -> LabelSets:
         """Predict the label set of every query.
 
@@ -366,6 +368,7 @@ class MetaClassifier(MultilabelClassifier):
 class WithProbabilities(MultilabelClassifier):
     """A classifier whose scores are probabilities or shares of votes; the default threshold is one half."""
 
+    @framed
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the score of every label, in [0, 1].
 
@@ -380,6 +383,7 @@ class WithProbabilities(MultilabelClassifier):
             One array, never a list; column l is the score that label l applies, 0 or 1 for a label with one class. For
             a one-dimensional y, one column per class. For a dask array X of queries, a dask array, see
             `nearlabel.neighbors.DaskNeighbors`.
+            float64 also for float32 X: rounded to float32, seven of ten votes would miss a threshold of 0.7.
         """
         queries = self._queries(X)
         if is_dask_array(queries) and self._answers_in_tiles:
@@ -405,6 +409,7 @@ class WithOptionalProbabilities(WithProbabilities):
         return True
 
     @available_if(_has_probabilities)
+    @framed
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the probability of every label; available only with ``probability=True``.
 
@@ -433,6 +438,7 @@ class WithDecisions(MultilabelClassifier):
 
     _threshold = 0.0
 
+    @framed
     def decision_function(self, X: MatrixLike) -> FloatArray:
         """Return the decision value of every label: a label is predicted if it is at least 0.
 

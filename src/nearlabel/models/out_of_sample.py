@@ -18,8 +18,9 @@ from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from nearlabel.neighbors import PrecomputedNeighbors
 from nearlabel.neighbors.votes import as_search
-from nearlabel.utils.containers import gathered, require_dense
+from nearlabel.utils.containers import require_dense
 from nearlabel.utils.estimators import as_label_scores, label_scores, response_method_of
+from nearlabel.utils.frames import plain_labels
 from nearlabel.utils.messages import AdviceWarning
 from nearlabel.utils.targets import PartialLabels, has_unknown
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
@@ -132,7 +133,7 @@ def prefit_answer(fitted: Any, X: MatrixLike, n_labels: int, needs: Needs = BOTH
                 of_sparse: Answer = last._answer_queries(last._queries(rows), needs)
                 return of_sparse
         scores = label_scores(fitted, X, n_labels, method)
-    return Answer(gathered(fitted.predict(X)) if needs.labels else None, scores)
+    return Answer(plain_labels(fitted, X) if needs.labels else None, scores)
 
 
 def _last_step(fitted: Any, X: MatrixLike) -> tuple[Any, MatrixLike]:

@@ -12,6 +12,7 @@ from nearlabel.plots import _figure
 from nearlabel.thresholds import micro_pr_frontier
 from nearlabel.utils.containers import checked_container
 from nearlabel.utils.estimators import in_order_of_fit, label_scores, response_method_of
+from nearlabel.utils.frames import plain_labels
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, MatrixLike
 
@@ -109,7 +110,7 @@ class MicroFrontierDisplay(_figure.Display):
         """
         name, Y = type(estimator).__name__ if name is None else name, in_order_of_fit(estimator, Y)
         scores = label_scores(estimator, X, PartialLabels.of(Y).labels.shape[1], response_method_of(estimator))
-        points = {f"{name}: its label sets": estimator.predict(X)}
+        points = {f"{name}: its label sets": plain_labels(estimator, X)}
         return cls.from_predictions(Y, scores, name=name, points=points, ax=ax, **style)
 
     @classmethod

@@ -14,6 +14,7 @@ from nearlabel.models import MetaClassifier
 from nearlabel.models.out_of_sample import Answer, Needs, left_out_answer, prefit_answer
 from nearlabel.preprocessing._sampler import stacked
 from nearlabel.utils import estimators
+from nearlabel.utils.frames import framed
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import check_groups
 
@@ -138,6 +139,7 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
         return self.estimator_.predict(X)
 
     @_if_estimator_has("predict_proba")
+    @framed
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the probability of every label, by the classifier fitted to resampled samples.
 
@@ -157,6 +159,7 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
         return self._container.probabilities(scores)
 
     @_if_estimator_has("decision_function")
+    @framed
     def decision_function(self, X: MatrixLike) -> FloatArray:
         """Return the decision value of every label, by the classifier fitted to resampled samples.
 

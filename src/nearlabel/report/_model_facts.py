@@ -16,6 +16,7 @@ from nearlabel.report import _facts
 from nearlabel.report._error_facts import Errors, compare_all, explorer_facts, label_confusions, wrong_samples
 from nearlabel.thresholds import MicroPRFrontier, micro_pr_frontier
 from nearlabel.utils.estimators import label_scores
+from nearlabel.utils.frames import plain_labels
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix
 from nearlabel.utils.validation import check_integer
@@ -145,7 +146,7 @@ def _answers(model: Any, X: Matrix, shape: tuple[int, int]) -> tuple[Matrix, Flo
     with warnings.catch_warnings():
         # Samples from a file have no column names that scikit-learn could compare; the caller has ordered the columns.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        labels, scores = model.predict(X), label_scores(model, X, shape[1], method) if method else None
+        labels, scores = plain_labels(model, X), label_scores(model, X, shape[1], method) if method else None
     if np.shape(labels) != shape:
         raise ValueError(f"model must predict label sets of shape {shape}, got {np.shape(labels)}.")
     return labels, scores, method

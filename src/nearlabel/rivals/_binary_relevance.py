@@ -20,6 +20,7 @@ from nearlabel.rivals._mixture_explanation import explain_linear, is_linear
 from nearlabel.solvers.label_probabilities import LabelProbabilities, chosen_classifier, seeded_classifier
 from nearlabel.thresholds import PCut
 from nearlabel.utils.estimators import available_if, params_of_samples
+from nearlabel.utils.frames import framed
 from nearlabel.utils.naming import registered
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_positive, row_blocks
@@ -130,6 +131,7 @@ class BinaryRelevance(AroundCalibrated):
         return True
 
     @available_if(_has_decisions)
+    @framed
     def decision_function(self, X: MatrixLike) -> FloatArray:
         """Return the decision value of every label; available only with ``probability=False``.
 

@@ -242,7 +242,7 @@ class ConditionalBernoulliMixture(WithProbabilities):
                 f"The label sets of {(~proven).sum()} of {len(proven)} queries are good, but may not be the most"
                 " probable ones; the search was stopped early.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return labels
 

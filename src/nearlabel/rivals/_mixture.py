@@ -23,6 +23,7 @@ from nearlabel.thresholds._cross_val import Scorer, score_folds  # parts are fit
 from nearlabel.thresholds.best_value import BestThresholds
 from nearlabel.utils.containers import check_row_names, checked_container
 from nearlabel.utils.estimators import as_label_scores, score
+from nearlabel.utils.frames import FrameOutput, framed
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import LabelContainer, check_target, remember_target, with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
@@ -34,7 +35,7 @@ _LEAST_EACH = 50  # minimum of positives and of negatives for a label to get its
 _LEAST_PROBABILITY = 1e-15  # in the log loss
 
 
-class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
+class Mixture(FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     """Mix the probabilities of several classifiers (parts) and apply thresholds; weights and thresholds are learnt.
 
     A subclass defines the parts and returns the weights that the user gave.
@@ -52,6 +53,7 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     label_names_: NDArray[Any]
     _container: LabelContainer
 
+    @framed
     def predict(self, X: MatrixLike) -> LabelSets:
         """Predict the label set of every sample from the mixed probabilities and the thresholds.
 
@@ -73,6 +75,7 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     predict_labels = predict_labels
     score = score
 
+    @framed
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the mixed probability of every label.
 

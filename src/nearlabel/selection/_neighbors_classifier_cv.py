@@ -41,6 +41,7 @@ from nearlabel.selection._trials import (
 from nearlabel.thresholds import ThresholdStrategy, strategy_for
 from nearlabel.utils.containers import check_row_names, checked_container
 from nearlabel.utils.estimators import available_if, refusing_others, score
+from nearlabel.utils.frames import FrameOutput, framed
 from nearlabel.utils.messages import as_part
 from nearlabel.utils.progress import reported
 from nearlabel.utils.tags import predict_labels
@@ -60,7 +61,7 @@ def _can_be_updated(classifier: Any) -> bool:
     raise AttributeError("best_estimator_ must be fitted, and be a method by votes of neighbours or MLMLM.")
 
 
-class NeighborsClassifierCV(ShownChoice, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class NeighborsClassifierCV(ShownChoice, FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Choose method, distance, number of neighbours and thresholds together, for the best predictions by neighbours.
 
     Each candidate predicts each training sample from all others (leave-one-out, which needs no refit). On these scores
@@ -164,7 +165,6 @@ class NeighborsClassifierCV(ShownChoice, ClassifierMixin, MetaEstimatorMixin, Ba
     ('mlmlm', 0.72)
     """
 
-    # Declared for type checkers.
     classes_: NDArray[Any]
     label_names_: NDArray[Any]
     _container: LabelContainer
@@ -260,6 +260,7 @@ class NeighborsClassifierCV(ShownChoice, ClassifierMixin, MetaEstimatorMixin, Ba
             self.nested_score_ = nested_score(self, samples)
         return trials
 
+    @framed
     def predict(self, X: MatrixLike) -> LabelSets:
         """Return the label set of every sample.
 
@@ -280,6 +281,7 @@ class NeighborsClassifierCV(ShownChoice, ClassifierMixin, MetaEstimatorMixin, Ba
     predict_labels = predict_labels
     score = score
 
+    @framed
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the probability of every label, mapped from the scores of the best candidate.
 
@@ -465,17 +467,15 @@ class NeighborsClassifierCV(ShownChoice, ClassifierMixin, MetaEstimatorMixin, Ba
 
     def _fit_best(self, trials: Trials, samples: TrainingSamples, *, is_tuned_again: bool) -> None:
         """Fit the best candidate to all samples, with its thresholds, which may be tuned again on all of them."""
-        best = trials.best
-        of_best = best, trials.best_model, trials.best_scores
+        of_best = trials.best, trials.best_model, trials.best_scores
         self.best_estimator_ = fitted_model(of_best, trials.labels, samples, is_tuned_again=is_tuned_again)
-        self.best_params_, self.best_score_ = best.params, best.value
+        self.best_params_, self.best_score_ = trials.best.params, trials.best.value
         self._take_features()
 
     def _take_features(self) -> None:
         """Copy the attributes of the features from the best estimator, whose steps check them."""
-        if self._is_mixed:
-            for name in ("n_features_in_", "feature_names_in_"):
-                setattr(self, name, getattr(self.best_estimator_, name, None))
+        for name in ("n_features_in_", "feature_names_in_") if self._is_mixed else ():
+            setattr(self, name, getattr(self.best_estimator_, name, None))
 
     def _check_parameters(self) -> None:
         get_metric(self.scoring)

@@ -18,6 +18,7 @@ from nearlabel.datasets import open_rows, tables
 from nearlabel.experiments.one_search import searching_once
 from nearlabel.serve._live import LiveModel, State, rows_in_file
 from nearlabel.utils.estimators import label_scores, response_method_of
+from nearlabel.utils.frames import plain_labels
 
 _MOST_ROWS_AT_ONCE = 1024
 _MOST_WAITING = 50_000  # rows that wait for a search
@@ -115,7 +116,7 @@ def answered(state: State, X: Any, *, explain: bool) -> Answered:
 
 def _answered(state: State, opened: _model.OpenModel, X: Any, *, explain: bool) -> Answered:
     asked = searching_once(opened.model)
-    labels = sparse.csr_array(asked.predict(X))
+    labels = sparse.csr_array(plain_labels(asked, X))
     scores = label_scores(asked, X, len(opened.label_names), response_method_of(asked))
     if not explain:
         return Answered(state, labels, scores, ())

@@ -26,6 +26,7 @@ from nearlabel.thresholds._cross_val import (  # samples are scored in the same 
 )
 from nearlabel.utils.containers import require_dense
 from nearlabel.utils.estimators import available_if
+from nearlabel.utils.frames import framed
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_score_matrix, check_choice
@@ -144,6 +145,7 @@ class CalibratedLabels(HoldsRowsOut):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @framed
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the calibrated probability of every label.
 

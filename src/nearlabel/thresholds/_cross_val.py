@@ -23,6 +23,7 @@ from nearlabel.metrics.inputs import rows_with_known_cells
 from nearlabel.models import out_of_sample
 from nearlabel.utils.containers import check_row_names, checked_container
 from nearlabel.utils.estimators import RESPONSE_METHODS, requiring_multilabel, response_method_of, score
+from nearlabel.utils.frames import FrameOutput, framed
 from nearlabel.utils.messages import require_room
 from nearlabel.utils.tags import predict_labels
 from nearlabel.utils.targets import (
@@ -242,7 +243,7 @@ def explains_itself(self: Any) -> bool:
     )
 
 
-class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
+class AroundClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     """A classifier around an inner one that learns from its scores how to predict label sets."""
 
     estimator: Any
@@ -318,6 +319,7 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         self._take_from(self.estimator_, "n_features_in_", "feature_names_in_")
         return self
 
+    @framed
     def predict(self, X: MatrixLike) -> LabelSets:
         """Predict the label set of every sample.
 
@@ -377,10 +379,9 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     def _take_from(self, part: Any, *names: str) -> None:
         """Copy attributes of a fitted part, and remove those that an earlier fit set and this part lacks."""
         for name in names:
+            self.__dict__.pop(name, None)
             if hasattr(part, name):
                 setattr(self, name, getattr(part, name))
-            elif hasattr(self, name):
-                delattr(self, name)
 
     def _check_parameters(self, n_labels: int) -> None:
         check_choice("response_method", self.response_method, {"auto", *RESPONSE_METHODS})
@@ -404,8 +405,6 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
 
 
 _HINT_OF_SCORES = "thresholds by cv='loo' with MLkNN or BRkNN, a sparse y, and MicroFOptimum or SCut need few scores"
-
-# The base class of tuned thresholds and calibration: fits a classifier and computes out-of-sample scores.
 
 
 class HeldOutScores(NamedTuple):

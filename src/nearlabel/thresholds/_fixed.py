@@ -17,6 +17,7 @@ from nearlabel.solvers.score_maps import JointMap, fit_joint_map
 from nearlabel.thresholds._cross_val import AroundClassifier, Scorer, explains_itself, method_of
 from nearlabel.utils.containers import require_dense
 from nearlabel.utils.estimators import available_if
+from nearlabel.utils.frames import framed
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_score_matrix, check_integer
@@ -68,6 +69,7 @@ class WithThresholds(AroundClassifier):
         return [_mapped(one, self.score_map_) for one in explanations] if self._maps else explanations
 
     @available_if(_has_probabilities)
+    @framed
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the probabilities as one array: the inner classifier's, or those of the map if there is one.
 
@@ -125,6 +127,7 @@ class WithThresholds(AroundClassifier):
         self.score_map_ = fit_joint_map(scores, truth, weights, are_probabilities=are_probabilities)
 
     @available_if(_has("decision_function"))
+    @framed
     def decision_function(self, X: MatrixLike) -> FloatArray:
         """Return the inner classifier's decision values as one array.
 

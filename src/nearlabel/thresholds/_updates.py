@@ -146,7 +146,7 @@ def warn_if_stale(classifier: Any) -> None:
             "thresholds_ were tuned before samples were added or removed. Hint: retune() tunes them on the present"
             " samples; for a model in a file, nearlabel update MODEL --retune.",
             StaleThresholdsWarning,
-            stacklevel=5,  # where predict was called
+            stacklevel=6,  # where predict was called
         )
 
 

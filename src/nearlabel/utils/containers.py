@@ -1,4 +1,4 @@
-"""The columns of arrays, pandas and polars data frames, and Arrow tables; names of rows and columns that disagree.
+"""Columns of arrays, of frames of pandas, polars and narwhals, and of Arrow tables; names that disagree.
 
 None of these libraries is imported: containers are recognised by their methods.
 """
@@ -24,8 +24,8 @@ _MOST_FILLED = 0.25  # maximum share of nonzero values in word counts or flags
 
 
 def is_frame(X: MatrixLike) -> bool:
-    """Return whether X is a data frame of pandas or polars, or an Arrow table."""
-    return any(hasattr(X, name) for name in ("iloc", "get_columns", "column_names"))
+    """Return whether X is a data frame of pandas, polars or narwhals, or an Arrow table."""
+    return any(hasattr(X, name) for name in ("iloc", "iter_columns", "column_names"))
 
 
 def are_words(X: Matrix) -> bool:
@@ -40,8 +40,8 @@ def columns_of(X: MatrixLike) -> list[Any]:
     """Return the columns of a data frame, a table or a two-dimensional array, unconverted."""
     if hasattr(X, "iloc"):
         return [column for _, column in X.items()]
-    if hasattr(X, "get_columns"):
-        return list(X.get_columns())
+    if hasattr(X, "iter_columns"):
+        return list(X.iter_columns())
     return list(X.columns) if hasattr(X, "column_names") else list(np.asarray(without_mask(X)).T)
 
 
@@ -193,8 +193,31 @@ def checked_container(name: str, values: Any) -> Any:
     """
     if sparse.issparse(values):
         return checked_places(name, values)
+    values = of_numpy(name, values)
     refuse_sparse_rows(name, values)
     return without_mask(values)
+
+
+def of_numpy(name: str, values: Any) -> Any:
+    """Return an array of another library, such as a torch tensor, as one of numpy, without a copy if possible.
+
+    Anything else is unchanged.
+
+    Raises
+    ------
+    TypeError
+        If numpy cannot read it, for instance because it is in the memory of a GPU; the message has the argument's name.
+    """
+    is_other_array = hasattr(values, "__dlpack__") and not hasattr(values, "to_pylist")  # Arrow has missing values
+    if not is_other_array or isinstance(values, np.ndarray | np.generic):
+        return values
+    try:
+        return np.asarray(values)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} must be an array that numpy can read, got a {type(values).__name__}: {error} Hint: for torch,"
+            f" {name}.detach().cpu() is a tensor in memory without gradients, and .float() of a type that numpy has."
+        ) from error
 
 
 def require_dense(name: str, values: Any) -> None:
@@ -351,7 +374,7 @@ def in_columns(names: Sequence[Any] | None, frame: Any, name: str, of: str) -> A
     places = [place_of[column] for column in wanted]
     if hasattr(frame, "iloc"):
         return frame.iloc[:, places]
-    return frame.select([frame.columns[place] for place in places] if hasattr(frame, "get_columns") else places)
+    return frame.select([frame.columns[place] for place in places] if hasattr(frame, "iter_columns") else places)
 
 
 def _names_of_columns(frame: Any) -> list[str] | None:

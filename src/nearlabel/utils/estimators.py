@@ -22,11 +22,11 @@ from sklearn.utils.validation import _num_samples, check_consistent_length, chec
 from nearlabel.utils.containers import (
     check_row_names,
     checked_container,
-    gathered,
     in_columns,
     missing,
     without_sparse_frame,
 )
+from nearlabel.utils.frames import plain, plain_labels
 from nearlabel.utils.tags import objects_of, tags_of
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, IntArray, LabelSets, Matrix, MatrixLike
@@ -240,7 +240,7 @@ def as_label_scores(answer: Any, estimator: Any, n_labels: int, method: str) -> 
         got = f"a list of {len(answer)} and classes_ of {len(each)}"
         _check(len(answer) == len(each) == n_labels, estimator, method, n_labels, got)
         return np.column_stack([_of_class_1(*pair, estimator, method) for pair in zip(answer, each, strict=True)])
-    scores: NDArray[Any] = as_dense(checked_container(f"the result of {method}", gathered(answer)))
+    scores: NDArray[Any] = as_dense(checked_container(f"the result of {method}", plain(answer)))
     if n_labels == 1 and method == "predict_proba" and _is_one_class(classes):
         return np.full((scores.shape[0], 1), float(classes[0] == 1))
     if n_labels == 1 and scores.ndim == 1:
@@ -353,10 +353,10 @@ def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | No
     if truth is None or truth.unknown is None:
         if sample_weight is not None:
             check_sample_weight(sample_weight, _num_samples(y))
-        return float(accuracy_score(y, gathered(self.predict(X)), sample_weight=sample_weight))
+        return float(accuracy_score(y, plain_labels(self, X), sample_weight=sample_weight))
     check_consistent_length(X, truth.labels)
     known = np.asarray(truth.unknown.sum(axis=1) < truth.unknown.shape[1])
-    return _mean(_are_right(truth, gathered(self.predict(X))), sample_weight, known)
+    return _mean(_are_right(truth, plain_labels(self, X)), sample_weight, known)
 
 
 def in_order_of_fit(estimator: Any, y: MatrixLike) -> MatrixLike:

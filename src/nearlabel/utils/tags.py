@@ -15,7 +15,8 @@ from scipy import sparse
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from nearlabel.utils.codes import cells_hint, refuse_codes, warn_of_cells
-from nearlabel.utils.containers import gathered, refuse_sparse_rows
+from nearlabel.utils.containers import refuse_sparse_rows
+from nearlabel.utils.frames import plain_labels
 from nearlabel.utils.types import LabelType, Matrix, MatrixLike
 
 SETS = (list, tuple, set, frozenset, np.ndarray)
@@ -96,10 +97,10 @@ def predict_labels(self: Any, X: MatrixLike) -> list[tuple[Any, ...]]:
         Names from `label_names_`, in their order: tags, column names of a data frame, or column numbers. For a
         one-dimensional y, the predicted class.
     """
-    predicted = gathered(self.predict(X))
+    labels = plain_labels(self, X)
     if self._container.classes is not None:
-        return [(one,) for one in predicted.tolist()]
-    return names_of_labels(predicted, self.label_names_)
+        return [(one,) for one in labels.tolist()]
+    return names_of_labels(labels, self.label_names_)
 
 
 def as_column(y: MatrixLike) -> NDArray[Any] | None:

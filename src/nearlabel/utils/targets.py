@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from nearlabel.utils.characters import check_whole
 from nearlabel.utils.codes import CELLS_HINT, SETS_HINT, refusal_of_numbers, refusal_of_objects
-from nearlabel.utils.containers import checked_container, gathered, is_frame, missing, without_sparse_frame
+from nearlabel.utils.containers import checked_container, gathered, is_frame, missing, of_numpy, without_sparse_frame
 from nearlabel.utils.tags import SETS, UNKNOWN_HINT, as_column, classes_of, column_name, objects_of, tag_matrix, tags_of
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_rows
@@ -206,7 +206,7 @@ def check_target(estimator: object, y: MatrixLike, *, dtype: LabelType = np.int6
         If y is missing or none of these.
     """
     require_labels(estimator, y)
-    y = gathered(y)
+    y = of_numpy("y", gathered(y))
     tags = tags_of(y)
     if tags is not None:
         labels, names = tag_matrix(tags, dtype)
@@ -465,7 +465,7 @@ def check_partial_target(
     if type(y) is np.ndarray and y.ndim == 2 and y.dtype.kind in "bui":  # the usual y: nothing to look for
         names = np.arange(y.shape[1])
         return Target(as_label_matrix(y, dtype=dtype), LabelContainer(None, y.dtype), names), None
-    y = gathered(y)
+    y = of_numpy("y", gathered(y))
     if hasattr(y, "__array__") and not isinstance(y, Iterable) and not is_frame(y):
         y = np.asarray(y)
     values = objects_of(y)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.neighbors.optional._vector_table import TableChangedError, TableRows, VectorTable, check_table
 from nearlabel.utils.estimators import Method, available_if, score
+from nearlabel.utils.frames import FrameOutput, framed
 from nearlabel.utils.targets import with_multilabel_target
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, MatrixLike
 from nearlabel.utils.validation import check_flag
@@ -76,7 +77,7 @@ def _has(method: str) -> Callable[[Method], Method]:
     return available_if(estimator_has)
 
 
-class TableClassifier(ClassifierMixin, BaseEstimator):
+class TableClassifier(FrameOutput, ClassifierMixin, BaseEstimator):
     """Fit a classifier to the rows and tags of a table of a vector database, and follow changes of the table.
 
     `fit` reads the rows with known tags from the table. Before each prediction, the classifier compares the version of
@@ -179,6 +180,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         self._state = self._fitted_to_present_rows(before)
         return _changes(before.digests, self._state.digests)
 
+    @framed
     def predict(self, X: MatrixLike) -> LabelSets:
         """Return the label set of every query.
 
@@ -212,6 +214,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     score = score
 
     @_has("predict_proba")
+    @framed
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the score of every label, in [0, 1].
 
@@ -228,6 +231,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         return self._answer(lambda present: present.model.predict_proba(X))
 
     @_has("decision_function")
+    @framed
     def decision_function(self, X: MatrixLike) -> FloatArray:
         """Return the decision value of every label.
 
