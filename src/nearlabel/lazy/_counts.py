@@ -253,9 +253,8 @@ class LeavingOut:
     @cached_property
     def group_wholes(self) -> IntArray:
         """The units of a label that all rows of each group fully carry: (n_groups,)."""
-        sizes = self.groups.sizes
         if self.units.wholes is None:
-            return np.asarray(sizes * self.units.whole)
+            return np.asarray(self.groups.sizes * self.units.whole)
         return np.asarray(self.groups.add(self.units.wholes[:, np.newaxis])).ravel()
 
     def blocks(self) -> Iterator[IntArray]:
@@ -329,12 +328,9 @@ class LeavingOut:
             ends = np.searchsorted(pairs.place, np.arange(first, last + 1))
             of_rows = sparse.csr_array((np.ones(len(weight), dtype=number), np.arange(len(weight)), ends))
             carried = of_rows @ (weight * of_m)
-            if wholes is None:
-                both = self.units.whole * (of_rows @ weight)
-            else:
-                both = of_rows @ (weight * wholes[pairs.m][:, np.newaxis])
+            heavy = weight * (self.units.whole if wholes is None else wholes[pairs.m][:, np.newaxis])
             left[1, first:last] += carried
-            left[0, first:last] += both - carried
+            left[0, first:last] += of_rows @ heavy - carried
 
     def _sparse_block(self, rows: IntArray) -> CountsWithout:
         """Visit the cells that have a vote, or where leaving the group out changes more than the number of rows."""
