@@ -388,6 +388,23 @@ def test_clients_that_were_answered_together_are_asked_together_again(numeric, m
     assert sizes == [5, 5, 5, 5]
 
 
+def test_another_loop_asks_the_same_model(numeric):
+    """As test clients do, one after the other: nothing that waits is lost."""
+    batches = _answers.Batches(LiveModel(numeric), ThreadPoolExecutor(1))
+
+    async def client(number):
+        for _ in range(4):
+            await batches.ask(np.zeros((1, 4)), explain=False)
+            for _ in range(3 * number):
+                await asyncio.sleep(0)
+        return number
+
+    async def ask():
+        return await asyncio.gather(*map(client, range(3)))
+
+    assert [asyncio.run(asyncio.wait_for(ask(), 60)) for _ in range(2)] == [[0, 1, 2]] * 2
+
+
 @pytest.mark.parametrize(("n_rows", "on_the_loop"), [(2, True), (3000, False)])
 def test_long_requests_are_read_and_written_aside(numeric, client_of, monkeypatch, n_rows, on_the_loop):
     """So that others are answered meanwhile."""

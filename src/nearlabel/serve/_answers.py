@@ -203,7 +203,7 @@ class Batches:
             self._running, self._wanted = None, 1
 
     async def _wait_for_enough(self) -> None:
-        self._are_enough.clear()
+        self._are_enough = asyncio.Event()
         await asyncio.sleep(0)  # until the answers are sent
         if len(self._waiting) < self._wanted:
             with suppress(TimeoutError):
