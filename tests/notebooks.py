@@ -7,9 +7,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import nbformat
-from nbclient import NotebookClient
-
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs/notebooks").glob("*.ipynb"))
 _SECONDS = 300  # that a cell has
 _OURS = "<div><p>"  # the begin of what nearlabel adds to a diagram
@@ -17,6 +14,9 @@ _OURS = "<div><p>"  # the begin of what nearlabel adds to a diagram
 
 def executed(path: Path, folder: Path) -> Any:
     """Return a notebook as it is after running in a folder, without times and versions; raise the error of a cell."""
+    import nbformat
+    from nbclient import NotebookClient
+
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
         notebook, timeout=_SECONDS, record_timing=False, resources={"metadata": {"path": str(folder)}}
@@ -46,6 +46,8 @@ def _comparable(output: Any) -> str:
 
 def main() -> None:
     """Execute each notebook in a folder of its own, and write it."""
+    import nbformat
+
     for path in NOTEBOOKS:
         with tempfile.TemporaryDirectory() as folder:
             nbformat.write(executed(path, Path(folder)), path)

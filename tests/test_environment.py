@@ -12,6 +12,7 @@ from nearlabel.neighbors.exact import kernels as _kernels
 from test_layers import OPTIONAL_HOME
 
 DISTRIBUTIONS = {
+    "IPython": "ipython",
     "faiss": "faiss-cpu",
     "prometheus_client": "prometheus-client",
     "qdrant_client": "qdrant-client",

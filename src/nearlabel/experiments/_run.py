@@ -227,7 +227,7 @@ _OTHERS = (
     *("lancedb", "qdrant-client", "psycopg", "pgvector"),
     *("pandas", "polars", "pyarrow", "openpyxl"),
     *("fastapi", "prometheus-client", "pydantic", "uvicorn"),
-    *("matplotlib", "pooch", "rich", "shtab", "skops", "snowballstemmer"),
+    *("ipython", "matplotlib", "pooch", "rich", "shtab", "skops", "snowballstemmer"),
 )
 _HINT = "Hint: install a C++ compiler, then nearlabel again."
 
