@@ -403,3 +403,23 @@ def test_bad_input(records, options, message):
     """What is wrong is said, with what was expected."""
     with pytest.raises(ValueError, match=message):
         compare(records, **options)
+
+
+@pytest.mark.parametrize(("test", "alpha", "least"), [("wilcoxon", 0.05, 6), ("wilcoxon", 0.25, 4), ("bayes", 0.05, 5)])
+def test_too_few_pairs_for_any_difference_are_named(test, alpha, least):
+    """One method wins everywhere: with one pair fewer than needed no difference can be found, and that is told."""
+    records = [
+        record(f"set {number}", method, 0, value + number)
+        for number in range(least)
+        for method, value in (("a", 0.1), ("b", 0.2))
+    ]
+    few = compare(records[:-2], test=test, over="datasets", alpha=alpha)
+    assert not few.order.relations
+    (note,) = few.notes
+    assert note == (
+        f"{least - 1} data sets are too few: {test} finds no difference significant at {alpha:g} with fewer than"
+        f" {least}. Hint: compare over folds."
+    )
+    enough = compare(records, test=test, over="datasets", alpha=alpha)
+    assert not enough.notes
+    assert [(found.better, found.worse) for found in enough.order.relations] == [("a", "b")]

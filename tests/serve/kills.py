@@ -1,7 +1,8 @@
 """Kill processes that change a served model at any moment: no acknowledged change is lost, and none is made twice.
 
 A process adds and removes samples, compacts at times, and acknowledges each change by a line in a pipe, as the service
-does by an answer. Its parent kills it after a random time, and looks at the model as the next start finds it.
+does by an answer. Its parent kills it after a random time, and looks at the model as the next start finds it. Each third
+time it also ends it regularly before.
 
 Run: ``PYTHONPATH=tests python -m serve.kills MODEL 200``; MODEL is a file whose samples have ids (`conftest.path`).
 """
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from nearlabel.models import parts_with_samples
 from nearlabel.serve import LiveModel
+from nearlabel.serve._live import end
 
 ROW = {"text": "zebra stripes", "product": "web", "priority": 1, "tags": ["zoo"]}
 
@@ -83,6 +85,10 @@ def main(model: str, n_kills: int) -> int:
         path = Path(shutil.copy(model, folder))
         for number in range(1, n_kills + 1):
             kill_one(path, number, expected)
+            if number % 3 == 0:  # a service ends regularly, and another begins
+                LiveModel(path).compact()
+                end(path)
+                check(path, expected)
         n_there = sum(map(bool, expected.values()))
         line = f"{n_kills} kills: of {len(expected)} samples {n_there} are there; nothing is lost, nothing there twice"
         sys.stdout.write(f"{line}\n")

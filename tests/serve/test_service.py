@@ -16,6 +16,7 @@ from nearlabel.lazy import BRkNN
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.persistence import forget_rows, load_model, read_card, read_kept, save_model, update_model
 from nearlabel.serve import Limits, LiveModel, _answers, _app
+from nearlabel.serve._live import end
 from nearlabel.serve._process import Settings, set_up_log
 from serve import kills
 
@@ -386,6 +387,21 @@ def test_clients_that_were_answered_together_are_asked_together_again(numeric, m
 
     asyncio.run(ask_again())
     assert sizes == [5, 5, 5, 5]
+
+
+@pytest.mark.parametrize("before", [1, 2])
+def test_a_change_in_a_later_life_of_the_service_outlives_a_kill(path, before):
+    """The file was written by services that ended regularly; their changes and the last, unwritten one are there."""
+    for number in range(before):
+        model = LiveModel(path)
+        model.update([NEW | {"id": f"first {number}"}])
+        model.compact()
+        end(path)
+    LiveModel(path).update([NEW | {"id": "second"}])  # and then it is killed
+    again = LiveModel(path)
+    assert [*again.state.file.kept["id"]][60:] == [*(f"first {number}" for number in range(before)), "second"]
+    again.compact()
+    assert read_kept(path)["id"][-1] == "second"
 
 
 def test_another_loop_asks_the_same_model(numeric):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -174,6 +175,14 @@ PAIRED_TESTS: Mapping[str, Callable[[FloatArray, float], _Outcome]] = MappingPro
     {"t": _t, "corrected-t": _corrected_t, "wilcoxon": _wilcoxon, "bayes": _bayesian}
 )
 _TAKES_OVERLAP = ("corrected-t",)
+
+
+def least_pairs(test: str, alpha: float) -> int:
+    """Return how many pairs a test needs for a p-value below alpha: all signs of n pairs are equal in 1 of 2^(n-1)."""
+    if test == "wilcoxon":
+        return math.floor(math.log2(1 / alpha)) + 2
+    return _LEAST_FOR_BAYES if test == "bayes" else 2
+
 
 POST_HOC = ("nemenyi", "holm")
 ENOUGH_FOR_FRIEDMAN = "must have values of 3 methods on the same 2 folds or data sets"

@@ -194,8 +194,11 @@ class LiveModel:
             self.journal.restart(lineage=uuid4().hex, model=_digest_of(card), base=card.journal, keys={})
 
     def _belongs(self, card: ModelCard) -> bool:
-        """Return whether the journal continues a file with this card: its first one, or one that was written since."""
-        return card.lineage == self.journal.lineage if card.lineage else _digest_of(card) == self.journal.model
+        """Return whether the journal continues a file with this card: its first one, or one that was written since.
+
+        The first one may have been written in an earlier life of the service, whose lineage its card then has.
+        """
+        return card.lineage == self.journal.lineage != "" or _digest_of(card) == self.journal.model
 
     def _of_another(self) -> ValueError:
         return ValueError(
