@@ -1,8 +1,8 @@
 """Kill processes that change a served model at any moment: no acknowledged change is lost, and none is made twice.
 
 A process adds and removes samples, compacts at times, and acknowledges each change by a line in a pipe, as the service
-does by an answer. Its parent kills it after a random time, and looks at the model as the next start finds it. Each third
-time it also ends it regularly before.
+does by an answer. Its parent kills it after a random time, and looks at the model as the next start finds it. At each
+third time it then ends regularly, and begins anew.
 
 Run: ``PYTHONPATH=tests python -m serve.kills MODEL 200``; MODEL is a file whose samples have ids (`conftest.path`).
 """

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from nearlabel import cli
+from nearlabel.cli._model import open_model
 from nearlabel.datasets import Dataset
 from nearlabel.lazy import BRkNN
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.persistence import forget_rows, load_model, read_card, read_kept, save_model, update_model
+from nearlabel.persistence import forget_rows, has_changes, load_model, read_card, read_kept, save_model, update_model
 from nearlabel.serve import Limits, LiveModel, _answers, _app
 from nearlabel.serve._live import end
 from nearlabel.serve._process import Settings, set_up_log
@@ -390,14 +391,18 @@ def test_clients_that_were_answered_together_are_asked_together_again(numeric, m
 
 
 @pytest.mark.parametrize("before", [1, 2])
-def test_a_change_in_a_later_life_of_the_service_outlives_a_kill(path, before):
+def test_a_change_in_a_later_life_of_the_service_outlives_a_kill(path, before, capsys):
     """The file was written by services that ended regularly; their changes and the last, unwritten one are there."""
     for number in range(before):
         model = LiveModel(path)
         model.update([NEW | {"id": f"first {number}"}])
         model.compact()
         end(path)
+    assert not has_changes(path)
     LiveModel(path).update([NEW | {"id": "second"}])  # and then it is killed
+    assert has_changes(path)
+    open_model(str(path), ())
+    assert "lacks changes that a service has left in its journal" in capsys.readouterr().err
     again = LiveModel(path)
     assert [*again.state.file.kept["id"]][60:] == [*(f"first {number}" for number in range(before)), "second"]
     again.compact()

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 import nearlabel
-from nearlabel.cli import _console, _model, _update
+from nearlabel.cli import _console, _data, _model, _update
 
 SUMMARY = "remove training samples from a model"
 EXAMPLES = ("nearlabel forget songs.skops --rows 3,17",)
@@ -44,7 +44,8 @@ def main(arguments: argparse.Namespace) -> None:
         raise ValueError("--column must go with --ids, got --rows.")
     ids = [] if arguments.ids is None else _ids_in(arguments.ids)
     with _console.progress_bar("model"):
-        before = _model.open_updatable(arguments).card
+        opened = _model.open_updatable(arguments)
+        before = opened.card
         card = nearlabel.persistence.forget_rows(
             arguments.model,
             arguments.rows or (),
@@ -55,6 +56,8 @@ def main(arguments: argparse.Namespace) -> None:
             expected=before,
         )
     _model.print_changes(card, before, arguments.model)
+    if "text" in _data.kinds_of_model(opened.model):
+        _console.print_notes(["Words of the removed texts stay in the model until you fit it again."])
 
 
 def _ids_in(file: str) -> list[str]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import nearlabel
@@ -79,6 +80,8 @@ def open_model(path: str, trusted: Sequence[str]) -> OpenModel:
             f" {', '.join(foreign)}. Hint: --trusted {','.join(card.foreign_types)}, if you know who made the file."
         )
     model = nearlabel.persistence.load_model(path, trusted=trusted, mmap_mode="r")
+    if nearlabel.persistence.has_changes(Path(path)):
+        _console.print_notes([f"{path} lacks changes that a service has left in its journal."])
     return open_names(path, model, card)
 
 

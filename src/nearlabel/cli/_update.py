@@ -13,6 +13,7 @@ SUMMARY = "add training samples to a model"
 EXAMPLES = ("nearlabel update songs.skops new.csv --retune",)
 LOADS = ("models", "persistence")
 
+_NEW_WORDS = "Words that no earlier text had count nothing until you fit again."
 _UNNOTICED = "rows that the model has are noticed only if an update added the same ones, all together."
 
 
@@ -123,4 +124,5 @@ def _of_steps_that_stay(opened: _model.OpenModel, X: Any) -> list[str]:
     outside = _model.OutsideRange(opened, "added samples")
     outside.see(X)
     told = f"Steps before the method are not fitted again: {', '.join(type(step).__name__ for step in steps)}."
-    return [told, *outside.notes()]
+    words = [_NEW_WORDS] if "text" in _data.kinds_of_model(opened.model) else []
+    return [told, *words, *outside.notes()]

@@ -22,6 +22,7 @@ from nearlabel.persistence._model_file import (
     save_model,
 )
 from nearlabel.persistence._model_file import load_pyfunc as _load_pyfunc  # noqa: F401 - mlflow calls it by name
+from nearlabel.persistence._service_files import has_changes as has_changes
 from nearlabel.persistence._service_files import journal_of as journal_of
 from nearlabel.persistence._update_file import OpenFile as OpenFile
 from nearlabel.persistence._update_file import forget_rows, update_model

@@ -10,12 +10,17 @@ from pathlib import Path
 from nearlabel.files.atomic_file import whole_file
 
 
+def has_changes(path: Path) -> bool:
+    """Return whether a service has acknowledged changes that are not in the file yet."""
+    journal = journal_of(path)
+    return journal.exists() and journal.read_bytes().count(b"\n") > 1
+
+
 def check_journal(path: Path) -> None:
     """Raise ValueError if a service has acknowledged changes that are not in the file yet."""
-    journal = journal_of(path)
-    if journal.exists() and journal.read_bytes().count(b"\n") > 1:
+    if has_changes(path):
         raise ValueError(
-            f"{path} must have all changes to be changed, got some that a service left in {journal}. Hint: run"
+            f"{path} must have all changes to be changed, got some that a service left in {journal_of(path)}. Hint: run"
             " nearlabel serve and end it with SIGTERM, which writes them into the file."
         )
 
