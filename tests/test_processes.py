@@ -175,7 +175,9 @@ def test_another_interpreter_is_refused():
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("n_interruptions", [20, pytest.param(300, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "n_interruptions", [20, pytest.param(100, marks=pytest.mark.long), pytest.param(300, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_interruptions_come_soon_and_leave_nothing(two_threads, n_jobs, n_interruptions):
     """Ctrl-C in a fit or a search: seconds at most, the next answer is right, and all threads are given back."""
