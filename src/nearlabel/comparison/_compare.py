@@ -145,7 +145,7 @@ def compare(
     with warnings_as_notes() as of_tests:
         friedman = _friedman_tests(tables, post_hoc, alpha) if test == "friedman" else ()
         by_table = [list(of.tests) for of in friedman] or [_significance.paired_tests(table, test) for table in tables]
-        _warn_of_few([pair.n_pairs for pairs in by_table for pair in pairs], test, over, alpha)
+        _significance.warn_of_few([pair.n_pairs for pairs in by_table for pair in pairs], test, over, alpha)
     tests = tuple(pair for pairs in by_table for pair in pairs)
     if not tests:
         raise ValueError(
@@ -172,18 +172,6 @@ def _friedman_tests(
             of = "" if table.dataset == "all" else f" of {table.dataset}"
             warnings.warn(f"{table.metric}{of} is left out: it {_significance.ENOUGH_FOR_FRIEDMAN}.", stacklevel=3)
     return tuple(_significance.friedman_test(table, post_hoc, alpha) for table in enough or tables)
-
-
-def _warn_of_few(n_pairs: Sequence[int], test: str, over: str, alpha: float) -> None:
-    """Warn if no difference can be significant, however large and steady it is."""
-    least = _significance.least_pairs(test, alpha)
-    if n_pairs and max(n_pairs) < least:
-        units, hint = ("data sets", " Hint: compare over folds.") if over == "datasets" else (over, "")
-        warnings.warn(
-            f"{max(n_pairs)} {units} are too few: {test} finds no difference significant at {alpha:g} with fewer than"
-            f" {least}.{hint}",
-            stacklevel=3,
-        )
 
 
 def _check_enough(tables: Sequence[PairedValues], over: str) -> None:

@@ -177,13 +177,6 @@ PAIRED_TESTS: Mapping[str, Callable[[FloatArray, float], _Outcome]] = MappingPro
 _TAKES_OVERLAP = ("corrected-t",)
 
 
-def least_pairs(test: str, alpha: float) -> int:
-    """Return how many pairs a test needs for a p-value below alpha: all signs of n pairs are equal in 1 of 2^(n-1)."""
-    if test == "wilcoxon":
-        return math.floor(math.log2(1 / alpha)) + 2
-    return _LEAST_FOR_BAYES if test == "bayes" else 2
-
-
 POST_HOC = ("nemenyi", "holm")
 ENOUGH_FOR_FRIEDMAN = "must have values of 3 methods on the same 2 folds or data sets"
 
@@ -251,6 +244,19 @@ def warn_of_overlap(values: PairedValues) -> None:
             "Folds share training samples, so this test's p-values are too small. Hint: the corrected t-test"
             " (corrected-t) takes that into account.",
             OverlappingFoldsWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_few(n_pairs: Sequence[int], test: str, over: str, alpha: float) -> None:
+    """Warn if no difference can be significant, however large and steady it is."""
+    for_all_signs = math.floor(math.log2(1 / alpha)) + 2  # those of n pairs are equal in one case of 2^(n - 1)
+    least = {"wilcoxon": for_all_signs, "bayes": _LEAST_FOR_BAYES}.get(test, 2)
+    if n_pairs and max(n_pairs) < least:
+        units, hint = ("data sets", " Hint: compare over folds.") if over == "datasets" else (over, "")
+        warnings.warn(
+            f"{max(n_pairs)} {units} are too few: {test} finds no difference significant at {alpha:g} with fewer than"
+            f" {least}.{hint}",
             stacklevel=3,
         )
 
