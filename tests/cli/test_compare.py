@@ -74,6 +74,20 @@ def test_table(nearlabel, runs):
     assert none == "No significant difference: corrected-t over folds, level 1e-09.\n"
 
 
+@pytest.mark.parametrize("format_", ["markdown", "latex"])
+def test_pages_for_a_paper(nearlabel, runs, format_):
+    """The relations and the ranking as tables of a page, notes as its prose; and the rows of two methods."""
+    answer = nearlabel("compare", runs[0], "--test", "t", "--alpha", "0.9", "--format", format_)
+    relation = compare(read_results(runs[:1]), test="t", alpha=0.9).order.relations[0]
+    assert (answer.code, answer.err) == (0, "")
+    cells = ["Hamming loss", relation.better, relation.worse, f"{relation.difference:+.4f}".replace("-", "$-$")]
+    text = answer.out if format_ == "latex" else answer.out.replace(" | ", " & ").replace("-0.", "$-$0.")
+    assert " & ".join(cells) in text
+    assert ("% Note: Folds share" if format_ == "latex" else "\n\nNote: Folds share") in answer.out
+    nobody = nearlabel("compare", runs[0], "--alpha", "1e-9", "--format", format_).out
+    assert nobody.removeprefix("% ").startswith("No significant difference: corrected-t over folds, level 1e-09.")
+
+
 @pytest.mark.long
 def test_friedman_over_data_sets(nearlabel, runs, tmp_path):
     """Mean ranks of each measure, best first, and a diagram for each."""
@@ -233,7 +247,7 @@ def test_a_test_that_cannot_be_made_is_refused_before_the_run(nearlabel, meka, o
     """Rather than after it."""
     answer = nearlabel("evaluate", meka, "--methods", "brknn,mlknn", "--k", "3", *options)
     assert (answer.code, answer.out) == (2, "")
-    assert "several folds, the table format and no --search. Hint: run nearlabel compare" in answer.err
+    assert "several folds, a format of tables and no --search. Hint: run nearlabel compare" in answer.err
 
 
 def test_results_of_another_program(nearlabel, runs, tmp_path):
