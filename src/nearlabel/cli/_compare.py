@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
+from operator import attrgetter
 from pathlib import Path
 
 import nearlabel
@@ -81,6 +83,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ValueError(f"--limit must be a number of rows, 0 or more, got {arguments.limit}.")
 
 
+_MOST_OTHERS = 50  # pairs without a significant difference
 _OVER = {"folds": "folds", "datasets": "data sets"}
 
 
@@ -128,23 +131,46 @@ def _print(page: _console.Page, comparison: nearlabel.comparison.Comparison) -> 
         _print_friedman(page, of, comparison.over)
     test = f"{comparison.test} over {_OVER[comparison.over]}, level {comparison.alpha:g}"
     if comparison.order.relations:
-        _print_relations(page, comparison, f"Significant differences: {test}")
+        _print_relations(page, comparison, f"Significant differences: {test}", comparison.order.relations)
         _comparison.print_order(page, comparison.order, "Ranking: significant wins minus losses", every=True)
     else:
         page.print_text(f"No significant difference: {test}.")
+    _print_others(page, comparison)
     for note in comparison.notes:
         page.print_text(f"Note: {note}")
 
 
-def _print_relations(page: _console.Page, comparison: nearlabel.comparison.Comparison, heading: str) -> None:
-    """Print a line for each significant difference; the data sets only where there are several."""
+def _print_others(page: _console.Page, comparison: nearlabel.comparison.Comparison) -> None:
+    """Print a line for each pair without a significant difference, the smallest p-values first.
+
+    The pairs of a metric on which Friedman's test finds no difference do not count, and are left out.
+    """
+    equal = {(of.dataset, of.metric) for of in comparison.friedman if not of.rejects(comparison.alpha)}
+    tests = [test for test in comparison.tests if (test.dataset, test.metric) not in equal]
+    pairs = nearlabel.comparison.order_methods(tests, comparison.methods, math.inf).relations
+    others = sorted((pair for pair in pairs if pair.p_value >= comparison.alpha), key=attrgetter("p_value"))
+    if others:
+        _print_relations(page, comparison, "Not significant, smallest p first", others[:_MOST_OTHERS])
+    if len(others) > _MOST_OTHERS:
+        page.print_text(f"... and {len(others) - _MOST_OTHERS} more: fewer --metrics, or --format csv.")
+    if undefined := len(tests) - len(pairs):
+        page.print_text(f"Without a p-value, since the methods never differ or always by the same: {undefined}.")
+
+
+def _print_relations(
+    page: _console.Page,
+    comparison: nearlabel.comparison.Comparison,
+    heading: str,
+    relations: Sequence[nearlabel.comparison.Relation],
+) -> None:
+    """Print a line for each difference; the data sets only where there are several."""
     several = len({test.dataset for test in comparison.tests}) > 1
     names = ("data set", "metric", "better", "worse")
     figures = ("difference of ranks" if comparison.friedman else "difference", "p", _OVER[comparison.over])
     rows = [
         (relation.dataset, nearlabel.metrics.evaluation.title_of(relation.metric), relation.better, relation.worse,
          f"{relation.difference:+.4f}", f"{relation.p_value:.2g}", str(relation.n_pairs))
-        for relation in comparison.order.relations
+        for relation in relations
     ]  # fmt: skip
     first = 0 if several else 1
     columns = (*names, *figures)[first:]
