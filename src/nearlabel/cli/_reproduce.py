@@ -74,21 +74,19 @@ _OF_RANKINGS = ("mean_rank", "statistic", "p_value", "n_pairs")
 
 def main(arguments: argparse.Namespace) -> None:
     """Reproduce the tables, rankings and figures asked for, or all of them."""
-    with _console.progress_bar("folds") as progress:
-        paper = nearlabel.papers.Paper(
-            arguments.paper,
-            methods={name: _imports.method(what) for name, what in arguments.method},
-            metrics={name: _imports.metric(what) for name, what in arguments.metric},
-            out=arguments.out,
-            n_workers=arguments.jobs,
-            progress=progress,
-            quick=arguments.quick,
-        )
-        tables, rankings, numbers = _wanted(arguments, paper)
-        files = _figure_files(arguments, paper, numbers) if arguments.out or arguments.figure else []
-        parts: list[Part] = [paper.reproduce_table(number) for number in tables]
-        parts += [paper.reproduce_ranking(number) for number in rankings]
-        figures = [paper.reproduce_figure(number) for number in numbers]
+    paper = nearlabel.papers.Paper(
+        arguments.paper,
+        methods={name: _imports.method(what) for name, what in arguments.method},
+        metrics={name: _imports.metric(what) for name, what in arguments.metric},
+        out=arguments.out,
+        n_workers=arguments.jobs,
+        quick=arguments.quick,
+    )
+    tables, rankings, numbers = _wanted(arguments, paper)
+    files = _figure_files(arguments, paper, numbers) if arguments.out or arguments.figure else []
+    parts: list[Part] = [paper.reproduce_table(number) for number in tables]
+    parts += [paper.reproduce_ranking(number) for number in rankings]
+    figures = [paper.reproduce_figure(number) for number in numbers]
     for figure, file in zip(figures, files, strict=False):
         _display(figure).write(file, title="\n".join(textwrap.wrap(figure.title, _TITLE_WIDTH)))
     _print(paper, [*parts, *figures], arguments.format, quick=arguments.quick)
