@@ -301,6 +301,7 @@ def test_given_split(nearlabel, data_folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (("--k", "auto"), "argument --k: must be like 10 or 1-30, got 'auto'; fit and tune choose the best number"),
         (("--k", "x"), "argument --k: must be like 10, 1-30 or 5,10,20, got 'x'"),
         (("--k", ""), "argument --k: must be like 10, 1-30 or 5,10,20, got ''"),
         (("--k", "5-"), "argument --k: must be like 10, 1-30 or 5,10,20, got '5-'"),

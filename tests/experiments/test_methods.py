@@ -256,12 +256,19 @@ def test_unknown_method_lists_all(name):
         make_method(name, 3)
 
 
-@pytest.mark.parametrize("option", ["smooth=1", "smoothing", "n_neighbors=3", "search=None", "", " smoothing=1"])
+@pytest.mark.parametrize("option", ["smooth=1", "smoothing", "search=None", "", " smoothing=1"])
 def test_bad_option(option):
     """An option is parameter=value, of the method's own parameters."""
     with pytest.raises(
         ValueError, match=r"option of method 'mlknn' must be parameter=value, of \['smoothing', 'weights'\], got"
     ):
+        make_method(f"mlknn:{option}", 3)
+
+
+@pytest.mark.parametrize(("option", "name"), [("n_neighbors=3", "n_neighbors"), ("weights=distance:k=auto", "k")])
+def test_the_number_of_neighbors_is_no_option(option, name):
+    """It is that of all methods, by an option of the command or an argument of the plan."""
+    with pytest.raises(ValueError, match=rf"method 'mlknn' must be without {name} in its options, .* Hint: --k, or in"):
         make_method(f"mlknn:{option}", 3)
 
 

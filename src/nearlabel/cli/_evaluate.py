@@ -53,8 +53,15 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
         " micro-f:beta=2); default: none",
     )
     parser.add_argument(
-        "--k", type=_arguments.numbers, default=(10,), help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 10"
+        "--k", type=_numbers, default=(10,), help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 10"
     )
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """Parse numbers of neighbours, which are all compared; commands that choose one take ``auto``."""
+    if text == "auto":
+        raise argparse.ArgumentTypeError("must be like 10 or 1-30, got 'auto'; fit and tune choose the best number")
+    return _arguments.numbers(text)
 
 
 def _add_folds(parser: argparse.ArgumentParser) -> None:

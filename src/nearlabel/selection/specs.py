@@ -238,6 +238,12 @@ def _made(
 def read_options(whose: str, known: list[str], options: Iterable[str], *, allow_imports: bool) -> dict[str, Any]:
     """Return the values of ``parameter=value`` by parameter; unknown parameters raise an error."""
     options = list(options)
+    of_plan = {"k", "n_neighbors"}.difference(known).intersection(option.partition("=")[0] for option in options)
+    if of_plan:
+        raise ValueError(
+            f"{whose} must be without {min(of_plan)} in its options, got {':'.join(options)!r}. Hint: --k, or in Python"
+            " n_neighbors, sets it for all methods."
+        )
     if "estimator" in known and any(option.startswith("estimator=") for option in options):
         _check_estimator_has_no_options(whose, known, options)
     given = dict(split_option(whose, known, option) for option in options)
