@@ -33,7 +33,7 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.format == "json":
         _console.print_json(json.loads(card.to_json()))
     else:
-        _print_page(_console.MARKDOWN if arguments.format == "markdown" else _console.SCREEN, card)
+        _print_page(_console.PAGES[arguments.format], card)
 
 
 def _print_page(page: _console.Page, card: nearlabel.persistence.ModelCard) -> None:

@@ -50,10 +50,7 @@ _MOST_CELLS = 2**23  # of the predicted distances that select the power
 _RIDGE_QUANTILE, _LEAST_RIDGE = 0.001, 1e-10  # the latter of the mean of the diagonal
 _MOST_SHOWN = 10  # label sets in an explanation
 _N_NEIGHBORS_FOR_NOVELTY = 10
-_RULE = (
-    "score = sum of the shares of the label sets with the label; share: in proportion to rows / predicted^power;"
-    " chosen: score > threshold"
-)
+_SCORES = "score = sum of the shares of the label sets with the label; share: in proportion to rows / predicted^power"
 
 
 @registered("method", "mlmlm")
@@ -432,7 +429,7 @@ class MLMLM(WithProbabilities):
             for query in range(len(scores)):
                 account = self._account(rows[[query]], candidates.of_query(query), scores[query])
                 if other is not None:
-                    account = account._replace(rule=f"chosen: {other.words}", threshold=other.thresholds)
+                    account = account._replace(rule=f"{_SCORES}; chosen: {other.words}", threshold=other.thresholds)
                 new = (float(novelty[query]), "") if len(self._usual) > 1 else (None, "all training samples are equal.")
                 yield make_explanation(self, account, np.arange(len(chosen[query])), chosen[query], new)
 
@@ -451,7 +448,7 @@ class MLMLM(WithProbabilities):
             **labelset_columns(self.labelsets_[shown], self.label_names_),
         }
         return Account(
-            rule=_RULE,
+            rule=f"{_SCORES}; chosen: score > threshold",
             columns={"score": scores},
             shown=("score", "threshold"),
             settings={"power": self.power_, "n_labelsets": len(self._frequency)},

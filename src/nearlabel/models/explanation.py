@@ -15,8 +15,8 @@ from nearlabel.utils.validation import check_choice
 
 _TABLES = ("labels", "neighbors", "labelsets", "terms")
 _SHARES = (
-    "score", "threshold", "share", "prior", "likelihood", "likelihood_without", "model_weight", "model_score",
-    "neighbors_score",
+    "score", "raw_score", "threshold", "share", "prior", "likelihood", "likelihood_without", "model_weight",
+    "model_score", "neighbors_score",
 )  # fmt: skip
 _MOST_NEIGHBORS = 10  # shown
 _LEAST_SHARE = 0.005
@@ -72,7 +72,7 @@ class Explanation:
     that is not predicted and the loss for one that is.
 
     If a classifier with thresholds maps scores to probabilities, `score`, `score_at` and `threshold` are mapped, and
-    `raw_score` and `raw_threshold` are the method's own.
+    `raw_score` and `raw_threshold` are the method's own: the other columns determine `raw_score`.
 
     The tables of `NeighborInterpolation` have the columns of its neighbours' method, and also `model_weight`,
     `model_score` and `neighbors_score`, from which the `score` is computed.

@@ -24,7 +24,7 @@ _LONGEST_SENTENCE = 200  # of a cell in a notebook
 _MOST_ROWS = 10  # of other tables in a notebook
 _OF_TITLES = "text-align: left; font-weight: bold; padding: 0 0.6em"
 _NARROWEST = 8  # columns of texts become no narrower
-_HEADS = {"name": "label", "names": "labels", "likelihood_without": "without"}
+_HEADS = {"name": "label", "names": "labels", "likelihood_without": "without", "raw_score": "raw"}
 _HEADS_OF_NEIGHBORS = {"row": "neighbour", "names": "labels"}  # tables that may have their own column `name`
 _SIGNED = ("flip", "flip_by_votes")
 SHOWN_SPECIALLY = (*OF_LABELSETS, *_SIGNED, "score", "threshold")  # columns with a reserved meaning
@@ -110,10 +110,10 @@ class Grid(NamedTuple):
     title: str = ""  # of the HTML
 
     def as_text(self) -> list[str]:
-        """Return lines of aligned columns; texts are shortened if the lines would be too long."""
-        widths = self._widths()
+        """Return lines of aligned columns; gaps are narrower and texts shortened if the lines would be too long."""
+        widths, gap = self._layout()
         lines = [
-            "  ".join(
+            gap.join(
                 cell.rjust(w) if r else shortened(cell, w).ljust(w)
                 for cell, w, r in zip(line, widths, self.right, strict=True)
             )
@@ -121,16 +121,18 @@ class Grid(NamedTuple):
         ]
         return [*(line.rstrip() for line in lines), *([self.besides] if self.besides else [])]
 
-    def _widths(self) -> list[int]:
-        """Return the widths of the columns, with less room for the widest texts if lines would be too long."""
+    def _layout(self) -> tuple[list[int], str]:
+        """Return the widths of the columns, with less room for the widest texts if lines would be too long; the gap."""
         widths = [max(map(len, column)) for column in zip(*self.lines, strict=True)]
-        texts = [place for place, right in enumerate(self.right) if not right]
-        while sum(widths) + 2 * (len(widths) - 1) > _LONGEST_LINE:
+        n_gaps, texts = len(widths) - 1, [place for place, right in enumerate(self.right) if not right]
+        least = sum(width if right else min(width, _NARROWEST) for width, right in zip(widths, self.right, strict=True))
+        gap = "  " if least + 2 * n_gaps <= _LONGEST_LINE else " "
+        while sum(widths) + len(gap) * n_gaps > _LONGEST_LINE:
             widest = max(texts, key=widths.__getitem__, default=None)
             if widest is None or widths[widest] <= _NARROWEST:
                 break
             widths[widest] -= 1
-        return widths
+        return widths, gap
 
     def as_html(self) -> str:
         """Return a table element."""
