@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 from itertools import count
 
@@ -325,12 +326,20 @@ def usual_signals():
 
 @pytest.mark.usefixtures("usual_signals")
 def test_ctrl_c_gives_the_best_so_far(nearlabel, tmp_path, monkeypatch):
-    """The first ends the selection after the method in progress; the model is saved; a line names what is left out."""
+    """The first ends the selection after the method in progress; the model is saved; scripts know it by the code."""
     file = tmp_path / "m.skops"
     stopped = interrupting(_neighbors_classifier_cv.try_numbers, {1})
     monkeypatch.setattr(_neighbors_classifier_cv, "try_numbers", stopped)
     answer = nearlabel("fit", "multidigits", "--out", file)
-    assert answer.code == 0
+    assert answer.code == 130
+    told = answer.err.splitlines()[-1]
+    n_tried, n_left = map(int, re.findall(r"([0-9]+) m\w+ were", told))
+    assert told == (
+        f"nearlabel: interrupted: {n_tried} models were tried, {n_left} methods were not, or not on all rows."
+        f" The best of them is saved in {file}."
+    )
+    assert f"the best of {n_tried} by micro F1" in answer.out
+    assert n_left > n_tried / 12 > 0
     assert "stopping after the model in progress, with the best so far; Ctrl-C again ends at once." in answer.err
     assert (
         "Left out at Ctrl-C: mlknn (minmax, euclidean), brknn:weights=distance (minmax, euclidean), brknn:weights=gau"

@@ -34,6 +34,7 @@ from nearlabel.utils.progress import progress_bar as progress_bar
 
 FORMATS = ("table", "json", "csv")
 PAGE_FORMATS = (*FORMATS, "markdown")  # of commands whose output is a page of documentation
+INTERRUPTED = 130  # the exit code, as shells have it for SIGINT
 _OF_RICH = ("table", "text")
 _RICH = {"extra": "cli", "purpose": "The command line"}
 _QUIET = ContextVar("_QUIET", default=False)

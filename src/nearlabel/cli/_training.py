@@ -56,6 +56,17 @@ def stoppable() -> Iterator[Callable[[], bool]]:
             signal.signal(signal.SIGINT, usual)
 
 
+def exit_code(is_stopped: bool, n_tried: int, n_left: int, file: Path | None) -> int:
+    """Return the exit code, by which scripts see that Ctrl-C ended a choice; then note how much of it was tried."""
+    if not is_stopped:
+        return 0
+    others = f"{n_left} {'method was' if n_left == 1 else 'methods were'} not, or not on all rows"
+    models = f"{n_tried:,} {'model was' if n_tried == 1 else 'models were'} tried"
+    saved = "" if file is None else f" The best of them is saved in {file}."
+    _console.print_notes([f"interrupted: {models}, {others}.{saved}"])
+    return _console.INTERRUPTED
+
+
 def is_mixture(candidate: nearlabel.experiments.Candidate) -> bool:
     """Return whether a candidate is a mixture of several."""
     return hasattr(candidate, "parts")
