@@ -40,7 +40,8 @@ def follow(name, folder, capsys):
 
     A block of text behind a program is what the program prints; a block that begins with ``$ nearlabel`` is a command
     with what it prints, or alone where that holds seconds; lines that begin with ``nearlabel:`` are of standard error,
-    and a command that prints no others is refused, unless they end with what is in a file. ``$ head -4 FILE`` shows the first lines of a file.
+    and a command that prints no others is refused, unless they end with what is in a file. ``$ head -4 FILE`` shows the
+    first lines of a file.
     """
     names = {}
     printed = ""

@@ -307,7 +307,7 @@ _OPTIONS = {name: (name,) for name in _SAME} | {
     "corrections": ("apply",), "cv": ("cv", "validate"), "dates": ("date",), "file": ("figure",), "id_column": ("id",),
     "method": ("method", "methods"), "methods": ("methods", "method"), "n_cells": ("n",), "n_neighbors": ("k",),
     "existing='add'": ("force",), "existing='replace'": ("replace",), "existing='skip'": ("skip_existing",),
-    "n_rows": ("rows",), "n_workers": ("jobs",), "scale": ("scale", "scales"),
+    "n_rows": ("rows",), "n_workers": ("jobs",), "row_names": ("id", "ignore"), "scale": ("scale", "scales"),
 }  # fmt: skip
 _OF_FIT = {"categorical": "fit --categorical", "dates": "fit --date", "text": "fit --text"}  # of hints elsewhere
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -345,7 +345,10 @@ def _show(arguments: argparse.Namespace, name: str, value: Any) -> str:
 
 def _option(parameter: str, arguments: argparse.Namespace) -> str:
     """Return the option of the present command for a parameter, or the parameter if there is no option."""
-    options = (option for option in _OPTIONS.get(parameter, ()) if option in arguments)
+    known = _OPTIONS.get(parameter, ())
+    if parameter == "row_names" and getattr(arguments, "file", "") is None:  # tune --id must go with --out
+        known = known[1:]
+    options = (option for option in known if option in arguments)
     return next((f"--{option.replace('_', '-')}" for option in options), parameter)
 
 

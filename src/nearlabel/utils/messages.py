@@ -127,7 +127,11 @@ class ParameterWarning(_OfParameters, UserWarning):
     """The same for a warning of a guess, with the parameter that sets another value."""
 
 
+_OF_COMMANDS = {"row_names": "ignore"}  # parameters for which only commands have an option of their own
+
+
 def _in_python(name: str, value: Any) -> str:
+    name = _OF_COMMANDS.get(name, name)
     return name if value is None else f"{name}={value!r}"
 
 
