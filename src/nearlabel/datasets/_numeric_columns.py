@@ -26,7 +26,7 @@ from nearlabel.datasets._table_file import (
     pyarrow,
     shortened,
 )
-from nearlabel.utils.messages import ParameterError
+from nearlabel.utils.messages import ParameterError, first_of
 from nearlabel.utils.types import AnyArray, FloatArray, IntArray
 
 FeatureKind: TypeAlias = Literal["number", "category", "text", "date"]
@@ -294,8 +294,7 @@ def _part(table: TableFile, column: str, places: list[int], elements: list[int],
 
 def missing_features(path: Path, missing: Sequence[str], hint: str) -> ValueError:
     """Return the error for features that a file lacks."""
-    others = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
-    return ValueError(f"{path} must have a column for every feature, got none for {missing[0]!r}{others}.{hint}")
+    return ValueError(f"{path} must have a column for every feature, got none for {first_of(missing, 5)}.{hint}")
 
 
 def not_features(problem: str, columns: Mapping[str, str | None], tags: Sequence[str] = ()) -> ParameterError:

@@ -299,3 +299,14 @@ def shortened(name: object, longest: int) -> str:
     text = " ".join(str(name).split())
     half = longest // 2
     return text if len(text) <= longest else f"{text[: longest - half - 1]}…{text[len(text) - half :]}"
+
+
+def first_of(names: Sequence[object], most: int = 3) -> str:
+    """Return the first names, in quotes, and how many others there are.
+
+    Examples
+    --------
+    >>> first_of(["a", "b", "c", "d"])
+    "'a', 'b', 'c' and 1 more"
+    """
+    return ", ".join(map(repr, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
