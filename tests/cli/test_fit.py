@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 from itertools import count
 
@@ -72,7 +73,30 @@ def test_whether_the_model_can_be_updated(nearlabel, table, tmp_path, options, w
     assert answer.code == 0, answer.err
     assert f"can be updated {way}" in " ".join(answer.out.split())
     assert read_card(out).updatable == way
-    assert read_card(out).fit_options.startswith("--method ") == ("--guarantee" not in options)
+    assert read_card(out).fit_options.startswith("--method ")
+
+
+@pytest.mark.parametrize(
+    ("options", "others"),
+    [
+        (("--method", "mlknn@micro-f", "--k", "3", "--scale", "none", "--search", "exact"), ""),
+        (("--method", "mlknn", "--k", "3", "--out-of-range", "keep"), " --out-of-range keep"),
+        (("--method", "mlknn", "--k", "3", "--guarantee", "recall=0.6"), " --guarantee recall=0.6"),
+    ],
+)
+def test_the_card_has_the_command_that_makes_the_model(nearlabel, table, tmp_path, options, others):
+    """With the options that describe DATA: it makes the same model again."""
+    given = ("--labels-column", "tags", "--id", "id", "--validate", "none")
+    assert nearlabel("fit", table[1], *given, *options, "--out", tmp_path / "m.skops").code == 0
+    shown = nearlabel("card", tmp_path / "m.skops", "--format", "markdown").out
+    command = re.search(r"\| made by \| nearlabel fit DATA (.*?) \|", shown)[1]
+    assert command.startswith("--method mlknn")
+    assert "--labels-column tags" in command
+    assert command.endswith(f" --id id{others}")
+    again = nearlabel("fit", table[1], *shlex.split(command), "--validate", "none", "--out", tmp_path / "n.skops")
+    assert again.code == 0, again.err
+    predicted = [nearlabel("predict", tmp_path / f"{name}.skops", table[1], "--scores", "all").out for name in "mn"]
+    assert predicted[0] == predicted[1]
 
 
 @pytest.mark.parametrize("method", ["mlknn", "brknn@isotonic@micro-f"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import csv
 import errno
-import io
 import json
 import math
 import shlex
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import nearlabel
-from nearlabel.cli._arguments import OF_TABLES
+from nearlabel.cli._arguments import OF_TABLES, as_text
 from nearlabel.utils import characters
 from nearlabel.utils.characters import escape_line
 from nearlabel.utils.messages import AdviceWarning, ParameterError, ParameterWarning
@@ -338,9 +337,7 @@ def _show(arguments: argparse.Namespace, name: str, value: Any) -> str:
         option = _OF_FIT.get(name, name)
     if isinstance(value, str):
         return f"{option} {shlex.quote(value)}"
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(value)
-    return f"{option} {shlex.quote(text.getvalue())}"
+    return f"{option} {shlex.quote(as_text(tuple(value)))}"
 
 
 def _option(parameter: str, arguments: argparse.Namespace) -> str:

@@ -218,14 +218,12 @@ def main(arguments: argparse.Namespace) -> int:
     kept = _training.KeptModel.of(
         best,
         data,
-        arguments.file,
+        arguments,
         scores=scores,
         measured=measured if scores else "",
         model=chosen.model,
         test=test,
         keep=keep,
-        id_column=arguments.id,
-        labels_column=_data.tag_columns(arguments),
         calibration=calibration,
         ranks=ranks if splits else None,
     )

@@ -364,10 +364,11 @@ def open_updatable(arguments: argparse.Namespace) -> OpenModel:
     if nearlabel.models.way_to_update(opened.model) == nearlabel.models.refits.NO:
         options = _card.fit_options(opened.card)
         alone = "; --updatable alone selects a model that can be updated" if options else ""
+        is_whole = not {*options.split()}.isdisjoint(_card.OTHER_OPTIONS)  # earlier versions have those of the method
+        others = "" if is_whole else ", with the options that describe DATA"
         raise ValueError(
             f"MODEL must contain its rows to be updated, got {opened.card.method}: other rows make it stale. Hint:"
-            f" nearlabel fit ALL_ROWS {options or '--updatable'} --out {arguments.model} --force, with the options that"
-            f" describe DATA{alone}."
+            f" nearlabel fit ALL_ROWS {options or '--updatable'} --out {arguments.model} --force{others}{alone}."
         )
     return opened
 

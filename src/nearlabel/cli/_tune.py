@@ -185,13 +185,11 @@ def main(arguments: argparse.Namespace) -> int:
         kept = _training.KeptModel.of(
             tuned.best,
             data,
-            arguments.file,
+            arguments,
             scores=tuned.scores,
             measured=tuned.measured,
             test=test,
             keep=keep,
-            id_column=arguments.id,
-            labels_column=_data.tag_columns(arguments),
         )
     if arguments.format == "json":
         _console.print_json(_plain(tuned, verdict))
