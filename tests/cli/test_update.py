@@ -277,7 +277,7 @@ def test_a_device_is_not_read(nearlabel, songs, words):
         ("forget m.skops --ids empty.txt", "--ids must be a file with an id on each line, got empty.txt without any"),
         (
             "forget forest.skops --rows 1",
-            "rows make it stale. Hint: nearlabel fit ALL_ROWS --method rfpct --scale none --labels-column tags --ignore id,title --out forest.skops --force",
+            "ALL_ROWS --method rfpct --scale none --labels-column tags --ignore id,title --out forest.skops --force; ",
         ),
         (
             "update forest.skops songs.csv",

@@ -60,7 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"file of the predictions ({', '.join(_SUFFIXES)}, or by --format), overwritten if it exists;"
         " default: CSV to stdout",
     )
-    parser.add_argument("--id", metavar="COLUMN", help="column of DATA to write instead of row numbers")
+    parser.add_argument(
+        "--id", metavar="COLUMN", help="column of DATA to write instead of row numbers, whatever ids MODEL has"
+    )
     parser.add_argument(
         "--show",
         type=_arguments.columns,
