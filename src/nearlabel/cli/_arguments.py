@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import math
 import re
 from collections.abc import Callable
@@ -45,6 +46,15 @@ def one_or_columns(text: str) -> str | tuple[str, ...]:
     """Parse ``a``, or ``a,b``."""
     of_columns = columns(text)
     return of_columns[0] if len(of_columns) == 1 else of_columns
+
+
+def as_text(value: str | float | tuple[str, ...]) -> str:
+    """Return the text of an argument, which a parser of columns reads again."""
+    if not isinstance(value, tuple):
+        return str(value)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(value)
+    return text.getvalue()
 
 
 def column_is(text: str) -> tuple[str, ...]:

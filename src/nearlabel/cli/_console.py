@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import csv
 import errno
-import io
 import json
 import math
 import re
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import nearlabel
-from nearlabel.cli._arguments import OF_TABLES
+from nearlabel.cli._arguments import OF_TABLES, as_text
 from nearlabel.utils import characters
 from nearlabel.utils.characters import escape_line
 from nearlabel.utils.messages import AdviceWarning, ParameterError, ParameterWarning
@@ -35,6 +34,7 @@ from nearlabel.utils.progress import progress_bar as progress_bar
 
 FORMATS = ("table", "json", "csv")
 PAGE_FORMATS = (*FORMATS, "markdown", "latex")  # of commands whose tables are for a page or a paper
+INTERRUPTED = 130  # the exit code, as shells have it for SIGINT
 _OF_RICH = ("table", "text")
 _RICH = {"extra": "cli", "purpose": "The command line"}
 _QUIET = ContextVar("_QUIET", default=False)
@@ -339,7 +339,7 @@ _OPTIONS = {name: (name,) for name in _SAME} | {
     "corrections": ("apply",), "cv": ("cv", "validate"), "dates": ("date",), "file": ("figure",), "id_column": ("id",),
     "method": ("method", "methods"), "methods": ("methods", "method"), "n_cells": ("n",), "n_neighbors": ("k",),
     "existing='add'": ("force",), "existing='replace'": ("replace",), "existing='skip'": ("skip_existing",),
-    "n_rows": ("rows",), "n_workers": ("jobs",), "scale": ("scale", "scales"),
+    "n_rows": ("rows",), "n_workers": ("jobs",), "row_names": ("id", "ignore"), "scale": ("scale", "scales"),
 }  # fmt: skip
 _OF_FIT = {"categorical": "fit --categorical", "dates": "fit --date", "text": "fit --text"}  # of hints elsewhere
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -370,14 +370,15 @@ def _show(arguments: argparse.Namespace, name: str, value: Any) -> str:
         option = _OF_FIT.get(name, name)
     if isinstance(value, str):
         return f"{option} {shlex.quote(value)}"
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(value)
-    return f"{option} {shlex.quote(text.getvalue())}"
+    return f"{option} {shlex.quote(as_text(tuple(value)))}"
 
 
 def _option(parameter: str, arguments: argparse.Namespace) -> str:
     """Return the option of the present command for a parameter, or the parameter if there is no option."""
-    options = (option for option in _OPTIONS.get(parameter, ()) if option in arguments)
+    known = _OPTIONS.get(parameter, ())
+    if parameter == "row_names" and getattr(arguments, "file", "") is None:  # tune --id must go with --out
+        known = known[1:]
+    options = (option for option in known if option in arguments)
     return next((f"--{option.replace('_', '-')}" for option in options), parameter)
 
 

@@ -15,10 +15,10 @@ from nearlabel.utils.characters import escape_markup
 from nearlabel.utils.messages import shortened
 from nearlabel.utils.naming import import_optional
 from nearlabel.utils.tags import names_of_labels
-from nearlabel.utils.types import IntArray, Matrix, Table
+from nearlabel.utils.types import BoolArray, IntArray, Matrix, Table
 
 OF_LABELSETS = ("labels", "names")  # columns of tuples: the indices and the names of labels
-_MOST_NEIGHBORS, _MOST_LABELS, _LEAST_LABELS, _WIDEST = 10, 16, 8, 36
+_MOST_NEIGHBORS, MOST_LABELS, _LEAST_LABELS, _WIDEST = 10, 16, 8, 36
 _LONGEST_LINE = 80  # of a terminal as it opens, and of mail
 _LONGEST_SENTENCE = 200  # of a cell in a notebook
 _MOST_ROWS = 10  # of other tables in a notebook
@@ -194,24 +194,43 @@ def grid(
     *,
     order: IntArray | None = None,
     n_first: int = 0,
+    shown: IntArray | None = None,
     at_most: int = _MOST_NEIGHBORS,
     besides: str = "",
     shares: Collection[str] = (),
 ) -> Grid:
-    """Return the first rows of a table in a given order, and the number of other rows, or `besides`.
+    """Return the first rows of a table in a given order, or those `shown`, and the number of other rows, or `besides`.
 
     With an order, the first `n_first` rows are shown as far as they fit, then others up to a minimum. Columns of
     `shares` have two digits (`share_in_words`).
     """
     size = len(next(iter(table.values())))
     if order is not None:
-        at_most = min(max(n_first + 2, _LEAST_LABELS), _MOST_LABELS)
-    rows = np.arange(size)[:at_most] if order is None else order[:at_most]
+        shown = order[: min(max(n_first + 2, _LEAST_LABELS), MOST_LABELS)]
+    rows = np.arange(size)[:at_most] if shown is None else shown
     cells = [[_head(name, title), *(_cell_of(table, name, row, shares) for row in rows)] for name in columns]
     left, hidden = size - len(rows), max(0, n_first - len(rows))
     if left and not besides:
         besides = f"... and {left} more {title}" + (f", {hidden} of them chosen" if hidden else "")
     return Grid(list(zip(*cells, strict=True)), [not _is_text(table[name]) for name in columns], besides)
+
+
+def carriers(labelsets: Sequence[Sequence[int]], labels: Sequence[int]) -> BoolArray:
+    """Return which label sets (n_sets,) contain which of some labels, (n_sets, n_labels)."""
+    carry = np.array([[label in carried for label in labels] for carried in labelsets], dtype=np.bool_)
+    return carry.reshape(len(labelsets), len(labels))
+
+
+def with_carriers(carry: BoolArray, n_first: int) -> IntArray:
+    """Return the first rows, and behind them the first carrier of each label that none of these carries.
+
+    Examples
+    --------
+    >>> with_carriers(carriers([(0,), (), (1,), (1, 2), (2,)], [0, 1]), 1)
+    array([0, 2])
+    """
+    first = carry.argmax(axis=0)[carry.any(axis=0)] if len(carry) else []
+    return np.union1d(np.arange(min(n_first, len(carry))), first).astype(np.intp)
 
 
 def _head(name: str, title: str) -> str:
