@@ -501,3 +501,11 @@ def test_names_are_one_for_each_row():
     X, y = problem()
     with pytest.raises(ValueError, match="names must be 40 texts, one for each sample, got 1"):
         audit(BRkNN(3).fit(X, y)).named(["a"])
+
+
+def test_names_go_by_place():
+    """Those of a Series too, whatever its index."""
+    X, y = problem()
+    names = [f"song {row}" for row in range(40)]
+    found, shuffled = audit(BRkNN(3).fit(X, y)), pd.Series(names, index=range(39, -1, -1))
+    assert found.named(shuffled).to_dict() == found.named(names).to_dict()

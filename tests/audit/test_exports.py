@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from nearlabel.audit import Correction, apply_corrections, read_corrections
@@ -130,6 +131,8 @@ def test_ids(tmp_path):
     """By row_id, or by the column's own name in Label Studio's data; the corrections name rows by id."""
     path = written(tmp_path, [studio(9, annotation("red"), row_id="b"), studio(9, annotation("sad"), sid="c")])
     found = read_corrections(path, id_column="sid", y=Y, label_names=NAMES, ids=IDS)
+    by_place = pd.Series(IDS, index=range(len(IDS) - 1, -1, -1))
+    assert read_corrections(path, id_column="sid", y=Y, label_names=NAMES, ids=by_place) == found
     assert found == [Correction("sad", 1, id="c", given=0)]
     np.testing.assert_array_equal(corrected(path, id_column="sid", ids=IDS)[2], [0, 0, 1])
 

@@ -1,11 +1,14 @@
 import json
 import zipfile
+from functools import partial
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
-from nearlabel.lazy import BRkNN, LPkNN, MLkNN
+from nearlabel.lazy import MLMLM, NLDD, BRkNN, CMLkNN, LPkNN, MLkNN
 from nearlabel.persistence import _archive, load_model, read_card, read_kept, save_model
 from nearlabel.persistence._card import FORMAT
 
@@ -183,8 +186,68 @@ def test_names_that_the_table_uses_itself():
     assert named.indicator.shape == (2, 3)
 
 
-def test_columns_that_are_too_short():
-    """Those of other data are refused where it shows."""
-    (explanation,) = BRkNN(4).fit(X, Y).explain(X[:1])
-    with pytest.raises(ValueError, match="kept must have a value for every training sample, got 3 of 'id'"):
-        explanation.with_kept({"id": [1, 2, 3]})
+@pytest.mark.filterwarnings("ignore:The binomial regression:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("n_names", [3, 5])
+@pytest.mark.parametrize("classifier", [BRkNN(2), MLMLM(), NLDD(), CMLkNN(2)])
+def test_columns_of_another_length(classifier, n_names):
+    """Those of other data are refused, whether or not they have a value for each neighbour."""
+    (explanation,) = classifier.fit(X, Y).explain(X[:1])
+    assert explanation.n_rows == 4
+    message = f"kept must have a value for each of 4 training samples, got {n_names} of 'id'"
+    with pytest.raises(ValueError, match=message):
+        explanation.with_kept({"id": list(range(n_names))})
+
+
+@pytest.mark.parametrize("given", [pd.Series(TITLES), TITLES, pl.Series(TITLES), np.array(TITLES)])
+def test_what_is_no_table(tmp_path, given):
+    """A column without a name is refused by both functions, with a hint."""
+    (explanation,) = BRkNN(2).fit(X, Y).explain(X[:1])
+    save = partial(save_model, model(), tmp_path / "m")
+    for name, use in (("kept", explanation.with_kept), ("keep", lambda keep: save(keep=keep))):
+        message = f'{name} must map names of columns to their values, got .*Hint: {{"title": {name}}}'
+        with pytest.raises(TypeError, match=message):
+            use(given)
+
+
+SHUFFLED = pd.DataFrame({"id": list("abcd"), "name": TITLES}, index=[2, 0, 3, 1])
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        SHUFFLED,
+        dict(SHUFFLED.items()),
+        SHUFFLED.to_dict("list"),
+        {name: column.to_numpy() for name, column in SHUFFLED.items()},
+        SHUFFLED.astype({"id": "category"}),
+        pl.from_pandas(SHUFFLED),
+        pa.table(SHUFFLED.reset_index(drop=True)),
+        dict(zip(SHUFFLED, pa.table(SHUFFLED.reset_index(drop=True)).columns, strict=True)),
+    ],
+    ids=["frame", "series", "lists", "arrays", "categories", "polars", "table", "arrow"],
+)
+def test_names_go_by_place(tmp_path, frame):
+    """Not by the index of a frame that was shuffled, or split: the same in an explanation, and in a file."""
+    fitted = BRkNN(3).fit(X, Y)
+    kept = read_kept(save_model(fitted, tmp_path / "m", keep=frame))
+    assert kept == {"id": tuple("abcd"), "name": tuple(TITLES)}
+    (explanation,) = fitted.explain([[3.0, 0.9]])
+    neighbors = explanation.with_kept(frame).neighbors
+    assert neighbors["id"].tolist() == ["abcd"[row] for row in neighbors["row"]]
+    assert neighbors["name"].tolist() == [TITLES[row] for row in neighbors["row"]]
+
+
+def test_two_columns_of_one_name():
+    """One of them would be lost."""
+    (explanation,) = BRkNN(2).fit(X, Y).explain(X[:1])
+    with pytest.raises(ValueError, match="kept must have columns of distinct names"):
+        explanation.with_kept(SHUFFLED.set_axis(["id", "id"], axis=1))
+
+
+def test_names_of_samples_with_weight():
+    """A sample of weight 0 is no training sample: names of all would be those of others."""
+    (explanation,) = BRkNN(2).fit(X, Y, sample_weight=[0, 1, 1, 1]).explain(X[:1])
+    with pytest.raises(ValueError, match="kept must have a value for each of 3 training samples, got 4"):
+        explanation.with_kept({"name": TITLES})
+    neighbors = explanation.with_kept({"name": TITLES[1:]}).neighbors
+    assert neighbors["name"].tolist() == [TITLES[1:][row] for row in neighbors["row"]]

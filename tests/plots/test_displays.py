@@ -399,6 +399,9 @@ def test_co_occurrence(container):
     assert corners == [(1, 0), (2, 0), (0, 1), (0, 2)]  # column and line of each pair that occurs
     assert cells.get_array().tolist() == [0.5, 0.25, 1.0, 1.0]
     two = CoOccurrenceDisplay.from_labels(container(labels), label_names=["p", "q", "r", "s"], n_labels=2)
+    by_place = pd.Series(["p", "q", "r", "s"], index=[3, 0, 2, 1])
+    again = CoOccurrenceDisplay.from_labels(container(labels), label_names=by_place, n_labels=2)
+    assert again.label_names == two.label_names
     assert two.label_names == ("q", "p")
 
 

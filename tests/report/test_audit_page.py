@@ -4,6 +4,7 @@ import json
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from nearlabel.audit import audit
@@ -110,6 +111,10 @@ def test_ids_go_with_their_column(found):
         audit_facts(found, name="songs", id_column="id")
     with pytest.raises(ValueError, match="ids must be 8, one for each row, got 1"):
         audit_facts(found, name="songs", id_column="id", ids=["s"])
+    ids = [f"s{row}" for row in range(8)]
+    by_place = audit_facts(found, name="songs", id_column="id", ids=pd.Series(ids, index=range(7, -1, -1)))
+    assert by_place == audit_facts(found, name="songs", id_column="id", ids=ids)
+    assert by_place["cells"][0]["id"] == f"s{by_place['cells'][0]['row']}"
 
 
 def test_suspicious_labels_of_a_model(monkeypatch):

@@ -317,14 +317,14 @@ def test_columns_of_the_data_name_samples():
     explorer = facts_of(MLkNN(3), training, test, kept=kept, kept_of_data=own)["explorer"]
     assert [row["name"] for row in explorer["rows"]] == own["title"]
     assert {one["title"][:4] for row in explorer["rows"] for one in row["neighbors"]} == {"old "}
-    with pytest.raises(ValueError, match="kept_of_data must have a text for each of 12 samples, got 40 of 'title'"):
+    with pytest.raises(ValueError, match="kept_of_data must have a value for each of 12 samples, got 40 of 'title'"):
         facts_of(MLkNN(3), training, test, kept=kept, kept_of_data=kept)
 
 
 def test_kept_columns_of_other_data_and_of_models_without_neighbours():
     """The former are refused; the latter name the samples only."""
     data = problem()
-    with pytest.raises(ValueError, match="kept must have a text for each of 40 samples, got 39 of 'id'"):
+    with pytest.raises(ValueError, match="kept must have a value for each of 40 samples, got 39 of 'id'"):
         facts_of(MLkNN(3), data, data, kept={"id": ["a"] * 39}, seen=True)
     explorer = facts_of(BinaryRelevance(), data, data, kept={"id": ["a"] * 40}, seen=True)["explorer"]
     assert explorer["kept_columns"] == []

@@ -1,6 +1,7 @@
 """The explanation of a mixture: amounts of training samples and features that sum to the score."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.pipeline import make_pipeline
@@ -93,6 +94,8 @@ def test_the_text_fits_80_columns(vote):
         assert "row " in text
         assert "amount" in text
     plain = explained.with_kept({"title": titles}).to_dict()
+    frame = pd.DataFrame({"title": titles}, index=range(59, -1, -1))
+    assert explained.with_kept(frame).to_dict() == plain
     assert plain["neighbors"][0]["title"] == titles[plain["neighbors"][0]["row"]]
     assert any(titles[line["row"]][:8] in line["evidence"] for line in plain["terms"] if line["row"] is not None)
 

@@ -112,7 +112,7 @@ def read_corrections(
     [Correction(label='calm', correct=1, row=3, id='', given=0),
      Correction(label='loud', correct=None, row=8, id='', given=1)]
     """
-    path = Path(path)
+    path, ids = Path(path), None if ids is None else list(ids)  # by place, also of a Series
     if is_export(path):
         return _of_export(path, y, label_names, id_column, ids)
     names = column_names_of(path)

@@ -367,6 +367,7 @@ class Audit:
         ValueError
             If the number of names is not that of samples.
         """
+        names = list(names)  # by place, also of a Series
         if len(names) != self.n_rows:
             raise ValueError(f"names must be {self.n_rows} texts, one for each sample, got {len(names)}.")
         cells = (replace(cell, neighbors=_named(cell.neighbors, names)) for cell in _named(self.cells, names))

@@ -431,7 +431,8 @@ class MLMLM(WithProbabilities):
                 if other is not None:
                     account = account._replace(rule=f"{_SCORES}; chosen: {other.words}", threshold=other.thresholds)
                 new = (float(novelty[query]), "") if len(self._usual) > 1 else (None, "all training samples are equal.")
-                yield make_explanation(self, account, np.arange(len(chosen[query])), chosen[query], new)
+                every = np.arange(len(chosen[query]))
+                yield make_explanation(self, account, every, chosen[query], new, self._rows.shape[0])
 
     def _account(self, query: Matrix, candidates: Candidates, scores: FloatArray, chosen: BoolArray) -> Account:
         """Return the account of one query: label sets of largest weight, the best with each predicted label, rows."""

@@ -267,7 +267,8 @@ class NLDD(WithProbabilities):
             account, chosen = self._account(candidates, of_labels)
             if other is not None and decided is not None:
                 account, chosen = _decided_by(other, account), decided[query]
-            yield make_explanation(self, account, np.arange(len(chosen)), chosen, (novelty[query], reason))
+            new, n_rows = (novelty[query], reason), self._candidates.n_samples
+            yield make_explanation(self, account, np.arange(len(chosen)), chosen, new, n_rows)
 
     def _novelty(self, rows: Matrix, scores: FloatArray) -> tuple[Sequence[float | None], str]:
         """Return the novelty of each query by Dx to the one nearest row; or why there is none."""

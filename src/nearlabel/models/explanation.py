@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.utils import tables
+from nearlabel.utils.containers import named_columns
 from nearlabel.utils.types import CSR, IntArray, Table
 from nearlabel.utils.validation import check_choice
 
@@ -61,6 +62,8 @@ class Explanation:
         The columns of `labels` that are printed.
     kept : sequence of str, default=()
         The columns of `neighbors` that identify training samples for people, added by `with_kept`.
+    n_rows : int or None, default=None
+        The number of training samples; None if unknown.
 
     Notes
     -----
@@ -98,6 +101,7 @@ class Explanation:
     terms: Table = field(default_factory=dict)
     shown: Sequence[str] = ()
     kept: Sequence[str] = ()
+    n_rows: int | None = None
 
     @property
     def predicted(self) -> list[Any]:
@@ -115,13 +119,15 @@ class Explanation:
             (np.ones(len(columns), dtype=np.int8), columns, ends), shape=(len(sets), self.settings["n_labels"])
         )
 
-    def with_kept(self, kept: Mapping[str, Sequence[Any]]) -> Explanation:
+    def with_kept(self, kept: Mapping[str, Sequence[Any]] | Any) -> Explanation:
         """Add columns that identify the neighbours, such as titles.
 
         Parameters
         ----------
-        kept : mapping of str to sequence of length n_samples
+        kept : data frame, or mapping of str to sequence of length n_samples
             Columns of the training samples, such as ids and titles, as `nearlabel.persistence.read_kept` returns them.
+            Row i, by its place, is that of training sample i, whatever the index of a frame or Series. Samples of
+            weight 0 are no training samples.
 
         Returns
         -------
@@ -131,8 +137,10 @@ class Explanation:
 
         Raises
         ------
+        TypeError
+            If `kept` is neither, or a column is no sequence.
         ValueError
-            If a column has no value for a neighbour.
+            If a column does not have one value for each training sample.
 
         Examples
         --------
@@ -145,9 +153,7 @@ class Explanation:
         rows = self.neighbors["row"]
         columns: dict[str, Any] = {"row": rows}
         taken = {*self.neighbors, *tables.SHOWN_SPECIALLY}
-        for name, values in kept.items():
-            if len(values) <= max(rows.tolist(), default=-1):
-                raise ValueError(f"kept must have a value for every training sample, got {len(values)} of {name!r}.")
+        for name, values in named_columns("kept", kept, self.n_rows).items():
             free = name
             while free in taken or free in columns:
                 free = f"kept_{free}"

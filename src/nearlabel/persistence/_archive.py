@@ -29,6 +29,7 @@ from nearlabel.persistence._card import ModelCard
 from nearlabel.persistence._new_samples import Batch, batches_from_json, batches_to_json
 from nearlabel.persistence._searches import Packed, checks_trees, validate_trees, with_saved_searches, with_searches
 from nearlabel.utils.characters import check_whole
+from nearlabel.utils.containers import named_columns
 from nearlabel.utils.messages import ParameterError
 from nearlabel.utils.naming import import_optional
 from nearlabel.utils.types import AnyArray
@@ -266,20 +267,14 @@ def as_kept(keep: Any, n_rows: int | None) -> dict[str, tuple[str, ...]]:
     """
     if keep is None:
         return {}
-    if not hasattr(keep, "items"):
-        raise TypeError(f"keep must map names of columns to their values, got {type(keep).__name__}.")
-    check_whole("keep", keep)
-    unnamed = [name for name in keep if not isinstance(name, str) or not name]
+    given = named_columns("keep", keep, n_rows)
+    check_whole("keep", given)
+    unnamed = [name for name in given if not isinstance(name, str) or not name]
     if unnamed:
         raise TypeError(f"keep must name each column by a str that is not empty, got {unnamed[0]!r}.")
-    columns = {name: _texts(name, values) for name, values in keep.items()}
+    columns = {name: tuple(_text(name, value) for value in values) for name, values in given.items()}
     for name, texts in columns.items():
         check_whole(f"keep[{name!r}]", texts)
-        n_rows = len(texts) if n_rows is None else n_rows
-        if len(texts) != n_rows:
-            raise ValueError(
-                f"keep must have a value for each of {n_rows} training samples, got {len(texts)} of {name!r}."
-            )
     return columns
 
 
@@ -310,12 +305,6 @@ def _row(line: bytes, n_columns: int) -> tuple[str, ...]:
     if not isinstance(row, list) or len(row) != n_columns or not all(isinstance(text, str) for text in row):
         raise ValueError(f"saved columns with a line that is not a list of {n_columns} texts")
     return tuple(row)
-
-
-def _texts(name: object, values: Any) -> tuple[str, ...]:
-    if isinstance(values, (str, bytes, Mapping)) or not np.iterable(values):
-        raise TypeError(f"keep must map {name!r} to a sequence of texts or numbers, got {values!r}.")
-    return tuple(_text(name, value) for value in values)
 
 
 def _text(name: object, value: Any) -> str:

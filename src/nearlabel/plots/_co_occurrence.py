@@ -105,7 +105,7 @@ class CoOccurrenceDisplay(_figure.Display):
         """
         most = check_integer("n_labels", n_labels, low=1)
         matrix, known = labels_and_names(Y)
-        names: Sequence[Any] = list(known) if label_names is None else label_names
+        names: list[Any] = list(known if label_names is None else label_names)
         if len(names) != matrix.shape[1]:
             raise ValueError(f"label_names must be of length {matrix.shape[1]}, the labels of Y, got {len(names)}.")
         shown = labels.most_frequent(matrix, most)

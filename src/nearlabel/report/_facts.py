@@ -82,6 +82,7 @@ def audit_facts(
     """
     if (id_column is None) != (ids is None):
         raise ValueError(f"id_column must go with ids, got {id_column!r} and {ids if ids is None else 'ids'}.")
+    ids = None if ids is None else list(ids)  # by place, also of a Series
     if ids is not None and len(ids) != found.n_rows:
         raise ValueError(f"ids must be {found.n_rows}, one for each row, got {len(ids)}.")
     figures = {name: value for name, value in found.to_dict().items() if not isinstance(value, list)}

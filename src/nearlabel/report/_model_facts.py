@@ -15,6 +15,7 @@ from nearlabel.metrics.counts import Comparison, Counts
 from nearlabel.report import _facts
 from nearlabel.report._error_facts import Errors, compare_all, explorer_facts, label_confusions, wrong_samples
 from nearlabel.thresholds import MicroPRFrontier, micro_pr_frontier
+from nearlabel.utils.containers import named_columns
 from nearlabel.utils.estimators import label_scores
 from nearlabel.utils.frames import plain_labels
 from nearlabel.utils.targets import PartialLabels
@@ -97,7 +98,7 @@ def model_facts(
         raise TypeError(f"model must be a classifier, got {type(model).__name__}.")
     data, training = data.with_arrays(), None if training is None else training.with_arrays()
     Y = PartialLabels.of(data.Y).with_nan()
-    kept = kept or {}
+    kept = named_columns("kept", {} if kept is None else kept, None)
     own = _columns_of_data(kept if seen else {}, kept_of_data, Y.shape[0])
     of_labels = _facts.labelset_facts(Y, data.label_names)
     decided, given, method = _answers(model, data.X, Y.shape)
@@ -157,12 +158,7 @@ def _columns_of_data(
 ) -> Mapping[str, Sequence[str]]:
     """Return the columns that name the samples of the data: `kept_of_data`, or else those of the training samples."""
     parameter, own = ("kept", kept) if kept_of_data is None else ("kept_of_data", kept_of_data)
-    for name, values in own.items():
-        if len(values) != n_rows:
-            raise ValueError(
-                f"{parameter} must have a text for each of {n_rows} samples, got {len(values)} of {name!r}."
-            )
-    return own
+    return named_columns(parameter, own, n_rows, "samples")
 
 
 def _metrics(Y: Matrix, predicted: Matrix, scores: FloatArray | None, card: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from nearlabel.models.explanation import Explanation
 from nearlabel.models.leaf_shares import has_leaf_shares
 from nearlabel.models.unwrapped import inmost, unwrapped
 from nearlabel.utils import tables
+from nearlabel.utils.containers import named_columns
 from nearlabel.utils.messages import shortened
 from nearlabel.utils.tables import column_of, labelset_columns
 from nearlabel.utils.types import CSR, FloatArray, Matrix, MatrixLike
@@ -39,22 +40,22 @@ class MixtureExplanation(Explanation):
       coefficient times feature.
     """
 
-    def with_kept(self, kept: Mapping[str, Sequence[Any]]) -> Explanation:
+    def with_kept(self, kept: Mapping[str, Sequence[Any]] | Any) -> Explanation:
         """Add columns that identify training samples, such as titles, see `Explanation.with_kept`.
 
         Parameters
         ----------
-        kept : mapping of str to sequence of length n_samples
-            Columns of the training samples. `terms` names samples by the last one.
+        kept : data frame, or mapping of str to sequence of length n_samples
+            Columns of the training samples, by place. `terms` names samples by the last one.
 
         Returns
         -------
         MixtureExplanation
         """
-        known = super().with_kept(kept)
-        if not kept:
+        known, columns = super().with_kept(kept), list(named_columns("kept", kept, self.n_rows).values())
+        if not columns:
             return known
-        titles = [*kept.values()][-1]
+        titles = columns[-1]
         rows = self.terms["row"].tolist()
         named = [
             words if row is None else shortened(f"{words}: {titles[row]}", _LONGEST)
@@ -276,6 +277,7 @@ def _of_query(
         },
         neighbors={"row": rows, "amount": of_rows[rows], **labelset_columns(mixture._training_labels[rows], names)},
         settings={"n_labels": len(scores), "rest": float(np.delete(of_rows, rows).sum())},
+        n_rows=len(of_rows),
         novelty=None,
         novelty_reason="a mixture has no neighbours of its own.",
         terms={name: column_of([line[at] for line in lines]) for at, name in enumerate(_TERMS)},

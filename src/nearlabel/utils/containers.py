@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -43,6 +43,58 @@ def columns_of(X: MatrixLike) -> list[Any]:
     if hasattr(X, "iter_columns"):
         return list(X.iter_columns())
     return list(X.columns) if hasattr(X, "column_names") else list(np.asarray(without_mask(X)).T)
+
+
+def named_columns(name: str, given: Any, n_rows: int | None, of: str = "training samples") -> dict[Any, Sequence[Any]]:
+    """Return columns that name rows, by their names: of a data frame or table, or of a mapping to sequences.
+
+    A column is to be indexed by place; a Series of pandas itself would look numbers up in its index.
+
+    Parameters
+    ----------
+    name : str
+        Name in messages.
+    given : data frame, table or mapping
+        What the user passed.
+    n_rows : int or None
+        Length of each column; None: that of the first.
+    of : str
+        The rows in messages.
+
+    Raises
+    ------
+    TypeError
+        If it is neither, or a column is no sequence of single values.
+    ValueError
+        If a column has another length, or a frame two columns of one name.
+    """
+    if is_frame(given) and getattr(given, "ndim", 2) == 2:
+        names = list(getattr(given, "column_names", given.columns))
+        columns = dict(zip(names, columns_of(given), strict=True))
+        if len(columns) < len(names):
+            raise ValueError(f"{name} must have columns of distinct names, got {names}.")
+    elif isinstance(given, Mapping):
+        columns = dict(given)
+    else:
+        hint = f'Hint: {{"title": {name}}}.'
+        raise TypeError(f"{name} must map names of columns to their values, got {type(given).__name__}. {hint}")
+    by_place = {column: _by_place(name, column, values) for column, values in columns.items()}
+    for column, values in by_place.items():
+        n_rows = len(values) if n_rows is None else n_rows
+        if len(values) != n_rows:
+            raise ValueError(f"{name} must have a value for each of {n_rows} {of}, got {len(values)} of {column!r}.")
+    return by_place
+
+
+def _by_place(name: str, column: Any, values: Any) -> Sequence[Any]:
+    """Return a sequence of single values that is indexed by place."""
+    is_sequence = hasattr(values, "__getitem__") and hasattr(values, "__len__")
+    if not is_sequence or isinstance(values, str | bytes | Mapping) or getattr(values, "ndim", 1) != 1:
+        raise TypeError(f"{name} must map {column!r} to a sequence of texts or numbers, got {values!r}.")
+    if hasattr(values, "to_pylist"):  # of pyarrow, whose elements are no Python objects
+        values = values.to_pylist()
+    of_places: Sequence[Any] = values.array if hasattr(values, "iloc") else values
+    return of_places
 
 
 def kind_of(column: Any) -> str:

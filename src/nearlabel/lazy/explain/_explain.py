@@ -147,7 +147,8 @@ def _explain_votes(classifier: Any, X: MatrixLike, other: OtherRule | None) -> I
                 classifier, neighbors[query : query + 1], votes.of_query(row), _chosen_in(labels, row)
             )
             account = account_of(classifier, evidence, other, None if dense is None else dense[row])
-            yield make_explanation(classifier, account, evidence.votes.label, evidence.chosen, (novelty[query], reason))
+            listed, new = evidence.votes.label, (novelty[query], reason)
+            yield make_explanation(classifier, account, listed, evidence.chosen, new, classifier._n_samples)
 
 
 def _chosen_in(labels: Matrix, row: int) -> IntArray:
@@ -260,7 +261,12 @@ def novelty_of(classifier: Any, neighbors: Neighbors) -> tuple[Sequence[float | 
 
 
 def make_explanation(
-    classifier: Any, account: Account, listed: IntArray, chosen: BoolArray, novelty: tuple[float | None, str]
+    classifier: Any,
+    account: Account,
+    listed: IntArray,
+    chosen: BoolArray,
+    novelty: tuple[float | None, str],
+    n_rows: int,
 ) -> Explanation:
     """Join the parts that all explanations have with the account of the method; `listed` are the labels by number."""
     head = {"label": listed, "name": classifier.label_names_[listed]}
@@ -277,6 +283,7 @@ def make_explanation(
         labelsets=dict(account.labelsets),
         terms=dict(account.terms),
         shown=account.shown,
+        n_rows=n_rows,
     )
 
 
@@ -324,7 +331,7 @@ def _of_query(
         shown=["votes", "known", "score", *(["threshold"] if other else []), *flips],
         threshold=other.thresholds[listed] if other else account.threshold,
     )
-    return make_explanation(classifier, account, listed, chosen[listed], novelty)
+    return make_explanation(classifier, account, listed, chosen[listed], novelty, classifier._n_samples)
 
 
 def _account_of_group(
