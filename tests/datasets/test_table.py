@@ -22,7 +22,6 @@ from nearlabel.datasets import (
     _csv_file,
     _lines,
     _parquet_file,
-    _table,
     load_dataset,
     load_multidigits,
     open_rows,
@@ -248,7 +247,7 @@ def test_large_and_nearly_empty_label_sets_are_sparse(write_parquet, monkeypatch
     lists = pa.array([[str(row % 40)] for row in range(100)])
     path = write_parquet({"x": np.zeros(100), "tags": lists})
     dense = read_table(path, labels_column="tags").Y
-    monkeypatch.setattr(_table, "BLOCK_BYTES", 8 * 100 * 40 - 1)
+    monkeypatch.setattr("nearlabel.utils.tags.BLOCK_BYTES", 8 * 100 * 40 - 1)
     labels = read_table(path, labels_column="tags").Y
     assert (labels.format, labels.dtype) == ("csr", np.int64)
     np.testing.assert_array_equal(labels.toarray(), dense)

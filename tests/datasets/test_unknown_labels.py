@@ -14,7 +14,6 @@ from scipy import sparse
 from nearlabel.datasets import (
     Dataset,
     _arff_parts,
-    _table,
     load_dataset,
     open_store,
     read_meka,
@@ -88,7 +87,7 @@ def test_a_label_without_a_known_cell(write):
 
 def test_large_sparse_labels_keep_unknown_cells(write, monkeypatch):
     """They are stored NaN."""
-    monkeypatch.setattr(_table, "BLOCK_BYTES", 1)
+    monkeypatch.setattr("nearlabel.utils.tags.BLOCK_BYTES", 1)
     zeros = ",0" * 30
     names = ",".join(f"y{number}" for number in range(31))
     data = read_table(write("toy.csv", f"x,{names}\n1,1{zeros}\n2,{zeros}\n"), labels_prefix="y")

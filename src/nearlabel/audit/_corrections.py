@@ -14,6 +14,7 @@ from scipy import sparse
 
 from nearlabel.audit._exports import is_export, values_in
 from nearlabel.datasets.tables import column_names_of, did_you_mean, locate_row, read_columns, shortened
+from nearlabel.models.updates import in_columns
 from nearlabel.utils.containers import checked_container, is_frame
 from nearlabel.utils.messages import first_of
 from nearlabel.utils.tags import tag_matrix, tags_of
@@ -335,11 +336,10 @@ def _of_tags(
     corrections: Iterable[Correction], labels: Matrix, found: list[Any], names: list[Any], ids: Sequence[Any] | None
 ) -> Changes:
     """Return the changes of tags, whose columns are in the order of `names`."""
-    every = np.zeros((len(labels), len(names)), dtype=np.int64)
     columns = {name: column for column, name in enumerate(names)}
     if absent := [name for name in found if name not in columns]:
         raise ValueError(f"label_names must have all tags of y, got none for {first_of(absent, 5)}.")
-    every[:, [columns[name] for name in found]] = labels
+    every = in_columns(labels, np.array([columns[name] for name in found]), len(names))
     changes = changes_of(corrections, PartialLabels(every, None), names, ids)
     if np.isnan(changes.values).any():
         row, label = (one[np.isnan(changes.values)][0] for one in (changes.rows, changes.labels))

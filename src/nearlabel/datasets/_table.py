@@ -25,8 +25,9 @@ from nearlabel.datasets._table_file import TableFile, columns_hint, require_colu
 from nearlabel.datasets._written_tags import Normalisation, check_notation
 from nearlabel.files.untrusted import arrow_errors_named, naming_too_large
 from nearlabel.utils.messages import ParameterError, tell
-from nearlabel.utils.types import CSR, Matrix
-from nearlabel.utils.validation import BLOCK_BYTES, check_choice, check_flag, check_integer
+from nearlabel.utils.tags import in_its_storage
+from nearlabel.utils.types import CSR
+from nearlabel.utils.validation import check_choice, check_flag, check_integer
 
 POINT = "."
 
@@ -271,7 +272,7 @@ def dataset_of(
             check_not_long(table, source.columns, ignored, cells, Y)
     return Dataset(
         cells,
-        _in_its_storage(Y),
+        in_its_storage(as_stored(Y)),
         features.names,
         label_names,
         name_of_data(table.path),
@@ -291,13 +292,6 @@ def _labels_by_id(
     Y, label_names = source.labels()
     skipped.check_found(table, Y.shape[0])
     return aligned(rows.ids, joined, Y, np.nan if isinstance(source, IndicatorColumns) else 0.0), label_names
-
-
-def _in_its_storage(Y: CSR) -> Matrix:
-    """Return labels, as CSR if a dense array would be large and nearly empty."""
-    cells = Y.shape[0] * Y.shape[1]
-    labels = as_stored(Y)
-    return labels if 8 * cells > BLOCK_BYTES and 10 * Y.nnz < cells else labels.toarray()
 
 
 def label_source(

@@ -266,8 +266,8 @@ class StreamClassifier(FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEst
         Returns
         -------
         labels : ndarray or CSR of shape (n_queries, n_labels) or (n_queries,)
-            Indicator matrix in the container and of the dtype that y had at first; an array where y was a data frame,
-            CSR if its columns were sparse. For a one-dimensional y, the predicted classes.
+            Indicator matrix in the container and of the dtype that y had at first; an array where y was a data frame
+            or tags, CSR if its columns were sparse or tags many. For a one-dimensional y, the predicted classes.
         """
         queries = self._queries(X)
         found: LabelSets = self.estimator_.predict(queries)

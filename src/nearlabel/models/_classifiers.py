@@ -139,9 +139,9 @@ class MultilabelClassifier(FrameOutput, ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         labels : ndarray or CSR of shape (n_queries, n_labels) or (n_queries,)
-            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame,
-            CSR if its columns were sparse. For a one-dimensional y, the predicted classes. For a dask array X of
-            queries, a dask array of such blocks, see `nearlabel.neighbors.DaskNeighbors`.
+            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame
+            or tags, CSR if its columns were sparse or tags many. For a one-dimensional y, the predicted classes.
+            For a dask array X of queries, a dask array of such blocks, see `nearlabel.neighbors.DaskNeighbors`.
         """
         queries = self._queries(X)
         if is_dask_array(queries) and self._answers_in_tiles:

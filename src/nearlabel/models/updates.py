@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.models.unwrapped import arriving, narrow_range
 from nearlabel.utils.containers import check_row_names, checked_container, is_frame, is_missing, require_dense
 from nearlabel.utils.messages import first_of
-from nearlabel.utils.tags import tag_matrix
+from nearlabel.utils.tags import rows_mask, tag_matrix
 from nearlabel.utils.targets import LabelContainer, PartialLabels, Target, check_partial_target, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense
@@ -328,7 +328,7 @@ class Labelled(NamedTuple):
         labels, names = tag_matrix([() if row is None else row for row in tags], np.int8)
         every = _union(self.names, names)
         labels = in_columns(labels, _places(names, every), len(every))
-        unknown = np.tile(hidden[:, np.newaxis], (1, len(every))) if hidden.any() else None
+        unknown = rows_mask(hidden, labels) if hidden.any() else None
         return Labelled(labels, self.container, every, unknown)
 
     def joined(self, new: Labelled, classes: ArrayLike | None) -> Labelled:

@@ -65,8 +65,8 @@ class Mixture(FrameOutput, ClassifierMixin, MetaEstimatorMixin, BaseEstimator, A
         Returns
         -------
         labels : ndarray or CSR of shape (n_queries, n_labels) or (n_queries,)
-            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame,
-            CSR if its columns were sparse. For a one-dimensional y, the predicted classes.
+            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame
+            or tags, CSR if its columns were sparse or tags many. For a one-dimensional y, the predicted classes.
         """
         scores = self._score(X)  # which needs a fit
         labels = self.strategy_.predict(scores)

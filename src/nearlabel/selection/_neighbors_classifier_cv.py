@@ -272,8 +272,8 @@ class NeighborsClassifierCV(ShownChoice, FrameOutput, ClassifierMixin, MetaEstim
         Returns
         -------
         labels : ndarray or CSR of shape (n_queries, n_labels) or (n_queries,)
-            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame.
-            For a one-dimensional y, the predicted classes.
+            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame
+            or tags, CSR if the tags are many. For a one-dimensional y, the predicted classes.
         """
         queries = self._queries(X)
         return self._container.wrap(self.best_estimator_.predict(queries))

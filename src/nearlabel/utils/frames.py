@@ -91,7 +91,8 @@ def _frame_of(values: Matrix, kind: str, classifier: Any, X: MatrixLike) -> Any:
         return _of_pandas(library, values, names, X.index if hasattr(X, "iloc") else None)
     if sparse.issparse(values):
         raise ValueError(
-            'y must be dense for set_output(transform="polars"), which has no sparse columns, got a sparse y in fit.'
+            'y must be dense for set_output(transform="polars"), which has no sparse columns, got a sparse y, or many'
+            " tags, in fit."
             ' Hint: set_output(transform="pandas") has.'
         )
     if values.ndim == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import unicodedata
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from nearlabel.utils.codes import cells_hint, refuse_codes, warn_of_cells
+from nearlabel.utils.codes import CELLS_HINT, SETS_HINT, cells_hint, refuse_codes, warn_of_cells
 from nearlabel.utils.containers import refuse_sparse_rows
 from nearlabel.utils.frames import plain_labels
-from nearlabel.utils.types import LabelType, Matrix, MatrixLike
+from nearlabel.utils.types import CSR, BoolArray, LabelType, Matrix, MatrixLike
+from nearlabel.utils.validation import BLOCK_BYTES
 
 SETS = (list, tuple, set, frozenset, np.ndarray)
 _COLLECTIONS = (*SETS, dict)
@@ -43,8 +44,26 @@ def tags_of(y: MatrixLike) -> list[Collection[str]] | None:
     return rows if all(isinstance(tag, str) for row in rows for tag in row) else None
 
 
+def other_than_tag(y: Any) -> str:
+    """Return a hint, after a sentence on the first row that is not a list of str if y seems to be tags."""
+    rows = list(y)
+    if any(isinstance(row, Mapping) for row in rows) or any(
+        isinstance(tag, Mapping) for row in rows if isinstance(row, SETS) for tag in row
+    ):
+        return CELLS_HINT
+    if not any(isinstance(tag, str) for row in rows if isinstance(row, SETS) for tag in row):
+        return SETS_HINT
+    for number, row in enumerate(rows):
+        if not isinstance(row, SETS):
+            return f" Row {number} is not a list of tags: {row!r}.{SETS_HINT}"
+        wrong = [tag for tag in row if not isinstance(tag, str)]
+        if wrong:
+            return f" Row {number} has a tag that is not a str: {wrong[0]!r}.{SETS_HINT}"
+    return SETS_HINT
+
+
 def tag_matrix(tags: Collection[Collection[str]], dtype: LabelType = np.int64) -> tuple[Matrix, NDArray[Any]]:
-    """Return the indicator matrix (n_samples, n_labels) of tags, and their names in alphabetical order.
+    """Return the indicator matrix (n_samples, n_labels) of tags, in its storage, and their names in alphabetical order.
 
     Raises
     ------
@@ -53,9 +72,38 @@ def tag_matrix(tags: Collection[Collection[str]], dtype: LabelType = np.int64) -
     """
     refuse_codes(tags)
     binarizer = MultiLabelBinarizer(sparse_output=True)
-    labels = binarizer.fit_transform(tags).astype(dtype).toarray()
+    labels = sparse.csr_array(binarizer.fit_transform(tags), dtype=dtype)
+    labels.sort_indices()
     _warn_of_look_alikes(binarizer.classes_.tolist())
-    return labels, binarizer.classes_.astype(object)
+    return in_its_storage(labels), binarizer.classes_.astype(object)
+
+
+def in_its_storage(labels: CSR) -> Matrix:
+    """Return label sets, as CSR if a dense array would be large and nearly empty."""
+    cells = labels.shape[0] * labels.shape[1]
+    return labels if 8 * cells > BLOCK_BYTES and 10 * labels.nnz < cells else labels.toarray()
+
+
+def among_unknown(labels: Matrix, unknown: BoolArray) -> Matrix:
+    """Return the label sets of all samples (n_samples, n_labels), given those of the known ones; the others are 0."""
+    shape = len(unknown), labels.shape[1]
+    if not sparse.issparse(labels):
+        every = np.zeros(shape, dtype=labels.dtype)
+        every[~unknown] = labels
+        return every
+    counts = np.zeros(len(unknown), dtype=labels.indptr.dtype)
+    counts[~unknown] = np.diff(labels.indptr)
+    return sparse.csr_array((labels.data, labels.indices, np.append(0, np.cumsum(counts))), shape=shape)
+
+
+def rows_mask(unknown: BoolArray, labels: Matrix) -> Matrix:
+    """Return the mask in which all cells of some rows (n_samples,) are true, in the storage of the label sets."""
+    n_labels = labels.shape[1]
+    if not sparse.issparse(labels):
+        return np.repeat(unknown[:, np.newaxis], n_labels, axis=1)
+    columns = np.tile(np.arange(n_labels), np.count_nonzero(unknown))
+    ends = np.append(0, np.cumsum(n_labels * unknown))
+    return sparse.csr_array((np.ones(len(columns), dtype=np.bool_), columns, ends), shape=labels.shape)
 
 
 def _warn_of_look_alikes(names: list[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,9 +15,20 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
 from nearlabel.utils.characters import check_whole
-from nearlabel.utils.codes import CELLS_HINT, SETS_HINT, refusal_of_numbers, refusal_of_objects
+from nearlabel.utils.codes import refusal_of_numbers, refusal_of_objects
 from nearlabel.utils.containers import checked_container, gathered, is_frame, missing, of_numpy, without_sparse_frame
-from nearlabel.utils.tags import SETS, UNKNOWN_HINT, as_column, classes_of, column_name, objects_of, tag_matrix, tags_of
+from nearlabel.utils.tags import (
+    UNKNOWN_HINT,
+    among_unknown,
+    as_column,
+    classes_of,
+    column_name,
+    objects_of,
+    other_than_tag,
+    rows_mask,
+    tag_matrix,
+    tags_of,
+)
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_rows
 
@@ -83,11 +94,11 @@ def _as_dense_labels(y: Any, name: str, given: Any) -> Matrix:
         labels = np.asarray(y)
     except ValueError as error:
         raise ValueError(
-            f"{name} must be an indicator matrix (n_samples, n_labels), got rows of unequal length.{_other_than_tag(y)}"
+            f"{name} must be an indicator matrix (n_samples, n_labels), got rows of unequal length.{other_than_tag(y)}"
         ) from error
     if labels.ndim == 1 and labels.dtype.kind == "f" and (labels != np.round(labels)).any():
         raise ValueError(f"{name} must be an indicator matrix of 0 and 1, got a continuous target.")
-    _check_label_shape(labels.shape, name, _other_than_tag(y) if labels.dtype.kind == "O" else "")
+    _check_label_shape(labels.shape, name, other_than_tag(y) if labels.dtype.kind == "O" else "")
     if labels.dtype.kind in "OU":  # data frames with several types or nullable types; text
         labels = _as_numbers(labels, name, given)
     if labels.dtype.kind not in "buif":
@@ -107,24 +118,6 @@ def _as_numbers(cells: NDArray[Any], name: str, given: Any) -> FloatArray:
     if not all(isinstance(value, numbers.Real | np.bool_) for value in known):
         raise refusal_of_objects(given, known, name, has_unknown=bool(unknown.any()))
     return np.where(unknown, np.nan, objects).astype(np.float64)
-
-
-def _other_than_tag(y: Any) -> str:
-    """Return a hint, after a sentence on the first row that is not a list of str if y seems to be tags."""
-    rows = list(y)
-    if any(isinstance(row, Mapping) for row in rows) or any(
-        isinstance(tag, Mapping) for row in rows if isinstance(row, SETS) for tag in row
-    ):
-        return CELLS_HINT
-    if not any(isinstance(tag, str) for row in rows if isinstance(row, SETS) for tag in row):
-        return SETS_HINT
-    for number, row in enumerate(rows):
-        if not isinstance(row, SETS):
-            return f" Row {number} is not a list of tags: {row!r}.{SETS_HINT}"
-        wrong = [tag for tag in row if not isinstance(tag, str)]
-        if wrong:
-            return f" Row {number} has a tag that is not a str: {wrong[0]!r}.{SETS_HINT}"
-    return SETS_HINT
 
 
 def _check_label_shape(shape: tuple[int, ...], name: str, hint: str = "") -> None:
@@ -210,7 +203,8 @@ def check_target(estimator: object, y: MatrixLike, *, dtype: LabelType = np.int6
     tags = tags_of(y)
     if tags is not None:
         labels, names = tag_matrix(tags, dtype)
-        return Target(labels, LabelContainer(None, np.dtype(np.int64)), names)
+        kind = sparse.csr_array if sparse.issparse(labels) else None
+        return Target(labels, LabelContainer(kind, np.dtype(np.int64)), names)
     matrix = without_sparse_frame(checked_container("y", y))
     column = as_column(matrix)
     if column is None:
@@ -477,10 +471,9 @@ def check_partial_target(
     if unknown.all():
         raise _nothing_known(unknown)
     known = check_target(estimator, values[~unknown].tolist(), dtype=dtype)
-    labels = np.zeros((len(values), known.labels.shape[1]), dtype=dtype)
-    labels[~unknown] = known.labels
+    labels = among_unknown(known.labels, unknown)
     names = known.names if known.container.classes is None else column_name(y)
-    return Target(labels, known.container, names), np.repeat(unknown[:, np.newaxis], labels.shape[1], axis=1)
+    return Target(labels, known.container, names), rows_mask(unknown, labels)
 
 
 def _matrix_target(y: MatrixLike, dtype: LabelType, *, may_know_nothing: bool) -> tuple[Target, Matrix | None]:
