@@ -376,10 +376,10 @@ class _RankingScorer:
 
     def __call__(self, estimator: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         sign = 1 if self.metric.greater_is_better else -1
-        y = checked_container("y_true", y)
+        y = in_order_of_fit(estimator, checked_container("y_true", y))
         method = response_method_of(estimator, self.metric.response_methods)
         scores = label_scores(estimator, X, np.shape(y)[-1], method)
-        return sign * self.metric(in_order_of_fit(estimator, y), scores, sample_weight=sample_weight)
+        return sign * self.metric(y, scores, sample_weight=sample_weight)
 
     def set_score_request(self, *, sample_weight: bool | str | None = None) -> Self:
         """Request weights from scikit-learn's metadata routing, as the scorers of `make_scorer` do."""

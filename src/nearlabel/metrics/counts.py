@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.metrics.inputs import Truth, check_zero_division, is_sparse, known_weight
+from nearlabel.metrics.inputs import Truth, check_zero_division, is_sparse, known_weight, label_sets_of_both
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 
 
@@ -90,8 +90,9 @@ class Comparison:
 
 def compare(y_true: MatrixLike, y_pred: MatrixLike, sample_weight: Any = None) -> Comparison:
     """Check the user's label sets and predictions, and return their comparison."""
-    truth = Truth.of(y_true, sample_weight, dtype=None)
-    return compare_checked(truth, truth.predicted(y_pred, dtype=None))
+    both = label_sets_of_both(y_true, y_pred, sample_weight)
+    truth = Truth.of(both.y_true, sample_weight, dtype=None)
+    return compare_checked(truth, truth.predicted(both.y_pred, dtype=None))
 
 
 def compare_checked(truth: Truth, predicted: Matrix) -> Comparison:

@@ -64,10 +64,11 @@ def score_all(
 
     Parameters
     ----------
-    y_true : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrix of the true label sets.
-    y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), optional
-        Indicator matrix of the predicted label sets.
+    y_true : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrix of the true label sets. Without `y_score`, or the true tags of each sample.
+    y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags, optional
+        Indicator matrix of the predicted label sets. If `y_true` is tags, the predicted tags: the labels are those of
+        both.
     y_score : array-like, data frame or sparse container of shape (n_samples, n_labels), optional
         Scores, larger is better; an absent entry of a sparse container is a score of 0.
     metrics : iterable of str, Metric or callable, optional
@@ -106,6 +107,8 @@ def score_all(
     {'subset_accuracy': 0.5, 'jaccard_examples': 0.75}
     """
     given = {"prediction": y_pred is not None, "score": y_score is not None}
+    if y_score is None and y_pred is not None:
+        y_true, y_pred, _ = inputs.label_sets_of_both(y_true, y_pred, sample_weight)
     evaluation = Evaluation.of(y_true, _chosen(metrics, given), sample_weight)
     return evaluation.values(
         y_pred, y_score, zero_division=zero_division, ties=ties, trivial=trivial, propensities=propensities
@@ -247,10 +250,11 @@ def label_table(
 
     Parameters
     ----------
-    y_true : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrix of the true label sets.
-    y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), optional
-        Indicator matrix of the predicted label sets.
+    y_true : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrix of the true label sets. Without `y_score`, or the true tags of each sample.
+    y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags, optional
+        Indicator matrix of the predicted label sets. If `y_true` is tags, the predicted tags: the labels are those of
+        both.
     y_score : array-like, data frame or sparse container of shape (n_samples, n_labels), optional
         Scores, larger is better; an absent entry of a sparse container is a score of 0.
     zero_division : {0.0, 1.0, nan}, default=nan
@@ -285,11 +289,13 @@ def label_table(
     """
     if y_pred is None and y_score is None:
         raise ValueError("y_pred or y_score must be given, got neither.")
-    zero_division = inputs.check_zero_division(zero_division)
+    zero_division, names = inputs.check_zero_division(zero_division), None
+    if y_score is None:
+        y_true, y_pred, names = inputs.label_sets_of_both(y_true, y_pred, sample_weight)
     truth = inputs.Truth.of(y_true, sample_weight)
     true, weights = truth.labels, truth.weights
     table = {
-        "label": label_names_of(y_true, true.shape[1]),
+        "label": label_names_of(y_true, true.shape[1]) if names is None else names,
         "support": true.sum(axis=0) if weights is None else weights @ true,
     }
     if truth.unknown is not None:

@@ -26,8 +26,9 @@ def hamming_loss(y_true: MatrixLike, y_pred: MatrixLike, *, sample_weight: Array
 
     Parameters
     ----------
-    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrices of the true and the predicted label sets; the containers may differ. Or the tags of each
+        sample, true and predicted: the labels are the tags of both.
     sample_weight : array-like of shape (n_samples,), default=None
         Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
@@ -62,8 +63,9 @@ def subset_accuracy(y_true: MatrixLike, y_pred: MatrixLike, *, sample_weight: Ar
 
     Parameters
     ----------
-    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrices of the true and the predicted label sets; the containers may differ. Or the tags of each
+        sample, true and predicted: the labels are the tags of both.
     sample_weight : array-like of shape (n_samples,), default=None
         Sample weights, at least 0. A sample with weight 2 counts as two equal samples. None: all weights are 1.
 
@@ -96,8 +98,9 @@ def jaccard_examples(
 
     Parameters
     ----------
-    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrices of the true and the predicted label sets; the containers may differ. Or the tags of each
+        sample, true and predicted: the labels are the tags of both.
     zero_division : {0.0, 1.0, nan}, default=0.0
         Value of a sample without true and without predicted labels; nan leaves it out of the mean. Mulan uses 1.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -136,8 +139,9 @@ def precision_examples(
 
     Parameters
     ----------
-    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrices of the true and the predicted label sets; the containers may differ. Or the tags of each
+        sample, true and predicted: the labels are the tags of both.
     zero_division : {0.0, 1.0, nan}, default=0.0
         Value of a sample without predicted labels; nan leaves it out of the mean.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -176,8 +180,9 @@ def recall_examples(
 
     Parameters
     ----------
-    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrices of the true and the predicted label sets; the containers may differ. Or the tags of each
+        sample, true and predicted: the labels are the tags of both.
     zero_division : {0.0, 1.0, nan}, default=0.0
         Value of a sample without true labels; nan leaves it out of the mean.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -217,8 +222,9 @@ def f1_examples(
 
     Parameters
     ----------
-    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrices of the true and the predicted label sets; the containers may differ. Or the tags of each
+        sample, true and predicted: the labels are the tags of both.
     zero_division : {0.0, 1.0, nan}, default=0.0
         Value of a sample without true and without predicted labels; nan leaves it out of the mean. Mulan uses 1.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -258,8 +264,9 @@ def fbeta_examples(
 
     Parameters
     ----------
-    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrices of the true and the predicted label sets; the containers may differ. Or the tags of each
+        sample, true and predicted: the labels are the tags of both.
     beta : float
         Weight of recall relative to precision, above 0; 1 gives :func:`f1_examples`.
     zero_division : {0.0, 1.0, nan}, default=0.0
@@ -301,8 +308,9 @@ def f1_of_means(
 
     Parameters
     ----------
-    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrices of the true and the predicted label sets; the containers may differ. Or the tags of each
+        sample, true and predicted: the labels are the tags of both.
     zero_division : {0.0, 1.0, nan}, default=0.0
         Value of a sample without predicted labels in the mean precision, and of a sample without true labels in the
         mean recall; nan leaves it out of that mean. If both means are 0, the result is 0 in any case.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.utils.containers import check_row_names, is_frame, matched
+from nearlabel.utils.tags import rows_mask, tag_matrix, tags_or_none
 from nearlabel.utils.targets import PartialLabels, as_label_matrix
 from nearlabel.utils.types import FloatArray, IntArray, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice, check_sample_weight
@@ -113,6 +114,53 @@ def _check_same_shape(name: str, got: tuple[int, ...], expected: tuple[int, int]
     if got != expected:
         hint = " Hint: a single label is one column, reshape(-1, 1)." if len(got) == 1 else ""
         raise ValueError(f"{name} must be of the same shape as y_true, {expected}, got shape {got}.{hint}")
+
+
+# Lists of tags, true and predicted: the columns are the tags of both, so that what a model has never seen is missed.
+
+
+class LabelSetsOfBoth(NamedTuple):
+    """True and predicted label sets with the same columns, as the user passed them or made of tags."""
+
+    y_true: Any
+    y_pred: Any
+    names: NDArray[Any] | None = None  # of the columns, if they were made of tags
+
+
+def label_sets_of_both(y_true: Any, y_pred: Any, sample_weight: Any = None) -> LabelSetsOfBoth:
+    """Return matrices with a column for each tag of either if both are tags; unchanged if none are.
+
+    None in place of true tags makes all cells of the sample unknown.
+
+    Raises
+    ------
+    ValueError
+        If only one is tags, or a sample has no predicted tags but None.
+    """
+    true, predicted = tags_or_none(y_true), tags_or_none(y_pred)
+    if not (any(map(_has_some, true or ())) or any(map(_has_some, predicted or ()))):
+        return LabelSetsOfBoth(y_true, y_pred)
+    if true is None or predicted is None:
+        which = "y_true" if predicted is None else "y_pred"
+        raise ValueError(
+            f"y_true and y_pred must both be lists of tags or both be indicator matrices, got tags for {which} alone."
+            " Hint: model.predict_labels(X) predicts tags."
+        )
+    if None in predicted:
+        raise ValueError(f"y_pred must have tags, or [], for each sample, got None for row {predicted.index(None)}.")
+    check_row_names(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
+    unknown = np.array([row is None for row in true])
+    left_out = set(np.flatnonzero(unknown).tolist())  # what is predicted there makes no column
+    given = [() if place in left_out else row for place, row in enumerate(predicted)]
+    labels, names = tag_matrix([() if row is None else row for row in (*true, *given)])
+    known = labels[: len(true)]
+    if unknown.any():
+        known = PartialLabels(known, rows_mask(unknown, known)).with_nan()
+    return LabelSetsOfBoth(known, labels[len(true) :], names)
+
+
+def _has_some(row: Any) -> bool:
+    return row is not None and len(row) > 0
 
 
 # True label sets with unknown cells; predictions and scores are blanked in these cells.

@@ -30,8 +30,9 @@ def micro_precision(
 
     Parameters
     ----------
-    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrices of the true and the predicted label sets; the containers may differ. Or the tags of each
+        sample, true and predicted: the labels are the tags of both.
     zero_division : {0.0, 1.0, nan}, default=0.0
         The value for matrices without predicted labels.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -66,8 +67,9 @@ def micro_recall(
 
     Parameters
     ----------
-    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrices of the true and the predicted label sets; the containers may differ. Or the tags of each
+        sample, true and predicted: the labels are the tags of both.
     zero_division : {0.0, 1.0, nan}, default=0.0
         The value for matrices without true labels.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -102,8 +104,9 @@ def micro_f1(
 
     Parameters
     ----------
-    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrices of the true and the predicted label sets; the containers may differ. Or the tags of each
+        sample, true and predicted: the labels are the tags of both.
     zero_division : {0.0, 1.0, nan}, default=0.0
         The value for matrices without true and without predicted labels.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -143,8 +146,9 @@ def micro_fbeta(
 
     Parameters
     ----------
-    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrices of the true and the predicted label sets; the containers may differ. Or the tags of each
+        sample, true and predicted: the labels are the tags of both.
     beta : float
         Weight of recall relative to precision, above 0; 1 gives :func:`micro_f1`.
     zero_division : {0.0, 1.0, nan}, default=0.0
@@ -184,8 +188,9 @@ def macro_precision(
 
     Parameters
     ----------
-    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrices of the true and the predicted label sets; the containers may differ. Or the tags of each
+        sample, true and predicted: the labels are the tags of both.
     zero_division : {0.0, 1.0, nan}, default=0.0
         Value of a label that is predicted for no sample; nan leaves it out of the mean.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -220,8 +225,9 @@ def macro_recall(
 
     Parameters
     ----------
-    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrices of the true and the predicted label sets; the containers may differ. Or the tags of each
+        sample, true and predicted: the labels are the tags of both.
     zero_division : {0.0, 1.0, nan}, default=0.0
         Value of a label without positive samples; nan leaves it out of the mean.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -257,8 +263,9 @@ def macro_f1(
 
     Parameters
     ----------
-    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrices of the true and the predicted label sets; the containers may differ. Or the tags of each
+        sample, true and predicted: the labels are the tags of both.
     zero_division : {0.0, 1.0, nan}, default=0.0
         Value of a label that is neither true nor predicted in any sample; nan leaves it out of the mean. Mulan used 0
         in 2008 and uses 1 today.
@@ -299,8 +306,9 @@ def macro_fbeta(
 
     Parameters
     ----------
-    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+        Indicator matrices of the true and the predicted label sets; the containers may differ. Or the tags of each
+        sample, true and predicted: the labels are the tags of both.
     beta : float
         Weight of recall relative to precision, above 0; 1 gives :func:`macro_f1`.
     zero_division : {0.0, 1.0, nan}, default=0.0

@@ -17,9 +17,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.unwrapped import arriving, narrow_range
-from nearlabel.utils.containers import check_row_names, checked_container, is_frame, is_missing, require_dense
+from nearlabel.utils.containers import check_row_names, checked_container, is_frame, require_dense
 from nearlabel.utils.messages import first_of
-from nearlabel.utils.tags import rows_mask, tag_matrix
+from nearlabel.utils.tags import rows_mask, tag_matrix, tags_or_none
 from nearlabel.utils.targets import LabelContainer, PartialLabels, Target, check_partial_target, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense
@@ -316,7 +316,7 @@ class Labelled(NamedTuple):
             If y is malformed.
         """
         may_be_tags = self.container.classes is None and not _are_numbers(self.names)
-        tags = _tags_or_none(y) if may_be_tags else None
+        tags = tags_or_none(y) if may_be_tags else None
         if tags is not None:
             return self._arriving_tags(tags)
         target, unknown = check_partial_target(estimator, y, dtype=np.int8, may_know_nothing=True)
@@ -405,18 +405,6 @@ class Labelled(NamedTuple):
             unknown = np.vstack([_mask(self.labels, self.unknown), _mask(new.labels, new.unknown)])
             labels[unknown] = 0
         return Labelled(labels, replace(self.container, classes=every), self.names, unknown)
-
-
-def _tags_or_none(y: MatrixLike) -> list[Any] | None:
-    """Return the samples of a y of tags, which are lists of str or None; return None for any other y."""
-    usual = 2 if is_frame(y) else 1  # of containers without this information: a polars frame, a list
-    if sparse.issparse(y) or getattr(y, "ndim", usual) != 1:
-        return None
-    rows = list(getattr(y, "to_pylist", getattr(y, "to_list", lambda: y))())  # pyarrow; pandas and polars
-    tags = [None if is_missing(row) else row for row in rows]
-    there = [row for row in tags if row is not None]
-    are_lists = all(isinstance(row, list | tuple | set | frozenset | np.ndarray) for row in there)
-    return tags if are_lists and all(isinstance(tag, str) for row in there for tag in row) else None
 
 
 def _with_further(known: NDArray[Any], classes: ArrayLike) -> NDArray[Any]:

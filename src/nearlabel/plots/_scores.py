@@ -87,8 +87,9 @@ class MicroFrontierDisplay(_figure.Display):
             A classifier with `predict_proba` or `decision_function`.
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Samples, preferably not the training samples.
-        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Label sets as an indicator matrix of 0 and 1.
+        Y : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+            Label sets as an indicator matrix of 0 and 1, or the tags of each sample. Tags that the classifier does not
+            know have no scores: they are left out, with a warning.
         name : str, default=None
             Name of the line. None: the classifier's class.
         ax : matplotlib Axes, default=None
@@ -273,8 +274,9 @@ class ReliabilityDisplay(_figure.Display):
             A classifier with `predict_proba`.
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Rows, better not those it was fitted to.
-        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Label sets as an indicator matrix of 0 and 1.
+        Y : array-like, data frame or sparse container of shape (n_samples, n_labels), or tags
+            Label sets as an indicator matrix of 0 and 1, or the tags of each sample. Tags that the classifier does not
+            know have no scores: they are left out, with a warning.
         name : str, default=None
             Name of the line. None: the class of the classifier.
         ax : matplotlib Axes, default=None

@@ -27,7 +27,7 @@ from nearlabel.utils.containers import (
     without_sparse_frame,
 )
 from nearlabel.utils.frames import plain, plain_labels
-from nearlabel.utils.tags import objects_of, tags_of
+from nearlabel.utils.tags import objects_of, tags_in_columns, tags_of
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import BoolArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_sample_weight
@@ -360,10 +360,16 @@ def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | No
 
 
 def in_order_of_fit(estimator: Any, y: MatrixLike) -> MatrixLike:
-    """Return a data frame of label sets with its columns in the order of a fitted classifier's labels, if named."""
+    """Return a data frame of label sets, or tags, with columns in the order of a fitted classifier's labels, if named.
+
+    Warns of tags that the classifier does not know: they have no column.
+    """
     names = np.asarray(getattr(estimator, "label_names_", ())).tolist()
     is_column = getattr(getattr(estimator, "_container", None), "classes", None) is not None
     has_names = not is_column and names != list(range(len(names)))
+    tags = tags_of(y) if has_names else None
+    if tags is not None:
+        return tags_in_columns(tags, names, type(estimator).__name__)
     return in_columns(names, y, "y", "the fitted classifier") if has_names else y
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numbers
 import unicodedata
 import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -15,8 +16,9 @@ from scipy import sparse
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from nearlabel.utils.codes import CELLS_HINT, SETS_HINT, cells_hint, refuse_codes, warn_of_cells
-from nearlabel.utils.containers import refuse_sparse_rows
+from nearlabel.utils.containers import is_frame, is_missing, refuse_sparse_rows
 from nearlabel.utils.frames import plain_labels
+from nearlabel.utils.messages import AdviceWarning
 from nearlabel.utils.types import CSR, BoolArray, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import BLOCK_BYTES
 
@@ -42,6 +44,18 @@ def tags_of(y: MatrixLike) -> list[Collection[str]] | None:
     if not all(isinstance(row, SETS) for row in rows) or not any(len(row) for row in rows):
         return None
     return rows if all(isinstance(tag, str) for row in rows for tag in row) else None
+
+
+def tags_or_none(y: MatrixLike) -> list[Any] | None:
+    """Return the samples of a y of tags, which are lists of str or None; return None for any other y."""
+    usual = 2 if is_frame(y) else 1  # of containers without this information: a polars frame, a list
+    if sparse.issparse(y) or getattr(y, "ndim", usual) != 1:
+        return None
+    rows = list(getattr(y, "to_pylist", getattr(y, "to_list", lambda: y))())  # pyarrow; pandas and polars
+    tags = [None if is_missing(row) else row for row in rows]
+    there = [row for row in tags if row is not None]
+    are_lists = all(isinstance(row, SETS) for row in there)
+    return tags if are_lists and all(isinstance(tag, str) for row in there for tag in row) else None
 
 
 def other_than_tag(y: Any) -> str:
@@ -76,6 +90,22 @@ def tag_matrix(tags: Collection[Collection[str]], dtype: LabelType = np.int64) -
     labels.sort_indices()
     _warn_of_look_alikes(binarizer.classes_.tolist())
     return in_its_storage(labels), binarizer.classes_.astype(object)
+
+
+def tags_in_columns(tags: list[Collection[str]], names: Sequence[str], of: str) -> Matrix:
+    """Return the indicator matrix (n_samples, n_labels) of tags in the columns of names; warn of tags without one."""
+    known = set(names)
+    refused = Counter(tag for row in tags for tag in set(row) - known)
+    if refused:
+        some = ", ".join(map(repr, [tag for tag, _ in refused.most_common(3)])) + (", ..." if len(refused) > 3 else "")
+        warnings.warn(
+            f"{of} does not know {len(refused)} of the tags of y, {some}, which samples have {refused.total()} times:"
+            " they are left out. Hint: metrics of label sets count them as missed.",
+            AdviceWarning,
+            stacklevel=4,
+        )
+    binarizer = MultiLabelBinarizer(classes=list(names), sparse_output=True)
+    return in_its_storage(sparse.csr_array(binarizer.fit_transform([known.intersection(row) for row in tags])))
 
 
 def in_its_storage(labels: CSR) -> Matrix:
