@@ -30,7 +30,7 @@ from nearlabel.plots import (
     ReliabilityDisplay,
     check_matplotlib,
 )
-from nearlabel.selection import tune_neighbors
+from nearlabel.selection import NeighborsClassifierCV, tune_neighbors
 from nearlabel.thresholds import micro_pr_frontier
 
 STARTS = {"png": b"\x89PNG\r\n", "svg": b"<?xml", "pdf": b"%PDF-"}
@@ -273,6 +273,13 @@ def test_curve_of_cv_results():
         NeighborsCurveDisplay.from_cv_results(model.cv_results_, metric="coverage")
     with pytest.raises(ValueError, match=r"one of the table's metrics \(none\), got None"):
         NeighborsCurveDisplay.from_cv_results({})
+    chosen = NeighborsClassifierCV(methods=[BRkNN(), MLkNN()], n_neighbors=(1, 3), scales=["minmax"]).fit(X, Y)
+    with pytest.raises(ValueError, match=r"cv_results must be of one method, got a table of BRkNN\(.*, MLkNN\("):
+        NeighborsCurveDisplay.from_cv_results(chosen.cv_results_)
+    table = chosen.cv_results_  # as the hint has it
+    rows = np.char.startswith(table["method"], "BRkNN") & (table["metric"] == "euclidean")
+    one = NeighborsCurveDisplay(table["n_neighbors"][rows], table["score"][rows], metric="micro_f1")
+    assert one.n_neighbors.tolist() == [1, 3]
 
 
 def test_curve_of_records(records):
@@ -331,7 +338,11 @@ def test_frontier_of_an_estimator():
     MicroFrontierDisplay.from_estimator(other, X[60:], sparse.csr_array(Y[60:]), name="ridge", ax=display.ax_)
     assert named(display) == ["MLkNN", "MLkNN: its label sets", "ridge", "ridge: its label sets"]
     assert len(display.ax_.lines) == 9 + 4
-    assert len({line.get_marker() for line in display.ax_.lines if line.get_linestyle() == "None"}) == 2
+    points = [line for line in display.ax_.lines if line.get_linestyle() == "None"]
+    lines = [line for line in display.ax_.lines[9:] if line.get_linestyle() != "None"]
+    assert len({line.get_marker() for line in points}) == 2
+    assert [point.get_color() for point in points] == [line.get_color() for line in lines]
+    assert len({line.get_color() for line in lines}) == 2
 
 
 @pytest.mark.long

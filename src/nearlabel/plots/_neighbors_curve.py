@@ -191,10 +191,17 @@ class NeighborsCurveDisplay(_figure.Display):
         Raises
         ------
         ValueError
-            If the metric is not in the table.
+            If the metric is not in the table, or the table is of several methods, as that of `NeighborsClassifierCV`.
         ImportError
             If matplotlib is not installed (extra ``plot``).
         """
+        if "method" in cv_results:
+            several = ", ".join(sorted(set(map(str, cv_results["method"]))))
+            raise ValueError(
+                f"cv_results must be of one method, got a table of {several}. Hint: from_estimator(MLkNN(), X, Y) draws"
+                " one; or choose the rows of one method, scale, metric and n_samples, and draw"
+                ' NeighborsCurveDisplay(table["n_neighbors"][rows], table["score"][rows], metric="micro_f1").'
+            )
         known = [column for column in cv_results if column != "n_neighbors"]
         shown = metric if metric is not None or not known else known[0]
         if shown not in known or "n_neighbors" not in cv_results:

@@ -176,11 +176,11 @@ class MicroFrontierDisplay(_figure.Display):
             _figure.set_open_frame(ax)
             ax.set(xlim=(0, 1), ylim=(0, 1.01), xlabel="micro-averaged recall", ylabel="micro-averaged precision")
         look = {"linewidth": 1.6, "marker": _figure.dots(len(self.recall)), "markersize": 4}
-        ax.plot(self.recall, self.precision, label=self.name, **(look | style))
+        (line,) = ax.plot(self.recall, self.precision, label=self.name, **(look | style))
         marked = sum(line.get_linestyle() == "None" for line in ax.lines)
         for number, (name, place) in enumerate(self.points.items(), marked):
-            colour = _figure.COLOURS[(number + 1) % len(_figure.COLOURS)]  # the first colour is used by the line
-            _figure.draw_mark(ax, name, place, number, color=colour, markersize=7, markeredgewidth=1.8)
+            look = {"color": line.get_color(), "markersize": 7, "markeredgewidth": 1.8}  # they differ in form
+            _figure.draw_mark(ax, name, place, number, **look)
         _figure.set_legend(ax)
 
 

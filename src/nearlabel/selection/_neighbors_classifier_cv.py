@@ -68,9 +68,8 @@ class NeighborsClassifierCV(ShownChoice, FrameOutput, ClassifierMixin, MetaEstim
     the thresholds are optimised for `scoring`. The candidate of the best value is fitted to all samples, with its
     thresholds. One search for each scaling and metric serves all methods and numbers of neighbours.
 
-    Many samples are tried in two rounds: all candidates on 2,500 of them (fewer if labels are many: 1,000 to 2,500, as
-    many as make a million cells), with every second number of neighbours; then the best eight, with the numbers
-    around theirs, on all or on `max_samples`. There is one round if it has at most twice as many as the first would.
+    More than 5,000 samples (2,000 if labels are many) are tried in two rounds: all candidates on 2,500 (1,000), with
+    every second number of neighbours; then the best eight, with the numbers around theirs, on all or `max_samples`.
 
     Parameters
     ----------
@@ -79,11 +78,12 @@ class NeighborsClassifierCV(ShownChoice, FrameOutput, ClassifierMixin, MetaEstim
         selects the candidate; the thresholds are then those of best micro F1.
     methods : "auto", sequence of classifiers, or mapping of str to classifier, default="auto"
         Methods with leave-one-out predictions. Their parameters `n_neighbors` and `search`, or `metric`, are set if
-        they exist. "auto": `BRkNN`, `MLkNN`, `BRkNN` with weights by distance, and `MLMLM`, the last on min-max scaled
-        features by the Euclidean distance only, and only if it is better than the others by more than 0.0005: votes are
-        easier to read and faster to update.
+        they exist. "auto": `BRkNN`, `MLkNN`, `BRkNN` with weights by distance, and by kernels: `SimilarityWeights` for
+        the cosine, `GaussianWeights` for the Euclidean distance except of words, of 1, 2, 4 and 8; and `MLMLM`, on
+        min-max scaled features by the Euclidean distance, up to 2²⁵ cells of y, and only if it is better by more than
+        0.0005: votes are easier to read and faster to update.
     n_neighbors : "auto" or sequence of int, default="auto"
-        Numbers of neighbours to try. "auto": 1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60 and 90, up to half of the samples.
+        Numbers to try, to half of the samples. "auto": 1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60, 90; kernels: 25, 75, 200.
     scales : "auto", sequence of str, or mapping of str to transformer, default="auto"
         How features are transformed: names that `nearlabel.preprocessing.FeatureScaler` knows, or unfitted transformers
         (None: nothing), such as a pipeline with a feature selection. "auto": minmax and standard; for words (no value
@@ -127,8 +127,8 @@ class NeighborsClassifierCV(ShownChoice, FrameOutput, ClassifierMixin, MetaEstim
     nested_score_ : float
         The value of the predictions for each fold by choices made without it: unbiased. Only with `nested`.
     cv_results_ : dict of str to ndarray of shape (n_candidates,)
-        "method", "scale", "metric", "n_neighbors" (0 for a method without), "score", "rank" (1 is best; those of a
-        second round come before those of the first), and "n_samples" of the round, in the order of trying.
+        "method", "scale", "metric", "n_neighbors" (0 for a method without), "score", "rank" (1 is best; a second round
+        comes before the first), and "n_samples" of the round, in the order of trying.
     n_candidates_ : int
         Number of candidates tried, each counted once.
     left_out_ : list of str
