@@ -13,6 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.decision import SparseScores
+from nearlabel.models.out_of_sample import later_half
 from nearlabel.models.updates import attribute_of_part
 from nearlabel.thresholds import _updates
 from nearlabel.thresholds._cross_val import HeldOutScores, HoldsRowsOut, OneClass, Scorer, method_of, rows_of_params
@@ -154,6 +155,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     thresholds_stale_: bool
     objective_: float
     cv_results_: dict[str, Any]
+    _ranks: IntArray | None = None  # of the samples, if they follow each other
 
     def __init__(
         self,
@@ -198,15 +200,25 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         stored = strategy._takes_stored and not routed.strategy.fit
         held_out = self._score_rows(estimator, X, y, routed, groups, refit=self.refit, stored=stored)
         self._can_promise = held_out.unseen and groups is None
-        folds = _Folds(strategy, held_out, y, routed.strategy.fit)
-        strategy = folds.learnt() if held_out.learnt is None else folds.learnt_for_a_refit(held_out.learnt)
-        self._decide_by(strategy, on_rows_alone=groups is None and not routed.strategy.fit)
+        folds = Folds(strategy, held_out, y, routed.strategy.fit)
+        self._ranks = self.__dict__.pop("_ranks_to_come", None)
+        self._decide_by(folds.chosen(self._ranks), on_rows_alone=groups is None and not routed.strategy.fit)
         _updates.as_given(self.estimator_)
         self.__dict__.pop("score_map_", None)  # of an earlier fit
         if self.map_scores:
             self._learn_map(*folds.held_out())
         judges = not np.isnan(getattr(self.strategy_, "objective_", np.nan))
         self.cv_results_ = folds.judged() if judges else {}
+
+    def _fit_in_order(self, X: MatrixLike, y: Matrix, ranks: IntArray) -> Self:
+        """Fit, with ``cv="loo"``, to samples that follow each other; thresholds are those of the later half."""
+        self._ranks_to_come = ranks
+        return self.fit(X, y)
+
+    def _tune_again(self, scores: Any, y: Matrix) -> None:
+        """Tune the thresholds on leave-one-out scores of the present samples, as `fit` does."""
+        held_out = HeldOutScores([np.arange(y.shape[0])], [scores])
+        self._decide_by(Folds(self._new_strategy(), held_out, y, {}).chosen(self._ranks), on_rows_alone=True)
 
     def _decide_by(self, strategy: ThresholdStrategy, *, on_rows_alone: bool) -> None:
         """Take a strategy that was fitted to the scores of the samples, without groups and weights or with some."""
@@ -282,11 +294,11 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         return super().get_metadata_routing().add(strategy=self._new_strategy(), method_mapping=to_fit)
 
 
-class _Folds:
+class Folds:
     """Scores of the validation samples of each fold, and strategies that learn from them."""
 
     def __init__(self, strategy: ThresholdStrategy, held_out: HeldOutScores, y: Matrix, params: dict[str, Any]) -> None:
-        self.strategy, self.params = strategy, params
+        self.strategy, self.params, self._learnt_on = strategy, params, held_out.learnt
         self.rows = np.concatenate(held_out.rows)
         self.fold = np.repeat(np.arange(len(held_out.rows)), [len(part) for part in held_out.rows])
         scores: Any = held_out.scores[0] if len(held_out.scores) == 1 else np.vstack(held_out.scores)
@@ -297,6 +309,23 @@ class _Folds:
         if self.takes_checked:
             strategy._check_parameters()
 
+    def chosen(self, ranks: IntArray | None) -> ThresholdStrategy:
+        """Return the strategy that decides: fitted to all scored samples, or with ranks to the later half."""
+        if ranks is not None:
+            return self._of_later(np.flatnonzero(np.isin(self.rows, later_half(ranks))))
+        return self.learnt() if self._learnt_on is None else self._for_a_refit(self._learnt_on)
+
+    def _of_later(self, later: IntArray) -> ThresholdStrategy:
+        """Fit a clone to the later samples; labels with few positives there have the thresholds of all samples."""
+        strategy = self.learnt(later)
+        if isinstance(strategy, ByThresholds):
+            scores, truth, _ = self._pooled(later)
+            rare = as_dense(truth.labels.sum(axis=0)) < FEWEST
+            strategy.thresholds_ = np.where(rare, self.learnt().thresholds_, strategy.thresholds_)
+            if hasattr(strategy, "objective_"):
+                strategy.objective_ = strategy._reached(truth, strategy._decide(scores), None)
+        return strategy
+
     def learnt(self, places: Any = slice(None)) -> ThresholdStrategy:
         """Fit a clone of the strategy to all scored samples or to some of them."""
         strategy: ThresholdStrategy = clone(self.strategy)
@@ -305,11 +334,9 @@ class _Folds:
             return strategy._fit_checked(*counted_rows(scores, truth, params.get("sample_weight")))
         return strategy.fit(scores, truth.with_nan(), **params)
 
-    def learnt_for_a_refit(self, learnt: IntArray) -> ThresholdStrategy:
+    def _for_a_refit(self, learnt: IntArray) -> ThresholdStrategy:
         """Fit a clone to all scored samples; rare labels share a threshold, given the rows of their classifier."""
         strategy = self.learnt()
-        if not strategy._is_ours:
-            return strategy
         scores, truth, weights = counted_rows(*self.held_out())
         rare = sharing_one(strategy, scores, truth, weights, as_dense(self.truth.labels[learnt].sum(axis=0)))
         if rare is not None and rare.any():
@@ -318,7 +345,7 @@ class _Folds:
                 f" own, got {rare.sum()} of {len(rare)} with fewer, which share one. Hint: cv=5 with random_state=0"
                 " tunes all on more samples; refit=False keeps the classifier of the split.",
                 AdviceWarning,
-                stacklevel=4,  # where fit was called
+                stacklevel=5,  # where fit was called
             )
         return strategy
 

@@ -65,7 +65,8 @@ def sharing_one(
         The labels with the common threshold; None if the rule is not for this strategy.
     """
     objective = strategy._objective()
-    if objective is None or not isinstance(strategy, ByThresholds) or isinstance(strategy, FBR):
+    is_sought = isinstance(strategy, ByThresholds) and strategy._is_ours and not isinstance(strategy, FBR)
+    if objective is None or not is_sought:
         return None
     rare: BoolArray = np.minimum(n_learnt, as_dense(truth.labels.sum(axis=0))) < FEWEST
     if rare.any():
