@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from nearlabel.audit import _cells, audit
+from nearlabel.audit import _cells, audit, confident_issues
 from nearlabel.lazy import IBLR, MLMLM, BRkNN, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 from nearlabel.preprocessing import MLSMOTE, ResampledClassifier
@@ -92,6 +92,35 @@ def test_cells_are_those_of_the_definition(method, holes, order):
         values = [y[one.row, cell.label] for one in cell.neighbors]
         assert [one.value for one in cell.neighbors] == [None if math.isnan(v) else int(v) for v in values]
         assert cell.n_lists == (indices == cell.row).sum()
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_given_and_missing_labels_are_listed_apart(holes):
+    """Each list is the part of the whole, in its order; all else is the same."""
+    X, y = problem(holes=holes)
+    model = BRkNN(3).fit(X, y)
+    whole, *parts = (audit(model, given=given, n_cells=1000, n_effects=0) for given in (None, 0, 1))
+    for given, part in enumerate(parts):
+        assert part.cells == tuple(cell for cell in whole.cells if cell.given == given) != ()
+        assert (part.rows, part.n_issues) == (whole.rows, whole.n_issues)
+        few = audit(model, given=given, n_cells=3, n_effects=0)
+        assert few.cells == part.cells[:3]
+
+
+def test_labels_that_evidence_does_not_know_are_not_counted():
+    """Copies in pairs share no rare label: one vote for it would mark more negatives than it has positives."""
+    X = np.repeat(np.arange(30.0), 2)[:, np.newaxis]
+    y = np.zeros((60, 2), dtype=int)
+    y[:20, 0] = 1
+    y[5, 0] = 0  # an error
+    y[[30, 40], 1] = 1  # each is a neighbour of five others, which have it not
+    model = BRkNN(5).fit(X, y)
+    marked = confident_issues(model.loo_predict_proba(), y)
+    n_wrong_negatives = int((marked & (y == 0))[:, 1].sum())
+    assert n_wrong_negatives > 2
+    found = audit(model, n_cells=1000)
+    assert found.n_issues == int(marked[:, 0].sum()) > 0
+    assert not any(cell.is_issue for cell in found.cells if cell.label == 1)
 
 
 @pytest.mark.parametrize("make", METHODS, ids=str)
@@ -449,6 +478,7 @@ def test_the_text_shows_the_first_findings():
     [
         ({"n_cells": 0}, "n_cells must be at least 1, got 0"),
         ({"order": "rows"}, "order must be one of"),
+        ({"given": 2}, r"given must be 0 \(missing labels\), 1 \(given labels\) or None \(both\), got 2"),
         ({"n_rows": -1}, "n_rows must be at least 0, got -1"),
         ({"radius": -1.0}, "radius must be a finite number, at least 0, got -1.0"),
         ({"radius": math.nan}, "radius must be a finite number"),

@@ -1,5 +1,8 @@
 """Choices by time: what follows is predicted from what came before, thresholds and estimates included."""
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
@@ -8,11 +11,14 @@ from nearlabel import BRkNN, ExactNeighbors, FeatureScaler, MLkNN, NeighborsClas
 from nearlabel.datasets import Dataset
 from nearlabel.lazy import MLMLM
 from nearlabel.metrics import get_metric, micro_f1
-from nearlabel.models.out_of_sample import ranks_of, split_at
+from nearlabel.models.out_of_sample import later_half, ranks_of, split_at
 from nearlabel.models.updates import StaleThresholdsWarning
+from nearlabel.rivals import RandomForestPCT
 from nearlabel.selection.candidates import Candidate
 from nearlabel.selection.later import fit_for_later, harmful_kind, later_scores, origins
+from nearlabel.selection.methods import MethodSpec
 from nearlabel.thresholds import MicroFOptimum, TunedThresholdsClassifierCV
+from nearlabel.utils.messages import AdviceWarning
 
 MICRO = get_metric("micro_f1")
 
@@ -24,6 +30,11 @@ def drifting(n_samples=240):
     X = random.normal(size=(n_samples, 4))
     Y = (X[:, :3] + 0.5 * random.normal(size=(n_samples, 3)) + day[:, np.newaxis] / n_samples * 4 > 0.7).astype(int)
     return X, Y, day
+
+
+def trees_spec(trees):
+    """Return a method that has no leave-one-out scores, with tuned thresholds."""
+    return MethodSpec(trees, thresholds=MicroFOptimum())
 
 
 def test_ranks():
@@ -68,7 +79,7 @@ def test_origins():
 
 @pytest.mark.parametrize("method", [BRkNN(), MLkNN(), BRkNN(weights="distance"), MLMLM(scale="none")], ids=repr)
 def test_every_candidate_is_a_fit_to_the_earlier_rows(method):
-    """Scaling, method and thresholds know nothing later; the best is fitted to all rows, with those thresholds."""
+    """Scaling, method and choice know nothing later; the best is fitted to all rows, with thresholds of the later."""
     X, Y, day = drifting()
     chosen = NeighborsClassifierCV(
         methods={"one": method}, n_neighbors=(5, 9), scales=("minmax",), metrics=("euclidean",)
@@ -82,16 +93,60 @@ def test_every_candidate_is_a_fit_to_the_earlier_rows(method):
         scores = model.fit(X[earlier], Y[earlier]).predict_proba(X[later])
         values.append(MicroFOptimum().fit(scores, Y[later]))
     assert chosen.cv_results_["score"].tolist() == pytest.approx([one.objective_ for one in values])
-    best = values[numbers.index(chosen.best_params_["n_neighbors"])]
-    np.testing.assert_allclose(chosen.best_estimator_[-1].thresholds_, best.thresholds_)
     everything = chosen.best_estimator_[:-1].transform(X)
     assert everything.min() == 0, "the steps are fitted to all rows"
     assert everything.max() == pytest.approx(1)
-    chosen.partial_fit(X[:3], Y[:3]).forget([0])
-    with pytest.warns(StaleThresholdsWarning):
-        assert chosen.predict(X).shape == Y.shape
-    with pytest.raises(ValueError, match="thresholds must be tuned without groups, weights and an order"):
-        chosen.retune()
+    tuned, half = chosen.best_estimator_[-1], later_half(ranks_of(day, len(day)))
+    assert abs(len(half) - len(day) / 2) <= 2
+    assert day[half].min() > np.delete(day, half).max()
+    expected = MicroFOptimum().fit(tuned.estimator_.loo_predict_proba()[half], Y[half])
+    np.testing.assert_allclose(tuned.thresholds_, expected.thresholds_)
+
+
+def test_all_later_rows_of_one_day():
+    """Rows of equal rank are all later, also when the others were forgotten."""
+    assert later_half(np.array([0, 0, 0])).tolist() == later_half(np.array([7, 7, 7])).tolist() == [0, 1, 2]
+    assert later_half(np.array([4, 1, 4, 2])).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("method", [BRkNN(), MLMLM(scale="none")], ids=repr)
+def test_a_model_in_an_order_learns_more(method):
+    """Known tags and new ones; the added rows come last, and tuning again is what `fit` does with them."""
+    X, Y, day = drifting()
+    names = np.array(["x", "y", "z"])
+    tags = [names[row == 1].tolist() for row in Y]
+    model = NeighborsClassifierCV(methods={"one": method}, n_neighbors=(7,), scales=("none",), metrics=("euclidean",))
+    model.fit(X[:200], tags[:200], order=day[:200])
+    model.partial_fit(X[200:220], tags[200:220]).forget([0, 5])
+    with pytest.warns(StaleThresholdsWarning, match="Hint: retune"):
+        model.predict(X)
+    model.retune()
+    last = day[:200].max() + 1
+    order = np.delete(np.append(day[:200], np.full(20, last)), [0, 5])
+    tuned = model.best_estimator_[-1]
+    half = later_half(ranks_of(order, 218))
+    labels = np.delete(Y[:220], [0, 5], axis=0)
+    expected = MicroFOptimum().fit(tuned.estimator_.loo_predict_proba()[half], labels[half])
+    np.testing.assert_allclose(tuned.thresholds_, expected.thresholds_)
+    assert tuned.objective_ == pytest.approx(expected.objective_)
+    model.partial_fit(X[220:], [[*row, "new"] for row in tags[220:]])
+    assert not model.thresholds_stale_
+    assert model.label_names_.tolist() == ["x", "y", "z", "new"]
+    assert np.isfinite(model.best_estimator_[-1].thresholds_).all()
+    assert model.predict(X[220:]).shape == (20, 4)
+
+
+def test_labels_with_few_positives_have_thresholds_of_all_rows():
+    """A tuned threshold of three positives is a guess: the earlier rows know more."""
+    X, Y, day = drifting()
+    Y[:, 2] = 0
+    Y[np.argsort(day)[[*range(0, 120, 8), 130, 180]], 2] = 1
+    model = NeighborsClassifierCV(methods=[BRkNN()], n_neighbors=(7,), scales=("none",), metrics=("euclidean",))
+    tuned = model.fit(X, Y, order=day).best_estimator_[-1]
+    half, scores = later_half(ranks_of(day, len(day))), tuned.estimator_.loo_predict_proba()
+    assert Y[half].sum(axis=0)[2] == 2
+    of_half, of_all = (MicroFOptimum().fit(scores[rows], Y[rows]).thresholds_ for rows in (half, slice(None)))
+    np.testing.assert_allclose(tuned.thresholds_, [*of_half[:2], of_all[2]])
 
 
 def test_refusals():
@@ -103,15 +158,23 @@ def test_refusals():
 
 
 def test_thresholds_of_a_candidate_are_of_the_later_rows():
-    """As by a split that is written out; a rule without thresholds, and a method without any, work, too."""
+    """By leaving one out; of other methods as by a split that is written out; rules without thresholds work, too."""
     X, Y, day = drifting()
     data, ranks = Dataset(X, Y, tuple("abcd"), tuple("xyz"), "drift"), ranks_of(day, len(day))
-    candidate = Candidate("mlknn@micro-f", 7, "minmax", "exact")
-    model = fit_for_later(candidate, data, ranks)
-    inner = make_pipeline(FeatureScaler("minmax"), MLkNN(7))
-    expected = TunedThresholdsClassifierCV(inner, MicroFOptimum(), cv=[split_at(ranks)]).fit(X, Y)
+    for scale in ("minmax", "none"):
+        model = fit_for_later(Candidate("mlknn@micro-f", 7, scale, "exact"), data, ranks)
+        scores, half = MLkNN(7).fit(FeatureScaler(scale).fit_transform(X), Y).loo_predict_proba(), later_half(ranks)
+        expected = MicroFOptimum().fit(scores[half], Y[half])
+        last = model[-1] if hasattr(model, "steps") else model
+        np.testing.assert_array_equal(last.thresholds_, expected.thresholds_)
+        last.partial_fit(X[:5], Y[:5]).retune()
+        assert not last.thresholds_stale_
+    trees = RandomForestPCT(5, random_state=0)
+    model = fit_for_later(replace(Candidate("trees", None, "none", None), method_object=trees_spec(trees)), data, ranks)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AdviceWarning)
+        expected = TunedThresholdsClassifierCV(trees, MicroFOptimum(), cv=[split_at(ranks)]).fit(X, Y)
     np.testing.assert_array_equal(model[-1].thresholds_, expected.thresholds_)
-    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
     assert fit_for_later(Candidate("brknn", 7, "none", "exact"), data, ranks).predict(X).shape == Y.shape
     assert fit_for_later(Candidate("brknn@0.3", 7, "none", "exact"), data, ranks).predict(X).shape == Y.shape
     cardinality = fit_for_later(Candidate("brknn@rcut:n_labels=2", 7, "none", "exact"), data, ranks)

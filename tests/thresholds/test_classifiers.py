@@ -26,15 +26,19 @@ from nearlabel.lazy import BRkNN, BRkNNa, LPkNN, MLkNN
 from nearlabel.metrics import micro_f1
 from nearlabel.rivals import BinaryRelevance
 from nearlabel.thresholds import (
+    FBR,
     ExpectedF,
     FixedThresholdsClassifier,
+    GlobalCut,
     MCut,
     MicroFOptimum,
+    PillaiAscent,
     RCut,
     SCut,
     TunedThresholdsClassifierCV,
     cross_val_scores,
 )
+from nearlabel.utils.messages import AdviceWarning
 
 TUNED = [
     TunedThresholdsClassifierCV(MLkNN(3)),
@@ -111,6 +115,7 @@ class Counting(MLkNN):
         return super().fit(X, Y)
 
 
+@pytest.mark.filterwarnings("ignore:labels must have at least 10 positives on both sides of a single split")
 def test_number_of_fits():
     """Five folds and all rows: six fits; leave-one-out: one; a fitted one: none."""
     X, Y = data()
@@ -427,6 +432,58 @@ def test_without_refit_the_classifier_that_scored_is_kept(kind):
     assert exact.estimator_.n_samples_fit_ == (60 if kind == "mask" else 90)
     known = KNeighborsClassifier(1).fit(X[training], Y[training]).predict_proba(X)
     np.testing.assert_array_equal(exact.predict_proba(X), np.column_stack([part[:, 1] for part in known]))
+
+
+def rare_labels(n_labels=30):
+    """Return samples of noise, labels of which one sample in eighty has each, and one that half of them have."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(240, 20))
+    Y = (random.random((240, n_labels)) < 1 / 80).astype(int)
+    Y[0] = Y[200] = 1
+    Y[:, 0] = X[:, 0] > 0
+    return X, Y
+
+
+@pytest.mark.parametrize(
+    ("strategy", "common"),
+    [
+        (MicroFOptimum(), GlobalCut()),
+        (MicroFOptimum(beta=2), GlobalCut("micro_fbeta", beta=2)),
+        (SCut(), GlobalCut("macro_f1")),
+        (PillaiAscent(), GlobalCut()),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_array])
+def test_rare_labels_of_a_single_split_share_a_threshold(strategy, common, wrap):
+    """Scores of a classifier that has seen three positives are no limits for one that has seen four."""
+    X, Y = rare_labels()
+    split = np.arange(160), np.arange(160, 240)
+    inner = BinaryRelevance(LogisticRegression(C=10))
+    with pytest.warns(AdviceWarning, match=r"at least 10 positives .* got 29 of 30 with fewer, which share one\. Hint"):
+        tuned = TunedThresholdsClassifierCV(inner, strategy, cv=[split]).fit(X, wrap(Y))
+    scores = clone(inner).fit(X[:160], Y[:160]).predict_proba(X[160:])
+    shared = common.fit(scores, Y[160:]).thresholds_[0]
+    np.testing.assert_allclose(tuned.thresholds_[1:], shared)
+    assert tuned.thresholds_[0] == pytest.approx(clone(strategy).fit(scores, Y[160:]).thresholds_[0])
+    assert tuned.objective_ == pytest.approx(tuned.strategy_.score(scores, Y[160:]))
+
+
+def test_thresholds_of_rare_labels_stay_where_the_classifier_does():
+    """No refit, several folds, and a rule of the strategy's own for rare labels: nothing is shared."""
+    X, Y = rare_labels()
+    split = np.arange(160), np.arange(160, 240)
+    inner = BinaryRelevance(LogisticRegression(C=10))
+    scores = clone(inner).fit(X[:160], Y[:160]).predict_proba(X[160:])
+    own = MicroFOptimum().fit(scores, Y[160:]).thresholds_
+    kept = TunedThresholdsClassifierCV(inner, cv=[split], refit=False).fit(X, Y)
+    np.testing.assert_array_equal(kept.thresholds_, own)
+    fbr = FBR(MicroFOptimum(), fbr=0.3)
+    raised = TunedThresholdsClassifierCV(inner, fbr, cv=[split]).fit(X, Y)
+    np.testing.assert_array_equal(raised.thresholds_, clone(fbr).fit(scores, Y[160:]).thresholds_)
+    folds = TunedThresholdsClassifierCV(inner, cv=3, random_state=0).fit(X, Y)
+    scores, rows = cross_val_scores(inner, X, Y, cv=3, random_state=0)
+    np.testing.assert_array_equal(folds.thresholds_, MicroFOptimum().fit(scores, Y[rows]).thresholds_)
 
 
 def test_masks_are_row_numbers():

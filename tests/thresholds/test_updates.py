@@ -113,8 +113,10 @@ def test_what_cannot_be_tuned_anew_is_refused():
     X, y = problem()
     by_groups = TunedThresholdsClassifierCV(MLkNN(4), cv="loo").fit(X[:60], y[:60, :2], groups=np.arange(60) // 2)
     by_groups.partial_fit(X[60:], y[60:, :2])
-    with pytest.raises(ValueError, match="thresholds must be tuned without groups, weights and an order"):
+    with pytest.raises(ValueError, match="thresholds must be tuned without groups and weights"):
         by_groups.retune()
+    with pytest.warns(StaleThresholdsWarning, match="Hint: fit the classifier again"):
+        by_groups.predict(X)
     with pytest.raises(ValueError, match="thresholds must be tuned without groups"):
         by_groups.partial_fit(X, y)
     assert by_groups.changes_ == {"added": 30, "forgotten": 0, "new_labels": []}

@@ -28,6 +28,7 @@ def audit(
     *,
     scores: MatrixLike | str = "auto",
     order: str = "odds",
+    given: int | None = None,
     n_cells: int = 100,
     n_rows: int = 20,
     n_effects: int = 20,
@@ -58,7 +59,10 @@ def audit(
     order : {"odds", "self_confidence"}, default="odds"
         The score that orders cells, the lowest first. "self_confidence": the probability of the given value. "odds":
         that probability divided by a prior of the value, which is halfway in log-odds between its share in the label
-        and its share in all labels. So positives of rare labels, which are always improbable, are not all in front.
+        and its share in all labels. So positives of rare labels, which are always improbable, are not all in front,
+        unless their probability is 0, as that of votes is where no neighbour has the label.
+    given : {0, 1}, default=None
+        0: list only cells that were given as 0, labels that may be missing; 1: only labels that were given. None: both.
     n_cells : int, default=100
         Largest number of cells to return.
     n_rows : int, default=20
@@ -91,9 +95,12 @@ def audit(
     Notes
     -----
     Among equally suspicious cells, the first is the one with more neighbours, weighted by inverse distance, that have
-    the other value; then the lower sample number, then the lower label number. Confident learning (Northcutt et al.,
-    2021), label by label, estimates how many cells are wrong. Unknown cells are never suspicious. Copies of a sample
-    support each other: an error that was copied with its sample is not found.
+    the other value; then the lower sample number, then the lower label number. With `BRkNN` on many rare labels very
+    many cells are equal: no neighbour has the label. The probabilities of `MLkNN` are never 0.
+
+    Confident learning (Northcutt et al., 2021), label by label, estimates how many cells are wrong; a label of which it
+    marks more cells of one value than the rarer value has is left out of the count. Unknown cells are never suspicious.
+    Copies of a sample support each other: an error that was copied with its sample is not found.
 
     Row numbers are those of the samples that the method by votes was fitted to: without samples of weight 0, without
     those held out for thresholds (``cv="prefit"`` or ``refit=False``), and renumbered by `forget`.
@@ -116,39 +123,41 @@ def audit(
     [(2, 'calm', 0, 1, True), (2, 'loud', 1, 0, True)]
     """
     check_choice("order", order, {"odds", "self_confidence"})
+    if given not in (None, 0, 1):
+        raise ValueError(f"given must be 0 (missing labels), 1 (given labels) or None (both), got {given!r}.")
     n_cells = check_integer("n_cells", n_cells, low=1)
     n_rows, n_effects = check_integer("n_rows", n_rows, low=0), check_integer("n_effects", n_effects, low=0)
     audited = _cells.AuditedModel.of(model)
-    given = audited.given
-    names = _checked_names(audited.label_names if label_names is None else label_names, given)
+    known = audited.given
+    names = _checked_names(audited.label_names if label_names is None else label_names, known)
     if isinstance(scores, str):
         check_choice("scores", scores, {"auto", "model"})
-    checked = None if isinstance(scores, str) else _checked_scores(scores, given)
+    checked = None if isinstance(scores, str) else _checked_scores(scores, known)
     with reported("audit", check_integer("verbose", verbose, low=0)) as tell:
         left_out = audited.lazy.loo_with_neighbors()
         tell(1, _N_PARTS)
         distances, indices = left_out.distances, left_out.indices
         usual = float(np.quantile(distances[:, 0], _NEAR_SHARE, method="lower"))
         radius = usual if radius is None else _checked_radius(radius)
-        others = _cells.others_of(audited.lazy, given) if isinstance(scores, str) and scores == "auto" else {}
+        others = _cells.others_of(audited.lazy, known) if isinstance(scores, str) and scores == "auto" else {}
         tell(2, _N_PARTS)
         answers = audited.remembered(left_out, checked, list(others.values()))
-        prior = halfway_prior(given.with_nan()) if order == "odds" else None
-        look = _cells.look_at_cells(answers, given, (distances, indices), n_cells, prior)
+        prior = halfway_prior(known.with_nan()) if order == "odds" else None
+        look = _cells.look_at_cells(answers, known, (distances, indices), n_cells, prior, given)
         n_lists = occurrences(indices, len(indices))
-        describe = Describing(given, names, look, distances, indices, n_lists)
-        some = look.cells.first(n_effects if given.unknown is None else 0)
+        describe = Describing(known, names, look, distances, indices, n_lists)
+        some = look.cells.first(n_effects if known.unknown is None else 0)
         own = answers if checked is None or not len(some.rows) else audited.answers(left_out)
         effects = _cells.effects_of(audited, left_out, own, some)
     return Audit(
         cells=describe.cells(effects),
         rows=describe.rows(n_rows),
-        conflicts=tuple(_cells.conflicts_of(distances, indices, given, names, radius)[:n_rows]),
+        conflicts=tuple(_cells.conflicts_of(distances, indices, known, names, radius)[:n_rows]),
         label_pairs=tuple(_cells.pairs_of_labels(look.missed, look.added, names, n_rows)),
-        hubs=tuple(_cells.hubs_of(indices, n_lists, given, names, _N_HUBS)),
+        hubs=tuple(_cells.hubs_of(indices, n_lists, known, names, _N_HUBS)),
         n_rows=len(indices),
         n_labels=len(names),
-        n_known=len(indices) * len(names) - (0 if given.unknown is None else int(given.unknown.sum())),
+        n_known=len(indices) * len(names) - (0 if known.unknown is None else int(known.unknown.sum())),
         n_issues=int(look.issues.sum()),
         radius=radius,
         skewness=skewness(n_lists),

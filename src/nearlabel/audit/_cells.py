@@ -17,7 +17,16 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.audit._findings import Conflict, Hub, LabelPair
-from nearlabel.audit._scores import Cells, confidence_of, confident_sums, issues_of, odds_of, row_quality, thresholds_of
+from nearlabel.audit._scores import (
+    Cells,
+    believable,
+    confidence_of,
+    confident_sums,
+    issues_of,
+    odds_of,
+    row_quality,
+    thresholds_of,
+)
 from nearlabel.lazy import MLMLM, LazyClassifier, LeftOut
 from nearlabel.models.decision import cut
 from nearlabel.models.unwrapped import unwrapped
@@ -250,7 +259,9 @@ class Look(NamedTuple):
 
     cells: Cells  # the most suspicious
     quality: FloatArray  # (n_rows,): lower is more suspicious
-    issues: CSR  # (n_rows, n_labels): 1 where confident learning marks a cell as wrong
+    issues: (
+        CSR  # (n_rows, n_labels): 1 where confident learning marks a cell as wrong, of labels where it is believable
+    )
     missed: CSR  # (n_rows, n_labels): 1 where a label was given and is not predicted
     added: CSR  # (n_rows, n_labels): 1 where a label is predicted and was not given
 
@@ -261,10 +272,12 @@ def look_at_cells(
     neighbors: tuple[FloatArray, IntArray],
     n_cells: int,
     prior: FloatArray | None,
+    value: int | None = None,
 ) -> Look:
     """Read leave-one-out predictions twice: for thresholds of confidence, then for cells.
 
-    With `prior` cells are ordered by odds over it, else by self-confidence.
+    With `prior` cells are ordered by odds over it, else by self-confidence. With `value` only cells of this given value
+    are listed.
     """
     thresholds = _thresholds(answers, given)
     worst: list[Cells] = []
@@ -274,12 +287,14 @@ def look_at_cells(
         confidence = confidence_of(scores, own)
         quality = confidence if prior is None else odds_of(confidence, own, prior)
         disagreement = 1.0 - confidence_of(_shares(given, neighbors[0][rows], neighbors[1][rows]), own)
-        worst.append(Cells.of_rows(rows, confidence, quality, disagreement, n_cells))
+        listed = confidence if value is None else np.where(as_dense(own.labels) == value, confidence, np.nan)
+        worst.append(Cells.of_rows(rows, listed, quality, disagreement, n_cells))
         issues = sparse.csr_array(issues_of(confidence, own, thresholds))
         parts.append((row_quality(quality), issues, *_errors(own, predicted)))
     of_rows, *of_cells = zip(*parts, strict=True)
-    stacked = (sparse.vstack(some, format="csr") for some in of_cells)
-    return Look(Cells.joined(worst).first(n_cells), np.concatenate(of_rows), *stacked)
+    issues, missed, added = (sparse.vstack(some, format="csr") for some in of_cells)
+    cells = Cells.joined(worst).first(n_cells)
+    return Look(cells, np.concatenate(of_rows), believable(issues, given), missed, added)
 
 
 def _thresholds(answers: Iterable[Answer], given: PartialLabels) -> FloatArray:

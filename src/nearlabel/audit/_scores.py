@@ -18,7 +18,7 @@ from scipy import sparse
 from nearlabel.utils.containers import matched, require_dense
 from nearlabel.utils.messages import require_room
 from nearlabel.utils.targets import PartialLabels
-from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     as_dense,
     as_score_matrix,
@@ -352,6 +352,21 @@ def issues_of(quality: FloatArray, given: PartialLabels, thresholds: FloatArray)
         own_confident = own >= np.where(positive, of_positives, of_negatives) - _SLACK
         issues[block] = confident & (~own_confident | (other > 0.5 + _SLACK))
     return issues
+
+
+def believable(issues: CSR, given: PartialLabels) -> CSR:
+    """Return the issues without those of labels of which more cells of one value are marked than the rarer value has.
+
+    If hardly any neighbour has a rare label, the mean self-confidence of its positives is nearly 0, and each negative
+    that a neighbour votes against reaches it.
+    """
+    n_known, n_positive = _counts(given)
+    of_label = np.asarray(issues.sum(axis=0), dtype=np.int64)
+    of_positives = np.asarray(issues.multiply(sparse.csr_array(given.labels)).sum(axis=0), dtype=np.int64)
+    most = np.maximum(of_positives, of_label - of_positives)
+    kept = sparse.csr_array(issues.multiply(most <= np.minimum(n_positive, n_known - n_positive)))
+    kept.eliminate_zeros()
+    return kept
 
 
 def row_quality(quality: FloatArray, *, by: str = "moving_average", alpha: float = 0.8) -> FloatArray:

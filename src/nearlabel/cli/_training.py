@@ -139,9 +139,8 @@ def add_split_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--split-by",
         metavar="COLUMN",
-        help="column of dates or numbers: the later fifth of the rows sets thresholds, and selects a model if no method"
-        " is named, by fits to the earlier ones; the model is fitted to all; default: rows are left out, whatever their"
-        " date",
+        help="column of dates or numbers: the later rows set thresholds, and select a model if no method is named, by"
+        " fits to the earlier ones; the model is fitted to all; default: rows are left out, whatever their date",
     )
 
 

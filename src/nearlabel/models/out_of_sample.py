@@ -27,8 +27,21 @@ from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
 
 __all__ = [
-    "EARLIER", "Answer", "Fold", "LeaveOneOut", "Needs", "join_answers", "largest_group", "of_groups", "prefit_answer",
-    "ranks_of", "rows_of", "split_at", "splits_of", "splitter_of",
+    "EARLIER",
+    "Answer",
+    "Fold",
+    "LeaveOneOut",
+    "Needs",
+    "join_answers",
+    "largest_group",
+    "later_half",
+    "of_groups",
+    "prefit_answer",
+    "ranks_of",
+    "rows_of",
+    "split_at",
+    "splits_of",
+    "splitter_of",
 ]  # fmt: skip
 
 
@@ -300,6 +313,11 @@ def split_at(ranks: IntArray, share: float = EARLIER) -> tuple[IntArray, IntArra
     n_until = np.cumsum(np.bincount(ranks))[:-1]  # rows up to each rank but the last
     last = int(np.abs(n_until - share * len(ranks)).argmin())
     return np.flatnonzero(ranks <= last), np.flatnonzero(ranks > last)
+
+
+def later_half(ranks: IntArray) -> IntArray:
+    """Return the later half of the rows; all of them if their ranks are equal."""
+    return split_at(ranks + 1, 0.5)[1]
 
 
 # Advice where folds of consecutive rows differ in their labels as ordered rows do.

@@ -213,8 +213,8 @@ class NeighborsClassifierCV(ShownChoice, FrameOutput, ClassifierMixin, MetaEstim
             Names of the samples' groups: samples are predicted from other groups only. None: each sample is a group.
         order : array-like of shape (n_samples,), default=None
             Dates or numbers by which samples follow each other. Candidates, and steps before them, then learn on the
-            earlier four fifths, and choice and thresholds are made on the later fifth, as later samples will be
-            predicted. Equal dates stay together. The best candidate is fitted to all samples. None: leave-one-out.
+            earlier four fifths, and the later fifth selects the best. It is fitted to all samples, with thresholds by
+            leave-one-out of the later half. Equal dates stay together; added samples come last. None: leave-one-out.
 
         Returns
         -------

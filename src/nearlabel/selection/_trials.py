@@ -463,7 +463,9 @@ def fitted_model(
         method, clone(trial.strategy), cv=cv, map_scores=True, random_state=None if cv == "loo" else 0
     )
     X, steps = prepared_in(space, X, labels)
-    if is_tuned_again:
+    if ranks is not None and cv == "loo":
+        model._fit_in_order(X, labels, ranks)
+    elif is_tuned_again:
         model.fit(X, labels, **of_groups(groups))
     else:
         # Others know the neighbours of these samples only; with an order it learnt on the earlier ones, or on a draw.

@@ -28,9 +28,10 @@ from nearlabel.thresholds import (
     ThresholdStrategy,
     TunedThresholdsClassifierCV,
 )
-from nearlabel.thresholds.best_value import for_a_refit
+from nearlabel.thresholds.best_value import for_a_refit, sharing_one
 from nearlabel.utils.targets import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 
 class Line(NamedTuple):
@@ -392,6 +393,9 @@ def with_thresholds(
     if not isinstance(spec.thresholds, ThresholdStrategy):
         return FixedThresholdsClassifier(method, spec.thresholds).fit(X, y)
     strategy = for_a_refit(clone(spec.thresholds).fit(scores, truth.with_nan()), scores)
+    if len(scores) < y.shape[0]:  # of the later samples, by a fit to the others
+        n_all, n_later = (as_dense(labels.sum(axis=0)) for labels in (PartialLabels.of(y).labels, truth.labels))
+        sharing_one(strategy, scores, truth, None, n_all - n_later)
     cv, seed = ("loo", None) if hasattr(method, "loo_predict_proba") else (N_FOLDS, 0)
     tuned = TunedThresholdsClassifierCV(
         method, clone(spec.thresholds), cv=cv, map_scores=spec.calibration is None, random_state=seed

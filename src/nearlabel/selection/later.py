@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from nearlabel.datasets import Dataset
 from nearlabel.lazy import MLMLM
@@ -19,6 +20,7 @@ from nearlabel.models.selector import Criterion
 from nearlabel.selection.candidates import Candidate, spec_of
 from nearlabel.selection.methods import MethodSpec
 from nearlabel.selection.mixed import MixedCandidate, fitted_with_scores
+from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.utils.messages import without_advice
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
@@ -46,11 +48,20 @@ def origins(ranks: IntArray) -> list[tuple[IntArray, IntArray]]:
 def fit_for_later(candidate: Candidate, data: Dataset, ranks: IntArray) -> Any:
     """Return a candidate's model, fitted to all rows, whose thresholds are tuned on the later rows.
 
-    The scores of the later rows are those of a model of the earlier rows.
+    The scores are those of the later half by leaving one out; of a method without such scores, and of a mixture, those
+    of the later fifth by a model of the earlier rows.
     """
     if isinstance(candidate, MixedCandidate):
         return candidate.fit(data, ranks)
-    return fitted_with_scores(candidate, data, ranks)[0]
+    model = candidate.make(data)
+    *steps, last = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    if not (isinstance(last, TunedThresholdsClassifierCV) and last.cv == "loo"):
+        return fitted_with_scores(candidate, data, ranks)[0]
+    X: Any = data.X
+    for step in steps:
+        X = step.fit_transform(X, data.Y)
+    last._fit_in_order(X, data.Y, ranks)
+    return make_pipeline(*steps, last) if steps else last
 
 
 class _Next(NamedTuple):

@@ -413,6 +413,7 @@ class HeldOutScores(NamedTuple):
     rows: list[IntArray]
     scores: list[NDArray[Any]]
     unseen: bool = False  # whether the final classifier was not fitted to these samples
+    learnt: IntArray | None = None  # the training samples of a single split, if the final classifier is another one
 
 
 class HoldsRowsOut(AroundClassifier):
@@ -482,7 +483,8 @@ class HoldsRowsOut(AroundClassifier):
         of_split = scored[0][1]
         self._keep(Scorer.fit(estimator, method, X, y, to_fit) if of_split is None else of_split)
         unseen = not refit and not np.isin(*splits[0]).any()
-        return HeldOutScores([rows for _, rows in splits], [scores for scores, _ in scored], unseen)
+        learnt = splits[0][0] if refit and len(splits) == 1 else None
+        return HeldOutScores([rows for _, rows in splits], [scores for scores, _ in scored], unseen, learnt)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata is routed.

@@ -79,12 +79,19 @@ class GlobalCut(ByThresholds):
         return Objective.given(self.metric, self.beta, ALL, own=True)
 
     def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
-        objective, scores = self._objective(), blank_scores(scores, truth.unknown)
-        candidates = _some_scores(scores) if isinstance(objective.metric, Metric) else _candidates(scores, truth.labels)
-        values = values_at(candidates, objective, scores, truth, weights)
-        best = first_largest(values)
-        self.thresholds_ = np.full(scores.shape[1], _threshold(candidates[best], scores))
-        self.objective_ = float(objective.sign * values[best])
+        threshold, self.objective_ = common_threshold(self._objective(), scores, truth, weights)
+        self.thresholds_ = np.full(scores.shape[1], threshold)
+
+
+def common_threshold(
+    objective: Objective, scores: NDArray[Any], truth: PartialLabels, weights: Any
+) -> tuple[float, float]:
+    """Return the best threshold for all labels, and the value that it reaches."""
+    scores = blank_scores(scores, truth.unknown)
+    candidates = _some_scores(scores) if isinstance(objective.metric, Metric) else _candidates(scores, truth.labels)
+    values = values_at(candidates, objective, scores, truth, weights)
+    best = first_largest(values)
+    return _threshold(candidates[best], scores), float(objective.sign * values[best])
 
 
 def values_at(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.decision import SparseScores
+from nearlabel.models.out_of_sample import later_half
 from nearlabel.models.updates import attribute_of_part
 from nearlabel.thresholds import _updates
 from nearlabel.thresholds._cross_val import HeldOutScores, HoldsRowsOut, OneClass, Scorer, method_of, rows_of_params
@@ -19,9 +21,12 @@ from nearlabel.thresholds._fixed import WithThresholds
 from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._risk_control import RiskControl, lower_first
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights, checked_scores, counted_rows
+from nearlabel.thresholds.best_value import FEWEST, sharing_one
 from nearlabel.utils.estimators import available_if
+from nearlabel.utils.messages import AdviceWarning
 from nearlabel.utils.targets import PartialLabels, check_target, remember_target
-from nearlabel.utils.types import Matrix, MatrixLike
+from nearlabel.utils.types import IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense
 
 _MOST_FOLDS_JUDGED = 100  # each is one more run of the strategy
 
@@ -42,7 +47,8 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     strategy : ThresholdStrategy, default=None
         The strategy, fitted to the pooled scores. None: `MicroFOptimum()`.
     cv : int, "loo", "prefit", splitter or iterable of (training, validation) rows, default=5
-        How samples are scored. An int: number of folds, of consecutive samples unless `random_state` is given. "loo":
+        How samples are scored. An int: number of folds, of consecutive samples unless `random_state` is given. A single
+        split: labels with fewer than 10 positives on one of its sides share one threshold (Notes). "loo":
         by the leave-one-out scores of a lazy classifier of this library, without a refit; the classifier may be the
         last step of a pipeline, whose other steps are then fitted to all samples. "prefit": by the given classifier,
         which must already be fitted to other samples, and is not refitted. If the samples are ordered by their labels,
@@ -83,9 +89,10 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     cv_results_ : dict
         Results of each fold, evaluated with thresholds tuned on the scores of all other folds: "test_objective"
         (n_folds,), "mean_test_objective", "std_test_objective", "pooled_test_objective" (of the decisions of all folds
-        together; more precise if folds are small), and "thresholds" (n_folds, n_labels) if the strategy has any. Empty
-        for "loo", "prefit", a single split, more than 100 folds, and a strategy that optimises no metric; also if a
-        fold has no weight, no known cell, or leaves no other samples.
+        together; more precise if folds are small, often too low if many labels have few positives: a fold with fewer of
+        them has a classifier that saw more, whose scores are higher), and "thresholds" (n_folds, n_labels) if the
+        strategy has any. Empty for "loo", "prefit", a single split, more than 100 folds, and a strategy that optimises
+        no metric; also if a fold has no weight, no known cell, or leaves no other samples.
     response_method_ : str
         The method whose scores are compared with the thresholds.
     promise_ : str
@@ -105,6 +112,12 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     For a lazy classifier with ``n_neighbors="auto"``, alone or at the end of a pipeline, the number of neighbours and
     the thresholds are selected together: the number whose leave-one-out scores reach the best value with thresholds of
     this strategy. (If the strategy optimises no metric, the classifier selects the number.)
+
+    With a single split and `refit`, thresholds are those of a classifier that saw fewer samples. The scores of a label
+    with two positives are nearly equal, and a third one lifts all of them above a threshold in their midst. So labels
+    with fewer than 10 positives among the training or the validation samples share one threshold, the best for all
+    labels by the metric of the strategy (as by `GlobalCut`), and `fit` warns (`AdviceWarning`). `FBR` and strategies
+    without a metric or of your own are exempt.
 
     `at_least` and `at_most` apply to predictions only, not while the thresholds are tuned. A label with one class in
     the training samples gets a decision value of minus or plus infinity, because scikit-learn's value is then
@@ -142,6 +155,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     thresholds_stale_: bool
     objective_: float
     cv_results_: dict[str, Any]
+    _ranks: IntArray | None = None  # of the samples, if they follow each other
 
     def __init__(
         self,
@@ -186,14 +200,25 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         stored = strategy._takes_stored and not routed.strategy.fit
         held_out = self._score_rows(estimator, X, y, routed, groups, refit=self.refit, stored=stored)
         self._can_promise = held_out.unseen and groups is None
-        folds = _Folds(strategy, held_out, y, routed.strategy.fit)
-        self._decide_by(folds.learnt(), on_rows_alone=groups is None and not routed.strategy.fit)
+        folds = Folds(strategy, held_out, y, routed.strategy.fit)
+        self._ranks = self.__dict__.pop("_ranks_to_come", None)
+        self._decide_by(folds.chosen(self._ranks), on_rows_alone=groups is None and not routed.strategy.fit)
         _updates.as_given(self.estimator_)
         self.__dict__.pop("score_map_", None)  # of an earlier fit
         if self.map_scores:
             self._learn_map(*folds.held_out())
         judges = not np.isnan(getattr(self.strategy_, "objective_", np.nan))
         self.cv_results_ = folds.judged() if judges else {}
+
+    def _fit_in_order(self, X: MatrixLike, y: Matrix, ranks: IntArray) -> Self:
+        """Fit, with ``cv="loo"``, to samples that follow each other; thresholds are those of the later half."""
+        self._ranks_to_come = ranks
+        return self.fit(X, y)
+
+    def _tune_again(self, scores: Any, y: Matrix) -> None:
+        """Tune the thresholds on leave-one-out scores of the present samples, as `fit` does."""
+        held_out = HeldOutScores([np.arange(y.shape[0])], [scores])
+        self._decide_by(Folds(self._new_strategy(), held_out, y, {}).chosen(self._ranks), on_rows_alone=True)
 
     def _decide_by(self, strategy: ThresholdStrategy, *, on_rows_alone: bool) -> None:
         """Take a strategy that was fitted to the scores of the samples, without groups and weights or with some."""
@@ -269,11 +294,11 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         return super().get_metadata_routing().add(strategy=self._new_strategy(), method_mapping=to_fit)
 
 
-class _Folds:
+class Folds:
     """Scores of the validation samples of each fold, and strategies that learn from them."""
 
     def __init__(self, strategy: ThresholdStrategy, held_out: HeldOutScores, y: Matrix, params: dict[str, Any]) -> None:
-        self.strategy, self.params = strategy, params
+        self.strategy, self.params, self._learnt_on = strategy, params, held_out.learnt
         self.rows = np.concatenate(held_out.rows)
         self.fold = np.repeat(np.arange(len(held_out.rows)), [len(part) for part in held_out.rows])
         scores: Any = held_out.scores[0] if len(held_out.scores) == 1 else np.vstack(held_out.scores)
@@ -284,6 +309,23 @@ class _Folds:
         if self.takes_checked:
             strategy._check_parameters()
 
+    def chosen(self, ranks: IntArray | None) -> ThresholdStrategy:
+        """Return the strategy that decides: fitted to all scored samples, or with ranks to the later half."""
+        if ranks is not None:
+            return self._of_later(np.flatnonzero(np.isin(self.rows, later_half(ranks))))
+        return self.learnt() if self._learnt_on is None else self._for_a_refit(self._learnt_on)
+
+    def _of_later(self, later: IntArray) -> ThresholdStrategy:
+        """Fit a clone to the later samples; labels with few positives there have the thresholds of all samples."""
+        strategy = self.learnt(later)
+        if isinstance(strategy, ByThresholds):
+            scores, truth, _ = self._pooled(later)
+            rare = as_dense(truth.labels.sum(axis=0)) < FEWEST
+            strategy.thresholds_ = np.where(rare, self.learnt().thresholds_, strategy.thresholds_)
+            if hasattr(strategy, "objective_"):
+                strategy.objective_ = strategy._reached(truth, strategy._decide(scores), None)
+        return strategy
+
     def learnt(self, places: Any = slice(None)) -> ThresholdStrategy:
         """Fit a clone of the strategy to all scored samples or to some of them."""
         strategy: ThresholdStrategy = clone(self.strategy)
@@ -291,6 +333,21 @@ class _Folds:
         if self.takes_checked:
             return strategy._fit_checked(*counted_rows(scores, truth, params.get("sample_weight")))
         return strategy.fit(scores, truth.with_nan(), **params)
+
+    def _for_a_refit(self, learnt: IntArray) -> ThresholdStrategy:
+        """Fit a clone to all scored samples; rare labels share a threshold, given the rows of their classifier."""
+        strategy = self.learnt()
+        scores, truth, weights = counted_rows(*self.held_out())
+        rare = sharing_one(strategy, scores, truth, weights, as_dense(self.truth.labels[learnt].sum(axis=0)))
+        if rare is not None and rare.any():
+            warnings.warn(
+                f"labels must have at least {FEWEST} positives on both sides of a single split for thresholds of their"
+                f" own, got {rare.sum()} of {len(rare)} with fewer, which share one. Hint: cv=5 with random_state=0"
+                " tunes all on more samples; refit=False keeps the classifier of the split.",
+                AdviceWarning,
+                stacklevel=5,  # where fit was called
+            )
+        return strategy
 
     def held_out(self) -> tuple[NDArray[Any], PartialLabels, Any]:
         """Return all scores, with the label sets and weights of their samples."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from nearlabel.models import updates
-from nearlabel.models.decision import SparseScores
 from nearlabel.models.out_of_sample import Needs, left_out_answer
 from nearlabel.models.updates import Labelled, StaleThresholdsWarning
 from nearlabel.thresholds._cross_val import OneClass
@@ -63,6 +63,9 @@ def partial_fit(self: Any, X: MatrixLike, y: MatrixLike, classes: ArrayLike | No
         self.fit(X, y)
         return self if classes is None else _check_known(self, classes)
     updated, n_new = updates.with_added(self, "estimator_", X, y, classes)
+    if updated._ranks is not None:  # the added samples come after all others
+        n_added = updates.lazy_part(updated.estimator_)._labels.shape[0] - len(updated._ranks)
+        updated._ranks = np.append(updated._ranks, np.repeat(updated._ranks.max() + 1, n_added))
     _grow_stale(updated)
     if n_new:
         retune(updated)
@@ -90,6 +93,8 @@ def forget(self: Any, rows: ArrayLike) -> Any:
     """
     updated = updates.copy_to_update(self)
     updates.forget(updated.estimator_, rows)
+    if updated._ranks is not None:
+        updated._ranks = np.delete(updated._ranks, np.asarray(rows, dtype=np.intp))
     if updated.changes_ != self.changes_:
         _grow_stale(updated)
     self.__dict__ = vars(updated)
@@ -99,7 +104,8 @@ def forget(self: Any, rows: ArrayLike) -> Any:
 def retune(self: Any) -> Any:
     """Tune the thresholds again, and the number of neighbours if it is selected with them; learn the map again.
 
-    The result is identical to refitting with the present samples. Tuning uses leave-one-out scores.
+    The result is identical to refitting with the present samples. Tuning uses leave-one-out scores. If
+    `NeighborsClassifierCV` fitted the classifier with an order, added samples come after all others.
 
     Returns
     -------
@@ -123,16 +129,10 @@ def retune(self: Any) -> Any:
     needs = Needs(labels=False, sparse=strategy._takes_stored)
     scores = left_out_answer(updated.estimator_, len(self.label_names_), needs).scores
     y = part.training_labels()
-    truth = PartialLabels.of(y)
-    if isinstance(scores, SparseScores):
-        strategy._check_parameters()
-        strategy._fit_checked(scores, truth, None)
-    else:
-        strategy.fit(scores, y)
-    updated._decide_by(strategy, on_rows_alone=True)
+    updated._tune_again(scores, y)
     updated._one_class, updated.cv_results_ = OneClass.of(y), {}
     if self.map_scores:
-        updated._learn_map(scores, truth)
+        updated._learn_map(scores, PartialLabels.of(y))
     updated._told = False
     self.__dict__ = vars(updated)
     return self
@@ -142,9 +142,13 @@ def warn_if_stale(classifier: Any) -> None:
     """Warn, once, that samples were added or removed since the thresholds were tuned."""
     if classifier.thresholds_stale_ and not classifier._told:
         classifier._told = True
+        way = (
+            "retune() tunes them on the present samples; for a model in a file, nearlabel update MODEL --retune."
+            if classifier._tuned_on_rows_alone
+            else "fit the classifier again to all samples."
+        )
         warnings.warn(
-            "thresholds_ were tuned before samples were added or removed. Hint: retune() tunes them on the present"
-            " samples; for a model in a file, nearlabel update MODEL --retune.",
+            f"thresholds_ were tuned before samples were added or removed. Hint: {way}",
             StaleThresholdsWarning,
             stacklevel=6,  # where predict was called
         )
@@ -167,7 +171,7 @@ def _grow_stale(classifier: Any) -> None:
 def _check_can_be_tuned(classifier: Any) -> None:
     if not classifier._tuned_on_rows_alone:
         raise ValueError(
-            "thresholds must be tuned without groups, weights and an order to be tuned again, got some in fit."
+            "thresholds must be tuned without groups and weights to be tuned again, got some in fit."
             " Hint: fit the classifier again to all samples."
         )
 

@@ -10,9 +10,12 @@ from sklearn.base import clone
 from nearlabel.metrics import Metric
 from nearlabel.metrics.evaluation import Evaluation
 from nearlabel.metrics.inputs import check_predicted
-from nearlabel.thresholds._strategy import ThresholdStrategy, counted_rows
+from nearlabel.thresholds._global import common_threshold
+from nearlabel.thresholds._per_label import FBR
+from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, counted_rows
 from nearlabel.utils.targets import PartialLabels
-from nearlabel.utils.types import Matrix, MatrixLike
+from nearlabel.utils.types import BoolArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense
 
 
 def for_a_refit(strategy: ThresholdStrategy, scores: Any) -> ThresholdStrategy:
@@ -33,6 +36,44 @@ def for_a_refit(strategy: ThresholdStrategy, scores: Any) -> ThresholdStrategy:
         largest = np.max(scores, axis=0)
         strategy.thresholds_ = np.where(thresholds > largest, np.maximum(thresholds, (1 + largest) / 2), thresholds)
     return strategy
+
+
+FEWEST = 10  # positives, on both sides of a split, of a label that gets a threshold of its own
+
+
+def sharing_one(
+    strategy: ThresholdStrategy, scores: Any, truth: PartialLabels, weights: Any, n_learnt: Any
+) -> BoolArray | None:
+    """Give rare labels one common threshold, for a classifier that is fitted again to more samples.
+
+    A classifier that has seen two positives of a label gives all samples nearly the same low score, and a threshold
+    among these is below all scores of a classifier that has seen five. The common threshold is the best one for all
+    labels, by the metric of the strategy.
+
+    Parameters
+    ----------
+    strategy : ThresholdStrategy
+        Fitted to the scores; it is changed if it finds thresholds for a metric. `FBR` has a rule of its own.
+    scores, truth, weights
+        The checked scores that it was fitted to, label sets and weights of their samples.
+    n_learnt : ndarray of int of shape (n_labels,)
+        Positives among the samples that the classifier of the scores was fitted to.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_labels,) or None
+        The labels with the common threshold; None if the rule is not for this strategy.
+    """
+    objective = strategy._objective()
+    is_sought = isinstance(strategy, ByThresholds) and strategy._is_ours and not isinstance(strategy, FBR)
+    if objective is None or not is_sought:
+        return None
+    rare: BoolArray = np.minimum(n_learnt, as_dense(truth.labels.sum(axis=0))) < FEWEST
+    if rare.any():
+        common, _ = common_threshold(objective, scores, truth, weights)
+        strategy.thresholds_ = np.where(rare, common, strategy.thresholds_)
+        strategy.objective_ = strategy._reached(truth, strategy._decide(scores), weights)
+    return rare
 
 
 class BestThresholds:
