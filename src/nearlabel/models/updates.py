@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.models.unwrapped import arriving, narrow_range
 from nearlabel.utils.containers import check_row_names, checked_container, is_frame, is_missing, require_dense
+from nearlabel.utils.one_step import same_state
 from nearlabel.utils.tags import tag_matrix
 from nearlabel.utils.targets import LabelContainer, PartialLabels, Target, check_partial_target, remember_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
@@ -239,8 +240,7 @@ def copy_to_update(model: Any) -> Any:
     estimator
         A copy that shares everything that an update does not change.
     """
-    other = object.__new__(type(model))  # `copy.copy` would use the state of a pickle
-    vars(other).update(vars(model))
+    other = same_state(model)
     if isinstance(model, Pipeline):
         other.steps = [*model.steps[:-1], (model.steps[-1][0], copy_to_update(model[-1]))]
     for name in ("best_estimator_", "estimator_"):
