@@ -289,6 +289,8 @@ class StaleThresholdsWarning(UserWarning):
 
 # Label sets that are added to existing ones, possibly with new labels.
 
+_TAGS_HINT = " Hint: the tags of each sample are a list, also those of one sample: [['calm', 'wild']]."
+
 
 class Labelled(NamedTuple):
     """Label sets (n_rows, n_labels), dense or CSR, the form of y, and the names of the labels.
@@ -353,7 +355,8 @@ class Labelled(NamedTuple):
             If the new label sets have another form, or lack labels.
         """
         if (self.container.classes is None) != (new.container.classes is None):
-            raise ValueError("y must be one-dimensional if y of fit was one-dimensional, and only then.")
+            hint = "" if _are_numbers(self.names) or self.container.classes is not None else _TAGS_HINT
+            raise ValueError(f"y must be one-dimensional if y of fit was one-dimensional, and only then.{hint}")
         if self.container.classes is not None:
             return self._joined_classes(new, classes)
         names, places = self._columns(new)

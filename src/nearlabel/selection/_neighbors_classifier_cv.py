@@ -214,7 +214,7 @@ class NeighborsClassifierCV(ShownChoice, FrameOutput, ClassifierMixin, MetaEstim
         groups : array-like of shape (n_samples,), default=None
             Names of the samples' groups: samples are predicted from other groups only. None: each sample is a group.
         order : array-like of shape (n_samples,), default=None
-            Dates or numbers by which samples follow each other. Candidates, and steps before them, then learn on the
+            Numbers or dates (text: ISO 8601) that order samples. Candidates, and steps before them, then learn on the
             earlier four fifths, and choice and thresholds are made on the later fifth, as later samples will be
             predicted. Equal dates stay together. The best candidate is fitted to all samples. None: leave-one-out.
 

@@ -40,11 +40,20 @@ def tags_of(y: MatrixLike) -> list[Collection[str]] | None:
     rows = list(y) if as_list is None else as_list()
     if not all(isinstance(row, SETS) for row in rows) or not any(len(row) for row in rows):
         return None
-    return rows if all(isinstance(tag, str) for row in rows for tag in row) else None
+    if not all(isinstance(tag, str) for row in rows for tag in row):
+        return None
+    return rows if any(is_tag(tag) for row in rows for tag in row) else None
+
+
+def is_tag(text: str) -> bool:
+    """Return whether a text is a tag: an empty one, or one of blanks, is none, as in files."""
+    return bool(text.strip())
 
 
 def tag_matrix(tags: Collection[Collection[str]], dtype: LabelType = np.int64) -> tuple[Matrix, NDArray[Any]]:
     """Return the indicator matrix (n_samples, n_labels) of tags, and their names in alphabetical order.
+
+    Empty texts are no tags.
 
     Raises
     ------
@@ -53,9 +62,12 @@ def tag_matrix(tags: Collection[Collection[str]], dtype: LabelType = np.int64) -
     """
     refuse_codes(tags)
     binarizer = MultiLabelBinarizer(sparse_output=True)
-    labels = binarizer.fit_transform(tags).astype(dtype).toarray()
-    _warn_of_look_alikes(binarizer.classes_.tolist())
-    return labels, binarizer.classes_.astype(object)
+    labels, names = binarizer.fit_transform(tags).astype(dtype).toarray(), binarizer.classes_.astype(object)
+    are_tags = np.array([is_tag(name) for name in names], dtype=np.bool_)
+    if not are_tags.all():
+        labels, names = labels[:, are_tags], names[are_tags]
+    _warn_of_look_alikes(names.tolist())
+    return labels, names
 
 
 def _warn_of_look_alikes(names: list[str]) -> None:
@@ -129,8 +141,11 @@ def classes_of(column: NDArray[Any]) -> NDArray[Any]:
     if column.dtype.kind == "c":
         raise ValueError("y must contain two classes if it is one-dimensional. Complex data not supported.")
     if column.dtype.kind not in "buifUO" or (column.dtype.kind == "O" and not all(isinstance(v, str) for v in column)):
+        kinds = " and ".join(sorted({type(value).__name__ for value in column.tolist()}))
+        hint = cells_hint([value for value in column.tolist() if isinstance(value, str)])
         raise ValueError(
-            f"y must contain numbers, booleans or strings if it is one-dimensional, got values of type {column.dtype}."
+            "y must contain numbers, booleans or strings if it is one-dimensional, got values of type"
+            f" {column.dtype}: {kinds}.{hint}"
         )
     classes: NDArray[Any] = np.unique(column)
     are_texts = column.dtype.kind in "UO"
